@@ -1,0 +1,173 @@
+# Shared by the run scripts (sourced by bash): finds or installs what the build needs, configures and builds a preset.
+#
+#   bootstrap_need [<need>...]              what must be there beside `needs`; see `found` for the names
+#   bootstrap_build <preset> <target>...    into build/<preset>
+#
+# Needs and packages are words without spaces, and lists of them are strings that the shell may split.
+# Environment: CXX chooses the compiler, PARSEARCH_JOBS the number of parallel jobs.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# One build tree serves the tests and the examples, so both need the same.
+needs="compiler cmake ninja boost range-v3 doctest python3"
+
+say() { printf '%s\n' "$*"; }
+die() { printf 'error: %s\n' "$*" >&2; exit 1; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# version_at_least <version> <minimum>
+version_at_least() { [[ $(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1) == "$2" ]]; }
+
+# The family and major version of a compiler: "g++ 12", "clang 16", "apple 15"; nothing if it does not run.
+compiler_version() {
+    printf '#if defined __apple_build_version__\napple __clang_major__\n#elif defined __clang__\nclang __clang_major__\n#else\ng++ __GNUC__\n#endif\n' |
+        "$1" -x c++ -E -P - 2>/dev/null | tail -n 1
+}
+
+# Sets `compiler` to a command that compiles C++20: $CXX or the first that is new enough.
+find_compiler() {
+    local candidate family major candidates=(g++ g++-{12..15} clang++ clang++-{16..20})
+    if [[ -n ${CXX:-} ]]; then candidates=("$CXX"); fi
+    compiler=
+    for candidate in "${candidates[@]}"; do
+        read -r family major <<<"$(compiler_version "$candidate")" || continue
+        case $family in
+        g++) ((major >= 12)) || continue ;;
+        clang) ((major >= 16)) || continue ;;
+        *) continue ;;
+        esac
+        compiler=$candidate
+        return 0
+    done
+    return 1
+}
+
+# preprocesses <line>...: whether the compiler finds every header of this small source
+preprocesses() {
+    local includes=() dir
+    for dir in ${CMAKE_PREFIX_PATH:+${CMAKE_PREFIX_PATH//[:;]/ }} /opt/homebrew /usr/local; do
+        includes+=("-I$dir/include")
+    done
+    printf '%s\n' "$@" | "${compiler:-c++}" "${includes[@]}" -x c++ -std=c++20 -E - >/dev/null 2>&1
+}
+
+# Whether a need is met.
+found() {
+    case $1 in
+    compiler) find_compiler ;;
+    cmake) have cmake && version_at_least "$(cmake --version | sed -n 's/^cmake version \([0-9.]*\).*/\1/p')" 3.22 ;;
+    ninja) have ninja || have ninja-build ;;
+    boost) preprocesses '#include <boost/version.hpp>' '#if BOOST_VERSION < 107400' '#error too old' '#endif' ;;
+    range-v3) preprocesses '#include <range/v3/version.hpp>' ;;
+    doctest) preprocesses '#include <doctest/doctest.h>' ;;
+    python3) have python3 ;;
+    clang-16) have clang++-16 ;;
+    esac
+}
+
+# The package of a need, by package manager.
+package() {
+    case $1:$2 in
+    apt-get:compiler) echo g++ ;;
+    apt-get:cmake) echo cmake ;;
+    apt-get:ninja) echo ninja-build ;;
+    apt-get:boost) echo libboost-dev ;;
+    apt-get:range-v3) echo librange-v3-dev ;;
+    apt-get:doctest) echo doctest-dev ;;
+    dnf:compiler | zypper:compiler) echo gcc-c++ ;;
+    dnf:ninja) echo ninja-build ;;
+    dnf:boost) echo boost-devel ;;
+    zypper:boost) echo libboost_headers-devel ;;
+    dnf:range-v3 | zypper:range-v3) echo range-v3-devel ;;
+    dnf:doctest | zypper:doctest) echo doctest-devel ;;
+    pacman:compiler | brew:compiler) echo gcc ;;
+    pacman:python3) echo python ;;
+    dnf:clang-16 | zypper:clang-16 | pacman:clang-16) echo clang ;;
+    brew:clang-16) echo llvm@16 ;;
+    *) echo "$2" ;;
+    esac
+}
+
+# packages <manager> <need>...
+packages() {
+    local manager=$1 need
+    shift
+    for need in "$@"; do printf ' %s' "$(package "$manager" "$need")"; done
+}
+
+missing() {
+    local need
+    for need in "$@"; do found "$need" || printf '%s ' "$need"; done
+}
+
+as_root() {
+    if [[ $(id -u) == 0 ]]; then
+        "$@"
+    elif have sudo; then
+        sudo "$@"
+    else
+        die "installing packages needs root or sudo: $*"
+    fi
+}
+
+apt_install() {
+    say "installing: $*"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
+}
+
+bootstrap_need() {
+    local lacking
+    find_compiler || true
+    lacking=$(missing $needs "$@")
+    [[ -n $lacking ]] || return 0
+
+    if [[ -f /etc/debian_version ]] && have apt-get; then
+        as_root apt-get update -q
+        apt_install $(packages apt-get $lacking)
+        # Where the default compiler is too old, a newer one may stand beside it.
+        find_compiler || [[ -n ${CXX:-} ]] || apt_install g++-12
+        lacking=$(missing $needs "$@")
+        [[ -z $lacking ]] || die "still missing or too old after the installation: $lacking(needed: g++ >= 12 or clang >= 16, cmake >= 3.22, Boost >= 1.74)"
+        find_compiler || true
+        return 0
+    fi
+
+    {
+        say "error: missing or too old: $lacking"
+        say "(needed: g++ >= 12 or clang >= 16, cmake >= 3.22, Boost >= 1.74)"
+        say "Install, with the package manager of this system:"
+        say "  dnf install$(packages dnf $lacking)"
+        say "  pacman -S$(packages pacman $lacking)"
+        say "  zypper install$(packages zypper $lacking)"
+        say "  brew install$(packages brew $lacking)"
+        say "and run this again. CXX=<command> chooses the compiler, CMAKE_PREFIX_PATH says where libraries are."
+    } >&2
+    exit 1
+}
+
+# One job per core, but not more than one for each 2 GB of free memory.
+bootstrap_jobs() {
+    local cores memory_kb=0 jobs
+    cores=$(nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 1)
+    if [[ -r /proc/meminfo ]]; then
+        memory_kb=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo)
+    fi
+    jobs=$cores
+    if ((memory_kb > 0 && memory_kb / 2000000 < jobs)); then jobs=$((memory_kb / 2000000)); fi
+    if ((jobs < 1)); then jobs=1; fi
+    echo "${PARSEARCH_JOBS:-$jobs}"
+}
+
+bootstrap_build() {
+    local preset=$1 options=()
+    shift
+    if [[ ! -f $root/build/$preset/build.ninja ]]; then
+        # Compilers that nobody has tried yet may warn about new things: that must not stop a user.
+        case $(compiler_version "$compiler") in
+        "g++ 12" | "clang 16") ;;
+        *) options=(-D PARSEARCH_WERROR=OFF) ;;
+        esac
+        (cd "$root" && CXX=$compiler cmake --preset "$preset" ${options[@]+"${options[@]}"})
+    fi
+    cmake --build "$root/build/$preset" --parallel "$(bootstrap_jobs)" --target "$@"
+}

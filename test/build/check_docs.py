@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Compiles the code in the documentation.
+
+    check_docs.py [--root <project>] <compiler> <flags...>
+
+Every ```cpp block of README.md and docs/**/*.md whose first line is `// compile` is a translation unit of its own. Each must
+pass the compiler's checks (-fsyntax-only); one that does not is printed with its file and line, and the compiler's messages
+point into the page itself. Other blocks are excerpts and are only counted.
+"""
+
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+MARK = "// compile"
+
+
+def pages(root):
+    return [page for page in [root / "README.md", *sorted((root / "docs").rglob("*.md"))] if page.is_file()]
+
+
+def blocks(text):
+    """(line, code) of every ```cpp block: the number of its first line of code. A block may be indented, as in a list."""
+    found, lines = [], text.splitlines()
+    opened, fence, indent, is_cpp = 0, "", "", False
+    for number, line in enumerate(lines, 1):
+        if not opened:
+            start = re.match(r"( *)(`{3,})\s*(\S*)", line)
+            if start:
+                opened, indent, fence, is_cpp = number, start[1], start[2], start[3] == "cpp"
+        elif re.fullmatch(r" *`{%d,} *" % len(fence), line):
+            if is_cpp:
+                code = [part.removeprefix(indent) for part in lines[opened : number - 1]]
+                found.append((opened + 1, "\n".join(code) + "\n"))
+            opened = 0
+    if opened:
+        raise ValueError(f"{opened}: the code block is not closed")
+    return found
+
+
+def is_complete(code):
+    return code.split("\n", 1)[0].rstrip() == MARK
+
+
+def compile_block(command, page, line, code, source):
+    """What the compiler says of a block that it refuses, or None. `source` is the file to write."""
+    source.write_text(f'#line {line} "{page}"\n{code}', encoding="utf-8")
+    done = subprocess.run([*command, "-fsyntax-only", str(source)], text=True, errors="replace", stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    return done.stdout if done.returncode else None
+
+
+def check(root, command, jobs=2):
+    """(complaints, number of blocks compiled, number of other blocks)."""
+    complaints, complete, others = [], [], 0
+    for page in pages(root):
+        try:
+            found = blocks(page.read_text(encoding="utf-8"))
+        except ValueError as error:
+            complaints.append(f"{page}:{error}")
+            continue
+        complete += [(page, line, code) for line, code in found if is_complete(code)]
+        others += sum(not is_complete(code) for _, code in found)
+    if not complete and not complaints:
+        complaints.append(f"{root}: no ```cpp block that begins with '{MARK}' in README.md or docs")
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
+        def run(number):
+            return compile_block(command, *complete[number], pathlib.Path(folder) / f"{number}.cpp")
+
+        for (page, line, _), output in zip(complete, pool.map(run, range(len(complete)))):
+            if output is not None:
+                complaints.append(f"{page}:{line}: the code does not compile\n{output}")
+    return complaints, len(complete), others
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2],
+                        help="the folder of README.md and docs (the project)")
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="compiler and flags")
+    options = parser.parse_args()
+    if not options.command:
+        parser.error("no compiler given")
+    complaints, compiled, others = check(options.root, options.command)
+    for complaint in complaints:
+        print(complaint)
+    print(f"{compiled} blocks compiled, {others} excerpts, {len(complaints)} errors")
+    sys.exit(1 if complaints else 0)
+
+
+if __name__ == "__main__":
+    main()

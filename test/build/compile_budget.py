@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Measures what it costs to include the headers that have a compile budget, and fails above it.
+
+The cost is the compiler's CPU time (user + system) for a file that only includes the header, without optimisation, the
+least of some runs.
+"""
+
+import argparse
+import os
+import pathlib
+import resource
+import shlex
+import subprocess
+import sys
+import tempfile
+
+# Seconds, by header or by directory.
+BUDGET = {
+    "concepts/": 1.0,
+    "search/mcmc.hpp": 1.5,
+    "parsearch.hpp": 4.0,
+}
+
+
+def cpu_seconds(command):
+    """CPU time of one finished command and its children."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def headers_of(include, entry):
+    library = include / "parsearch"
+    if entry.endswith("/"):
+        return sorted(library.glob(entry + "**/*.hpp"))
+    return [library / entry] if (library / entry).exists() else []
+
+
+def main():
+    default_include = pathlib.Path(__file__).resolve().parents[2] / "include"
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--slack", type=float, default=2.0, help="factor on every budget, against slow and busy machines (2.0)")
+    parser.add_argument("--runs", type=int, default=3, help="the least of this many runs counts (3)")
+    parser.add_argument("--compiler", default=os.environ.get("CXX", "g++"), help="with flags if need be ($CXX or g++)")
+    parser.add_argument("--include", type=pathlib.Path, default=default_include, help="the folder that holds parsearch/")
+    options = parser.parse_args()
+
+    failed = False
+    print(f"{'header':<40} {'seconds':>8} {'budget':>8}   (fails above {options.slack:g} x budget)")
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder) / "only_include.cpp"
+        command = [*shlex.split(options.compiler), "-std=c++20", "-O0", f"-I{options.include}", "-c", str(source),
+                   "-o", str(source.with_suffix(".o"))]
+        for entry, budget in BUDGET.items():
+            headers = headers_of(options.include, entry)
+            if not headers:
+                print(f"{entry:<40} {'missing':>8} {budget:>8.2f}   FAILED")
+                failed = True
+            for header in headers:
+                name = header.relative_to(options.include / "parsearch").as_posix()
+                source.write_text(f"#include <parsearch/{name}>\n", encoding="utf-8")
+                seconds = min(cpu_seconds(command) for _ in range(options.runs))
+                verdict = "ok" if seconds <= budget else "above budget, within slack"
+                if seconds > budget * options.slack:
+                    verdict, failed = "FAILED", True
+                print(f"{name:<40} {seconds:>8.2f} {budget:>8.2f}   {verdict}", flush=True)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

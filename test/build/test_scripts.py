@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Shows that check_floors.py and compile_fail.py find the mistakes that they are there for.
+
+    test_scripts.py <compiler> <flags...>
+"""
+
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+import check_floors
+import compile_fail
+
+COMPILER = sys.argv[1:]
+
+
+class Floors(unittest.TestCase):
+    def check(self, headers):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in headers.items():
+                header = pathlib.Path(folder, "parsearch", name)
+                header.parent.mkdir(parents=True, exist_ok=True)
+                header.write_text(text, encoding="utf-8")
+            errors, warnings, _ = check_floors.check(folder)
+        return errors, warnings
+
+    def refused(self, name, text, expected, **more):
+        errors, _ = self.check({name: text, **more})
+        self.assertEqual(len(errors), 1, errors)
+        self.assertIn(expected, errors[0])
+
+    def allowed(self, name, text):
+        self.assertEqual(self.check({name: text}), ([], []))
+
+    def test_arrows_down(self):
+        self.allowed("sim/a.hpp", "#include <vector>\n#include <parsearch/cost/b.hpp>\n#include <parsearch/sim/c.hpp>\n")
+        self.allowed("parsearch.hpp", "#include <parsearch/io/a.hpp>\n#include <parsearch/sim/b.hpp>\n")
+        self.allowed("search/dominator_dp.hpp", "#include <parsearch/graph/a.hpp>\n")
+        self.allowed("core/a.hpp", "// #include <parsearch/sim/b.hpp>\n/*\n#include <parsearch/sim/b.hpp>\n*/\n")
+
+    def test_arrows_up(self):
+        self.refused("core/a.hpp", "\n#include <parsearch/concepts/b.hpp>\n", "core/a.hpp:2: ")
+        self.refused("ops/a.hpp", "#include <parsearch/graph/b.hpp>\n", "ops may not include graph")
+        self.refused("ops/a.hpp", "  #  include \"parsearch/sim/b.hpp\"\n", "ops may not include sim")
+        self.refused("search/mcmc.hpp", "#include <parsearch/graph/b.hpp>\n", "search may not include graph")
+        self.refused("fabric/a.hpp", "#include <parsearch/io/b.hpp>\n", "fabric may not include io")
+        self.refused("rewrite/a.hpp", "#include <parsearch/parsearch.hpp>\n", "rewrite may not include parsearch.hpp")
+
+    def test_quoted_neighbours(self):
+        up = {"cost/b.hpp": ""}
+        self.refused("ops/a.hpp", "#include \"../cost/b.hpp\"\n", "ops may not include cost", **up)
+        self.assertEqual(self.check({"ops/a.hpp": "#include \"b.hpp\"\n", "ops/b.hpp": ""}), ([], []))
+
+    def test_unknown_places(self):
+        self.refused("misc/a.hpp", "", "no known directory")
+        self.refused("a.hpp", "", "no known directory")
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertTrue(check_floors.check(folder)[0])
+
+    def test_libraries(self):
+        self.allowed("graph/a.hpp", "#include <boost/graph/adjacency_list.hpp>\n#include <range/v3/view/zip.hpp>\n")
+        self.allowed("search/portfolio.hpp", "#include <boost/hana/tuple.hpp>\n")
+        self.allowed("io/a.hpp", "#include <nlohmann/json.hpp>\n")
+        self.refused("sim/a.hpp", "#include <boost/graph/graph_traits.hpp>\n", "Boost.Graph")
+        self.refused("search/mcmc.hpp", "#include <boost/hana.hpp>\n", "Hana")
+        self.refused("sim/a.hpp", "#include <range/v3/view/zip.hpp>\n", "range-v3")
+        self.refused("graph/a.hpp", "#include <range/v3/all.hpp>\n", "single views")
+        self.refused("core/a.hpp", "#include <boost/config.hpp>\n", "standard library")
+        self.refused("cost/a.hpp", "#include <nlohmann/json.hpp>\n", "nothing else")
+
+    def test_lengths(self):
+        self.assertEqual(self.check({"core/a.hpp": "\n" * 400}), ([], []))
+        self.assertEqual(len(self.check({"core/a.hpp": "\n" * 600})[1]), 1)
+        self.refused("core/a.hpp", "\n" * 601, "601 lines")
+
+
+class CompileFail(unittest.TestCase):
+    def complaints(self, head, wrong, twin):
+        with tempfile.TemporaryDirectory() as folder:
+            case = pathlib.Path(folder, "case.cpp")
+            case.write_text(f"{head}\n#ifdef PARSEARCH_FAIL\n{wrong}\n#else\n{twin}\n#endif\n", encoding="utf-8")
+            return compile_fail.check(str(case), COMPILER)
+
+    def refused(self, expected, *case):
+        complaints = self.complaints(*case)
+        self.assertEqual(len(complaints), 1, complaints)
+        self.assertIn(expected, complaints[0])
+
+    def test_good_case(self):
+        self.assertEqual(self.complaints("// expect: too \\w+\n// expect: assert", "static_assert(false, \"too big\");", ""), [])
+
+    def test_bad_cases(self):
+        wrong = "static_assert(false, \"too big\");"
+        self.refused("twin does not compile", "// expect: too big", wrong, wrong)
+        self.refused("wrong code compiles", "// expect: too big", "", "")
+        self.refused("do not contain 'too small'", "// expect: too small", wrong, "")
+        self.refused("no line", "", wrong, "")
+        self.refused("allowed are 2", "// expect: too big\n// max_lines: 2", wrong, "")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
