@@ -1,0 +1,18 @@
+// expect: !std::is_void_v
+#include <parsearch/concepts/operator_graph.hpp>
+
+#include <vector>
+
+struct network {
+    std::vector<int> operators() const;
+    std::vector<parsearch::tensor_source<int>> inputs(int op) const;
+#ifdef PARSEARCH_FAIL
+    void description(int op) const;
+#else
+    char const* description(int op) const;
+#endif
+};
+
+template <parsearch::OperatorGraph G> void plan(G const&);
+
+void user(network const& g) { plan(g); }
