@@ -1,0 +1,204 @@
+#pragma once
+/// Reads any `OperatorGraph` once into dense arrays, checked: what searches and simulators run on.
+
+#include <algorithm>
+#include <cstdint>
+#include <queue>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <parsearch/concepts/operator_graph.hpp>
+#include <parsearch/core/error.hpp>
+#include <parsearch/ops/operation.hpp>
+
+namespace parsearch::graph {
+
+/// Output `slot` of operator `producer` is input number `input` of operator `consumer`.
+struct edge {
+    std::uint32_t producer = 0, slot = 0, consumer = 0, input = 0;
+    friend bool operator==(edge const&, edge const&) = default;
+};
+
+/// An operator graph in arrays. Operators are numbered 0..n-1 in the order of `operators(g)`.
+struct dense_graph {
+    std::vector<std::string> names;
+    std::vector<ops::operation> operations;
+    std::vector<edge> edges;                    ///< by consumer, then input
+    std::vector<std::uint32_t> first_in;        ///< edges into operator i: [first_in[i], first_in[i + 1])
+    std::vector<std::uint32_t> out_edges;       ///< edge numbers by producer
+    std::vector<std::uint32_t> first_out;       ///< edges out of operator i: out_edges[first_out[i] ... first_out[i + 1])
+    std::vector<std::uint32_t> order;           ///< topological, ties by number
+    std::vector<bool> trains;                   ///< a gradient flows through operator i (it or one before it has weights)
+    std::vector<std::uint32_t> sharing;         ///< smallest operator with which operator i shares a parameter (itself where none)
+
+    [[nodiscard]] std::size_t size() const noexcept { return operations.size(); }
+    [[nodiscard]] std::span<edge const> in(std::size_t op) const noexcept {
+        return std::span(edges).subspan(first_in[op], first_in[op + 1] - first_in[op]);
+    }
+    [[nodiscard]] std::span<std::uint32_t const> out(std::size_t op) const noexcept {
+        return std::span(out_edges).subspan(first_out[op], first_out[op + 1] - first_out[op]);
+    }
+    /// True where backward sends a gradient along edge `e`.
+    [[nodiscard]] bool carries_gradient(edge const& e) const noexcept {
+        return trains[e.producer] && operations[e.consumer].inputs[e.input].differentiable && operations[e.producer].outputs[e.slot].differentiable;
+    }
+    /// Bit i: the gradient of input i of `op` is wanted.
+    [[nodiscard]] std::uint64_t input_gradients(std::size_t op) const noexcept {
+        std::uint64_t mask = 0;
+        for (auto const& e : in(op))
+            if (e.input < 64 && carries_gradient(e)) mask |= std::uint64_t{1} << e.input;
+        return mask;
+    }
+};
+
+/// A dense graph and the handle of each of its operators in the graph it was read from.
+template <class Handle> struct graph_reading {
+    dense_graph graph;
+    std::vector<Handle> handles;
+};
+
+namespace detail {
+
+inline void order_topologically(dense_graph& g) {
+    std::vector<std::uint32_t> missing(g.size());
+    std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready;
+    for (std::uint32_t i = 0; i < g.size(); ++i)
+        if ((missing[i] = g.first_in[i + 1] - g.first_in[i]) == 0) ready.push(i);
+    while (!ready.empty()) {
+        auto const i = ready.top();
+        ready.pop();
+        g.order.push_back(i);
+        for (auto const e : g.out(i))
+            if (--missing[g.edges[e].consumer] == 0) ready.push(g.edges[e].consumer);
+    }
+    if (g.order.size() == g.size()) return;
+    // Only operators behind or on a cycle are left; walking back along unmet inputs ends on the cycle.
+    std::uint32_t at = 0;
+    while (!missing[at]) ++at;
+    auto const back = [&](std::uint32_t i) {
+        for (auto const& e : g.in(i))
+            if (missing[e.producer]) return e.producer;
+        return i;
+    };
+    for (std::size_t i = 0; i < g.size(); ++i) at = back(at);
+    std::string cycle = text("'", g.names[at], "'");
+    for (auto i = back(at); i != at; i = back(i)) cycle = text("'", g.names[i], "' -> ", cycle);
+    throw invalid_input("cycle in the operator graph: '", g.names[at], "' -> ", cycle, ": an operator graph is acyclic");
+}
+
+inline void check_edges(dense_graph const& g) {
+    for (std::uint32_t i = 0; i < g.size(); ++i)
+        if (auto const& op = g.operations[i]; op.work == ops::work_class::source && !(op.inputs.empty() && op.weights.empty()))
+            throw invalid_input("operator '", g.names[i], "' (", op.kind, "): a graph input with ", op.inputs.size(), " inputs and ", op.weights.size(),
+                                " weights: must have neither");
+    for (std::uint32_t i = 0; i < g.size(); ++i)
+        if (auto const have = g.in(i).size(); have != g.operations[i].inputs.size())
+            throw invalid_input("operator '", g.names[i], "' (", g.operations[i].kind, "): the graph gives it ", have, " inputs: it has ",
+                                g.operations[i].inputs.size());
+    for (auto const& e : g.edges) {
+        auto const& outputs = g.operations[e.producer].outputs;
+        auto const place = text("operator '", g.names[e.consumer], "' (", g.operations[e.consumer].kind, "): input ", e.input, " is output ",
+                                e.slot, " of '", g.names[e.producer], "'");
+        if (e.slot >= outputs.size()) throw invalid_input(place, ", which has only ", outputs.size(), " outputs");
+        auto const made = ops::tensor_of(outputs[e.slot]), wanted = ops::tensor_of(g.operations[e.consumer].inputs[e.input]);
+        if (!(made == wanted)) throw invalid_input(place, " of shape ", ops::to_string(made), ": must be ", ops::to_string(wanted));
+    }
+}
+
+inline void find_training(dense_graph& g) {
+    g.trains.assign(g.size(), false);
+    for (auto const i : g.order) {
+        bool trains = !g.operations[i].weights.empty();
+        for (auto const& e : g.in(i)) trains = trains || g.carries_gradient(e);
+        g.trains[i] = trains && g.operations[i].work != ops::work_class::source;
+    }
+}
+
+/// Joins the operators that share a parameter tensor (union by smallest number).
+inline void find_sharing(dense_graph& g) {
+    g.sharing.resize(g.size());
+    for (std::uint32_t i = 0; i < g.size(); ++i) g.sharing[i] = i;
+    auto const root = [&](std::uint32_t i) {
+        while (g.sharing[i] != i) i = g.sharing[i] = g.sharing[g.sharing[i]];
+        return i;
+    };
+    std::unordered_map<std::string_view, std::pair<std::uint32_t, ops::operand const*>> first;
+    for (std::uint32_t i = 0; i < g.size(); ++i)
+        for (auto const& w : g.operations[i].weights) {
+            if (w.parameter.empty()) continue;
+            auto const [at, fresh] = first.try_emplace(w.parameter, i, &w);
+            if (fresh) continue;
+            auto const [other, shape] = at->second;
+            if (!(ops::tensor_of(*shape) == ops::tensor_of(w)))
+                throw invalid_input("operator '", g.names[i], "' (", g.operations[i].kind, "): parameter '", w.parameter, "' of shape ",
+                                    ops::to_string(ops::tensor_of(w)), " is shared with '", g.names[other], "', where it has shape ",
+                                    ops::to_string(ops::tensor_of(*shape)), ": must be equal");
+            auto const a = root(i), b = root(other);
+            g.sharing[std::max(a, b)] = std::min(a, b);
+        }
+    for (std::uint32_t i = 0; i < g.size(); ++i) g.sharing[i] = root(i);
+}
+
+/// `inputs(g, op)`, with the operator's name where that refuses.
+template <class G, class Op> decltype(auto) inputs_of(G const& g, Op const& op, dense_graph const& dense, std::size_t number) {
+    try {
+        return inputs(g, op);
+    } catch (invalid_input const& e) {
+        throw invalid_input("operator '", dense.names[number], "' (", dense.operations[number].kind, "): ", e.what());
+    }
+}
+
+template <class D> std::string name_of_description(D const& d, std::string_view kind, std::size_t number) {
+    if constexpr (requires { std::string_view(d.name); }) return std::string(std::string_view(d.name));
+    else return text(kind, '#', number);
+}
+} // namespace detail
+
+/// Reads and checks `g`. The operator's name, for messages and reports, is its description's member `name`, else kind and
+/// number. Throws `invalid_input` on a cycle, a dangling input, a shape mismatch, a malformed operation, shared parameters of
+/// different shapes, always naming the operator. Complexity: O((V + E) log V).
+template <OperatorGraph G>
+    requires ops::Describable<decltype(parsearch::description(std::declval<G const&>(), std::declval<operator_handle_t<G> const&>()))>
+[[nodiscard]] graph_reading<operator_handle_t<G>> read_graph(G const& g) {
+    graph_reading<operator_handle_t<G>> out;
+    auto& dense = out.graph;
+    std::unordered_map<operator_handle_t<G>, std::uint32_t> number;
+    for (auto const& op : operators(g)) {
+        if (!number.emplace(op, static_cast<std::uint32_t>(out.handles.size())).second)
+            throw invalid_input("operators(graph) names operator number ", out.handles.size(), " twice: each must appear once");
+        out.handles.push_back(op);
+        decltype(auto) d = description(g, op);
+        dense.operations.push_back(ops::describe(d));
+        dense.names.push_back(detail::name_of_description(d, dense.operations.back().kind, dense.names.size()));
+        ops::validate(dense.operations.back(), dense.names.back());
+    }
+    if (out.handles.empty()) throw invalid_input("the operator graph has no operators: at least one is needed");
+    dense.first_out.assign(dense.size() + 1, 0);
+    for (std::uint32_t i = 0; i < out.handles.size(); ++i) {
+        dense.first_in.push_back(static_cast<std::uint32_t>(dense.edges.size()));
+        std::uint32_t input = 0;
+        for (auto const& in : detail::inputs_of(g, out.handles[i], dense, i)) {
+            auto const producer = number.find(in.producer);
+            if (producer == number.end())
+                throw invalid_input("operator '", dense.names[i], "' (", dense.operations[i].kind, "): input ", input,
+                                    " comes from an operator that operators(graph) does not name");
+            dense.edges.push_back({producer->second, static_cast<std::uint32_t>(in.slot), i, input++});
+            ++dense.first_out[producer->second + 1];
+        }
+    }
+    dense.first_in.push_back(static_cast<std::uint32_t>(dense.edges.size()));
+    for (std::size_t i = 0; i < dense.size(); ++i) dense.first_out[i + 1] += dense.first_out[i];
+    dense.out_edges.resize(dense.edges.size());
+    auto at = dense.first_out;
+    for (std::uint32_t e = 0; e < dense.edges.size(); ++e) dense.out_edges[at[dense.edges[e].producer]++] = e;
+    detail::check_edges(dense);
+    detail::order_topologically(dense);
+    detail::find_training(dense);
+    detail::find_sharing(dense);
+    return out;
+}
+
+} // namespace parsearch::graph

@@ -1,0 +1,64 @@
+#pragma once
+/// Embedding tables, looked up row by row or summed over a bag of rows.
+
+#include <parsearch/ops/inference.hpp>
+#include <parsearch/ops/operation.hpp>
+
+namespace parsearch::ops {
+
+namespace detail {
+/// Dims: those of the indices, o (parameter), v (reduction: a shard that holds part of the rows yields zeros for the others, so
+/// outputs are partial sums). With `bag`, the last axis of the indices is a reduction dim too. One pass touches a row per index.
+[[nodiscard]] inline operation table_lookup(std::span<tensor const> inputs, std::string_view kind, std::int64_t entries, std::int64_t features,
+                                            dtype type, std::string_view parameter, bool bag) {
+    expect_indices(inputs, 0);
+    checked("entries", entries);
+    checked("features", features);
+    if (!is_floating(type)) throw invalid_input("option type is ", name_of(type), ": must be a floating-point type");
+    auto const& indices = inputs[0];
+    auto const rank = indices.extents.size(), kept = rank - (bag ? 1 : 0);
+    operation op{.kind = std::string(kind), .work = work_class::memory};
+    add_axis_dims(op, indices, kept, rank + 1);
+    if (bag) add_dim(op, "b", indices.extents.back(), dim_kind::reduction);
+    auto const o = add_dim(op, "o", features, dim_kind::parameter);
+    auto const v = add_dim(op, "v", entries, dim_kind::reduction);
+    add_input(op, "indices", indices.type, along_dims(op, 0, rank)).saved = true;
+    double const gathered = elements(indices) * static_cast<double>(features);
+    add_weight(op, parameter, "weight", type, {along(op, v), along(op, o)}, gathered).touched_bytes = gathered * static_cast<double>(size_of(type));
+    auto y_axes = along_dims(op, 0, kept);
+    y_axes.push_back(along(op, o));
+    add_output(op, "y", type, std::move(y_axes));
+    if (bag) op.flops = gathered;
+    return finished(std::move(op));
+}
+} // namespace detail
+
+/// indices[s, ...] -> y[s, ..., features]: row indices[s, ...] of the table.
+struct embedding {
+    static constexpr std::string_view kind = "embedding";
+    std::int64_t entries = 0, features = 0;
+    dtype type = dtype::f32; ///< of the table and the output
+    std::string parameter{};
+    /// Input: indices (i64 or i32). Weight: weight[entries, features].
+    [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
+        detail::expect_inputs(inputs, 1);
+        detail::expect_least_rank(inputs, 0, 1);
+        return detail::table_lookup(inputs, kind, entries, features, type, parameter, false);
+    }
+};
+
+/// indices[s, bag] -> y[s, features]: the sum of the rows of each bag.
+struct embedding_bag {
+    static constexpr std::string_view kind = "embedding_bag";
+    std::int64_t entries = 0, features = 0;
+    dtype type = dtype::f32;
+    std::string parameter{};
+    /// Input: indices (i64 or i32). Weight: weight[entries, features].
+    [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
+        detail::expect_inputs(inputs, 1);
+        detail::expect_rank(inputs, 0, 2);
+        return detail::table_lookup(inputs, kind, entries, features, type, parameter, true);
+    }
+};
+
+} // namespace parsearch::ops

@@ -1,0 +1,224 @@
+#pragma once
+/// What an operator is: an iteration space and the operands that it indexes.
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <parsearch/core/error.hpp>
+#include <parsearch/core/units.hpp>
+
+namespace parsearch::ops {
+
+/// Element types.
+enum class dtype : std::uint8_t { f64, f32, tf32, f16, bf16, i64, i32, i8 };
+
+/// Bytes of one element. tf32 is stored in 4.
+[[nodiscard]] constexpr byte_count size_of(dtype t) noexcept {
+    constexpr std::array<byte_count, 8> sizes{8, 4, 4, 2, 2, 8, 4, 1};
+    return sizes[static_cast<std::size_t>(t)];
+}
+[[nodiscard]] constexpr std::string_view name_of(dtype t) noexcept {
+    constexpr std::array<std::string_view, 8> names{"f64", "f32", "tf32", "f16", "bf16", "i64", "i32", "i8"};
+    return names[static_cast<std::size_t>(t)];
+}
+
+/// What splitting an iteration dim means (the letters of SOAP, and the reduction that FlexFlow left out).
+enum class dim_kind : std::uint8_t {
+    sample,    ///< the batch: splits activations, replicates weights
+    attribute, ///< height, width, length: splits activations, replicates weights
+    parameter, ///< channels, hidden units, heads: splits weights
+    reduction, ///< summed over: outputs are partial sums
+    fixed      ///< not divisible
+};
+
+/// What bounds an operator, so that a cost model can tell classes apart.
+enum class work_class : std::uint8_t {
+    matmul, convolution, attention, recurrent, normalization, softmax, pooling, elementwise, memory, ///< memory: data are only moved
+    view,   ///< no work at all: reshape of data in place
+    source  ///< graph input: data are loaded where they are needed, no tasks and no gradient
+};
+inline constexpr std::size_t work_classes = 11;
+[[nodiscard]] constexpr std::string_view name_of(work_class c) noexcept {
+    constexpr std::array<std::string_view, work_classes> names{"matmul", "convolution", "attention", "recurrent", "normalization", "softmax",
+                                                               "pooling", "elementwise", "memory", "view", "source"};
+    return names[static_cast<std::size_t>(c)];
+}
+
+/// The most iteration dims an operator may have.
+inline constexpr std::size_t max_dims = 10;
+
+/// One dim of the iteration space.
+struct dim {
+    std::string name;
+    std::int64_t extent = 1;
+    dim_kind kind = dim_kind::fixed;
+    friend bool operator==(dim const&, dim const&) = default;
+};
+
+/// `stride` times the value of iteration dim number `dim`.
+struct term {
+    std::uint32_t dim = 0;
+    std::int64_t stride = 1;
+    friend bool operator==(term const&, term const&) = default;
+};
+
+/// How one axis of a tensor is indexed. A point of the iteration space reads or writes the positions
+/// [offset + sum of terms, offset + sum of terms + span), clipped to [0, extent).
+/// - plain: one term, span 1. Window: stride = the step, offset = -padding, span = dilation * (kernel - 1) + 1.
+/// - concat, slice, split: one term and an offset. Flattened dims: one term each with the inner extents as stride.
+/// - no term: the point touches the whole axis (`span` is ignored).
+struct axis {
+    std::int64_t extent = 1;
+    std::vector<term> terms{};
+    std::int64_t offset = 0;
+    std::int64_t span = 1;
+    friend bool operator==(axis const&, axis const&) = default;
+};
+
+/// A tensor that an operator reads or writes.
+struct operand {
+    std::string name;
+    dtype type = dtype::f32;
+    std::vector<axis> axes{};
+    /// Kept from forward until backward.
+    bool saved = false;
+    /// False for indices and masks: no gradient flows through it.
+    bool differentiable = true;
+    /// Flops, of the whole operator, that its gradient costs in backward (inputs and weights).
+    flop_count gradient_flops = 0;
+    /// Bytes of it that one pass of the whole operator touches; negative: all of it. Set for tables that are looked up.
+    double touched_bytes = -1;
+    /// Weights: those with the same non-empty name in one graph are one parameter tensor.
+    std::string parameter{};
+    friend bool operator==(operand const&, operand const&) = default;
+};
+
+/// An operator: its iteration space, operands, and amount of work. Everything that parallelization needs follows from it.
+struct operation {
+    std::string kind;
+    work_class work = work_class::elementwise;
+    std::vector<dim> dims{};
+    std::vector<operand> inputs{};
+    std::vector<operand> weights{};
+    std::vector<operand> outputs{};
+    /// Forward flops of the whole operator (a multiply-add is two).
+    flop_count flops = 0;
+    /// Multiply-adds of its contractions, the figure by which networks are compared (forward).
+    flop_count multiply_adds = 0;
+    /// Backward flops beside those of its inputs' and weights' gradients.
+    flop_count backward_flops = 0;
+    /// Bytes kept until backward beside saved operands (masks, statistics), split evenly over the shards.
+    double saved_bytes = 0;
+    friend bool operator==(operation const&, operation const&) = default;
+};
+
+/// Shape and type of a tensor on an edge of the graph. Axis 0 is the sample axis.
+struct tensor {
+    std::vector<std::int64_t> extents{};
+    dtype type = dtype::f32;
+    friend bool operator==(tensor const&, tensor const&) = default;
+};
+
+/// "f32[64,3,224,224]".
+[[nodiscard]] inline std::string to_string(tensor const& t) {
+    std::string out = text(name_of(t.type), '[');
+    for (std::size_t i = 0; i < t.extents.size(); ++i) out += text(i ? "," : "", t.extents[i]);
+    return out + ']';
+}
+
+/// The shape and type of an operand.
+[[nodiscard]] inline tensor tensor_of(operand const& o) {
+    tensor t{.type = o.type};
+    for (auto const& a : o.axes) t.extents.push_back(a.extent);
+    return t;
+}
+
+/// Elements and bytes of a whole operand.
+[[nodiscard]] inline std::int64_t elements_of(operand const& o) noexcept {
+    std::int64_t n = 1;
+    for (auto const& a : o.axes) n *= a.extent;
+    return n;
+}
+[[nodiscard]] inline byte_count bytes_of(operand const& o) noexcept { return elements_of(o) * size_of(o.type); }
+
+/// Parameters of an operator (elements of its weights).
+[[nodiscard]] inline std::int64_t parameters_of(operation const& op) noexcept {
+    std::int64_t n = 0;
+    for (auto const& w : op.weights) n += elements_of(w);
+    return n;
+}
+
+/// Checks an operation that a user wrote. Throws `invalid_input` naming `where`, the value and the rule.
+inline void validate(operation const& op, std::string_view where) {
+    auto const place = text("operator '", where, "' (", op.kind, "): ");
+    if (op.dims.size() > max_dims)
+        throw invalid_input(place, op.dims.size(), " iteration dims: at most ", max_dims, " are supported");
+    for (auto const& d : op.dims)
+        if (d.extent < 1) throw invalid_input(place, "dim '", d.name, "' has extent ", d.extent, ": must be at least 1");
+    auto const not_negative = [&](double v, std::string_view what) {
+        if (!(v >= 0) || v > 1e300) throw invalid_input(place, what, " is ", v, ": must be finite and not negative");
+    };
+    not_negative(op.flops, "flops");
+    not_negative(op.multiply_adds, "multiply_adds");
+    not_negative(op.backward_flops, "backward_flops");
+    not_negative(op.saved_bytes, "saved_bytes");
+    auto const check = [&](std::vector<operand> const& operands, std::string_view role) {
+        for (auto const& o : operands) {
+            not_negative(o.gradient_flops, "gradient_flops");
+            double elements = 1;
+            for (auto const& a : o.axes) {
+                if (a.extent < 1) throw invalid_input(place, role, " '", o.name, "' has an axis of extent ", a.extent, ": must be at least 1");
+                if (a.span < 1) throw invalid_input(place, role, " '", o.name, "' has an axis of span ", a.span, ": must be at least 1");
+                elements *= static_cast<double>(a.extent);
+                for (auto const& t : a.terms)
+                    if (t.dim >= op.dims.size() || t.stride < 1)
+                        throw invalid_input(place, role, " '", o.name, "' has a term of dim ", t.dim, " and stride ", t.stride,
+                                            ": the dim must exist and the stride be at least 1");
+            }
+            if (elements * static_cast<double>(size_of(o.type)) > 4e18)
+                throw invalid_input(place, role, " '", o.name, "' has ", elements, " elements: more than 64 bits of bytes");
+        }
+    };
+    check(op.inputs, "input");
+    check(op.weights, "weight");
+    check(op.outputs, "output");
+    if (op.outputs.empty()) throw invalid_input(place, "no output: an operator has at least one");
+}
+
+namespace detail {
+void describe() = delete;
+struct describe_fn {
+    template <class T> constexpr decltype(auto) operator()(T const& x) const {
+        if constexpr (std::convertible_to<T const&, operation const&>) return static_cast<operation const&>(x);
+        else if constexpr (requires { x.describe(); }) return x.describe();
+        else return describe(x);
+    }
+};
+template <class T>
+concept describable = std::convertible_to<T const&, operation const&> || requires(T const& x) { x.describe(); } ||
+                      requires(T const& x) { describe(x); };
+} // namespace detail
+
+/// `describe(x)`: the operation that `x` stands for. An `operation` itself, a member, or a function found by ADL.
+inline constexpr detail::describe_fn describe{};
+
+/// A type that `ops::describe` turns into an `operation`: the description that the simulator understands.
+template <class T>
+concept Describable = detail::describable<T> && requires(T const& x) {
+    { ops::describe(x) } -> std::convertible_to<operation>;
+};
+
+/// An operator that infers its operation from the tensors it is applied to: `op.infer(inputs)`; errors are `invalid_input`.
+/// `T::kind` is its name.
+template <class T>
+concept ShapedOperator = requires(T const& op, std::span<tensor const> inputs) {
+    { T::kind } -> std::convertible_to<std::string_view>;
+    { op.infer(inputs) } -> std::same_as<operation>;
+};
+
+} // namespace parsearch::ops

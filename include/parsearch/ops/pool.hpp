@@ -1,0 +1,95 @@
+#pragma once
+/// Pooling: windows in one and two spatial dimensions, and global.
+
+#include <array>
+
+#include <parsearch/ops/inference.hpp>
+#include <parsearch/ops/operation.hpp>
+#include <parsearch/ops/reduce.hpp>
+#include <parsearch/ops/window.hpp>
+
+namespace parsearch::ops {
+
+enum class pool_mode : std::uint8_t { max, average };
+[[nodiscard]] constexpr std::string_view name_of(pool_mode m) noexcept { return m == pool_mode::max ? "max" : "average"; }
+
+namespace detail {
+/// Dims: s, then c and the spatial axes as attributes (FlexFlow, table 1: a pooling's channel splits no weights).
+[[nodiscard]] inline operation pooling(std::span<tensor const> inputs, std::string_view kind, pool_mode mode, bool ceil_mode,
+                                       std::span<window const> windows) {
+    expect_inputs(inputs, 1);
+    expect_rank(inputs, 0, 2 + windows.size());
+    expect_floating(inputs, 0, 0);
+    auto const& x = inputs[0];
+    operation op{.kind = text(name_of(mode), '_', kind), .work = work_class::pooling};
+    auto const s = add_dim(op, "s", x.extents[0], dim_kind::sample);
+    auto const c = add_dim(op, "c", x.extents[1], dim_kind::attribute);
+    std::vector<axis> x_axes{along(op, s), along(op, c)}, y_axes = x_axes;
+    double outputs = elements({.extents = {x.extents[0], x.extents[1]}}), per_output = 1;
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+        auto const name = spatial_name(i, windows.size());
+        auto const n = window_positions(x.extents[2 + i], windows[i], name, ceil_mode);
+        if (windows[i].padding > windows[i].kernel / 2)
+            throw invalid_input("option padding is ", windows[i].padding, " along ", name, ": must be at most half the kernel (",
+                                windows[i].kernel, "), or a window may hold nothing");
+        auto const d = add_dim(op, std::string(name), n, dim_kind::attribute);
+        x_axes.push_back(window_axis(x.extents[2 + i], d, windows[i]));
+        y_axes.push_back(along(op, d));
+        outputs *= static_cast<double>(n);
+        per_output *= static_cast<double>(windows[i].kernel);
+    }
+    op.flops = outputs * per_output;
+    // Backward of a maximum adds each gradient where its 64-bit index says; that of an average spreads it over the window.
+    add_input(op, "x", x.type, std::move(x_axes)).gradient_flops = mode == pool_mode::max ? outputs : op.flops;
+    if (mode == pool_mode::max) op.saved_bytes = outputs * static_cast<double>(size_of(dtype::i64));
+    add_output(op, "y", x.type, std::move(y_axes));
+    return finished(std::move(op));
+}
+} // namespace detail
+
+/// Two-dimensional pooling: x[s, c, h, w] -> y[s, c, h', w']. A maximum keeps the index of each output's origin for backward.
+/// The operation's kind names the mode: "max_pool2d".
+struct pool2d {
+    static constexpr std::string_view kind = "pool2d";
+    pool_mode mode = pool_mode::max;
+    std::array<std::int64_t, 2> kernel{1, 1}, stride{1, 1}, padding{0, 0}; ///< along h and w
+    bool ceil_mode = false;                                                ///< round the number of positions up
+    [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
+        std::array<detail::window, 2> windows;
+        for (std::size_t i = 0; i < 2; ++i) windows[i] = {kernel[i], stride[i], padding[i], 1};
+        return detail::pooling(inputs, kind, mode, ceil_mode, windows);
+    }
+};
+
+/// One-dimensional pooling: x[s, c, l] -> y[s, c, l'].
+struct pool1d {
+    static constexpr std::string_view kind = "pool1d";
+    pool_mode mode = pool_mode::max;
+    std::int64_t kernel = 1, stride = 1, padding = 0;
+    bool ceil_mode = false;
+    [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
+        std::array<detail::window, 1> const windows{{{kernel, stride, padding, 1}}};
+        return detail::pooling(inputs, kind, mode, ceil_mode, windows);
+    }
+};
+
+/// Pooling over all of each spatial axis: x[s, c, h, w] -> y[s, c, 1, 1] (likewise with one spatial axis, or more than two).
+/// A reduction over these axes, which are reduction dims.
+struct global_pool {
+    static constexpr std::string_view kind = "global_pool";
+    pool_mode mode = pool_mode::average;
+    [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
+        detail::expect_inputs(inputs, 1);
+        detail::expect_least_rank(inputs, 0, 3);
+        detail::expect_floating(inputs, 0, 0);
+        reduce spatial{.mode = mode == pool_mode::max ? reduction_mode::max : reduction_mode::mean, .keep = true};
+        auto const rank = static_cast<std::int64_t>(inputs[0].extents.size());
+        for (std::int64_t a = 2; a < rank; ++a) spatial.axes.push_back(a);
+        auto op = spatial.infer(inputs);
+        op.kind = text(name_of(mode), '_', kind);
+        op.work = work_class::pooling;
+        return op;
+    }
+};
+
+} // namespace parsearch::ops

@@ -1,0 +1,155 @@
+#pragma once
+/// Shards: the part of an operator, and of each operand, that falls to one of its tasks.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include <parsearch/ops/operation.hpp>
+
+namespace parsearch::ops {
+
+/// The passes of a training iteration.
+enum class pass : std::uint8_t { forward, backward, update };
+[[nodiscard]] constexpr std::string_view name_of(pass p) noexcept {
+    constexpr std::array<std::string_view, 3> names{"forward", "backward", "update"};
+    return names[static_cast<std::size_t>(p)];
+}
+
+/// Positions [begin, end).
+struct interval {
+    std::int64_t begin = 0, end = 0;
+    [[nodiscard]] constexpr std::int64_t size() const noexcept { return std::max<std::int64_t>(0, end - begin); }
+    friend constexpr bool operator==(interval const&, interval const&) = default;
+};
+[[nodiscard]] constexpr interval intersection(interval a, interval b) noexcept { return {std::max(a.begin, b.begin), std::min(a.end, b.end)}; }
+
+/// One interval per iteration dim.
+using box = std::array<interval, max_dims>;
+
+/// The number of shards that `degrees` (one per dim) make.
+[[nodiscard]] constexpr std::int64_t shard_count(std::span<std::int32_t const> degrees) noexcept {
+    std::int64_t n = 1;
+    for (auto const d : degrees) n *= d;
+    return n;
+}
+
+/// The part of the iteration space of shard number `shard` (row major: the last dim varies fastest).
+/// Precondition: each degree divides its extent.
+[[nodiscard]] inline box shard_box(operation const& op, std::span<std::int32_t const> degrees, std::int64_t shard) noexcept {
+    box b{};
+    for (std::size_t k = op.dims.size(); k-- > 0;) {
+        std::int64_t const size = op.dims[k].extent / degrees[k];
+        std::int64_t const i = shard % degrees[k];
+        shard /= degrees[k];
+        b[k] = {i * size, (i + 1) * size};
+    }
+    return b;
+}
+
+/// The middle shard, whose windows no border clips: the size at which work and memory of all shards are taken.
+[[nodiscard]] inline box middle_shard(operation const& op, std::span<std::int32_t const> degrees) noexcept {
+    std::int64_t number = 0;
+    for (std::size_t k = 0; k < op.dims.size(); ++k) number = number * degrees[k] + degrees[k] / 2;
+    return shard_box(op, degrees, number);
+}
+
+/// The positions of one tensor axis that a box of the iteration space touches; empty where it touches none.
+[[nodiscard]] inline interval axis_interval(axis const& a, box const& b) noexcept {
+    if (a.terms.empty()) return {0, a.extent};
+    std::int64_t first = a.offset, last = a.offset + a.span;
+    for (auto const& t : a.terms) {
+        first += t.stride * b[t.dim].begin;
+        last += t.stride * (b[t.dim].end - 1);
+    }
+    interval const clipped = intersection({first, last}, {0, a.extent});
+    return clipped.size() ? clipped : interval{};
+}
+
+/// Elements of an operand that a box of the iteration space touches.
+[[nodiscard]] inline std::int64_t shard_elements(operand const& o, box const& b) noexcept {
+    std::int64_t n = 1;
+    for (auto const& a : o.axes) n *= axis_interval(a, b).size();
+    return n;
+}
+
+/// True where splitting `dim` splits the operand; otherwise every part of the split touches the same elements.
+[[nodiscard]] inline bool is_indexed_by(operand const& o, std::size_t dim) noexcept {
+    return std::any_of(o.axes.begin(), o.axes.end(), [&](axis const& a) {
+        return std::any_of(a.terms.begin(), a.terms.end(), [&](term const& t) { return t.dim == dim; });
+    });
+}
+
+/// How many partial sums of each element of an output `degrees` leave (1: none).
+[[nodiscard]] inline std::int64_t partial_sums(operation const& op, operand const& output, std::span<std::int32_t const> degrees) noexcept {
+    std::int64_t n = 1;
+    for (std::size_t k = 0; k < op.dims.size(); ++k)
+        if (!is_indexed_by(output, k)) n *= degrees[k];
+    return n;
+}
+
+/// The work of one shard in one pass: what a cost oracle is asked to price. All shards of a configuration are equal.
+struct shard_work {
+    operation const* op = nullptr;
+    std::array<std::int32_t, max_dims> degrees{}; ///< one per iteration dim of `op`
+    ops::pass pass = ops::pass::forward;
+    flop_count flops = 0; ///< of this shard
+    double bytes = 0;     ///< read and written by this shard
+
+    /// Extent of dim `k` of the shard.
+    [[nodiscard]] std::int64_t extent(std::size_t k) const noexcept { return op->dims[k].extent / degrees[k]; }
+    /// Element type of the shard's output.
+    [[nodiscard]] dtype type() const noexcept { return op->outputs.front().type; }
+};
+
+/// Bytes that one pass of a shard moves for operand `o`, of which a shard holds `elements`.
+[[nodiscard]] inline double traffic(operand const& o, std::int64_t elements, std::int64_t shards) noexcept {
+    double const held = static_cast<double>(elements * size_of(o.type));
+    return o.touched_bytes < 0 ? held : std::min(held, o.touched_bytes / static_cast<double>(shards));
+}
+
+/// The work of a shard. `input_gradients`: bit i says that the gradient of input i is wanted (none is for graph inputs).
+/// Forward reads inputs and weights and writes outputs. Backward reads output gradients, saved operands and weights and
+/// writes the gradients of inputs and weights. Update is priced by `update_work`. Operands' shards are measured at the
+/// largest shard (windows at the border are smaller). Complexity: O(operands).
+[[nodiscard]] inline shard_work work_of(operation const& op, std::span<std::int32_t const> degrees, pass p, std::uint64_t input_gradients = ~std::uint64_t{0}) {
+    shard_work w{.op = &op, .pass = p};
+    std::copy(degrees.begin(), degrees.end(), w.degrees.begin());
+    auto const shards = shard_count(degrees);
+    if (op.work == work_class::view || op.work == work_class::source) return w;
+    box const b = middle_shard(op, degrees);
+    auto const count = [&](operand const& o) { w.bytes += traffic(o, shard_elements(o, b), shards); };
+    double flops = 0;
+    if (p == pass::forward) {
+        flops = op.flops;
+        for (auto const& o : op.inputs) count(o);
+        for (auto const& o : op.weights) count(o);
+        for (auto const& o : op.outputs) count(o);
+    } else if (p == pass::backward) {
+        flops = op.backward_flops;
+        for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+            auto const& o = op.inputs[i];
+            if (o.saved) count(o);
+            if (o.differentiable && (i >= 64 || input_gradients >> i & 1)) {
+                flops += o.gradient_flops;
+                count(o);
+            }
+        }
+        for (auto const& o : op.weights) {
+            flops += o.gradient_flops;
+            count(o); // read
+            count(o); // gradient written
+        }
+        for (auto const& o : op.outputs) {
+            count(o);
+            if (o.saved) count(o);
+        }
+        w.bytes += op.saved_bytes / static_cast<double>(shards);
+    }
+    w.flops = flops / static_cast<double>(shards);
+    return w;
+}
+
+} // namespace parsearch::ops

@@ -1,0 +1,55 @@
+#pragma once
+/// Softmax, and the cross entropy that follows it.
+
+#include <parsearch/ops/inference.hpp>
+#include <parsearch/ops/operation.hpp>
+
+namespace parsearch::ops {
+
+/// Softmax along `axis`, which is not divisible: its maximum and sum are no partial sums of the output.
+struct softmax {
+    static constexpr std::string_view kind = "softmax";
+    std::int64_t axis = -1;
+    [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
+        detail::expect_inputs(inputs, 1);
+        detail::expect_floating(inputs, 0, 0);
+        auto const& x = inputs[0];
+        auto const rank = x.extents.size(), along = detail::axis_number("axis", axis, rank);
+        operation op{.kind = std::string(kind), .work = work_class::softmax};
+        for (std::size_t i = 0; i < rank; ++i)
+            detail::add_dim(op, detail::axis_name(i, rank), x.extents[i], i == along ? dim_kind::fixed : detail::axis_kind(i));
+        op.flops = 5 * detail::elements(x); // maximum, subtraction, exponential, sum, division
+        detail::add_input(op, "x", x.type, detail::along_dims(op, 0, rank)).gradient_flops = 4 * detail::elements(x);
+        detail::add_output(op, "y", x.type, detail::along_dims(op, 0, rank)).saved = true;
+        return detail::finished(std::move(op));
+    }
+};
+
+/// logits[s, ..., c], labels[s, ...] -> loss[s, ...], softmax included. The classes are not divisible. The logarithms of the
+/// probabilities are kept for backward.
+struct cross_entropy {
+    static constexpr std::string_view kind = "cross_entropy";
+    /// Inputs: logits of at least two axes, labels (i64 or i32).
+    [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
+        detail::expect_inputs(inputs, 2);
+        detail::expect_least_rank(inputs, 0, 2);
+        detail::expect_floating(inputs, 0, 0);
+        detail::expect_indices(inputs, 1);
+        auto const& logits = inputs[0];
+        auto const outer = logits.extents.size() - 1;
+        detail::expect_rank(inputs, 1, outer);
+        for (std::size_t i = 0; i < outer; ++i) detail::expect_extent(inputs, 1, i, logits.extents[i], "that of input 0");
+        operation op{.kind = std::string(kind), .work = work_class::softmax};
+        detail::add_axis_dims(op, logits, outer, outer + 1);
+        detail::add_dim(op, "v", logits.extents.back(), dim_kind::fixed);
+        double const n = detail::elements(logits);
+        op.flops = 5 * n;
+        op.saved_bytes = n * static_cast<double>(size_of(logits.type));
+        detail::add_input(op, "logits", logits.type, detail::along_dims(op, 0, outer + 1)).gradient_flops = 3 * n; // exponential, subtraction, scaling
+        detail::add_input(op, "labels", inputs[1].type, detail::along_dims(op, 0, outer)).saved = true;
+        detail::add_output(op, "loss", logits.type, detail::along_dims(op, 0, outer));
+        return detail::finished(std::move(op));
+    }
+};
+
+} // namespace parsearch::ops

@@ -1,0 +1,105 @@
+#include <parsearch/ops/attention.hpp>
+
+#include <doctest/doctest.h>
+
+#include "support/operators.hpp"
+
+using namespace parsearch;
+using namespace parsearch::test;
+
+TEST_CASE("multi_head_attention: parameters and multiply-adds of a self-attention") {
+    auto const x = f32({2, 10, 12});
+    auto const op = infer(ops::multi_head_attention{.heads = 3, .parameter = "a"}, {x, x, x});
+    CHECK(dims(op) == "s2 lq10~ heads3* lk10!");
+    CHECK(op.work == ops::work_class::attention);
+    CHECK(extents(op.outputs[0]) == shape{2, 10, 12});
+    CHECK(ops::parameters_of(op) == 4 * (12 * 12 + 12)); // as torch.nn.MultiheadAttention(12, 3)
+    CHECK(op.multiply_adds == 2.0 * 10 * 4 * 12 * 12 + 2 * (2.0 * 3 * 10 * 10 * 4));
+    CHECK(op.weights.size() == 8);
+    for (auto const& w : op.weights) CHECK(w.parameter == "a." + w.name);
+    // All gradients and the inside of backward: twice the matrix products of forward.
+    double backward = op.backward_flops;
+    for (auto const& o : op.inputs) backward += o.gradient_flops;
+    for (auto const& o : op.weights)
+        if (o.axes.size() == 2) backward += o.gradient_flops;
+    CHECK(backward == 4 * op.multiply_adds + 5 * 2 * 3 * 10 * 10);
+}
+
+TEST_CASE("multi_head_attention: heads split the projections and leave partial sums") {
+    auto const x = f32({2, 10, 12});
+    auto const op = infer(ops::multi_head_attention{.heads = 3}, {x, x, x});
+    std::vector<std::int32_t> const by_head{1, 1, 3, 1}, by_query{1, 2, 1, 1};
+    CHECK(ops::partial_sums(op, op.outputs[0], by_head) == 3);
+    CHECK(ops::partial_sums(op, op.outputs[0], by_query) == 1);
+    CHECK(op.weights[0].name == "q_weight");
+    CHECK(shard_interval(op, op.weights[0], 0, by_head, 1) == ops::interval{4, 8});
+    CHECK(op.weights[6].name == "out_weight");
+    CHECK(shard_interval(op, op.weights[6], 1, by_head, 2) == ops::interval{8, 12});
+    CHECK(replicated_by(op, op.weights[6]) == "s lq");
+    CHECK(replicated_by(op, op.inputs[0]) == "heads");
+    CHECK(replicated_by(op, op.inputs[1]) == "lq heads"); // every query needs all keys
+    CHECK(shard_extents(op, op.inputs[1], by_query, 1) == shape{2, 10, 12});
+    CHECK(shard_extents(op, op.inputs[0], by_query, 1) == shape{2, 5, 12});
+}
+
+TEST_CASE("multi_head_attention: grouped heads, other widths, cross attention") {
+    ops::multi_head_attention const grouped{.heads = 8, .kv_heads = 2, .head_size = 4, .out = 6, .bias = false};
+    auto const op = infer(grouped, {f32({2, 5, 12}), f32({2, 7, 10}), f32({2, 7, 9})});
+    CHECK(dims(op) == "s2 lq5~ heads2* lk7!");
+    CHECK(extents(op.weights[0]) == shape{32, 12});
+    CHECK(extents(op.weights[1]) == shape{8, 10});
+    CHECK(extents(op.weights[2]) == shape{8, 9});
+    CHECK(extents(op.weights[3]) == shape{6, 32});
+    CHECK(extents(op.outputs[0]) == shape{2, 5, 6});
+    CHECK(op.multiply_adds == 2.0 * 5 * 32 * 12 + 2.0 * 7 * 8 * 10 + 2.0 * 7 * 8 * 9 + 2.0 * 5 * 32 * 6 + 2 * (2.0 * 8 * 5 * 7 * 4));
+    // One of the two groups: 16 of the 32 query rows, 4 of the 8 key rows.
+    CHECK(shard_interval(op, op.weights[0], 0, {1, 1, 2, 1}, 1) == ops::interval{16, 32});
+    CHECK(shard_interval(op, op.weights[1], 0, {1, 1, 2, 1}, 1) == ops::interval{4, 8});
+}
+
+TEST_CASE("multi_head_attention: flash keeps a statistic per row, otherwise probabilities are kept; causal costs the same") {
+    auto const x = f32({2, 10, 12});
+    ops::multi_head_attention options{.heads = 3};
+    auto const flash = infer(options, {x, x, x});
+    options.flash = false;
+    auto const plain = infer(options, {x, x, x});
+    CHECK(plain.saved_bytes - flash.saved_bytes == 2 * 3 * 10 * 10 * 4 - 2 * 3 * 10 * 4);
+    options.causal = true;
+    CHECK(infer(options, {x, x, x}) == plain);
+}
+
+TEST_CASE("attention: the core splits by head without partial sums") {
+    auto const op = infer(ops::attention{.heads = 6, .kv_heads = 3}, {f32({2, 5, 24}), f32({2, 7, 12}), f32({2, 7, 15})});
+    CHECK(dims(op) == "s2 lq5~ heads3~ lk7!");
+    CHECK(extents(op.outputs[0]) == shape{2, 5, 30});
+    CHECK(op.multiply_adds == 2.0 * 6 * 5 * 7 * (4 + 5));
+    CHECK(op.weights.empty());
+    std::vector<std::int32_t> const by_head{1, 1, 3, 1};
+    CHECK(shard_interval(op, op.inputs[0], 2, by_head, 1) == ops::interval{8, 16});
+    CHECK(shard_interval(op, op.inputs[1], 2, by_head, 1) == ops::interval{4, 8});
+    CHECK(shard_interval(op, op.inputs[2], 2, by_head, 2) == ops::interval{10, 15});
+    CHECK(shard_interval(op, op.outputs[0], 2, by_head, 2) == ops::interval{20, 30});
+    CHECK(ops::partial_sums(op, op.outputs[0], by_head) == 1);
+    double backward = op.backward_flops;
+    for (auto const& o : op.inputs) backward += o.gradient_flops;
+    CHECK(backward == 4 * op.multiply_adds + 5 * 2 * 6 * 5 * 7);
+}
+
+TEST_CASE("attention: refusals") {
+    auto const q = f32({2, 5, 12}), k = f32({2, 7, 12});
+    ops::multi_head_attention const mha{.heads = 3};
+    CHECK(refusal(ops::multi_head_attention{}, {q, k, k}) == "option heads is 0: must be between 1 and 2^40");
+    CHECK(refusal(ops::multi_head_attention{.heads = 5}, {q, k, k}) ==
+          "input 0 of shape f32[2,5,12]: option heads is 5: must divide axis 2 where head_size is not given");
+    CHECK(refusal(ops::multi_head_attention{.heads = 3, .kv_heads = 2}, {q, k, k}) == "option kv_heads is 2: must divide option heads (3)");
+    CHECK(refusal(ops::multi_head_attention{.heads = 3, .causal = true}, {q, k, k}) ==
+          "input 1 of shape f32[2,7,12]: axis 1 must have extent 5, the length of input 0 (option causal)");
+    CHECK(refusal(mha, {q, k}) == "2 inputs: must have 3");
+    CHECK(refusal(mha, {q, k, f32({2, 6, 12})}) == "input 2 of shape f32[2,6,12]: axis 1 must have extent 7, the length of input 1");
+    CHECK(refusal(mha, {q, f32({1, 7, 12}), k}) == "input 1 of shape f32[1,7,12]: axis 0 must have extent 2, the samples of input 0");
+    std::int64_t const huge = std::int64_t{1} << 30;
+    CHECK(refusal(ops::multi_head_attention{.heads = huge, .head_size = huge}, {q, k, k}).find("heads * head_size is 1152921504606846976") == 0);
+    CHECK(refusal(ops::attention{.heads = 5}, {q, k, k}) == "input 0 of shape f32[2,5,12]: axis 2 must be a multiple of its 5 heads");
+    CHECK(refusal(ops::attention{.heads = 3}, {q, f32({2, 7, 6}), k}) ==
+          "input 1 of shape f32[2,7,6]: axis 2 must have extent 12, the key/value heads times the head size of input 0");
+}
