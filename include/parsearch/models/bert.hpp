@@ -1,0 +1,50 @@
+#pragma once
+/// BERT (Devlin et al., NAACL 2019): a transformer encoder trained on masked tokens and, if wanted, on next sentences.
+
+#include <cstdint>
+
+#include <parsearch/models/transformer.hpp>
+#include <parsearch/ops/shape.hpp>
+
+namespace parsearch::models {
+
+/// BERT-Large, uncased, by default.
+struct bert_options {
+    std::int64_t layers = 24;
+    std::int64_t hidden = 1024;
+    std::int64_t heads = 16;
+    std::int64_t sequence = 512;    ///< tokens of a sample; the table of positions has as many rows
+    std::int64_t vocabulary = 30522;
+    std::int64_t batch = 64;
+    ops::dtype type = ops::dtype::f32;
+    double dropout = 0.1;           ///< probability, after the embedding and in each residual branch; 0 leaves the operators out
+    bool next_sentence = false;     ///< adds the pooler of the first token, its classifier and its loss
+};
+
+/// The masked-token head (dense layer, GELU, normalization, output layer that shares the embedding of tokens) is applied to all
+/// positions. By default 335,174,458 parameters. Throws `invalid_input` naming the option.
+[[nodiscard]] inline graph::operator_graph bert(bert_options const& o = {}) {
+    detail::transformer const t{.layers = o.layers, .hidden = o.hidden, .heads = o.heads, .sequence = o.sequence,
+                                .vocabulary = o.vocabulary, .batch = o.batch, .norm = detail::norm_place::after, .causal = false,
+                                .dropout = o.dropout, .type = o.type};
+    detail::check("bert", t);
+    graph::operator_graph g;
+    auto const tokens = detail::embed(g, t, "tokens", o.vocabulary, o.batch);
+    auto x = detail::sum(g, "embedding.add1", tokens, detail::embed(g, t, "segments", 2, o.batch));
+    x = detail::sum(g, "embedding.add2", x, detail::embed(g, t, "positions", o.sequence, 1));
+    detail::chain embedding{g, g.add("embedding.norm", ops::layer_norm{}, x)};
+    detail::drop(embedding, "embedding.dropout", o.dropout);
+    auto const encoded = detail::blocks(g, t, embedding.end);
+    detail::chain head{g, encoded};
+    head.then("head", ops::linear{.out = o.hidden}).then("head.gelu", ops::unary{ops::function::gelu}).then("head.norm", ops::layer_norm{});
+    detail::add_loss(g, head.then("logits", ops::linear{.out = o.vocabulary, .parameter = "tokens"}).end);
+    if (o.next_sentence) {
+        detail::chain pooler{g, encoded};
+        pooler.then("pooler.first", ops::slice{.axis = 1, .begin = 0, .end = 1}).then("pooler.flatten", ops::flatten{});
+        pooler.then("pooler", ops::linear{.out = o.hidden}).then("pooler.tanh", ops::unary{ops::function::tanh});
+        detail::add_loss(g, pooler.then("next_sentence", ops::linear{.out = 2}).end, ".next_sentence");
+    }
+    return g;
+}
+
+} // namespace parsearch::models

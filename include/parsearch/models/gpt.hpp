@@ -1,0 +1,40 @@
+#pragma once
+/// GPT: a decoder-only transformer that predicts the next token (Radford et al., 2019: GPT-2).
+
+#include <cstdint>
+
+#include <parsearch/models/transformer.hpp>
+
+namespace parsearch::models {
+
+/// GPT-2 small by default. A vocabulary padded to 50,304 has more divisors to split by.
+struct gpt_options {
+    std::int64_t layers = 12;
+    std::int64_t hidden = 768;
+    std::int64_t heads = 12;
+    std::int64_t sequence = 1024;   ///< tokens of a sample; the table of positions has as many rows
+    std::int64_t vocabulary = 50257;
+    std::int64_t batch = 64;
+    ops::dtype type = ops::dtype::f32;
+    double dropout = 0.1;           ///< probability, after the embedding and in each residual branch; 0 leaves the operators out
+};
+
+/// The output layer shares its weights with the embedding of tokens. 124,439,808 parameters by default; forward and backward take
+/// about 72 b s l h^2 (1 + s/(6h) + V/(12lh)) flops (Narayanan et al., SC 2021, without recomputation).
+/// Throws `invalid_input` naming the option.
+[[nodiscard]] inline graph::operator_graph gpt(gpt_options const& o = {}) {
+    detail::transformer const t{.layers = o.layers, .hidden = o.hidden, .heads = o.heads, .sequence = o.sequence,
+                                .vocabulary = o.vocabulary, .batch = o.batch, .norm = detail::norm_place::before, .causal = true,
+                                .dropout = o.dropout, .type = o.type};
+    detail::check("gpt", t);
+    graph::operator_graph g;
+    auto const tokens = detail::embed(g, t, "tokens", o.vocabulary, o.batch);
+    detail::chain net{g, detail::sum(g, "embedding.add", tokens, detail::embed(g, t, "positions", o.sequence, 1))};
+    detail::drop(net, "embedding.dropout", o.dropout);
+    net.end = detail::blocks(g, t, net.end);
+    net.then("norm", ops::layer_norm{}).then("logits", ops::linear{.out = o.vocabulary, .bias = false, .parameter = "tokens"});
+    detail::add_loss(g, net.end);
+    return g;
+}
+
+} // namespace parsearch::models

@@ -1,0 +1,34 @@
+#pragma once
+/// RNNTC, the recurrent text classifier of the FlexFlow paper (Jia et al., MLSys 2019).
+
+#include <cstdint>
+
+#include <parsearch/models/unrolled.hpp>
+
+namespace parsearch::models {
+
+struct rnntc_options {
+    std::int64_t layers = 4;
+    std::int64_t hidden = 1024;       ///< of the embedding too
+    std::int64_t steps = 40;
+    std::int64_t vocabulary = 18765;  ///< Movie Reviews (Kim, EMNLP 2014, table 1)
+    std::int64_t classes = 2;
+    std::int64_t batch = 64;
+    ops::dtype type = ops::dtype::f32;
+    bool unroll_shared = true;        ///< the steps share their weights; false: each step has its own
+};
+
+/// LSTM layers over the words of a sentence; the hidden state of the last step is classified. Throws `invalid_input` naming the option.
+[[nodiscard]] inline graph::operator_graph rnntc(rnntc_options const& o = {}) {
+    detail::unrolled const u{o.layers, o.hidden, o.steps, o.vocabulary, o.batch, o.type, o.unroll_shared};
+    detail::check("rnntc", u);
+    detail::check_size("rnntc", "classes", o.classes);
+    graph::operator_graph g;
+    detail::lstm_stack lstm(g, u, "lstm");
+    graph::tensor_ref x{};
+    for (std::int64_t t = 1; t <= o.steps; ++t) x = lstm.step(detail::embed(g, u, "embedding", t), t);
+    detail::add_loss(g, g.add("logits", ops::linear{.out = o.classes}, x));
+    return g;
+}
+
+} // namespace parsearch::models
