@@ -1,0 +1,182 @@
+#pragma once
+/// An analytic cost oracle: a shard takes as long as its arithmetic or its memory traffic, whichever is longer, plus a launch.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <parsearch/core/error.hpp>
+#include <parsearch/core/units.hpp>
+#include <parsearch/cost/collectives.hpp>
+#include <parsearch/ops/operation.hpp>
+#include <parsearch/ops/shard.hpp>
+#include <parsearch/topology/device.hpp>
+
+namespace parsearch::cost {
+
+/// The part of the peak arithmetic rate that each class of operators reaches where arithmetic bounds it. One number stands for all
+/// shapes, so these are what large shards reach; measure where the absolute time matters.
+/// - matmul 0.7: the best square f16 products reach 0.7 to 0.9 of the tensor cores' peak, those of a transformer less.
+/// - convolution 0.5: ResNet-like layers, between the large 3x3 (near matmul) and the 1x1 and strided ones.
+/// - attention 0.5: FlashAttention-2 reaches 0.5 to 0.73 of A100's peak forward, less backward (T. Dao, 2023, section 4).
+/// - recurrent 0.4: products of one step's batch, narrower than those of a linear layer (J. Appleyard et al., Optimizing
+///   performance of recurrent neural networks on GPUs, 2016: about half of the peak after all their steps).
+/// - the others 0.5 of the vector units: they rarely bound these operators, whose memory traffic does.
+struct work_efficiency {
+    double matmul = 0.7, convolution = 0.5, attention = 0.5, recurrent = 0.4;
+    double normalization = 0.5, softmax = 0.5, pooling = 0.5, elementwise = 0.5, memory = 0.5;
+    friend bool operator==(work_efficiency const&, work_efficiency const&) = default;
+
+    /// The efficiency of a class; 1 for those without work.
+    [[nodiscard]] constexpr double of(ops::work_class c) const noexcept {
+        switch (c) {
+        case ops::work_class::matmul: return matmul;
+        case ops::work_class::convolution: return convolution;
+        case ops::work_class::attention: return attention;
+        case ops::work_class::recurrent: return recurrent;
+        case ops::work_class::normalization: return normalization;
+        case ops::work_class::softmax: return softmax;
+        case ops::work_class::pooling: return pooling;
+        case ops::work_class::elementwise: return elementwise;
+        case ops::work_class::memory: return memory;
+        case ops::work_class::view:
+        case ops::work_class::source: break;
+        }
+        return 1;
+    }
+};
+
+/// The settings of a `roofline`.
+struct roofline_options {
+    work_efficiency efficiency{};
+    /// The part of the memory bandwidth of the data sheet that a copy reaches: BabelStream measures 0.75 to 0.93 on
+    /// the GPUs from K80 to V100 (T. Deakin et al., 2016 and after).
+    double memory_efficiency = 0.8;
+    /// Where set, replaces the launch overhead of every device.
+    std::optional<picoseconds> launch_overhead{};
+};
+
+namespace detail {
+
+/// The peak rate of a number format: `f32`'s where the device has none of its own, and for wide integers.
+[[nodiscard]] constexpr double peak_of(topology::peak_rates const& rates, ops::dtype type) noexcept {
+    double rate = 0;
+    switch (type) {
+    case ops::dtype::f64: rate = rates.f64; break;
+    case ops::dtype::tf32: rate = rates.tf32; break;
+    case ops::dtype::f16: rate = rates.f16; break;
+    case ops::dtype::bf16: rate = rates.bf16; break;
+    case ops::dtype::i8: rate = rates.i8; break;
+    case ops::dtype::f32:
+    case ops::dtype::i64:
+    case ops::dtype::i32: break;
+    }
+    return rate > 0 ? rate : rates.f32;
+}
+
+/// Matrix products, convolutions, attention and recurrent cells run on the contraction units.
+[[nodiscard]] constexpr bool contracts(ops::work_class c) noexcept {
+    return c == ops::work_class::matmul || c == ops::work_class::convolution || c == ops::work_class::attention || c == ops::work_class::recurrent;
+}
+inline constexpr std::size_t dtypes = 8;
+static_assert(static_cast<std::size_t>(ops::dtype::i8) == dtypes - 1);
+} // namespace detail
+
+/// A `CostOracle` from data sheets: time = max(flops / (peak * efficiency), bytes / (memory rate * efficiency)) + launch overhead,
+/// the peak being that of the class of the operator and the type of its first output. The update pass has no flops and is priced
+/// by its bytes. Views, sources and shards without flops and bytes take no time. Transfers take the default (latency + bytes /
+/// bandwidth), collectives `alpha_beta`. Source: S. Williams, A. Waterman, D. Patterson, Roofline, CACM 52(4), 2009.
+/// Devices are named by their position in `devices(topology)`. The topology is read at construction and not kept.
+class roofline {
+  public:
+    /// Reads the devices of `t`. Throws `invalid_input` on a device or option that breaks a rule, and on two devices of one
+    /// kind that differ. Complexity: O(devices).
+    template <class T>
+        requires topology::DescribesDeviceSpecs<T>
+    explicit roofline(T const& t, roofline_options const& options = {}) {
+        check(options);
+        std::unordered_map<std::string, std::uint32_t> numbers;
+        for (auto const& d : parsearch::devices(t)) {
+            topology::device_spec const spec = parsearch::describe_device(t, d);
+            auto const [at, fresh] = numbers.try_emplace(spec.kind, static_cast<std::uint32_t>(kinds_.size()));
+            if (fresh) kinds_.emplace_back(spec, options, kind_.size());
+            else if (!kinds_[at->second].same_rates(spec))
+                throw invalid_input("device ", kind_.size(), " (", spec.kind, ") differs from an earlier device of this kind:",
+                                    " devices of one kind are equal");
+            kind_.push_back(at->second);
+        }
+    }
+
+    /// The time of a shard on a device. Throws `invalid_input` on a device that does not exist and on work that is negative or
+    /// not finite. Complexity: O(1).
+    [[nodiscard]] picoseconds operator()(ops::shard_work const& work, std::size_t device) const {
+        if (device >= kind_.size()) throw invalid_input("device ", device, " asked of a roofline: the topology has ", kind_.size());
+        if (work.op->work == ops::work_class::view || work.op->work == ops::work_class::source) return picoseconds{0};
+        if (!(work.flops >= 0) || !(work.bytes >= 0))
+            throw invalid_input("operator of kind '", work.op->kind, "': ", ops::name_of(work.pass), " of a shard has ", work.flops, " flops and ",
+                                work.bytes, " bytes: must not be negative");
+        if (work.flops == 0 && work.bytes == 0) return picoseconds{0};
+        auto const& k = kinds_[kind_[device]];
+        double const arithmetic = work.flops / k.rate[static_cast<std::size_t>(work.op->work)][static_cast<std::size_t>(work.type())];
+        return from_seconds(std::max(arithmetic, work.bytes / k.memory_rate)) + k.launch;
+    }
+
+    /// The time of a collective.
+    [[nodiscard]] picoseconds collective_time(collective_kind kind, byte_count bytes, collective_group const& group) const {
+        return alpha_beta{}.collective_time(kind, bytes, group);
+    }
+
+  private:
+    struct kind_rates {
+        kind_rates(topology::device_spec const& device, roofline_options const& options, std::size_t number)
+            : spec(device), memory_rate(device.memory_rate.bytes_per_second * options.memory_efficiency),
+              launch(options.launch_overhead.value_or(device.launch_overhead)) {
+            auto const place = text("device ", number);
+            topology::validate(device, place);
+            if (!(device.contraction.f32 > 0 && device.elementwise.f32 > 0 && device.memory_rate.bytes_per_second > 0))
+                throw invalid_input(place, " (", device.kind, ") has f32 peaks of ", device.contraction.f32, " and ", device.elementwise.f32,
+                                    " flops per second and a memory rate of ", device.memory_rate.bytes_per_second,
+                                    " B/s: a roofline needs all three positive");
+            for (std::size_t c = 0; c < ops::work_classes; ++c)
+                for (std::size_t t = 0; t < detail::dtypes; ++t) {
+                    auto const work = static_cast<ops::work_class>(c);
+                    auto const& peaks = detail::contracts(work) ? device.contraction : device.elementwise;
+                    rate[c][t] = detail::peak_of(peaks, static_cast<ops::dtype>(t)) * options.efficiency.of(work);
+                }
+        }
+        /// Memory size is no matter of time.
+        [[nodiscard]] bool same_rates(topology::device_spec other) const {
+            other.memory = spec.memory;
+            return other == spec;
+        }
+        topology::device_spec spec;
+        std::array<std::array<double, detail::dtypes>, ops::work_classes> rate{}; ///< flops per second reached
+        double memory_rate;
+        picoseconds launch;
+    };
+
+    static void check(roofline_options const& options) {
+        auto const part = [](double value, std::string_view what) {
+            if (!(value > 0) || value > 1) throw invalid_input("roofline: efficiency of ", what, " is ", value, ": must be above 0 and at most 1");
+        };
+        for (std::size_t c = 0; c < ops::work_classes; ++c) {
+            auto const work = static_cast<ops::work_class>(c);
+            part(options.efficiency.of(work), ops::name_of(work));
+        }
+        part(options.memory_efficiency, "memory bandwidth");
+        if (options.launch_overhead && *options.launch_overhead < picoseconds{0})
+            throw invalid_input("roofline: launch_overhead is ", options.launch_overhead->count(), " ps: must not be negative");
+    }
+
+    std::vector<kind_rates> kinds_;
+    std::vector<std::uint32_t> kind_; ///< of each device
+};
+
+} // namespace parsearch::cost

@@ -1,0 +1,155 @@
+#pragma once
+/// Reads any `DeviceTopology` once into dense arrays, checked: what cost models and simulators run on.
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <parsearch/concepts/device_topology.hpp>
+#include <parsearch/core/error.hpp>
+
+namespace parsearch::topology {
+
+/// A device topology in arrays. Devices are numbered 0..n-1 in the order of `devices(t)`, links 0..m-1 in that of `links(t)`.
+struct dense_topology {
+    std::vector<device_description> devices;
+    std::vector<std::uint32_t> kind;        ///< of each device; equal numbers exactly where the kinds are equal, counted from 0 by first use
+    std::vector<std::uint32_t> node;        ///< of each device, counted from 0 by first use
+    std::vector<link_description> links;
+    std::vector<std::uint32_t> route_first; ///< n * n + 1 positions in `route_links`, by (from, to)
+    std::vector<std::uint32_t> route_links;
+
+    /// The number of devices.
+    [[nodiscard]] std::size_t size() const noexcept { return devices.size(); }
+    /// The links that a message from device `a` to device `b` passes, in order; empty where `a == b`.
+    [[nodiscard]] std::span<std::uint32_t const> route(std::size_t a, std::size_t b) const noexcept {
+        auto const* const first = route_first.data() + (a * devices.size() + b);
+        return {route_links.data() + first[0], first[1] - first[0]};
+    }
+};
+
+/// A dense topology and the handles of its devices and links in the topology it was read from.
+template <class DeviceHandle, class LinkHandle> struct topology_reading {
+    dense_topology topology;
+    std::vector<DeviceHandle> devices;
+    std::vector<LinkHandle> links;
+};
+
+/// Checks bandwidth (positive, finite) and latency (not negative) of a link. Throws `invalid_input` that starts with `where`.
+inline void validate(link_description const& link, std::string_view where) {
+    double const rate = link.rate.bytes_per_second;
+    if (!(rate > 0) || rate > std::numeric_limits<double>::max())
+        throw invalid_input(where, " has a bandwidth of ", rate, " B/s: must be positive and finite");
+    if (link.latency < picoseconds{0})
+        throw invalid_input(where, " has a latency of ", link.latency.count(), " ps: must not be negative");
+}
+
+namespace detail {
+
+/// Numbers values from 0 in the order of their first use.
+template <class Value> class numbering {
+  public:
+    std::uint32_t operator()(Value const& value) { return seen_.try_emplace(value, static_cast<std::uint32_t>(seen_.size())).first->second; }
+
+  private:
+    std::unordered_map<Value, std::uint32_t> seen_;
+};
+
+/// Finds the number of a handle. Where the handles are the numbers 0, 1, 2, ... themselves (the common case) there is no map.
+template <class Handle> class handle_numbers {
+  public:
+    static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+
+    /// Refuses a handle that comes twice; `what` is "devices" or "links".
+    handle_numbers(std::vector<Handle> const& handles, std::string_view what) : size_(handles.size()), plain_(counts(handles)) {
+        if (plain_) return;
+        for (std::uint32_t i = 0; i < handles.size(); ++i)
+            if (!map_.emplace(handles[i], i).second)
+                throw invalid_input(what, "(topology) names number ", i, " twice: each must appear once");
+    }
+    [[nodiscard]] std::uint32_t operator()(Handle const& handle) const {
+        if constexpr (std::integral<Handle>)
+            if (plain_) return handle >= 0 && static_cast<std::size_t>(handle) < size_ ? static_cast<std::uint32_t>(handle) : none;
+        auto const at = map_.find(handle);
+        return at == map_.end() ? none : at->second;
+    }
+
+  private:
+    [[nodiscard]] static bool counts(std::vector<Handle> const& handles) {
+        if constexpr (std::integral<Handle>) {
+            for (std::size_t i = 0; i < handles.size(); ++i)
+                if (handles[i] < 0 || static_cast<std::size_t>(handles[i]) != i) return false;
+            return true;
+        } else {
+            return false;
+        }
+    }
+
+    std::size_t size_;
+    bool plain_;
+    std::unordered_map<Handle, std::uint32_t> map_;
+};
+
+inline std::string route_name(dense_topology const& t, std::size_t a, std::size_t b) {
+    return text("route from device ", a, " (", t.devices[a].kind, ") to device ", b, " (", t.devices[b].kind, ')');
+}
+} // namespace detail
+
+/// Reads and checks `t`. Throws `invalid_input` on an empty topology, a device or link named twice, negative memory, a bandwidth
+/// that is not positive, a negative latency, an empty route between two devices, a route over a link that `links(t)` does not
+/// name; the message counts devices and links from 0.
+/// Complexity: O(devices^2 * length of a route).
+template <DeviceTopology T> [[nodiscard]] topology_reading<device_handle_t<T>, link_handle_t<T>> read_topology(T const& t) {
+    topology_reading<device_handle_t<T>, link_handle_t<T>> out;
+    auto& dense = out.topology;
+    detail::numbering<std::string> kinds;
+    detail::numbering<std::size_t> nodes;
+    for (auto const& d : parsearch::devices(t)) {
+        out.devices.push_back(d);
+        dense.devices.push_back(parsearch::describe_device(t, d));
+        auto const& description = dense.devices.back();
+        if (description.memory < 0)
+            throw invalid_input("device ", out.devices.size() - 1, " (", description.kind, ") has a memory of ", description.memory,
+                                " bytes: must not be negative");
+        dense.kind.push_back(kinds(description.kind));
+        dense.node.push_back(nodes(parsearch::node_of(t, d)));
+    }
+    if (out.devices.empty()) throw invalid_input("the device topology has no devices: at least one is needed");
+    (void)detail::handle_numbers<device_handle_t<T>>(out.devices, "devices");
+    for (auto const& l : parsearch::links(t)) {
+        out.links.push_back(l);
+        dense.links.push_back(parsearch::describe_link(t, l));
+        validate(dense.links.back(), text("link ", out.links.size() - 1));
+    }
+    detail::handle_numbers<link_handle_t<T>> const number(out.links, "links");
+
+    std::size_t const n = out.devices.size();
+    dense.route_first.reserve(n * n + 1);
+    dense.route_first.push_back(0);
+    for (std::size_t a = 0; a < n; ++a)
+        for (std::size_t b = 0; b < n; ++b) {
+            if (a != b) {
+                for (auto const& l : parsearch::route(t, out.devices[a], out.devices[b])) {
+                    auto const link = number(l);
+                    if (link == number.none)
+                        throw invalid_input(detail::route_name(dense, a, b), ": hop ", dense.route_links.size() - dense.route_first.back(),
+                                            " is a link that links(topology) does not name");
+                    dense.route_links.push_back(link);
+                }
+                if (dense.route_links.size() == dense.route_first.back())
+                    throw invalid_input(detail::route_name(dense, a, b), " is empty: two devices are joined by at least one link");
+                if (dense.route_links.size() >= number.none)
+                    throw invalid_input(detail::route_name(dense, a, b), ": more than 2^32 hops in all routes together");
+            }
+            dense.route_first.push_back(static_cast<std::uint32_t>(dense.route_links.size()));
+        }
+    return out;
+}
+
+} // namespace parsearch::topology

@@ -1,0 +1,94 @@
+#pragma once
+/// What a device can do: peak rates, memory, launch overhead; and the accelerators that the library knows.
+
+#include <chrono>
+#include <concepts>
+#include <limits>
+#include <string_view>
+
+#include <parsearch/concepts/device_topology.hpp>
+#include <parsearch/core/error.hpp>
+#include <parsearch/core/units.hpp>
+
+namespace parsearch::topology {
+
+/// Peak flops per second by number format. Zero: the device has no such unit and runs the format at the rate of `f32`.
+struct peak_rates {
+    double f64 = 0, f32 = 0, tf32 = 0, f16 = 0, bf16 = 0, i8 = 0;
+    friend bool operator==(peak_rates const&, peak_rates const&) = default;
+};
+
+/// A device as `device_description` has it, and what a roofline needs beside.
+struct device_spec : device_description {
+    peak_rates contraction{};         ///< matrix products and convolutions: tensor cores where the device has them
+    peak_rates elementwise{};         ///< everything else: vector units
+    bandwidth memory_rate{};          ///< of the device's memory
+    picoseconds launch_overhead{};    ///< between the ends of two queued kernels that do nothing
+    friend bool operator==(device_spec const&, device_spec const&) = default;
+};
+
+/// Checks a device. Throws `invalid_input` naming `where`, the value and the rule: the kind has a name, numbers are finite and not
+/// negative. Zero peaks and memory rate mean that nobody told them; a cost model that needs them says so.
+inline void validate(device_spec const& d, std::string_view where) {
+    if (d.kind.empty()) throw invalid_input(where, " has an empty kind: a device's kind is its name");
+    auto const place = text(where, " (", d.kind, ')');
+    if (d.memory < 0) throw invalid_input(place, " has a memory of ", d.memory, " bytes: must not be negative");
+    if (d.launch_overhead < picoseconds{0})
+        throw invalid_input(place, " has a launch overhead of ", d.launch_overhead.count(), " ps: must not be negative");
+    auto const check = [&](double value, std::string_view what) {
+        if (!(value >= 0) || value > std::numeric_limits<double>::max())
+            throw invalid_input(place, " has a peak of ", value, ' ', what, " per second: must be finite and not negative");
+    };
+    check(d.memory_rate.bytes_per_second, "memory bytes");
+    for (auto const* const rates : {&d.contraction, &d.elementwise})
+        for (double const rate : {rates->f64, rates->f32, rates->tf32, rates->f16, rates->bf16, rates->i8}) check(rate, "flops");
+}
+
+// The presets. Peaks are those of the data sheets at boost clock and without sparsity. Memory sizes are in binary units, as the
+// stacks are made. Data sheets know no launch overhead: the values are the round numbers that the gap between two queued empty kernels
+// is usually found at, 5 us on the older three and 3 us since A100; set `launch_overhead` where you have measured it.
+
+/// One of the two GK210 of a Tesla K80. Source: NVIDIA, Tesla K80 GPU accelerator board specification BD-07317-001 (for the board:
+/// 2 x 2,496 cores at 875 MHz = 8.74 Tflops f32 and 2.91 Tflops f64, 2 x 12 GB, 2 x 240 GB/s). No half precision arithmetic.
+inline device_spec const k80{{"k80", byte_count{12} << 30}, {.f64 = 1.455e12, .f32 = 4.37e12}, {.f64 = 1.455e12, .f32 = 4.37e12}, {240e9},
+                             std::chrono::microseconds{5}};
+
+/// Tesla P100 SXM2, 16 GB. Source: NVIDIA, Tesla P100 data sheet (5.3 / 10.6 / 21.2 Tflops f64 / f32 / f16, 732 GB/s).
+inline device_spec const p100_sxm{{"p100_sxm", byte_count{16} << 30},
+                                  {.f64 = 5.3e12, .f32 = 10.6e12, .f16 = 21.2e12},
+                                  {.f64 = 5.3e12, .f32 = 10.6e12, .f16 = 21.2e12},
+                                  {732e9},
+                                  std::chrono::microseconds{5}};
+
+/// Tesla V100 SXM2, 16 GB, as in Summit. Source: NVIDIA, V100 data sheet (7.8 / 15.7 Tflops f64 / f32, 125 on tensor cores, 900 GB/s);
+/// f16 on vector units is twice f32 and i8 four times (Tesla V100 architecture white paper WP-08608).
+inline device_spec const v100_sxm{{"v100_sxm", byte_count{16} << 30},
+                                  {.f64 = 7.8e12, .f32 = 15.7e12, .f16 = 125e12, .i8 = 62.8e12},
+                                  {.f64 = 7.8e12, .f32 = 15.7e12, .f16 = 31.4e12, .i8 = 62.8e12},
+                                  {900e9},
+                                  std::chrono::microseconds{5}};
+
+/// A100 SXM4, 80 GB. Source: NVIDIA, A100 tensor core GPU data sheet (tensor cores: f64 19.5, tf32 156, f16 and bf16 312 Tflops, i8 624
+/// Tops; vector units: f64 9.7, f32 19.5; 2,039 GB/s); f16 78 and bf16 39 Tflops on vector units from the A100 architecture white paper.
+inline device_spec const a100_sxm{{"a100_sxm", byte_count{80} << 30},
+                                  {.f64 = 19.5e12, .f32 = 19.5e12, .tf32 = 156e12, .f16 = 312e12, .bf16 = 312e12, .i8 = 624e12},
+                                  {.f64 = 9.7e12, .f32 = 19.5e12, .f16 = 78e12, .bf16 = 39e12},
+                                  {2039e9},
+                                  std::chrono::microseconds{3}};
+
+/// H100 SXM5, 80 GB. Source: NVIDIA, H100 tensor core GPU architecture white paper (tensor cores without sparsity: f64 66.9, tf32 494.7,
+/// f16 and bf16 989.4 Tflops, i8 1,978.9 Tops; vector units: f64 33.5, f32 66.9, f16 and bf16 133.8) and data sheet (3.35 TB/s).
+inline device_spec const h100_sxm{{"h100_sxm", byte_count{80} << 30},
+                                  {.f64 = 66.9e12, .f32 = 66.9e12, .tf32 = 494.7e12, .f16 = 989.4e12, .bf16 = 989.4e12, .i8 = 1978.9e12},
+                                  {.f64 = 33.5e12, .f32 = 66.9e12, .f16 = 133.8e12, .bf16 = 133.8e12},
+                                  {3350e9},
+                                  std::chrono::microseconds{3}};
+
+/// A topology whose `describe_device(t, d)` converts to `device_spec`: it tells peaks and memory bandwidth beside kind and memory.
+/// What an analytic cost model needs; measured costs do with `DeviceTopology`.
+template <class T>
+concept DescribesDeviceSpecs = DescribesDevices<T> && requires(T const& t, device_handle_t<T> const& d) {
+    { parsearch::describe_device(t, d) } -> std::convertible_to<device_spec>;
+};
+
+} // namespace parsearch::topology

@@ -1,0 +1,216 @@
+#pragma once
+/// Clusters of nodes with several GPUs, and the machines of the literature.
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <parsearch/core/error.hpp>
+#include <parsearch/core/units.hpp>
+#include <parsearch/topology/cluster.hpp>
+#include <parsearch/topology/cluster_builder.hpp>
+#include <parsearch/topology/device.hpp>
+
+namespace parsearch::topology {
+
+/// How the GPUs of a node are joined.
+enum class intra_node : std::uint8_t {
+    direct,   ///< a link for every ordered pair of GPUs (NVLink without switches)
+    nvswitch, ///< a link up and one down between each GPU and one switch
+    pcie      ///< pairs of GPUs under a PCIe switch each, these under a root that all share
+};
+
+/// Options of `nodes`. What is left open is taken from the device: see `nodes`.
+struct nodes_options {
+    std::uint32_t count = 1;
+    std::uint32_t gpus_per_node = 8;
+    device_spec device{};
+    std::optional<intra_node> intra{};
+    /// One direction: of a pair's link (direct), of a GPU's link to its switch (nvswitch, pcie). `latency` is that between two GPUs of one switch.
+    std::optional<link_description> intra_link{};
+    /// Divides `gpus_per_node`: each interface serves a block of GPUs. With `pcie` it is 1, at the root.
+    std::optional<std::uint32_t> nics_per_node{};
+    /// One direction of a network interface; `latency` is that from interface to interface.
+    std::optional<link_description> nic{};
+    /// One direction of a GPU's PCIe link to its interface, unused with `pcie`.
+    std::optional<link_description> host_link{};
+};
+
+namespace detail {
+
+/// What a node of a known device looks like.
+struct node_defaults {
+    std::string_view kind;
+    intra_node intra;
+    link_description intra_link;
+    bool nic_per_gpu;
+    link_description nic, host_link;
+};
+
+// PCI Express x16 moves 15.75 GB/s per direction in generation 3, twice that in 4, four times in 5 (PCI-SIG base specifications). One NVLink
+// moves 20 GB/s per direction in generation 1 and 25 GB/s since (NVIDIA NVLink page): P100 has 4, V100 6, A100 12, H100 18.
+// Latencies are round figures: 1 us between two GPUs and over PCIe as in FlexFlow's machine_config_example, 1 us between
+// two InfiniBand interfaces.
+inline std::array<node_defaults, 5> const known_nodes{{
+    {"k80", intra_node::pcie, {{15.75e9}, std::chrono::microseconds{1}}, false, {{7e9}, std::chrono::microseconds{1}}, {}},
+    // Four GPUs: three of the links of each lead to one neighbour each.
+    {"p100_sxm", intra_node::direct, {{20e9}, std::chrono::microseconds{1}}, false, {{12.5e9}, std::chrono::microseconds{1}},
+     {{15.75e9}, std::chrono::microseconds{1}}},
+    // Four GPUs: two links to each neighbour.
+    {"v100_sxm", intra_node::direct, {{50e9}, std::chrono::microseconds{1}}, false, {{12.5e9}, std::chrono::microseconds{1}},
+     {{15.75e9}, std::chrono::microseconds{1}}},
+    {"a100_sxm", intra_node::nvswitch, {{300e9}, std::chrono::microseconds{1}}, true, {{25e9}, std::chrono::microseconds{1}},
+     {{31.5e9}, std::chrono::microseconds{1}}},
+    {"h100_sxm", intra_node::nvswitch, {{450e9}, std::chrono::microseconds{1}}, true, {{50e9}, std::chrono::microseconds{1}},
+     {{63e9}, std::chrono::microseconds{1}}},
+}};
+
+/// A duplex link of which each direction has `part` of the latency: the whole is passed in two such halves, rounded so that they sum up.
+struct half_links {
+    link_description whole;
+    /// `a` is on the sending side of the first half (forward) and on the receiving side of the second (backward).
+    duplex add(cluster_builder& builder, vertex a, vertex b) const {
+        auto const first = whole.latency / 2;
+        auto const forward = builder.add_link(a, b, whole.rate, first);
+        return {forward, builder.add_link(b, a, whole.rate, whole.latency - first)};
+    }
+};
+
+/// `nodes_options` with nothing left open.
+struct complete_nodes {
+    intra_node intra = intra_node::direct;
+    link_description intra_link, nic, host_link;
+    std::uint32_t nics = 1;
+};
+
+inline complete_nodes complete(nodes_options const& o) {
+    validate(o.device, "the device of nodes");
+    auto const place = text("nodes of ", o.device.kind, ": ");
+    if (o.count < 1) throw invalid_input(place, "count is 0: must be at least 1");
+    if (o.gpus_per_node < 1) throw invalid_input(place, "gpus_per_node is 0: must be at least 1");
+    node_defaults const* known = nullptr;
+    for (auto const& d : known_nodes)
+        if (d.kind == o.device.kind) known = &d;
+    auto const choose = [&](auto const& given, auto const& fallback, std::string_view name) {
+        if (given) return *given;
+        if (!known) throw invalid_input(place, name, " is not given: only devices that the library knows have a default");
+        return fallback(*known);
+    };
+    complete_nodes c;
+    bool const several_gpus = o.gpus_per_node > 1, several_nodes = o.count > 1;
+    if (several_gpus || several_nodes) c.intra = choose(o.intra, [](auto const& d) { return d.intra; }, "intra");
+    if (several_gpus || c.intra == intra_node::pcie) c.intra_link = choose(o.intra_link, [](auto const& d) { return d.intra_link; }, "intra_link");
+    if (!several_nodes) return c;
+    c.nics = choose(o.nics_per_node, [&](auto const& d) { return d.nic_per_gpu ? o.gpus_per_node : 1u; }, "nics_per_node");
+    c.nic = choose(o.nic, [](auto const& d) { return d.nic; }, "nic");
+    if (c.nics < 1 || o.gpus_per_node % c.nics != 0)
+        throw invalid_input(place, "nics_per_node is ", c.nics, ": must divide gpus_per_node, which is ", o.gpus_per_node);
+    if (c.intra == intra_node::pcie && c.nics != 1)
+        throw invalid_input(place, "nics_per_node is ", c.nics, ": must be 1 under a PCIe root, which joins the one interface");
+    if (c.intra != intra_node::pcie) c.host_link = choose(o.host_link, [](auto const& d) { return d.host_link; }, "host_link");
+    return c;
+}
+} // namespace detail
+
+/// `count` equal nodes. Between nodes a message passes the sender's PCIe link, its interface out and the receiver's interface in, each
+/// with half of `nic.latency` (as FlexFlow has it), and the receiver's PCIe link; the network between the interfaces is an ideal switch.
+/// Without further options a known device gives: `k80` PCIe 3 tree, one 56 Gb/s interface per node; `p100_sxm` one NVLink (20 GB/s) per
+/// pair, `v100_sxm` two NVLinks (50 GB/s) per pair (what a GPU has links for in nodes of four), one 100 Gb/s interface per node; `a100_sxm`
+/// NVSwitch at 300 GB/s, a 200 Gb/s interface per GPU; `h100_sxm` NVSwitch at 450 GB/s, a 400 Gb/s interface per GPU. Routes are the
+/// shortest. Throws `invalid_input` on zero counts, a `nics_per_node` that does not divide the GPUs, links that break the rules of
+/// `cluster_builder`, an option that is left open for another device.
+[[nodiscard]] inline cluster nodes(nodes_options const& o) {
+    auto const c = detail::complete(o);
+    std::uint64_t const total = std::uint64_t{o.count} * o.gpus_per_node;
+    if (total > cluster_builder::max_devices)
+        throw invalid_input("nodes: ", o.count, " nodes of ", o.gpus_per_node, " GPUs: a cluster holds at most ", cluster_builder::max_devices);
+    cluster_builder builder;
+    detail::half_links const inside{c.intra_link}, outside{c.nic};
+    auto const network = o.count > 1 ? builder.add_switch("network") : vertex{};
+    for (std::uint32_t node = 0; node < o.count; ++node) {
+        std::vector<vertex> gpus, pairs;
+        for (std::uint32_t g = 0; g < o.gpus_per_node; ++g) gpus.push_back(builder.add_device(o.device, node));
+        switch (c.intra) {
+        case intra_node::direct:
+            for (std::uint32_t g = 0; g < gpus.size(); ++g)
+                for (std::uint32_t h = g + 1; h < gpus.size(); ++h)
+                    builder.add_duplex_link(gpus[g], gpus[h], c.intra_link.rate, c.intra_link.latency);
+            break;
+        case intra_node::nvswitch:
+            if (gpus.size() > 1) {
+                auto const nvswitch = builder.add_switch(text("node ", node, " nvswitch"));
+                for (auto const gpu : gpus) inside.add(builder, gpu, nvswitch);
+            }
+            break;
+        case intra_node::pcie:
+            for (std::uint32_t g = 0; g < gpus.size(); ++g) {
+                if (g % 2 == 0) pairs.push_back(builder.add_switch(text("node ", node, " pcie ", g / 2)));
+                inside.add(builder, gpus[g], pairs.back());
+            }
+            break;
+        }
+        if (pairs.empty() && o.count == 1) continue;
+        if (c.intra == intra_node::pcie) {
+            auto const root = builder.add_switch(text("node ", node, " pcie root"));
+            for (auto const pair : pairs) inside.add(builder, pair, root);
+            if (o.count > 1) outside.add(builder, root, network);
+        } else {
+            auto const block = o.gpus_per_node / c.nics;
+            for (std::uint32_t i = 0; i < c.nics; ++i) {
+                auto const nic = builder.add_switch(text("node ", node, " nic ", i));
+                for (std::uint32_t g = i * block; g < (i + 1) * block; ++g)
+                    builder.add_duplex_link(gpus[g], nic, c.host_link.rate, c.host_link.latency);
+                outside.add(builder, nic, network);
+            }
+        }
+    }
+    return builder.build();
+}
+
+/// The P100 cluster of the FlexFlow paper: 4 GPUs per node joined by NVLink, nodes by 100 Gb/s InfiniBand.
+/// Source: Z. Jia, M. Zaharia, A. Aiken, Beyond data and model parallelism for deep neural networks, MLSys 2019, evaluation.
+[[nodiscard]] inline cluster p100_cluster(std::uint32_t count = 4) { return nodes({.count = count, .gpus_per_node = 4, .device = p100_sxm}); }
+
+/// The K80 cluster of the FlexFlow paper: 4 GPUs per node, adjacent ones under a PCIe switch, all under a shared one, nodes joined by 56 Gb/s
+/// InfiniBand. Source: as `p100_cluster`.
+[[nodiscard]] inline cluster k80_cluster(std::uint32_t count = 16) { return nodes({.count = count, .gpus_per_node = 4, .device = k80}); }
+
+/// DGX A100: 8 GPUs on NVSwitch, a 200 Gb/s HDR interface per GPU. Source: NVIDIA, DGX A100 system architecture white paper WP-10083.
+[[nodiscard]] inline cluster dgx_a100(std::uint32_t count) { return nodes({.count = count, .gpus_per_node = 8, .device = a100_sxm}); }
+
+/// DGX H100: 8 GPUs on NVSwitch, a 400 Gb/s NDR interface per GPU. Source: NVIDIA, DGX H100 data sheet.
+[[nodiscard]] inline cluster dgx_h100(std::uint32_t count) { return nodes({.count = count, .gpus_per_node = 8, .device = h100_sxm}); }
+
+/// Summit: 6 V100 per node in two sockets of three. Inside a socket each pair of GPUs, and each GPU and the CPU, are joined by two NVLinks
+/// (50 GB/s per direction); the sockets by the X-Bus (64 GB/s); each socket has one of the two 100 Gb/s EDR ports, 25 GB/s per node in all. The
+/// fat tree between nodes does not block and is an ideal switch. Source: S. Vazhkudai et al., The design, deployment, and evaluation of the CORAL
+/// pre-exascale systems, SC 2018; OLCF, Summit user guide. Latencies as in `nodes`.
+[[nodiscard]] inline cluster summit(std::uint32_t count) {
+    if (count < 1 || count > cluster_builder::max_devices / 6)
+        throw invalid_input("summit of ", count, " nodes: must be from 1 to ", cluster_builder::max_devices / 6);
+    constexpr std::chrono::microseconds latency{1};
+    cluster_builder builder;
+    detail::half_links const port{{{12.5e9}, latency}};
+    auto const network = builder.add_switch("network");
+    for (std::uint32_t node = 0; node < count; ++node) {
+        std::array<vertex, 2> cpus{};
+        for (std::uint32_t s = 0; s < 2; ++s) {
+            cpus[s] = builder.add_switch(text("node ", node, " cpu ", s));
+            std::array<vertex, 3> gpus{};
+            for (auto& gpu : gpus) {
+                gpu = builder.add_device(v100_sxm, node);
+                builder.add_duplex_link(gpu, cpus[s], {50e9}, latency);
+            }
+            for (std::size_t g = 0; g < gpus.size(); ++g)
+                for (std::size_t h = g + 1; h < gpus.size(); ++h) builder.add_duplex_link(gpus[g], gpus[h], {50e9}, latency);
+            port.add(builder, cpus[s], network);
+        }
+        builder.add_duplex_link(cpus[0], cpus[1], {64e9}, latency);
+    }
+    return builder.build();
+}
+
+} // namespace parsearch::topology

@@ -1,0 +1,165 @@
+#include <parsearch/cost/roofline.hpp>
+
+#include <array>
+#include <chrono>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <parsearch/concepts/cost_oracle.hpp>
+#include <parsearch/topology/group.hpp>
+#include <parsearch/topology/nodes.hpp>
+
+#include "support/product.hpp"
+
+using namespace parsearch;
+using namespace parsearch::cost;
+using std::chrono::microseconds;
+
+static_assert(CostOracle<roofline, ops::shard_work, std::uint32_t>);
+static_assert(HasCollectiveTime<roofline>);
+
+namespace {
+
+/// 1 Tflops f32 and 10 Tflops f16 for products, 0.5 Tflops for the rest, 100 GB/s, 1 us.
+topology::device_spec toy(std::string kind = "toy") {
+    return {{std::move(kind), 1 << 30}, {.f32 = 1e12, .f16 = 10e12}, {.f32 = 0.5e12}, {100e9}, microseconds{1}};
+}
+topology::cluster pair(topology::device_spec const& a, topology::device_spec const& b) {
+    topology::cluster_builder builder;
+    auto const x = builder.add_device(a), y = builder.add_device(b);
+    builder.add_duplex_link(x, y, {1e9}, microseconds{1});
+    return builder.build();
+}
+/// Everything at its peak, so that times are round.
+roofline_options ideal() {
+    return {.efficiency = {.matmul = 1, .convolution = 1, .attention = 1, .recurrent = 1, .normalization = 1, .softmax = 1, .pooling = 1,
+                           .elementwise = 1, .memory = 1},
+            .memory_efficiency = 1};
+}
+ops::shard_work work(ops::operation const& op, double flops, double bytes, ops::pass pass = ops::pass::forward) {
+    ops::shard_work w{.op = &op, .pass = pass, .flops = flops, .bytes = bytes};
+    w.degrees.fill(1);
+    return w;
+}
+} // namespace
+
+TEST_CASE("arithmetic or memory, whichever is longer, and a launch") {
+    auto const op = support::product(8, 8, 8);
+    roofline const oracle(pair(toy(), toy()), ideal());
+    CHECK(oracle(work(op, 1e9, 1e6), 0) == microseconds{1000 + 1});  // 1 ms against 10 us
+    CHECK(oracle(work(op, 1e6, 1e9), 1) == microseconds{10000 + 1}); // 1 us against 10 ms
+    CHECK(oracle(work(op, 1e6, 0), 0) == microseconds{1 + 1});
+    CHECK(oracle(work(op, 0, 1e6, ops::pass::update), 0) == microseconds{10 + 1});
+    CHECK(oracle(work(op, 0, 0), 0) == picoseconds{0});
+}
+
+TEST_CASE("the peak is that of the class and of the type of the first output") {
+    roofline const oracle(pair(toy(), toy()), ideal());
+    auto op = support::product(8, 8, 8, ops::dtype::f16);
+    CHECK(oracle(work(op, 1e9, 0), 0) == microseconds{100 + 1});
+    op.work = ops::work_class::softmax; // vector units know no f16: f32's rate
+    CHECK(oracle(work(op, 1e9, 0), 0) == microseconds{2000 + 1});
+    for (auto const c : {ops::work_class::convolution, ops::work_class::attention, ops::work_class::recurrent}) {
+        op.work = c;
+        CHECK(oracle(work(op, 1e9, 0), 0) == microseconds{100 + 1});
+    }
+    for (auto const type : {ops::dtype::f64, ops::dtype::tf32, ops::dtype::bf16, ops::dtype::i8, ops::dtype::i32, ops::dtype::i64}) {
+        op = support::product(8, 8, 8, type);
+        CHECK(oracle(work(op, 1e9, 0), 0) == microseconds{1000 + 1});
+    }
+    for (auto const c : {ops::work_class::view, ops::work_class::source}) {
+        op.work = c;
+        CHECK(oracle(work(op, 1e9, 1e9), 0) == picoseconds{0});
+    }
+}
+
+TEST_CASE("efficiencies and the launch overhead are settable") {
+    auto op = support::product(8, 8, 8);
+    roofline_options o = ideal();
+    o.efficiency.matmul = 0.5;
+    o.memory_efficiency = 0.25;
+    o.launch_overhead = microseconds{7};
+    roofline const oracle(pair(toy(), toy()), o);
+    CHECK(oracle(work(op, 1e9, 0), 0) == microseconds{2000 + 7});
+    CHECK(oracle(work(op, 0, 1e6), 0) == microseconds{40 + 7});
+    op.work = ops::work_class::elementwise;
+    CHECK(oracle(work(op, 1e9, 0), 0) == microseconds{2000 + 7});
+    // The defaults: 0.7 of the peak of a matmul, 0.8 of the bandwidth.
+    roofline const defaults(pair(toy(), toy()));
+    op.work = ops::work_class::matmul;
+    CHECK(defaults(work(op, 0.7e9, 0), 0) == microseconds{1000 + 1});
+    CHECK(defaults(work(op, 0, 0.8e6), 0) == microseconds{10 + 1});
+}
+
+TEST_CASE("devices of several kinds; splitting work that arithmetic bounds") {
+    auto fast = toy("fast");
+    fast.contraction.f32 = 4e12;
+    roofline const oracle(pair(toy(), fast), ideal());
+    auto const op = support::product(64, 64, 1 << 20);
+    CHECK(oracle(work(op, 1e9, 0), 0) == microseconds{1001});
+    CHECK(oracle(work(op, 1e9, 0), 1) == microseconds{251});
+    std::array<std::int32_t, 3> const whole{1, 1, 1}, split{2, 2, 1};
+    auto const all = ops::work_of(op, whole, ops::pass::forward), part = ops::work_of(op, split, ops::pass::forward);
+    CHECK(part.flops * 4 == all.flops);
+    CHECK(oracle(part, 1) < oracle(all, 1));
+    CHECK(oracle(ops::work_of(op, whole, ops::pass::backward), 1) > oracle(all, 1));
+}
+
+TEST_CASE("a large product on H100 takes what its peak says") {
+    roofline const oracle(topology::dgx_h100(1));
+    auto const op = support::product(8192, 8192, 8192, ops::dtype::bf16);
+    std::array<std::int32_t, 3> const whole{1, 1, 1};
+    double const seconds = to_seconds(oracle(ops::work_of(op, whole, ops::pass::forward), 0));
+    CHECK(seconds == doctest::Approx(2.0 * 8192 * 8192 * 8192 / (989.4e12 * 0.7) + 3e-6).epsilon(1e-9));
+}
+
+TEST_CASE("collectives come from alpha_beta, transfers from the default") {
+    auto const c = topology::dgx_h100(2);
+    roofline const oracle(c);
+    auto const t = topology::read_topology(c).topology;
+    std::vector<std::uint32_t> const members{0, 1, 8, 9};
+    auto const group = topology::describe_group(t, members).shape;
+    CHECK(collective_time(oracle, collective_kind::all_reduce, 1 << 20, group) ==
+          alpha_beta{}.collective_time(collective_kind::all_reduce, 1 << 20, group));
+    CHECK(transfer_time(oracle, 1'000'000, {{1e9}, microseconds{3}}) == microseconds{1003});
+}
+
+TEST_CASE("mistakes are named") {
+    auto const op = support::product(8, 8, 8);
+    roofline const oracle(pair(toy(), toy()));
+    double const nan = std::numeric_limits<double>::quiet_NaN();
+#define REFUSED(expression, what) CHECK_THROWS_WITH_AS((void)(expression), doctest::Contains(what), invalid_input)
+    REFUSED(oracle(work(op, 1, 1), 2), "device 2 asked of a roofline: the topology has 2");
+    REFUSED(oracle(work(op, -1, 1), 0), "operator of kind 'product': forward of a shard has -1.0");
+    REFUSED(oracle(work(op, 1, nan), 0), "must not be negative");
+    REFUSED(oracle(work(op, std::numeric_limits<double>::infinity(), 1), 0), "must be finite");
+    auto const c = pair(toy(), toy());
+    roofline_options o;
+    o.efficiency.convolution = 0;
+    REFUSED(roofline(c, o), "roofline: efficiency of convolution is 0: must be above 0 and at most 1");
+    o = {};
+    o.memory_efficiency = 1.5;
+    REFUSED(roofline(c, o), "efficiency of memory bandwidth is 1.5");
+    o.memory_efficiency = nan;
+    REFUSED(roofline(c, o), "efficiency of memory bandwidth is");
+    o = {};
+    o.launch_overhead = picoseconds{-1};
+    REFUSED(roofline(c, o), "launch_overhead is -1 ps");
+    auto unknown = toy("unknown");
+    unknown.memory_rate = {};
+    REFUSED(roofline(pair(toy(), unknown)), "device 1 (unknown) has f32 peaks of");
+
+    struct liar { // two devices of one kind that are not equal
+        std::vector<int> devices() const { return {0, 1}; }
+        topology::device_spec describe_device(int d) const {
+            auto spec = toy();
+            if (d == 1) spec.elementwise.f32 *= 2;
+            return spec;
+        }
+    };
+    REFUSED(roofline(liar{}), "device 1 (toy) differs from an earlier device of this kind");
+#undef REFUSED
+}

@@ -1,0 +1,51 @@
+#include <parsearch/topology/device.hpp>
+
+#include <initializer_list>
+
+#include <doctest/doctest.h>
+
+using namespace parsearch;
+using namespace parsearch::topology;
+
+namespace {
+struct described {
+    int devices_ = 1;
+    std::initializer_list<int> devices() const { return {}; }
+    device_spec describe_device(int) const { return h100_sxm; }
+};
+struct undescribed {
+    std::initializer_list<int> devices() const { return {}; }
+    device_description describe_device(int) const { return {}; }
+};
+static_assert(DescribesDeviceSpecs<described>);
+static_assert(!DescribesDeviceSpecs<undescribed>);
+} // namespace
+
+TEST_CASE("the presets are valid, of different kinds, and faster by generation") {
+    device_spec const* before = nullptr;
+    for (auto const* d : {&k80, &p100_sxm, &v100_sxm, &a100_sxm, &h100_sxm}) {
+        CHECK_NOTHROW(validate(*d, "preset"));
+        CHECK(d->contraction.f32 > 0);
+        CHECK(d->elementwise.f32 > 0);
+        CHECK(d->memory > 0);
+        CHECK(d->contraction.f16 >= d->elementwise.f16);
+        if (before) {
+            CHECK(before->kind != d->kind);
+            CHECK(d->contraction.f32 > before->contraction.f32);
+            CHECK(d->memory_rate > before->memory_rate);
+            CHECK(d->memory >= before->memory);
+        }
+        before = d;
+    }
+}
+
+TEST_CASE("figures of the data sheets") {
+    CHECK(k80.contraction.f32 == 4.37e12); // 2,496 cores * 2 flops * 875 MHz
+    CHECK(k80.memory == 12ll * 1024 * 1024 * 1024);
+    CHECK(p100_sxm.contraction.f16 == 21.2e12);
+    CHECK(v100_sxm.contraction.f16 == 125e12);
+    CHECK(v100_sxm.elementwise.f16 == 31.4e12);
+    CHECK(a100_sxm.contraction.bf16 == 312e12);
+    CHECK(h100_sxm.contraction.bf16 == 989.4e12);
+    CHECK(h100_sxm.memory_rate.bytes_per_second == 3350e9);
+}

@@ -1,0 +1,118 @@
+#include <parsearch/topology/group.hpp>
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <parsearch/topology/nodes.hpp>
+#include <parsearch/topology/shapes.hpp>
+
+using namespace parsearch;
+using namespace parsearch::topology;
+using std::chrono::microseconds;
+
+namespace {
+dense_topology dense(cluster const& c) { return read_topology(c).topology; }
+ring_group group(dense_topology const& t, std::vector<std::uint32_t> const& members) { return describe_group(t, members); }
+std::vector<std::uint32_t> first(std::uint32_t n) {
+    std::vector<std::uint32_t> v;
+    for (std::uint32_t i = 0; i < n; ++i) v.push_back(i);
+    return v;
+}
+} // namespace
+
+TEST_CASE("two nodes of H100: NVLink inside, an interface per GPU between") {
+    auto const t = dense(dgx_h100(2));
+    auto const all = group(t, first(16));
+    CHECK(all.shape.size == 16);
+    CHECK(all.shape.nodes == 2);
+    CHECK(all.shape.per_node == 8);
+    // Interfaces of GPUs 7 and 15 are passed once out and once in: 50 GB/s. A hop between nodes: 1 us interface, 2 us PCIe.
+    CHECK(all.shape.ring_rate.bytes_per_second == doctest::Approx(50e9));
+    CHECK(all.shape.ring_latency == microseconds{3});
+    CHECK(all.shape.inside_rate.bytes_per_second == doctest::Approx(450e9));
+    CHECK(all.shape.inside_latency == microseconds{1});
+    CHECK(all.shape.between_rate.bytes_per_second == doctest::Approx(50e9));
+    CHECK(all.shape.between_latency == microseconds{3});
+    // 14 hops inside of 2 links each, 2 between of 4 links each.
+    CHECK(all.links.size() == 36);
+    for (std::size_t i = 0; i < all.links.size(); ++i) {
+        auto const rate = t.links[all.links[i].link].rate.bytes_per_second;
+        CHECK(all.links[i].share == doctest::Approx(50e9 / rate));
+        if (i > 0) CHECK(all.links[i - 1].link < all.links[i].link);
+    }
+
+    auto const inside = group(t, {8, 9, 11});
+    CHECK(inside.shape.nodes == 1);
+    CHECK(inside.shape.per_node == 3);
+    CHECK(inside.shape.ring_rate.bytes_per_second == doctest::Approx(450e9));
+    CHECK(inside.shape.inside_rate == inside.shape.ring_rate);
+    CHECK(inside.links.size() == 6);
+
+    auto const one_each = group(t, {3, 11});
+    CHECK(one_each.shape.nodes == 2);
+    CHECK(one_each.shape.per_node == 1);
+    CHECK(one_each.shape.between_rate == one_each.shape.ring_rate);
+    CHECK(one_each.shape.between_latency == one_each.shape.ring_latency);
+    CHECK(one_each.links.size() == 8);
+}
+
+TEST_CASE("P100 nodes: the ring passes the one interface once, four rings at once share it") {
+    auto const t = dense(p100_cluster(4));
+    auto const all = group(t, first(16)).shape;
+    CHECK(all.nodes == 4);
+    CHECK(all.per_node == 4);
+    CHECK(all.ring_rate.bytes_per_second == doctest::Approx(12.5e9));
+    CHECK(all.inside_rate.bytes_per_second == doctest::Approx(20e9));
+    CHECK(all.between_rate.bytes_per_second == doctest::Approx(12.5e9 / 4));
+}
+
+TEST_CASE("K80 nodes: links of the tree that several hops pass are shared") {
+    auto const t = dense(k80_cluster(1));
+    // 0 -> 1 and 2 -> 3 stay under a switch; 1 -> 2 and 3 -> 0 pass the root, one each way of each pair's link.
+    auto const ordered = group(t, {0, 1, 2, 3});
+    CHECK(ordered.shape.ring_rate.bytes_per_second == doctest::Approx(15.75e9));
+    CHECK(ordered.shape.ring_latency == microseconds{2});
+    // Members are taken in device order, and each once.
+    auto const shuffled = group(t, {2, 0, 3, 1, 0});
+    CHECK(shuffled.shape == ordered.shape);
+    CHECK(shuffled.links == ordered.links);
+}
+
+TEST_CASE("a link that two hops of a ring pass gives each half of its rate") {
+    cluster_builder b;
+    auto const x = b.add_device(h100_sxm), y = b.add_device(h100_sxm), z = b.add_device(h100_sxm);
+    auto const bus = b.add_bus({10e9}, microseconds{1}, "bus");
+    auto const fast = b.add_bus({100e9}, microseconds{5}, "fast");
+    for (auto const& [from, to] : {std::pair{x, y}, {y, z}, {z, y}, {y, x}, {x, z}}) b.set_route(from, to, {bus});
+    b.set_route(z, x, {fast, bus, fast});
+    auto const g = group(dense(b.build()), {0, 1, 2});
+    CHECK(g.shape.ring_rate.bytes_per_second == doctest::Approx(10e9 / 3));
+    CHECK(g.shape.ring_latency == microseconds{11});
+    REQUIRE(g.links.size() == 2);
+    CHECK(g.links[0] == link_use{bus, 1});
+    CHECK(g.links[1].link == fast);
+    CHECK(g.links[1].share == doctest::Approx(2.0 / 100 / (3.0 / 10)));
+}
+
+TEST_CASE("nodes with different numbers of members") {
+    auto const t = dense(dgx_a100(2));
+    auto const g = group(t, {0, 1, 2, 8}).shape; // three members and one: three rings between share the interface of device 8
+    CHECK(g.nodes == 2);
+    CHECK(g.per_node == 3);
+    CHECK(g.between_rate.bytes_per_second == doctest::Approx(25e9 / 3));
+    CHECK(g.inside_rate.bytes_per_second == doctest::Approx(300e9));
+}
+
+TEST_CASE("a single member has no links; no member and no such device are refused") {
+    auto const t = dense(fully_connected({.devices = 3, .device = k80, .link = {{1e9}, microseconds{1}}}));
+    auto const g = group(t, {1});
+    CHECK(g.shape.size == 1);
+    CHECK(g.shape.nodes == 1);
+    CHECK(g.shape.per_node == 1);
+    CHECK(g.links.empty());
+    CHECK_THROWS_WITH_AS((void)group(t, {}), doctest::Contains("group of no devices"), invalid_input);
+    CHECK_THROWS_WITH_AS((void)group(t, {0, 3}), doctest::Contains("device 3 in a group: the topology has 3"), invalid_input);
+}
