@@ -1,0 +1,168 @@
+#pragma once
+/// Greedy search: best responses of one operator at a time, until no operator can improve alone.
+
+#include <algorithm>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <parsearch/concepts/searcher.hpp>
+#include <parsearch/core/error.hpp>
+#include <parsearch/core/random.hpp>
+#include <parsearch/core/ranges.hpp>
+#include <parsearch/search/choices.hpp>
+#include <parsearch/search/options.hpp>
+#include <parsearch/search/session.hpp>
+
+namespace parsearch::search {
+
+/// In which order a sweep visits the operators.
+enum class visit_order : std::uint8_t {
+    numbered, ///< by number
+    shuffled, ///< a new random permutation for each sweep
+    supplied, ///< as the problem's `order()` lists them
+};
+
+/// Options of `greedy`. It always ends by itself, since each step improves.
+struct greedy_options {
+    std::optional<std::chrono::nanoseconds> time{}; ///< see `budget`
+    std::optional<std::uint64_t> evaluations{};     ///< see `budget`
+    std::stop_token stop{};                         ///< see `budget`
+
+    /// Configurations tried per visit; an operator that has more gets that many drawn at random, new ones at each visit.
+    std::uint64_t candidates = 64;
+    /// Where it is not set, `supplied` if the problem has `order()`, else `numbered`.
+    std::optional<visit_order> order{};
+
+    std::uint64_t progress_interval = 1000; ///< evaluations from one `progress` to the next; 0: none
+};
+
+/// Throws `invalid_input` naming the option, its value and the rule.
+inline void validate(greedy_options const& o) {
+    require_budget(budget_of(o), "greedy");
+    if (o.candidates == 0) throw invalid_input("greedy: option 'candidates' is 0: must be at least 1");
+    if (o.order && *o.order > visit_order::supplied)
+        throw invalid_input("greedy: option 'order' is ", static_cast<int>(*o.order), ": must be numbered, shuffled or supplied");
+}
+
+/// `greedy(problem, start, rng, options, observers...)`: sweeps over the operators, giving each the best of its candidate
+/// configurations while the others stay (coordinate descent, or best-response dynamics); ties keep what was there.
+///
+/// - Reason `exhausted`: every configuration of every operator was tried against the result and none is better.
+///   Reason `no_improvement`: a whole sweep improved nothing, but some operators have more configurations than candidates.
+/// - One evaluation per candidate. Operators whose candidates are all their configurations are not visited again before
+///   something has changed. Incremental evaluators get the least cost so far as bound.
+/// - Infeasible costs (`cost_traits::infinity()`) are never improvements: from an infeasible start the search gets away only
+///   where a single change is feasible.
+/// - Throws `invalid_input` on options out of range, an operator without configurations, a start of the wrong length, a
+///   problem's order that is not a permutation, or a cost that is not a number.
+struct greedy_fn {
+    template <class P, class S, class R, class... Os>
+        requires SearchProblem<P, S> && RandomBits<R>
+    search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R& rng, greedy_options const& options = {},
+                                                      Os&&... observers) const {
+        auto const& space = problem.space();
+        validate(options);
+        require_choices(space, start, "greedy");
+        std::size_t const operators = space.size();
+        visit_order const how = options.order.value_or(has_order<P> ? visit_order::supplied : visit_order::numbered);
+        std::vector<std::size_t> order = order_of(problem, operators, how);
+        session<P, S, std::remove_reference_t<Os>...> run("greedy", problem, std::move(start), budget_of(options), patience_rule{},
+                                                          options.progress_interval, observers...);
+
+        // An operator's mark is the number of improvements at which it was last known to be at its best, plus one.
+        std::vector<std::uint64_t> settled(operators, 0);
+        std::vector<std::uint64_t> candidates;
+        for (;;) {
+            if (how == visit_order::shuffled) shuffle(order, rng);
+            std::uint64_t const before = run.stats().accepted;
+            bool all_tried = true;
+            for (std::size_t const op : order) {
+                std::uint64_t const choices = choice_count(space, op);
+                bool const all = choices <= options.candidates;
+                all_tried = all_tried && all;
+                if (settled[op] == run.stats().accepted + 1) continue;
+                if (!all) draw_candidates(candidates, choices, options.candidates, rng);
+                for (std::uint64_t n = 0, end = all ? choices : options.candidates; n < end; ++n) {
+                    if (auto const reason = run.due()) return run.finish(*reason);
+                    try_candidate(run, space, op, all ? n : candidates[static_cast<std::size_t>(n)]);
+                }
+                if (all) settled[op] = run.stats().accepted + 1;
+            }
+            if (run.stats().accepted == before)
+                return run.finish(all_tried ? stop_reason::exhausted : stop_reason::no_improvement);
+        }
+    }
+
+  private:
+    template <class P>
+    static constexpr bool has_order = requires(P const& p) {
+        requires InputRange<decltype(p.order())>;
+        requires std::convertible_to<range_value_t<decltype(p.order())>, std::size_t>;
+    };
+
+    template <class Session, class X>
+    static void try_candidate(Session& run, X const& space, std::size_t op, std::uint64_t index) {
+        using configuration = configuration_t<X>;
+        change<configuration> const candidate{op, choice(space, op, index)};
+        if constexpr (std::equality_comparable<configuration>) {
+            configuration const& now = configuration_of(run.current(), op);
+            if (now == candidate.configuration) return;
+        }
+        auto const priced = run.propose(std::span(&candidate, 1), run.current_cost(), {.move = 0, .index = index});
+        if (priced && *priced < run.current_cost()) run.keep();
+        else run.drop();
+    }
+
+    template <class P> static std::vector<std::size_t> order_of(P const& problem, std::size_t operators, visit_order how) {
+        std::vector<std::size_t> order;
+        if (how == visit_order::supplied) {
+            if constexpr (has_order<P>) {
+                std::vector<bool> seen(operators, false);
+                for (auto const& given : problem.order()) {
+                    auto const op = static_cast<std::size_t>(given);
+                    if (op >= operators)
+                        throw invalid_input("greedy: the problem's order lists operator number ", op, ": the space has ", operators);
+                    if (seen[op]) throw invalid_input("greedy: the problem's order lists operator number ", op, " twice: must be once");
+                    seen[op] = true;
+                    order.push_back(op);
+                }
+                if (order.size() != operators)
+                    throw invalid_input("greedy: the problem's order lists ", order.size(), " operators: the space has ", operators);
+            } else {
+                throw invalid_input("greedy: option 'order' is supplied: the problem has no order()");
+            }
+        } else {
+            for (std::size_t op = 0; op < operators; ++op) order.push_back(op);
+        }
+        return order;
+    }
+
+    // Fisher and Yates.
+    template <class R> static void shuffle(std::vector<std::size_t>& order, R& rng) {
+        for (std::size_t n = order.size(); n > 1; --n) std::swap(order[n - 1], order[static_cast<std::size_t>(uniform_index(rng, n))]);
+    }
+
+    // A uniform subset of `count` of [0, choices), ascending: Floyd's algorithm (Bentley and Floyd, A sample of brilliance, 1987).
+    template <class R>
+    static void draw_candidates(std::vector<std::uint64_t>& out, std::uint64_t choices, std::uint64_t count, R& rng) {
+        out.clear();
+        for (std::uint64_t last = choices - count; last < choices; ++last) {
+            std::uint64_t const drawn = uniform_index(rng, last + 1);
+            auto const at = std::lower_bound(out.begin(), out.end(), drawn);
+            if (at != out.end() && *at == drawn) out.push_back(last); // above all drawn before
+            else out.insert(at, drawn);
+        }
+    }
+};
+inline constexpr greedy_fn greedy{};
+
+} // namespace parsearch::search
