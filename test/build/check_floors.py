@@ -21,6 +21,7 @@ MAY_INCLUDE = {
     "cost": {"core", "concepts", "ops", "topology"},
     "sim": {"core", "concepts", "ops", "graph", "topology", "space", "cost"},
     "search": {"core", "concepts"},
+    "problem": {"core", "concepts", "ops", "graph", "topology", "space", "cost", "sim", "search"},
     "rewrite": ALL_BUT_IO,
     "fabric": ALL_BUT_IO,
     "io": ALL_BUT_IO,

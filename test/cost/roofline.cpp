@@ -133,7 +133,7 @@ TEST_CASE("mistakes are named") {
     double const nan = std::numeric_limits<double>::quiet_NaN();
 #define REFUSED(expression, what) CHECK_THROWS_WITH_AS((void)(expression), doctest::Contains(what), invalid_input)
     REFUSED(oracle(work(op, 1, 1), 2), "device 2 asked of a roofline: the topology has 2");
-    REFUSED(oracle(work(op, -1, 1), 0), "operator of kind 'product': forward of a shard has -1.0");
+    REFUSED(oracle(work(op, -1, 1), 0), "operator of kind 'product': forward of a shard has -1 flops");
     REFUSED(oracle(work(op, 1, nan), 0), "must not be negative");
     REFUSED(oracle(work(op, std::numeric_limits<double>::infinity(), 1), 0), "must be finite");
     auto const c = pair(toy(), toy());

@@ -139,6 +139,6 @@ TEST_CASE("mistakes in the options are named") {
     refused({.count = 2, .device = h100_sxm, .nics_per_node = 3}, "nics_per_node is 3: must divide gpus_per_node, which is 8");
     refused({.count = 2, .device = h100_sxm, .nics_per_node = 0}, "nics_per_node is 0");
     refused({.count = 2, .device = k80, .nics_per_node = 2}, "nics_per_node is 2: must be 1 under a PCIe root");
-    refused({.count = 2, .device = h100_sxm, .nic = link_description{{-1e9}, {}}}, "bandwidth of -1000000000");
+    refused({.count = 2, .device = h100_sxm, .nic = link_description{{-1e9}, {}}}, "bandwidth of -1e+09 B");
     refused({.count = 100000, .gpus_per_node = 100000, .device = h100_sxm}, "100000 nodes of 100000 GPUs: a cluster holds at most 8192");
 }

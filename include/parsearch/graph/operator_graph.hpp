@@ -64,11 +64,13 @@ class operator_graph {
     template <ops::ShapedOperator Op> added add(std::string name, Op const& op, std::span<tensor_ref const> in) {
         std::vector<ops::tensor> shapes;
         for (auto const& t : in) shapes.push_back(shape(t, name));
+        ops::operation inferred;
         try {
-            return insert(std::move(name), op.infer(shapes), in);
+            inferred = op.infer(shapes);
         } catch (invalid_input const& e) {
             throw invalid_input("operator '", name, "' (", Op::kind, "): ", e.what());
         }
+        return insert(std::move(name), std::move(inferred), in);
     }
 
     /// Adds an operation that the caller describes, fed by `inputs` in operand order.

@@ -49,7 +49,7 @@ using box = std::array<interval, max_dims>;
     return b;
 }
 
-/// The middle shard, whose windows no border clips: the size at which work and memory of all shards are taken.
+/// The middle shard: the size at which work and memory of all shards are taken. No border clips its windows along dims split in three or more.
 [[nodiscard]] inline box middle_shard(operation const& op, std::span<std::int32_t const> degrees) noexcept {
     std::int64_t number = 0;
     for (std::size_t k = 0; k < op.dims.size(); ++k) number = number * degrees[k] + degrees[k] / 2;

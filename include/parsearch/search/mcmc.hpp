@@ -31,9 +31,9 @@ struct mcmc_options {
     /// exp(-d / temperature); 0: never. FlexFlow's `--alpha` is its inverse, per millisecond.
     std::optional<double> temperature{};
     /// Where `temperature` is not set, it is this times the absolute value of the least cost so far.
-    double relative_temperature = 0.005;
+    double relative_temperature = 0.002;
     /// Goes back to the best strategy every so many proposals; 0: never. Where it is not set, a hundredth of `evaluations`
-    /// within [1, 1000], as in FlexFlow's code (release 21.09), and 1000 without such a budget.
+    /// within [1, 1000], as in FlexFlow's code (release 21.09), and 100 without such a budget.
     std::optional<std::uint64_t> reset_interval{};
 
     /// Ends a search that has not improved for this fraction of its evaluations; 0: never. Where it is not set, 0.5
@@ -147,7 +147,8 @@ struct mcmc_fn {
 
     static std::uint64_t reset_interval_of(mcmc_options const& o) {
         if (o.reset_interval) return *o.reset_interval;
-        if (!o.evaluations || *o.evaluations >= 100'000) return 1000;
+        if (!o.evaluations) return 100;
+        if (*o.evaluations >= 100'000) return 1000;
         return *o.evaluations < 100 ? 1 : *o.evaluations / 100;
     }
 

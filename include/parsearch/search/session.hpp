@@ -100,7 +100,7 @@ template <class P, class S, class... Os> class session {
                   "an observer handles no event of this search: it must be callable with one of search::proposed<C>, accepted<C>, "
                   "improved<C>, restarted<C> or progress<C>, where C is the problem's cost type");
 
-    /// Prices the start. Throws `invalid_input` where an operator has no configuration.
+    /// Prices the start. Throws `invalid_input` where its cost is not a number.
     session(std::string_view algorithm, P const& problem, S start, budget limits, patience_rule patience,
             std::uint64_t progress_interval, Os&... observers)
         : algorithm_(algorithm), limit_(std::move(limits), patience), observers_(observers...), progress_interval_(progress_interval),

@@ -1,0 +1,32 @@
+#pragma once
+/// Everything, for programs. A library includes the headers that it uses.
+
+#include <parsearch/core/version.hpp>
+
+#include <parsearch/concepts/cost_oracle.hpp>
+#include <parsearch/concepts/device_topology.hpp>
+#include <parsearch/concepts/evaluator.hpp>
+#include <parsearch/concepts/operator_graph.hpp>
+#include <parsearch/concepts/search_problem.hpp>
+#include <parsearch/concepts/searcher.hpp>
+#include <parsearch/concepts/strategy.hpp>
+
+#include <parsearch/ops/all.hpp>
+
+#include <parsearch/graph/boost.hpp>
+#include <parsearch/graph/operator_graph.hpp>
+
+#include <parsearch/models/all.hpp>
+
+#include <parsearch/topology/cluster_builder.hpp>
+#include <parsearch/topology/machine_file.hpp>
+#include <parsearch/topology/nodes.hpp>
+#include <parsearch/topology/shapes.hpp>
+
+#include <parsearch/cost/memoized.hpp>
+#include <parsearch/cost/roofline.hpp>
+
+#include <parsearch/problem/problem.hpp>
+
+#include <parsearch/search/greedy.hpp>
+#include <parsearch/search/mcmc.hpp>

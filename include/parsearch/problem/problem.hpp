@@ -1,0 +1,109 @@
+#pragma once
+/// `make_problem`: an operator graph, a device topology and a cost oracle become a search problem.
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <parsearch/concepts/device_topology.hpp>
+#include <parsearch/concepts/operator_graph.hpp>
+#include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/search/moves.hpp>
+#include <parsearch/sim/report.hpp>
+#include <parsearch/sim/simulator.hpp>
+#include <parsearch/space/experts.hpp>
+#include <parsearch/space/propagate.hpp>
+#include <parsearch/space/repeat.hpp>
+#include <parsearch/space/strategy_space.hpp>
+#include <parsearch/topology/dense_topology.hpp>
+
+namespace parsearch {
+
+/// What is searched and how it is simulated.
+struct problem_options {
+    space::space_options space{};
+    sim::simulation_options simulation{};
+};
+
+/// A `SearchProblem`: the strategies of a graph on a topology, priced by simulation. Self-contained and cheap to copy: it keeps
+/// what it read of graph and topology, and a copy of the oracle.
+template <class Oracle, class Device, class Operator> class parallelization {
+  public:
+    using workload_type = sim::workload<Oracle, Device>;
+
+    parallelization(std::shared_ptr<workload_type const> w, std::vector<Operator> handles, space::space_options const& options)
+        : work_(std::move(w)), operators_(std::make_shared<std::vector<Operator> const>(std::move(handles))),
+          space_(work_->graph, work_->topology.size(), options) {}
+
+    [[nodiscard]] space::strategy_space const& space() const noexcept { return space_; }
+    [[nodiscard]] sim::simulator<Oracle, Device> evaluator() const { return sim::simulator<Oracle, Device>(work_); }
+    /// Uniform configurations of one operator and of all its repeats, and FlexFlow's propagation.
+    [[nodiscard]] auto moves() const {
+        return std::tuple{search::uniform_move{0.5}, space::propagate_move{work_->graph}, space::repeat_move{work_->graph}};
+    }
+
+    /// The number of operators, and the handle in the caller's graph of operator number `op`.
+    [[nodiscard]] std::size_t size() const noexcept { return operators_->size(); }
+    [[nodiscard]] Operator const& handle(std::size_t op) const { return operators_->at(op); }
+    [[nodiscard]] graph::dense_graph const& graph() const noexcept { return work_->graph; }
+    [[nodiscard]] topology::dense_topology const& topology() const noexcept { return work_->topology; }
+    [[nodiscard]] sim::simulation_options const& options() const noexcept { return work_->options; }
+
+  private:
+    std::shared_ptr<workload_type const> work_;
+    std::shared_ptr<std::vector<Operator> const> operators_;
+    space::strategy_space space_;
+};
+
+/// Reads graph and topology once, checks them, and makes the problem. Throws `invalid_input` as `graph::read_graph`,
+/// `topology::read_topology` and `space::operator_space` do.
+template <OperatorGraph G, DeviceTopology T, class Oracle>
+    requires CostOracle<Oracle, ops::shard_work, device_handle_t<T>>
+[[nodiscard]] auto make_problem(G const& graph, T const& topology, Oracle oracle, problem_options const& options = {}) {
+    auto g = graph::read_graph(graph);
+    auto t = topology::read_topology(topology);
+    auto w = sim::make_workload(std::move(g.graph), std::move(t.topology), std::move(t.devices), std::move(oracle), options.simulation);
+    return parallelization<Oracle, device_handle_t<T>, operator_handle_t<G>>(std::move(w), std::move(g.handles), options.space);
+}
+
+/// A problem of `make_problem`, for the strategies below.
+template <class P>
+concept Parallelization = requires(P const& p) {
+    { p.graph() } -> std::convertible_to<graph::dense_graph const&>;
+    { p.topology() } -> std::convertible_to<topology::dense_topology const&>;
+};
+
+/// Simulates strategy `s` of `p`: timeline, utilisation, critical path, traffic and memory.
+template <Parallelization P, Strategy<space::configuration> S> [[nodiscard]] sim::report simulate(P const& p, S const& s) {
+    auto simulator = p.evaluator();
+    return sim::make_report(simulator, s);
+}
+
+/// Expert strategies of a problem: see space/experts.hpp.
+template <Parallelization P> [[nodiscard]] space::flat_strategy data_parallel(P const& p) {
+    return space::data_parallel(p.graph(), p.topology().size());
+}
+template <Parallelization P> [[nodiscard]] space::flat_strategy one_weird_trick(P const& p) {
+    return space::one_weird_trick(p.graph(), p.topology().size());
+}
+/// Layers over the devices of a node; throws `invalid_input` where nodes differ in size or their devices are not consecutive.
+template <Parallelization P> [[nodiscard]] space::flat_strategy operation_parallel(P const& p) {
+    auto const& node = p.topology().node; // numbered from 0 by first use
+    auto const per_node = static_cast<std::size_t>(std::count(node.begin(), node.end(), node.front()));
+    for (std::size_t d = 0; d < node.size(); ++d)
+        if (node[d] != d / per_node || node.size() % per_node != 0)
+            throw invalid_input("operation_parallel: device ", d, " of ", node.size(), " is on node ", node[d], ", and node 0 has ", per_node,
+                                " devices: nodes must be of one size, each of consecutive devices");
+    return space::operation_parallel(p.graph(), node.size(), per_node);
+}
+template <Parallelization P> [[nodiscard]] space::flat_strategy tensor_parallel(P const& p, std::size_t degree) {
+    return space::tensor_parallel(p.graph(), p.topology().size(), degree);
+}
+
+} // namespace parsearch

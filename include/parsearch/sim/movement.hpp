@@ -1,0 +1,102 @@
+#pragma once
+/// Data movement along one edge of the graph, for given configurations at both ends: messages and collectives.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <parsearch/sim/options.hpp>
+#include <parsearch/sim/overlap.hpp>
+#include <parsearch/sim/pricing.hpp>
+#include <parsearch/sim/task_graph.hpp>
+
+namespace parsearch::sim {
+
+/// A collective among shards, forward and (for gradients) backward.
+struct collective_plan {
+    std::vector<std::uint32_t> producers, consumers; ///< shard numbers
+    std::vector<hop> forward, backward;
+};
+
+/// How the pairs of an overlap table move: within a device, as messages, or in a collective.
+struct edge_plan {
+    std::shared_ptr<overlap_table const> table{};
+    std::vector<hop> forward{}, backward{};                       ///< links of the messages, pair by pair
+    std::vector<std::uint32_t> first_forward{}, first_backward{}; ///< hops of pair i: [first[i], first[i + 1]); none: local or in a collective
+    std::vector<std::int32_t> collective_of{};                  ///< of each pair; -1: message or local
+    std::vector<collective_plan> collectives{};
+    std::array<double, traffic_kinds> bytes{}; ///< moved in one iteration
+};
+
+namespace detail {
+
+/// The devices of an exchange when a collective serves it: three or more, and one side's devices are all among the other's
+/// (a ring through devices that hold nothing and want nothing would be slower than messages).
+inline bool collective_members(exchange const& x, std::span<std::uint32_t const> producer_devices,
+                               std::span<std::uint32_t const> consumer_devices, std::vector<std::uint32_t>& members) {
+    std::vector<std::uint32_t> from, to;
+    for (auto const p : x.producers) from.push_back(producer_devices[p]);
+    for (auto const c : x.consumers) to.push_back(consumer_devices[c]);
+    make_set(from);
+    make_set(to);
+    members.clear();
+    std::set_union(from.begin(), from.end(), to.begin(), to.end(), std::back_inserter(members));
+    return members.size() >= 3 && members.size() == std::max(from.size(), to.size());
+}
+} // namespace detail
+
+/// Plans the movement of an edge of element size `element_bytes`. `gradients`: it also carries gradients backward.
+template <class Pricing>
+[[nodiscard]] edge_plan plan_edge(std::shared_ptr<overlap_table const> table, byte_count element_bytes,
+                                  std::span<std::uint32_t const> producer_devices, std::span<std::uint32_t const> consumer_devices,
+                                  movement policy, bool gradients, Pricing& price) {
+    edge_plan plan{.table = std::move(table)};
+    auto const& t = *plan.table;
+    plan.collective_of.assign(t.pairs.size(), -1);
+    auto const forward_traffic = [&](bool partial) -> double& {
+        return plan.bytes[static_cast<std::size_t>(partial ? traffic_kind::partial_sum : traffic_kind::activation)];
+    };
+    auto& gradient_traffic = plan.bytes[static_cast<std::size_t>(traffic_kind::gradient)];
+    if (policy == movement::collective) {
+        std::vector<std::int32_t> number(t.exchanges.size(), -1);
+        std::vector<std::uint32_t> members;
+        for (std::size_t i = 0; i < t.exchanges.size(); ++i) {
+            auto const& x = t.exchanges[i];
+            if (!detail::collective_members(x, producer_devices, consumer_devices, members)) continue;
+            auto const bytes = x.elements * element_bytes;
+            number[i] = static_cast<std::int32_t>(plan.collectives.size());
+            collective_plan c{x.producers, x.consumers, price.collective(x.forward, bytes, members), {}};
+            auto const size = static_cast<double>(members.size());
+            forward_traffic(x.partial) += collective_volume(x.forward, static_cast<double>(bytes), size);
+            if (gradients) {
+                c.backward = price.collective(x.backward, bytes, members);
+                gradient_traffic += collective_volume(x.backward, static_cast<double>(bytes), size);
+            }
+            plan.collectives.push_back(std::move(c));
+        }
+        for (std::size_t i = 0; i < t.pairs.size(); ++i)
+            if (t.exchange_of[i] >= 0) plan.collective_of[i] = number[static_cast<std::size_t>(t.exchange_of[i])];
+    }
+    plan.first_forward.assign(1, 0);
+    plan.first_backward.assign(1, 0);
+    for (std::size_t i = 0; i < t.pairs.size(); ++i) {
+        auto const from = producer_devices[t.pairs[i].producer], to = consumer_devices[t.pairs[i].consumer];
+        if (plan.collective_of[i] < 0 && from != to) {
+            auto const bytes = t.pairs[i].elements * element_bytes;
+            price.append_route(from, to, bytes, plan.forward);
+            forward_traffic(t.partial) += static_cast<double>(bytes);
+            if (gradients) {
+                price.append_route(to, from, bytes, plan.backward);
+                gradient_traffic += static_cast<double>(bytes);
+            }
+        }
+        plan.first_forward.push_back(static_cast<std::uint32_t>(plan.forward.size()));
+        plan.first_backward.push_back(static_cast<std::uint32_t>(plan.backward.size()));
+    }
+    return plan;
+}
+
+} // namespace parsearch::sim

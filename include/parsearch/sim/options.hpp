@@ -1,0 +1,59 @@
+#pragma once
+/// What is simulated: policies and their defaults.
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include <parsearch/sim/schedule.hpp>
+
+namespace parsearch::sim {
+
+/// How data move between shards.
+enum class movement : std::uint8_t {
+    pairwise,  ///< one message per pair of overlapping shards, as FlexFlow
+    collective ///< regular patterns among three devices or more as collectives, the rest pairwise
+};
+[[nodiscard]] constexpr std::string_view name_of(movement m) noexcept { return m == movement::pairwise ? "pairwise" : "collective"; }
+
+/// How replicas of a weight agree on its gradient.
+enum class synchronisation : std::uint8_t {
+    all_reduce,      ///< among the devices that hold the weight; each updates its copy
+    parameter_server ///< gradients to one of the devices, which updates and sends the weight back (FlexFlow without NCCL)
+};
+[[nodiscard]] constexpr std::string_view name_of(synchronisation s) noexcept { return s == synchronisation::all_reduce ? "all_reduce" : "parameter_server"; }
+
+/// What a strategy that needs more memory than a device has costs.
+enum class memory_policy : std::uint8_t {
+    ignore,   ///< its makespan
+    penalise, ///< its makespan and `memory_penalty` per byte over
+    reject    ///< infinity: it is infeasible
+};
+
+/// The update rule, which sets the memory and work that each parameter costs.
+enum class optimizer : std::uint8_t { sgd, momentum, adam };
+
+/// What an optimizer keeps and does per parameter: values of 4 bytes kept, flops of an update.
+struct optimizer_cost {
+    std::int64_t states = 0;
+    double flops = 0;
+};
+[[nodiscard]] constexpr optimizer_cost cost_of(optimizer o) noexcept {
+    // Flops of p -= lr*g; m = b*m + g, p -= lr*m; Adam's (Kingma & Ba 2015, algorithm 1) two moments, their corrections and the step.
+    constexpr std::array<optimizer_cost, 3> costs{{{0, 2}, {1, 4}, {2, 14}}};
+    return costs[static_cast<std::size_t>(o)];
+}
+
+/// Options of the simulation.
+struct simulation_options {
+    sim::movement movement = sim::movement::collective;
+    sim::discipline discipline = sim::discipline::fifo;
+    bool training = true; ///< false: forward only
+    sim::synchronisation synchronisation = sim::synchronisation::all_reduce;
+    bool overlap = true;  ///< false: gradients are synchronised after the last backward task (FlexFlow without --overlap)
+    sim::optimizer optimizer = sim::optimizer::sgd;
+    sim::memory_policy memory = sim::memory_policy::penalise;
+    double memory_penalty = 1000; ///< picoseconds per byte over a device's memory (1000: one second per GB)
+};
+
+} // namespace parsearch::sim

@@ -1,0 +1,182 @@
+#pragma once
+/// Which shards of a consumer read what which shards of a producer made, and the collectives such an edge amounts to.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <parsearch/core/collective.hpp>
+#include <parsearch/ops/shard.hpp>
+
+namespace parsearch::sim {
+
+/// Consumer shard `consumer` reads `elements` of what producer shard `producer` holds. Where the producer's shards are
+/// partial sums, the consumer reads every one of them and adds.
+struct overlap {
+    std::uint32_t producer = 0, consumer = 0;
+    std::int64_t elements = 0;
+};
+
+/// Shards among which data move as one collective: every producer feeds every consumer.
+struct exchange {
+    std::vector<std::uint32_t> producers, consumers;
+    collective_kind forward{}, backward{}; ///< backward moves the gradients the other way
+    std::int64_t elements = 0;             ///< of the whole tensor of the collective
+    bool partial = false;                  ///< the producers hold partial sums
+};
+
+/// The data movement of an edge for given degrees at both ends; independent of placement.
+struct overlap_table {
+    std::vector<overlap> pairs;                   ///< by consumer, then producer
+    std::vector<std::uint32_t> first_of_consumer; ///< pairs of consumer c: [first_of_consumer[c], first_of_consumer[c + 1])
+    std::vector<std::uint32_t> by_producer;       ///< pair numbers by producer, then consumer
+    std::vector<std::uint32_t> first_of_producer;
+    std::vector<exchange> exchanges;
+    std::vector<std::int32_t> exchange_of; ///< of each pair; -1: an irregular pattern, moved pair by pair
+    bool partial = false;                  ///< the producer's shards are partial sums
+};
+
+namespace detail {
+
+/// Sorted, without repetition.
+template <class T> void make_set(std::vector<T>& v) {
+    std::sort(v.begin(), v.end());
+    v.erase(std::unique(v.begin(), v.end()), v.end());
+}
+
+/// Positions of each shard in a tensor: shards x axes.
+class shard_regions {
+  public:
+    shard_regions(ops::operation const& op, ops::operand const& o, std::span<std::int32_t const> degrees)
+        : axes_(o.axes.size()), count_(static_cast<std::size_t>(ops::shard_count(degrees))), intervals_(axes_ * count_) {
+        for (std::size_t n = 0; n < count_; ++n) {
+            auto const box = ops::shard_box(op, degrees, static_cast<std::int64_t>(n));
+            for (std::size_t a = 0; a < axes_; ++a) intervals_[n * axes_ + a] = ops::axis_interval(o.axes[a], box);
+        }
+    }
+    [[nodiscard]] std::size_t size() const noexcept { return count_; }
+    [[nodiscard]] std::span<ops::interval const> operator[](std::size_t shard) const noexcept {
+        return std::span(intervals_).subspan(shard * axes_, axes_);
+    }
+
+  private:
+    std::size_t axes_, count_;
+    std::vector<ops::interval> intervals_;
+};
+
+[[nodiscard]] inline std::int64_t common_elements(std::span<ops::interval const> a, std::span<ops::interval const> b) noexcept {
+    std::int64_t n = 1;
+    for (std::size_t i = 0; i < a.size(); ++i)
+        if ((n *= ops::intersection(a[i], b[i]).size()) == 0) return 0;
+    return n;
+}
+
+[[nodiscard]] inline bool same_region(std::span<ops::interval const> a, std::span<ops::interval const> b) noexcept {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+}
+
+/// Among `shards`: 1 = all regions equal, 0 = all pairwise disjoint, nothing = neither.
+[[nodiscard]] inline std::optional<bool> replicated(shard_regions const& regions, std::span<std::uint32_t const> shards) {
+    bool equal = true, disjoint = true;
+    for (std::size_t i = 1; i < shards.size() && (equal || disjoint); ++i) {
+        equal = equal && same_region(regions[shards[0]], regions[shards[i]]);
+        for (std::size_t j = 0; j < i && disjoint; ++j) disjoint = common_elements(regions[shards[i]], regions[shards[j]]) == 0;
+    }
+    if (equal) return true;
+    if (disjoint) return false;
+    return std::nullopt;
+}
+
+/// The collective that a complete exchange amounts to; nothing where point-to-point messages do as well.
+[[nodiscard]] inline bool classify(exchange& x, shard_regions const& made, shard_regions const& read, std::int64_t partials) {
+    auto const distinct = x.producers.size() / static_cast<std::size_t>(partials);
+    auto const copies = replicated(read, x.consumers);
+    if (!copies) return false;
+    bool const one_reader = x.consumers.size() == 1;
+    x.partial = partials > 1;
+    if (x.partial) {
+        if (one_reader) x.forward = collective_kind::reduce, x.backward = collective_kind::broadcast;
+        else if (*copies) x.forward = x.backward = collective_kind::all_reduce;
+        else x.forward = collective_kind::reduce_scatter, x.backward = collective_kind::all_gather;
+    } else if (one_reader) {
+        return false;
+    } else if (distinct == 1) {
+        if (!*copies) return false;
+        x.forward = collective_kind::broadcast, x.backward = collective_kind::reduce;
+    } else if (*copies) {
+        x.forward = collective_kind::all_gather, x.backward = collective_kind::reduce_scatter;
+    } else {
+        x.forward = x.backward = collective_kind::all_to_all;
+    }
+    // What is read once, over the producers' distinct regions.
+    x.elements = 0;
+    auto const readers = *copies ? std::size_t{1} : x.consumers.size();
+    for (std::size_t c = 0; c < readers; ++c)
+        for (auto const p : x.producers) x.elements += common_elements(made[p], read[x.consumers[c]]);
+    x.elements /= partials;
+    return true;
+}
+
+inline void find_exchanges(overlap_table& t, shard_regions const& made, shard_regions const& read, std::int64_t partials) {
+    t.exchange_of.assign(t.pairs.size(), -1);
+    std::vector<bool> seen(read.size());
+    auto const consumers_of = [&](std::uint32_t p) {
+        return std::span(t.by_producer).subspan(t.first_of_producer[p], t.first_of_producer[p + 1] - t.first_of_producer[p]);
+    };
+    auto const producers_of = [&](std::uint32_t c) {
+        return std::span(t.pairs).subspan(t.first_of_consumer[c], t.first_of_consumer[c + 1] - t.first_of_consumer[c]);
+    };
+    for (std::uint32_t c = 0; c < read.size(); ++c) {
+        auto const mine = producers_of(c);
+        if (seen[c] || mine.empty()) continue;
+        // Complete exchange: every producer of c feeds the same consumers, and each of these reads the same producers.
+        exchange x;
+        for (auto const& o : mine) x.producers.push_back(o.producer);
+        for (auto const pair : consumers_of(x.producers.front())) x.consumers.push_back(t.pairs[pair].consumer);
+        bool complete = true;
+        for (auto const p : x.producers)
+            complete = complete && std::ranges::equal(consumers_of(p), x.consumers, {}, [&](std::uint32_t pair) { return t.pairs[pair].consumer; });
+        for (auto const other : x.consumers) {
+            seen[other] = true;
+            complete = complete && std::ranges::equal(producers_of(other), x.producers, {}, &overlap::producer);
+        }
+        if (!complete || !classify(x, made, read, partials)) continue;
+        for (auto const other : x.consumers)
+            for (auto i = t.first_of_consumer[other]; i < t.first_of_consumer[other + 1]; ++i)
+                t.exchange_of[i] = static_cast<std::int32_t>(t.exchanges.size());
+        t.exchanges.push_back(std::move(x));
+    }
+}
+} // namespace detail
+
+/// Overlaps of output `made` of `producer` with input `read` of `consumer`.
+/// Complexity: O(producer shards * consumer shards * axes).
+[[nodiscard]] inline overlap_table find_overlaps(ops::operation const& producer, ops::operand const& made,
+                                                 std::span<std::int32_t const> producer_degrees, ops::operation const& consumer,
+                                                 ops::operand const& read, std::span<std::int32_t const> consumer_degrees) {
+    detail::shard_regions const from(producer, made, producer_degrees), to(consumer, read, consumer_degrees);
+    overlap_table t;
+    t.first_of_consumer.push_back(0);
+    t.first_of_producer.assign(from.size() + 1, 0);
+    for (std::uint32_t c = 0; c < to.size(); ++c) {
+        for (std::uint32_t p = 0; p < from.size(); ++p)
+            if (auto const n = detail::common_elements(from[p], to[c])) {
+                t.pairs.push_back({p, c, n});
+                ++t.first_of_producer[p + 1];
+            }
+        t.first_of_consumer.push_back(static_cast<std::uint32_t>(t.pairs.size()));
+    }
+    for (std::size_t p = 0; p < from.size(); ++p) t.first_of_producer[p + 1] += t.first_of_producer[p];
+    t.by_producer.resize(t.pairs.size());
+    auto at = t.first_of_producer;
+    for (std::uint32_t i = 0; i < t.pairs.size(); ++i) t.by_producer[at[t.pairs[i].producer]++] = i;
+    auto const partials = ops::partial_sums(producer, made, producer_degrees);
+    t.partial = partials > 1;
+    detail::find_exchanges(t, from, to, partials);
+    return t;
+}
+
+} // namespace parsearch::sim

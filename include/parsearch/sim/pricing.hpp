@@ -1,0 +1,108 @@
+#pragma once
+/// Asks a cost oracle for the durations of tasks on a dense topology, checked.
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <parsearch/concepts/cost_oracle.hpp>
+#include <parsearch/core/error.hpp>
+#include <parsearch/cost/collectives.hpp>
+#include <parsearch/ops/shard.hpp>
+#include <parsearch/topology/dense_topology.hpp>
+#include <parsearch/topology/group.hpp>
+
+namespace parsearch::sim {
+
+/// A task on a link.
+struct hop {
+    std::uint32_t link = 0;
+    std::int64_t duration = 0; ///< picoseconds
+};
+
+/// Durations in picoseconds. Holds references: the topology and the oracle must outlive it.
+/// An oracle that answers a negative time is refused with the operator, pass and kind of device.
+template <class Oracle, class Device> class pricing {
+  public:
+    pricing(topology::dense_topology const& topology, Oracle const& oracle, std::span<Device const> devices)
+        : topology_(&topology), oracle_(&oracle) {
+        for (std::size_t d = 0; d < devices.size(); ++d)
+            if (topology.kind[d] >= example_.size()) example_.push_back(devices[d]); // kinds are numbered in order of appearance
+        for (auto const& link : topology.links) idle_.push_back(message(0, link));
+    }
+
+    /// Kinds of devices.
+    [[nodiscard]] std::size_t kinds() const noexcept { return example_.size(); }
+
+    /// One shard on a device of kind `kind`.
+    [[nodiscard]] std::int64_t shard(ops::shard_work const& work, std::size_t kind, std::string_view op) const {
+        picoseconds const t = shard_time(*oracle_, work, example_[kind]);
+        if (t < picoseconds::zero())
+            throw invalid_input("operator '", op, "' (", work.op->kind, "): the cost oracle answers ", t.count(), " ps for ", name_of(work.pass),
+                                ": must not be negative");
+        return t.count();
+    }
+
+    /// The links of a message: it streams through all of them at once, so it holds each for its own time of the bytes plus
+    /// the empty-message time (latency) of the others. Appends to `out`.
+    void append_route(std::uint32_t from, std::uint32_t to, byte_count bytes, std::vector<hop>& out) const {
+        auto const route = topology_->route(from, to);
+        std::int64_t latency = 0;
+        for (auto const l : route) latency += idle_[l];
+        for (auto const l : route) out.push_back({l, message(bytes, topology_->links[l]) + latency - idle_[l]});
+    }
+
+    /// The links of a collective over `members` (ascending): the slowest link of the ring is held for the collective's time,
+    /// the others in proportion to their load.
+    [[nodiscard]] std::vector<hop> collective(collective_kind kind, byte_count bytes, std::vector<std::uint32_t> const& members) {
+        auto const& group = describe(members);
+        picoseconds t{};
+        if constexpr (HasCollectiveTime<Oracle>) t = collective_time(*oracle_, kind, bytes, group.shape);
+        else t = cost::alpha_beta{}.collective_time(kind, bytes, group.shape);
+        if (t < picoseconds::zero())
+            throw invalid_input("the cost oracle answers ", t.count(), " ps for ", name_of(kind), " of ", bytes, " bytes among ", members.size(),
+                                " devices: must not be negative");
+        std::vector<hop> out;
+        for (auto const& use : group.links) {
+            auto const held = use.share >= 1 ? t.count() : static_cast<std::int64_t>(static_cast<double>(t.count()) * use.share + 0.5);
+            out.push_back({use.link, held});
+        }
+        return out;
+    }
+
+  private:
+    [[nodiscard]] std::int64_t message(byte_count bytes, link_description const& link) const {
+        auto const t = transfer_time(*oracle_, bytes, link);
+        if (t < picoseconds::zero())
+            throw invalid_input("the cost oracle answers ", t.count(), " ps for a message of ", bytes, " bytes: must not be negative");
+        return t.count();
+    }
+
+    topology::ring_group const& describe(std::vector<std::uint32_t> const& members) {
+        if (auto const at = groups_.find(members); at != groups_.end()) return at->second;
+        if (groups_.size() >= remembered_groups) groups_.clear();
+        return groups_.emplace(members, topology::describe_group(*topology_, members)).first->second;
+    }
+
+    static constexpr std::size_t remembered_groups = 1 << 14;
+    topology::dense_topology const* topology_;
+    Oracle const* oracle_;
+    std::vector<Device> example_; ///< a device of each kind
+    std::vector<std::int64_t> idle_; ///< time of an empty message, by link
+    std::map<std::vector<std::uint32_t>, topology::ring_group> groups_;
+};
+
+/// Payload bytes that a collective of `bytes` moves in all between `members` devices.
+[[nodiscard]] inline double collective_volume(collective_kind kind, double bytes, double members) noexcept {
+    switch (kind) {
+    case collective_kind::all_reduce: return 2 * (members - 1) * bytes;
+    case collective_kind::all_to_all: return (members - 1) / members * bytes;
+    default: return (members - 1) * bytes;
+    }
+}
+
+} // namespace parsearch::sim

@@ -1,0 +1,122 @@
+#pragma once
+/// The two queue disciplines: when each task of a task graph runs. See docs/simulation.md for the definition.
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include <parsearch/core/units.hpp>
+#include <parsearch/sim/task_graph.hpp>
+
+namespace parsearch::sim {
+
+/// In which order a resource runs its tasks.
+enum class discipline : std::uint8_t {
+    fifo,    ///< by (ready time, task number): FlexFlow's assumption A3, ties decided
+    in_order ///< by task number, as launches on a CUDA stream: the schedule is a longest path
+};
+[[nodiscard]] constexpr std::string_view name_of(discipline d) noexcept { return d == discipline::fifo ? "fifo" : "in_order"; }
+
+/// When each task was ready, started and ended, in picoseconds from 0.
+struct schedule {
+    std::vector<std::int64_t> ready, start, end;
+    std::int64_t makespan = 0;
+};
+
+/// Simulates task graphs; keeps its buffers from one to the next.
+/// ready = largest end of the predecessors (0 without any); a resource runs one task at a time in the order of its
+/// discipline, each starting at max(ready, end of the one before); makespan = largest end. Barriers are on no device or link and
+/// start when they are ready: in program order, one that waits would hold up every later collective, wherever it runs.
+class scheduler {
+  public:
+    /// False, with `out` unfinished, as soon as the makespan is sure to be above `bound`: the work done and still to do on some
+    /// resource ends later. Complexity: fifo O(E + V log V), in_order O(V + E).
+    bool run(task_graph const& g, discipline order, schedule& out, std::int64_t bound = std::numeric_limits<std::int64_t>::max()) {
+        auto const n = g.size();
+        out.ready.assign(n, 0);
+        out.start.resize(n);
+        out.end.resize(n);
+        out.makespan = 0;
+        done_by_.assign(g.resources, 0);
+        for (std::uint32_t t = 0; t < n; ++t)
+            if (g.kind[t] != task_kind::barrier) done_by_[g.resource[t]] += g.duration[t];
+        for (auto const t : done_by_)
+            if (t > bound) return false;
+        free_at_.assign(g.resources, 0);
+        return order == discipline::in_order ? run_in_order(g, out, bound) : run_fifo(g, out, bound);
+    }
+
+  private:
+    /// Starts task `t`; false where its resource will be done after `bound`.
+    bool place(task_graph const& g, std::uint32_t t, schedule& out, std::int64_t bound) {
+        auto const r = g.resource[t];
+        auto start = out.ready[t];
+        if (g.kind[t] != task_kind::barrier) {
+            start = std::max(start, free_at_[r]);
+            done_by_[r] += start - free_at_[r]; // idle until then
+            free_at_[r] = start + g.duration[t];
+        }
+        out.start[t] = start;
+        out.end[t] = start + g.duration[t];
+        out.makespan = std::max(out.makespan, out.end[t]);
+        return done_by_[r] <= bound && out.end[t] <= bound;
+    }
+
+    bool run_in_order(task_graph const& g, schedule& out, std::int64_t bound) {
+        for (std::uint32_t t = 0; t < g.size(); ++t) {
+            for (auto const p : g.before(t)) out.ready[t] = std::max(out.ready[t], out.end[p]);
+            if (!place(g, t, out, bound)) return false;
+        }
+        return true;
+    }
+
+    /// Taking tasks globally by (ready, number) is each resource's own order: a successor is ready no earlier than the
+    /// task it waits for and has a larger number, so nothing that comes later sorts before what was taken.
+    bool run_fifo(task_graph const& g, schedule& out, std::int64_t bound) {
+        index_successors(g);
+        queue_.clear();
+        auto const later = [](entry const& a, entry const& b) { return a.ready != b.ready ? a.ready > b.ready : a.task > b.task; };
+        for (std::uint32_t t = 0; t < g.size(); ++t)
+            if (waits_for_[t] == 0) queue_.push_back({0, t}); // sorted already: a heap
+        while (!queue_.empty()) {
+            std::pop_heap(queue_.begin(), queue_.end(), later);
+            auto const t = queue_.back().task;
+            queue_.pop_back();
+            if (!place(g, t, out, bound)) return false;
+            for (auto i = first_successor_[t]; i < first_successor_[t + 1]; ++i) {
+                auto const s = successors_[i];
+                out.ready[s] = std::max(out.ready[s], out.end[t]);
+                if (--waits_for_[s] == 0) {
+                    queue_.push_back({out.ready[s], s});
+                    std::push_heap(queue_.begin(), queue_.end(), later);
+                }
+            }
+        }
+        return true;
+    }
+
+    void index_successors(task_graph const& g) {
+        auto const n = g.size();
+        waits_for_.resize(n);
+        first_successor_.assign(n + 2, 0);
+        for (auto const p : g.predecessors) ++first_successor_[p + 2];
+        for (std::uint32_t t = 0; t < n; ++t) first_successor_[t + 2] += first_successor_[t + 1];
+        successors_.resize(g.predecessors.size());
+        for (std::uint32_t t = 0; t < n; ++t) {
+            waits_for_[t] = g.first_predecessor[t + 1] - g.first_predecessor[t];
+            for (auto const p : g.before(t)) successors_[first_successor_[p + 1]++] = t;
+        }
+    }
+
+    struct entry {
+        std::int64_t ready = 0;
+        std::uint32_t task = 0;
+    };
+    std::vector<std::int64_t> free_at_, done_by_; ///< of each resource
+    std::vector<entry> queue_;
+    std::vector<std::uint32_t> waits_for_, first_successor_, successors_;
+};
+
+} // namespace parsearch::sim

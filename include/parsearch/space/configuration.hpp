@@ -1,0 +1,85 @@
+#pragma once
+/// A configuration: how one operator is split and where its shards run.
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <parsearch/ops/operation.hpp>
+#include <parsearch/ops/shard.hpp>
+
+namespace parsearch::space {
+
+/// A degree per iteration dim, and a placement: shard (i0, i1, ...) runs on device `start + sum of i_k * stride_k`,
+/// or, where `listed` is not empty, on `listed[n]` for shard number n (row major, last dim fastest).
+struct configuration {
+    std::uint32_t rank = 0; ///< number of iteration dims
+    std::array<std::int32_t, ops::max_dims> degree{};
+    std::array<std::int32_t, ops::max_dims> stride{};
+    std::int32_t start = 0;
+    std::vector<std::int32_t> listed{};
+
+    friend bool operator==(configuration const&, configuration const&) = default;
+
+    [[nodiscard]] std::span<std::int32_t const> degrees() const noexcept { return {degree.data(), rank}; }
+    /// The number of shards.
+    [[nodiscard]] std::int64_t shards() const noexcept { return ops::shard_count(degrees()); }
+    /// The device (position in `devices(topology)`) of shard number `shard`.
+    [[nodiscard]] std::int32_t device(std::int64_t shard) const noexcept {
+        if (!listed.empty()) return listed[static_cast<std::size_t>(shard)];
+        std::int64_t at = start;
+        for (std::size_t k = rank; k-- > 0; shard /= degree[k]) at += shard % degree[k] * stride[k];
+        return static_cast<std::int32_t>(at);
+    }
+};
+
+/// "s4 o2 @0+4,1": degrees above 1 by dim name, then start and the strides of these dims, or the list of devices.
+[[nodiscard]] inline std::string to_string(configuration const& c, ops::operation const& op) {
+    std::string split, place;
+    for (std::size_t k = 0; k < c.rank; ++k)
+        if (c.degree[k] > 1) {
+            split += text(split.empty() ? "" : " ", op.dims[k].name, c.degree[k]);
+            place += text(place.empty() ? "+" : ",", c.stride[k]);
+        }
+    if (!c.listed.empty()) {
+        place.clear();
+        for (auto const d : c.listed) place += text(place.empty() ? "" : ",", d);
+        return text(split.empty() ? "whole" : split, " @{", place, '}');
+    }
+    return text(split.empty() ? "whole" : split, " @", c.start, place);
+}
+
+/// The most shards that a configuration may have.
+inline constexpr std::int64_t max_shards = 1 << 20;
+
+/// Checks that `c` fits `op` on `devices` devices. Throws `invalid_input` naming `where`, the value and the rule.
+inline void validate(configuration const& c, ops::operation const& op, std::size_t devices, std::string_view where) {
+    auto const place = text("operator '", where, "' (", op.kind, "): configuration ");
+    if (c.rank != op.dims.size())
+        throw invalid_input(place, "has ", c.rank, " degrees: the operator has ", op.dims.size(), " iteration dims");
+    std::int64_t shards = 1;
+    for (std::size_t k = 0; k < c.rank; ++k) {
+        auto const& d = op.dims[k];
+        if (c.degree[k] < 1 || d.extent % c.degree[k] != 0)
+            throw invalid_input(place, "splits dim '", d.name, "' of extent ", d.extent, " by ", c.degree[k], ": must be a divisor");
+        if (c.degree[k] > 1 && d.kind == ops::dim_kind::fixed)
+            throw invalid_input(place, "splits dim '", d.name, "' by ", c.degree[k], ": the dim is not divisible");
+        if ((shards *= c.degree[k]) > max_shards) throw invalid_input(place, "makes more than ", max_shards, " shards: too many");
+    }
+    if (!c.listed.empty() && c.listed.size() != static_cast<std::size_t>(shards))
+        throw invalid_input(place, "lists ", c.listed.size(), " devices for ", shards, " shards: must be one each");
+    for (std::int64_t n = 0; n < shards; ++n)
+        if (auto const d = c.device(n); d < 0 || static_cast<std::size_t>(d) >= devices)
+            throw invalid_input(place, "puts shard ", n, " on device ", d, ": the topology has ", devices);
+}
+
+/// The whole operator on one device.
+[[nodiscard]] inline configuration whole(ops::operation const& op, std::int32_t device = 0) {
+    configuration c{.rank = static_cast<std::uint32_t>(op.dims.size()), .start = device};
+    for (std::size_t k = 0; k < c.rank; ++k) c.degree[k] = 1;
+    return c;
+}
+
+} // namespace parsearch::space

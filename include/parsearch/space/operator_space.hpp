@@ -1,0 +1,180 @@
+#pragma once
+/// The legal configurations of an operator: a sized random-access range, enumerated lazily.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <range/v3/view/indices.hpp>
+#include <range/v3/view/transform.hpp>
+
+#include <parsearch/space/configuration.hpp>
+#include <parsearch/space/layout.hpp>
+
+namespace parsearch::space {
+
+/// Which devices a configuration's shards may take.
+enum class placements : std::uint8_t {
+    contiguous, ///< neighbours, from any device (FlexFlow's code)
+    strided     ///< blocks of neighbours, and every stride that divides the devices evenly, from aligned starts
+};
+
+/// What limits a configuration space.
+struct space_options {
+    bool sample = true, attribute = true, parameter = true, reduction = true; ///< kinds of dims that may be split
+    std::int64_t min_shard = 1;                                               ///< smallest extent that a split may leave
+    std::int32_t max_shards = 0;                                              ///< of one operator; 0: as many as devices
+    space::placements placements = space::placements::strided;
+    bool all_orders = false; ///< every order of the split dims over the devices; else one: parameter and reduction shards on neighbours
+    /// The largest degree that dim `d` of `op` may take; empty: no limit. Called once per operator and dim.
+    std::function<std::int32_t(ops::operation const& op, ops::dim const& d)> max_degree{};
+};
+
+/// The configurations of one operator on `devices` devices: every combination of degrees (divisors of the extents, within the
+/// options) times every placement. Shards of a configuration are on distinct devices. Random access costs O(dims + log degrees), and
+/// where strided O(devices / shards) for the strides.
+class operator_space {
+  public:
+    operator_space(ops::operation const& op, std::size_t devices, space_options const& options, std::string_view name)
+        : rank_(static_cast<std::uint32_t>(op.dims.size())), devices_(static_cast<std::int32_t>(devices)), placements_(options.placements),
+          all_orders_(options.all_orders), inner_first_(inner_dims_first(op)) {
+        validate(options, devices, name);
+        auto const limit = options.max_shards == 0 ? devices_ : std::min(options.max_shards, devices_);
+        std::vector<std::vector<std::int32_t>> choices;
+        for (auto const& d : op.dims) choices.push_back(divisors(op, d, options, limit));
+        std::array<std::int32_t, ops::max_dims> degree{};
+        enumerate(choices, 0, 1, limit, degree);
+        if (first_.back() > std::numeric_limits<std::uint32_t>::max())
+            throw invalid_input("configuration space of operator '", name, "': ", first_.back(), " configurations: must be below 2^32, limit the degrees");
+    }
+
+    [[nodiscard]] std::size_t size() const noexcept { return first_.back(); }
+
+    /// Configuration number `i` < size().
+    [[nodiscard]] configuration operator[](std::size_t i) const {
+        auto const at = static_cast<std::size_t>(std::upper_bound(first_.begin(), first_.end(), i) - first_.begin()) - 1;
+        std::size_t rest = i - first_[at];
+        configuration c{.rank = rank_, .degree = degrees_[at]};
+        auto const shards = static_cast<std::int32_t>(c.shards());
+        auto const starts = start_count(shards);
+        auto order = split_dims(c);
+        permute(order, rest / starts);
+        rest %= starts;
+        lay_out(c, order, place(c, shards, rest));
+        return c;
+    }
+
+    /// All of them. The index has 32 bits because the difference of two 64-bit ones is no standard integer.
+    [[nodiscard]] auto all() const {
+        return ranges::views::transform(ranges::views::indices(static_cast<std::uint32_t>(size())), [this](std::uint32_t i) { return (*this)[i]; });
+    }
+
+    /// True where `degree` is among the combinations of degrees of this space. Complexity: O(combinations).
+    [[nodiscard]] bool allows(std::array<std::int32_t, ops::max_dims> const& degree) const {
+        return std::find(degrees_.begin(), degrees_.end(), degree) != degrees_.end();
+    }
+
+  private:
+    static void validate(space_options const& o, std::size_t devices, std::string_view name) {
+        auto const place = text("configuration space of operator '", name, "': ");
+        if (devices < 1 || devices > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
+            throw invalid_input(place, devices, " devices: must be from 1 to 2^31 - 1");
+        if (o.min_shard < 1) throw invalid_input(place, "min_shard is ", o.min_shard, ": must be at least 1");
+        if (o.max_shards < 0) throw invalid_input(place, "max_shards is ", o.max_shards, ": must be 0 (no limit) or more");
+    }
+
+    static std::vector<std::int32_t> divisors(ops::operation const& op, ops::dim const& d, space_options const& o, std::int32_t limit) {
+        bool const splits = (d.kind == ops::dim_kind::sample && o.sample) || (d.kind == ops::dim_kind::attribute && o.attribute) ||
+                            (d.kind == ops::dim_kind::parameter && o.parameter) || (d.kind == ops::dim_kind::reduction && o.reduction);
+        std::vector<std::int32_t> out{1};
+        if (!splits) return out;
+        auto const most = o.max_degree ? std::min(limit, o.max_degree(op, d)) : limit;
+        for (std::int32_t n = 2; n <= most; ++n)
+            if (d.extent % n == 0 && d.extent / n >= o.min_shard) out.push_back(n);
+        return out;
+    }
+
+    void enumerate(std::vector<std::vector<std::int32_t>> const& choices, std::size_t k, std::int32_t shards, std::int32_t limit,
+                   std::array<std::int32_t, ops::max_dims>& degree) {
+        if (k == choices.size()) {
+            configuration const c{.rank = rank_, .degree = degree};
+            degrees_.push_back(degree);
+            first_.push_back(first_.back() + start_count(shards) * order_count(split_dims(c).size()));
+            return;
+        }
+        for (auto const n : choices[k]) {
+            if (n > limit / shards) break;
+            degree[k] = n;
+            enumerate(choices, k + 1, shards * n, limit, degree);
+        }
+    }
+
+    /// Strides of a block of `shards`: 1, and where strided those that tile the devices without a rest.
+    template <class F> void for_strides(std::int32_t shards, F const& f) const {
+        auto const most = placements_ == placements::contiguous || shards == 1 ? 1 : devices_ / shards;
+        for (std::int32_t stride = 1; stride <= most; ++stride)
+            if ((stride == 1 || devices_ % (shards * stride) == 0) && !f(stride)) return;
+    }
+    [[nodiscard]] std::size_t starts_of(std::int32_t shards, std::int32_t stride) const noexcept {
+        if (placements_ == placements::contiguous) return static_cast<std::size_t>(devices_ - shards + 1);
+        return static_cast<std::size_t>(devices_ / (shards * stride)) * static_cast<std::size_t>(stride);
+    }
+    [[nodiscard]] std::size_t start_count(std::int32_t shards) const {
+        std::size_t n = 0;
+        for_strides(shards, [&](std::int32_t stride) {
+            n += starts_of(shards, stride);
+            return true;
+        });
+        return n;
+    }
+    /// Sets the start of placement number `i`; returns its smallest stride.
+    std::int32_t place(configuration& c, std::int32_t shards, std::size_t i) const {
+        std::int32_t chosen = 1;
+        for_strides(shards, [&](std::int32_t stride) {
+            auto const n = starts_of(shards, stride);
+            chosen = stride;
+            if (i < n) return false;
+            i -= n;
+            return true;
+        });
+        auto const at = static_cast<std::int32_t>(i);
+        c.start = placements_ == placements::contiguous ? at : at / chosen * (shards * chosen) + at % chosen;
+        return chosen;
+    }
+
+    /// The split dims, those whose shards are to be nearest first.
+    [[nodiscard]] std::vector<std::uint32_t> split_dims(configuration const& c) const {
+        std::vector<std::uint32_t> out;
+        for (auto const k : inner_first_)
+            if (c.degree[k] > 1) out.push_back(k);
+        return out;
+    }
+    [[nodiscard]] std::size_t order_count(std::size_t dims) const noexcept {
+        std::size_t n = 1;
+        for (std::size_t i = 2; all_orders_ && i <= dims; ++i) n *= i;
+        return n;
+    }
+    /// Permutation number `i` of `v`, 0 being as it is.
+    static void permute(std::vector<std::uint32_t>& v, std::size_t i) {
+        for (std::size_t k = v.size(); k > 1; --k) {
+            std::rotate(v.end() - static_cast<std::ptrdiff_t>(k), v.end() - static_cast<std::ptrdiff_t>(k) + static_cast<std::ptrdiff_t>(i % k),
+                        v.end() - static_cast<std::ptrdiff_t>(k) + static_cast<std::ptrdiff_t>(i % k) + 1);
+            i /= k;
+        }
+    }
+
+    std::uint32_t rank_;
+    std::int32_t devices_;
+    space::placements placements_;
+    bool all_orders_;
+    std::vector<std::uint32_t> inner_first_;
+    std::vector<std::array<std::int32_t, ops::max_dims>> degrees_;
+    std::vector<std::size_t> first_{0}; ///< number of the first configuration of each combination of degrees, and the total
+};
+
+} // namespace parsearch::space

@@ -1,0 +1,47 @@
+#pragma once
+/// The space of whole strategies: one operator space per operator of a graph.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/space/operator_space.hpp>
+
+namespace parsearch::space {
+
+/// A strategy of the library: a configuration per operator.
+using flat_strategy = std::vector<configuration>;
+
+/// A `ConfigurationSpace`. Operators with equal iteration dims share one operator space. Cheap to copy.
+class strategy_space {
+  public:
+    strategy_space(graph::dense_graph const& g, std::size_t devices, space_options const& options = {}) {
+        // A user's constraint may look at the whole operation, so that only without one equal dims mean equal spaces.
+        std::map<std::vector<std::pair<std::int64_t, ops::dim_kind>>, std::shared_ptr<operator_space const>> known;
+        for (std::size_t op = 0; op < g.size(); ++op) {
+            std::vector<std::pair<std::int64_t, ops::dim_kind>> key;
+            for (auto const& d : g.operations[op].dims) key.emplace_back(d.extent, d.kind);
+            auto made = options.max_degree ? nullptr : known[key];
+            if (!made) made = std::make_shared<operator_space const>(g.operations[op], devices, options, g.names[op]);
+            if (!options.max_degree) known[key] = made;
+            // A graph input has no tasks: where it is said to be is of no matter.
+            if (g.operations[op].work == ops::work_class::source)
+                made = std::make_shared<operator_space const>(g.operations[op], 1, space_options{}, g.names[op]);
+            spaces_.push_back(std::move(made));
+        }
+    }
+
+    [[nodiscard]] std::size_t size() const noexcept { return spaces_.size(); }
+    /// The configurations of operator number `op`, as a sized random-access range.
+    [[nodiscard]] auto operator[](std::size_t op) const { return spaces_[op]->all(); }
+    [[nodiscard]] operator_space const& of(std::size_t op) const noexcept { return *spaces_[op]; }
+
+  private:
+    std::vector<std::shared_ptr<operator_space const>> spaces_;
+};
+
+} // namespace parsearch::space

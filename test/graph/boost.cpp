@@ -1,0 +1,133 @@
+#include <parsearch/graph/boost.hpp>
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <boost/graph/adjacency_list.hpp>
+
+#include <doctest/doctest.h>
+
+#include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/ops/elementwise.hpp>
+#include <parsearch/ops/linear.hpp>
+#include <parsearch/ops/shape.hpp>
+
+#include "support/refusal.hpp"
+
+using namespace parsearch;
+
+namespace {
+
+/// A user's own description of an operator.
+struct layer {
+    std::string name;
+    std::int64_t width = 4;
+    bool joins = false;
+    [[nodiscard]] ops::operation describe() const {
+        std::vector<ops::tensor> const x{{{4, width}}, {{4, width}}};
+        return joins ? ops::add{}.infer(x) : ops::linear{.out = width}.infer(std::span(x).first(1));
+    }
+};
+/// An edge property that the library does not know.
+struct cable {
+    int colour = 0;
+};
+
+template <class Vertices, class Op, class... Edge>
+using graph_of = boost::adjacency_list<boost::vecS, Vertices, boost::bidirectionalS, Op, Edge...>;
+
+static_assert(OperatorGraph<graph_of<boost::vecS, ops::operation>>);
+static_assert(OperatorGraph<graph_of<boost::listS, ops::operation>>);
+static_assert(OperatorGraph<graph_of<boost::vecS, layer, cable>>);
+static_assert(OperatorGraph<graph_of<boost::listS, layer, graph::flow>>);
+static_assert(OperatorGraph<boost::adjacency_list<boost::listS, boost::listS, boost::bidirectionalS, layer>>);
+
+/// Adds a vertex that carries `op`.
+template <class G, class Op> auto put(Op op, G& g) {
+    auto const v = add_vertex(g);
+    g[v] = std::move(op);
+    return v;
+}
+
+ops::operation source() {
+    ops::operation op{.kind = "source", .work = ops::work_class::source};
+    op.outputs.push_back({.name = "y", .axes = {{.extent = 4}, {.extent = 4}}});
+    return op;
+}
+
+/// source -> a, b; join(b, a), the edges given in that order.
+template <class G> void build_layers(G& g) {
+    auto const a = put(layer{"a"}, g), b = put(layer{"b"}, g);
+    auto const join = put(layer{"join", 4, true}, g);
+    add_edge(a, b, g);
+    add_edge(b, join, g);
+    add_edge(a, join, g);
+}
+
+template <class G> void check_layers() {
+    G g;
+    build_layers(g);
+    // "a" has one input and nothing feeds it: refused by name. The rest is read edge by edge, in the order given.
+    CHECK(support::refusal([&] { return graph::read_graph(g); }) == "operator 'a' (linear): the graph gives it 0 inputs: it has 1");
+    auto const joined = *(operators(g).begin() + 2);
+    auto const in = inputs(g, joined);
+    REQUIRE(in.size() == 2);
+    CHECK(g[in[0].producer].name == "b");
+    CHECK(g[in[1].producer].name == "a");
+    CHECK(in[0].slot == 0);
+    CHECK(&description(g, joined) == &g[joined]);
+}
+
+} // namespace
+
+TEST_CASE("boost: a user's struct on vecS and listS, no edge property or a foreign one: inputs in the order of the edges") {
+    check_layers<graph_of<boost::vecS, layer>>();
+    check_layers<graph_of<boost::listS, layer>>();
+    check_layers<graph_of<boost::vecS, layer, cable>>();
+    check_layers<boost::adjacency_list<boost::listS, boost::listS, boost::bidirectionalS, layer>>();
+}
+
+TEST_CASE("boost: operations as vertices, read with handles") {
+    auto const check = [](auto g) {
+        auto const x = put(source(), g);
+        auto const fc = put(ops::linear{.out = 6}.infer(std::vector<ops::tensor>{{{4, 4}}}), g);
+        auto const act = put(ops::relu{}.infer(std::vector<ops::tensor>{{{4, 6}}}), g);
+        add_edge(fc, act, g);
+        add_edge(x, fc, g);
+        auto const read = graph::read_graph(g);
+        CHECK(read.graph.names == std::vector<std::string>{"source#0", "linear#1", "relu#2"});
+        REQUIRE(read.handles.size() == 3);
+        CHECK(read.handles[1] == fc);
+        CHECK(read.graph.edges == std::vector<graph::edge>{{0, 0, 1, 0}, {1, 0, 2, 0}});
+        CHECK(read.graph.order == std::vector<std::uint32_t>{0, 1, 2});
+    };
+    check(graph_of<boost::vecS, ops::operation>{});
+    check(graph_of<boost::listS, ops::operation>{});
+}
+
+TEST_CASE("boost: flow says which output feeds which input") {
+    graph_of<boost::vecS, ops::operation, graph::flow> g;
+    auto const x = put(source(), g);
+    auto const split = put(ops::split{.axis = 1, .sizes = {1, 3}}.infer(std::vector<ops::tensor>{{{4, 4}}}), g);
+    auto const join = put(ops::concat{.axis = 1}.infer(std::vector<ops::tensor>{{{4, 3}}, {{4, 1}}}), g);
+    add_edge(x, split, graph::flow{0, 0}, g);
+    add_edge(split, join, graph::flow{0, 1}, g); // given last first
+    add_edge(split, join, graph::flow{1, 0}, g);
+    auto const dense = graph::read_graph(g).graph;
+    CHECK(dense.edges == std::vector<graph::edge>{{0, 0, 1, 0}, {1, 1, 2, 0}, {1, 0, 2, 1}});
+}
+
+TEST_CASE("boost: flows with a gap or a repetition are refused with the operator's name") {
+    for (auto const& [first, second, wrong] : {std::tuple{0u, 0u, 0u}, std::tuple{0u, 2u, 2u}, std::tuple{7u, 0u, 7u}}) {
+        graph_of<boost::listS, ops::operation, graph::flow> g;
+        auto const x = put(source(), g);
+        auto const join = put(ops::add{}.infer(std::vector<ops::tensor>{{{4, 4}}, {{4, 4}}}), g);
+        add_edge(x, join, graph::flow{0, first}, g);
+        add_edge(x, join, graph::flow{0, second}, g);
+        CHECK(support::refusal([&] { return graph::read_graph(g); }) ==
+              text("operator 'add#1' (add): an edge feeds input ", wrong, " of an operator with 2 in-edges: inputs are numbered from 0, each once"));
+    }
+}

@@ -1,0 +1,131 @@
+#include <parsearch/problem/problem.hpp>
+
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <boost/graph/adjacency_list.hpp>
+
+#include <doctest/doctest.h>
+
+#include <parsearch/concepts/search_problem.hpp>
+#include <parsearch/graph/boost.hpp>
+#include <parsearch/graph/operator_graph.hpp>
+#include <parsearch/ops/elementwise.hpp>
+#include <parsearch/ops/linear.hpp>
+#include <parsearch/topology/nodes.hpp>
+
+#include "support/hand_network.hpp"
+#include "support/plain_topology.hpp"
+#include "support/refusal.hpp"
+
+using namespace parsearch;
+
+namespace {
+
+auto const ten = [](ops::shard_work const&, std::uint32_t) { return picoseconds{10}; };
+
+graph::operator_graph two_layers() {
+    graph::operator_graph g;
+    auto const x = g.add("fc1", ops::linear{.out = 8}, g.input("x", {{8, 8}}));
+    g.add("fc2", ops::linear{.out = 8}, x);
+    return g;
+}
+
+} // namespace
+
+TEST_CASE("problem: a search problem, by value") {
+    auto const p = make_problem(two_layers(), support::mesh(4), ten);
+    using problem = std::remove_const_t<decltype(p)>;
+    static_assert(SearchProblem<problem, space::flat_strategy>);
+    static_assert(IncrementalEvaluator<evaluator_t<problem>, space::flat_strategy, space::configuration>);
+    static_assert(Parallelization<problem>);
+    CHECK(p.size() == 3);
+    CHECK(p.space().size() == 3);
+    CHECK(p.handle(1) == 1);
+    CHECK(p.graph().names[1] == "fc1");
+    CHECK(p.topology().size() == 4);
+    auto const s = data_parallel(p);
+    auto const copy = [&] {
+        auto const inner = make_problem(two_layers(), support::mesh(4), ten);
+        return inner; // what it was made of is gone
+    }();
+    CHECK(copy.evaluator()(s) == p.evaluator()(s));
+}
+
+TEST_CASE("problem: handles are those of the caller's graph") {
+    boost::adjacency_list<boost::vecS, boost::listS, boost::bidirectionalS, graph::node> g;
+    auto const model = two_layers();
+    auto const x = add_vertex(g), fc1 = add_vertex(g);
+    g[x] = model[0];
+    g[fc1] = model[1];
+    add_edge(x, fc1, g);
+    auto const p = make_problem(g, support::mesh(2), ten);
+    CHECK(p.handle(1) == fc1);
+    CHECK(g[p.handle(1)].name == "fc1");
+}
+
+TEST_CASE("problem: options reach space and simulation") {
+    auto const p = make_problem(two_layers(), support::mesh(4), ten, {.space = {.sample = false, .max_shards = 2}, .simulation = {.training = false}});
+    for (std::size_t op = 1; op < 3; ++op)
+        for (auto const& c : p.space()[op]) {
+            CHECK(c.degree[0] == 1);
+            CHECK(c.shards() <= 2);
+        }
+    CHECK_FALSE(p.options().training);
+    CHECK(p.evaluator()(support::all_on_first(p.graph())).count() == 20);
+    CHECK(support::refusal([] { return make_problem(two_layers(), support::mesh(4), ten, {.space = {.min_shard = 0}}); }) != "");
+    CHECK(support::refusal([] { return make_problem(two_layers(), support::mesh(4), ten, {.simulation = {.memory_penalty = -1}}); }) != "");
+    CHECK(support::refusal([] { return make_problem(two_layers(), support::mesh(0), ten); }) != "");
+    CHECK(support::refusal([] { return make_problem(graph::operator_graph{}, support::mesh(2), ten); }) != "");
+}
+
+TEST_CASE("problem: its moves propose what its evaluator accepts") {
+    auto const p = make_problem(two_layers(), support::mesh(4), ten);
+    search::move_mix mix(p.moves());
+    std::mt19937_64 rng(3);
+    auto const s = data_parallel(p);
+    auto evaluator = p.evaluator();
+    (void)evaluator.reset(s);
+    std::map<std::size_t, int> drawn;
+    for (int i = 0; i < 500; ++i) {
+        std::vector<change<space::configuration>> out;
+        auto const move = mix(p.space(), s, rng, out);
+        if (!move) continue;
+        ++drawn[move->move];
+        CHECK(evaluator.propose(out, picoseconds::max()));
+        evaluator.roll_back();
+    }
+    CHECK(drawn.size() >= 2); // all kinds of moves come up
+}
+
+TEST_CASE("problem: experts of space/experts.hpp, for the problem's devices") {
+    auto t = support::mesh(4);
+    t.node = {5, 5, 9, 9};
+    auto const p = make_problem(two_layers(), t, ten);
+    CHECK(data_parallel(p) == space::data_parallel(p.graph(), 4));
+    CHECK(one_weird_trick(p) == space::one_weird_trick(p.graph(), 4));
+    CHECK(operation_parallel(p) == space::operation_parallel(p.graph(), 4, 2));
+    CHECK(tensor_parallel(p, 2) == space::tensor_parallel(p.graph(), 4, 2));
+    CHECK(support::refusal([&] { return tensor_parallel(p, 3); }) != "");
+}
+
+TEST_CASE("problem: operation parallelism wants nodes of one size and consecutive devices") {
+    auto const refused = [](std::vector<std::uint32_t> const& nodes) {
+        auto t = support::mesh(static_cast<std::uint32_t>(nodes.size()));
+        t.node = nodes;
+        auto const p = make_problem(two_layers(), t, ten);
+        return support::refusal([&] { return operation_parallel(p); });
+    };
+    CHECK(refused({0, 0, 1, 1}) == "");
+    CHECK(refused({0, 1, 2}) == "");
+    CHECK(refused({3, 3, 3}) == "");
+    auto const rule = std::string("nodes must be of one size, each of consecutive devices");
+    CHECK(refused({0, 0, 0, 1}).find(rule) != std::string::npos); // 3 and 1: two nodes, but not of two
+    CHECK(refused({0, 1, 1, 1}).find(rule) != std::string::npos);
+    CHECK(refused({0, 1, 0, 1}).find(rule) != std::string::npos);
+    CHECK(refused({0, 0, 1}).find(rule) != std::string::npos);
+}

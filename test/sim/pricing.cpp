@@ -1,0 +1,100 @@
+#include <parsearch/sim/pricing.hpp>
+
+#include <cstdint>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "support/plain_topology.hpp"
+#include "support/refusal.hpp"
+
+using namespace parsearch;
+
+namespace {
+
+struct plain_oracle {
+    std::int64_t message = -1;    ///< time of a message; negative: by the link
+    std::int64_t collective = 70; ///< time of a collective
+    [[nodiscard]] picoseconds shard_time(ops::shard_work const& w, std::uint32_t device) const {
+        return picoseconds{device * 100 + static_cast<std::int64_t>(w.flops)};
+    }
+    [[nodiscard]] picoseconds transfer_time(byte_count bytes, link_description const& link) const {
+        return message < -1 ? picoseconds{message} : link.latency + time_of(bytes, link.rate);
+    }
+    [[nodiscard]] picoseconds collective_time(collective_kind, byte_count, collective_group const&) const { return picoseconds{collective}; }
+};
+
+struct fixture {
+    topology::topology_reading<std::uint32_t, std::uint32_t> read;
+    plain_oracle oracle;
+    explicit fixture(support::plain_topology const& t, plain_oracle o = {}) : read(topology::read_topology(t)), oracle(o) {}
+    [[nodiscard]] auto pricing() const { return sim::pricing<plain_oracle, std::uint32_t>(read.topology, oracle, read.devices); }
+};
+
+} // namespace
+
+TEST_CASE("pricing: the oracle is asked with the first device of a kind") {
+    auto t = support::mesh(4);
+    t.device[1].kind = t.device[3].kind = "other";
+    fixture const f(t);
+    auto const price = f.pricing();
+    CHECK(price.kinds() == 2);
+    ops::operation const op{.kind = "k"};
+    CHECK(price.shard({.op = &op, .flops = 5}, 0, "x") == 5);
+    CHECK(price.shard({.op = &op, .flops = 5}, 1, "x") == 105);
+}
+
+TEST_CASE("pricing: a message holds every link of its route for its bytes there and the latency of the others") {
+    support::plain_topology t(3);
+    auto const slow = t.add_link(0.5, 10), fast = t.add_link(2, 3);
+    for (auto& from : t.routes)
+        for (auto& r : from) r = {slow};
+    t.routes[0][2] = {slow, fast};
+    fixture const f(t);
+    std::vector<sim::hop> hops;
+    f.pricing().append_route(0, 2, 100, hops);
+    REQUIRE(hops.size() == 2);
+    CHECK(hops[0].link == slow);
+    CHECK(hops[0].duration == 10 + 200 + 3);
+    CHECK(hops[1].link == fast);
+    CHECK(hops[1].duration == 3 + 50 + 10);
+    f.pricing().append_route(1, 2, 100, hops);
+    CHECK(hops.size() == 3); // appended
+}
+
+TEST_CASE("pricing: a collective holds the slowest link of its ring for its time, the others for their share") {
+    support::plain_topology t(3);
+    auto const a = t.add_link(1), b = t.add_link(2), c = t.add_link(4);
+    for (auto& from : t.routes)
+        for (auto& r : from) r = {a};
+    t.routes[1][2] = {b};
+    t.routes[2][0] = {c};
+    fixture const f(t);
+    auto price = f.pricing();
+    auto const hops = price.collective(collective_kind::all_gather, 1000, {0, 1, 2});
+    REQUIRE(hops.size() == 3);
+    CHECK(hops[0].link == a);
+    CHECK(hops[0].duration == 70);
+    CHECK(hops[1].duration == 35);
+    CHECK(hops[2].duration == 18); // 17.5 rounded
+}
+
+TEST_CASE("pricing: negative times are refused") {
+    CHECK(support::refusal([] { return fixture(support::mesh(2), {.message = -2}).pricing(); }) ==
+          "the cost oracle answers -2 ps for a message of 0 bytes: must not be negative");
+    fixture const f(support::mesh(3), {.collective = -7});
+    CHECK(support::refusal([&] { return f.pricing().collective(collective_kind::broadcast, 12, {0, 1, 2}); }) ==
+          "the cost oracle answers -7 ps for broadcast of 12 bytes among 3 devices: must not be negative");
+    ops::operation const op{.kind = "relu"};
+    CHECK(support::refusal([&] { return f.pricing().shard({.op = &op, .pass = ops::pass::update, .flops = -4}, 0, "act"); }) ==
+          "operator 'act' (relu): the cost oracle answers -4 ps for update: must not be negative");
+}
+
+TEST_CASE("pricing: volumes") {
+    CHECK(sim::collective_volume(collective_kind::all_reduce, 100, 4) == 600);
+    CHECK(sim::collective_volume(collective_kind::all_gather, 100, 4) == 300);
+    CHECK(sim::collective_volume(collective_kind::reduce_scatter, 100, 4) == 300);
+    CHECK(sim::collective_volume(collective_kind::broadcast, 100, 4) == 300);
+    CHECK(sim::collective_volume(collective_kind::reduce, 100, 4) == 300);
+    CHECK(sim::collective_volume(collective_kind::all_to_all, 100, 4) == 75);
+}

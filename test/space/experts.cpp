@@ -1,0 +1,114 @@
+#include <parsearch/space/experts.hpp>
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <parsearch/models/bert.hpp>
+#include <parsearch/models/gpt.hpp>
+#include <parsearch/models/inception_v3.hpp>
+#include <parsearch/models/mlp.hpp>
+#include <parsearch/models/nmt.hpp>
+#include <parsearch/models/resnet.hpp>
+#include <parsearch/models/rnnlm.hpp>
+
+#include "support/hand_network.hpp"
+#include "support/refusal.hpp"
+
+using namespace parsearch;
+
+namespace {
+
+/// Every configuration fits its operator and puts its shards on distinct devices.
+void check_legal(graph::dense_graph const& g, space::flat_strategy const& s, std::size_t devices) {
+    REQUIRE(s.size() == g.size());
+    for (std::size_t op = 0; op < g.size(); ++op) {
+        INFO(g.names[op], ' ', to_string(s[op], g.operations[op]));
+        REQUIRE(support::refusal([&] { space::validate(s[op], g.operations[op], devices, g.names[op]); return 0; }) == "");
+        std::set<std::int32_t> where;
+        for (std::int64_t n = 0; n < s[op].shards(); ++n) where.insert(s[op].device(n));
+        REQUIRE(where.size() == static_cast<std::size_t>(s[op].shards()));
+    }
+}
+
+void check_all(graph::operator_graph const& model) {
+    auto const g = graph::read_graph(model).graph;
+    for (std::size_t const devices : {1u, 4u, 6u, 16u}) {
+        check_legal(g, space::data_parallel(g, devices), devices);
+        check_legal(g, space::one_weird_trick(g, devices), devices);
+        for (std::size_t part = 1; part <= devices; ++part) {
+            if (devices % part) continue;
+            check_legal(g, space::operation_parallel(g, devices, part), devices);
+            check_legal(g, space::tensor_parallel(g, devices, part), devices);
+        }
+    }
+}
+
+std::string shown(graph::dense_graph const& g, space::flat_strategy const& s, std::string_view name) {
+    auto const op = support::op_named(g, name);
+    return to_string(s[op], g.operations[op]);
+}
+
+} // namespace
+
+TEST_CASE("experts: legal for the models") {
+    check_all(models::mlp());
+    check_all(models::inception_v3());
+    check_all(models::resnet());
+    check_all(models::nmt({.steps = 3}));
+    check_all(models::rnnlm({.steps = 3}));
+    check_all(models::gpt({.layers = 2}));
+    check_all(models::bert({.layers = 2}));
+}
+
+TEST_CASE("experts: data parallelism splits the batch over all devices, or over a divisor") {
+    auto const g = graph::read_graph(models::mlp({.features = 8, .hidden = {8}, .classes = 8, .batch = 12})).graph;
+    CHECK(shown(g, space::data_parallel(g, 4), "fc1") == "s4 @0+1");
+    CHECK(shown(g, space::data_parallel(g, 8), "fc1") == "s6 @0+1");
+    CHECK(shown(g, space::data_parallel(g, 8), "relu1") == "s6 @0+1");
+}
+
+TEST_CASE("experts: one weird trick splits linear layers by output features") {
+    auto const g = graph::read_graph(models::mlp({.features = 8, .hidden = {8}, .classes = 8, .batch = 12})).graph;
+    auto const s = space::one_weird_trick(g, 4);
+    CHECK(shown(g, s, "fc1") == "o4 @0+1");
+    CHECK(shown(g, s, "relu1") == "s4 @0+1");
+}
+
+TEST_CASE("experts: operation parallelism gives layers devices of a node in turn, and samples nodes") {
+    auto const g = graph::read_graph(models::mlp({.features = 8, .hidden = {8, 8}, .classes = 8, .batch = 12})).graph;
+    auto const s = space::operation_parallel(g, 4, 2);
+    CHECK(shown(g, s, "fc1") == "s2 @0+2");
+    CHECK(shown(g, s, "relu1") == "s2 @0+2");
+    CHECK(shown(g, s, "fc2") == "s2 @1+2");
+    CHECK(shown(g, s, "relu2") == "s2 @1+2");
+    CHECK(shown(g, s, "fc3") == "s2 @0+2");
+    CHECK(support::refusal([&] { return space::operation_parallel(g, 4, 3); }) ==
+          "operation_parallel: per_node is 3: must divide the number of devices, 4");
+    CHECK(support::refusal([&] { return space::operation_parallel(g, 4, 0); }) != "");
+}
+
+TEST_CASE("experts: steps that share weights are on one device") {
+    auto const g = graph::read_graph(models::rnnlm({.steps = 4})).graph;
+    auto const s = space::operation_parallel(g, 4, 4);
+    for (std::size_t op = 0; op < g.size(); ++op)
+        if (!g.operations[op].weights.empty()) CHECK(s[op].start == s[g.sharing[op]].start);
+}
+
+TEST_CASE("experts: tensor parallelism alternates output features and reduction, as Megatron-LM") {
+    auto const g = graph::read_graph(models::mlp({.features = 8, .hidden = {8}, .classes = 8, .batch = 12})).graph;
+    auto const s = space::tensor_parallel(g, 8, 4);
+    CHECK(shown(g, s, "fc1") == "s2 o4 @0+4,1");
+    // relu keeps the split of its input, so that the second layer reduces over it: no movement between.
+    auto const fc1 = support::op_named(g, "fc1"), relu = support::op_named(g, "relu1"), fc2 = support::op_named(g, "fc2");
+    CHECK(s[relu].degree[1] == 4);
+    CHECK(s[relu].stride[1] == s[fc1].stride[1]);
+    CHECK(s[fc2].degree == std::array<std::int32_t, ops::max_dims>{2, 1, 4});
+    CHECK(s[fc2].stride == std::array<std::int32_t, ops::max_dims>{4, 0, 1});
+    CHECK(space::tensor_parallel(g, 8, 1) == space::data_parallel(g, 8));
+    CHECK(support::refusal([&] { return space::tensor_parallel(g, 8, 3); }) == "tensor_parallel: degree is 3: must divide the number of devices, 8");
+    CHECK(support::refusal([&] { return space::tensor_parallel(g, 8, 0); }) != "");
+}
