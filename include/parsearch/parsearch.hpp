@@ -12,6 +12,7 @@
 #include <parsearch/concepts/strategy.hpp>
 
 #include <parsearch/ops/all.hpp>
+#include <parsearch/ops/registry.hpp>
 
 #include <parsearch/graph/boost.hpp>
 #include <parsearch/graph/operator_graph.hpp>

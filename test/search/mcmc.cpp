@@ -244,7 +244,7 @@ TEST_CASE("the interval of going back to the best") {
     check({.evaluations = 2000}, 20);         // a hundredth
     check({.evaluations = 200'000}, 1000);    // at most 1000
     check({.evaluations = 2000, .reset_interval = 37}, 37);
-    check({.patience = 0.9, .min_evaluations = 9000}, 1000); // no budget of evaluations
+    check({.patience = 0.9, .min_evaluations = 9000}, 100); // no budget of evaluations
     CHECK(restarts_at({.evaluations = 2000, .reset_interval = 0}).empty());
 }
 

@@ -81,13 +81,13 @@ TEST_CASE("pricing: a collective holds the slowest link of its ring for its time
 
 TEST_CASE("pricing: negative times are refused") {
     CHECK(support::refusal([] { return fixture(support::mesh(2), {.message = -2}).pricing(); }) ==
-          "the cost oracle answers -2 ps for a message of 0 bytes: must not be negative");
+          "the cost oracle answers -2 ps for a message of 0 bytes: must be from 0 to 1152921504606846976 (13 days)");
     fixture const f(support::mesh(3), {.collective = -7});
     CHECK(support::refusal([&] { return f.pricing().collective(collective_kind::broadcast, 12, {0, 1, 2}); }) ==
-          "the cost oracle answers -7 ps for broadcast of 12 bytes among 3 devices: must not be negative");
+          "the cost oracle answers -7 ps for broadcast of 12 bytes among 3 devices: must be from 0 to 1152921504606846976 (13 days)");
     ops::operation const op{.kind = "relu"};
     CHECK(support::refusal([&] { return f.pricing().shard({.op = &op, .pass = ops::pass::update, .flops = -4}, 0, "act"); }) ==
-          "operator 'act' (relu): the cost oracle answers -4 ps for update: must not be negative");
+          "operator 'act' (relu): the cost oracle answers -4 ps for update: must be from 0 to 1152921504606846976 (13 days)");
 }
 
 TEST_CASE("pricing: volumes") {

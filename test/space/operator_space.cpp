@@ -112,23 +112,27 @@ TEST_CASE("operator_space: limits") {
     CHECK(largest({.max_shards = 4}) == degrees{4, 4, 4, 4, 1, 4});
     CHECK(largest({.max_shards = 100}) == degrees{8, 8, 8, 8, 1, 8});
     CHECK(largest({.max_degree = [](ops::operation const&, ops::dim const& d) { return d.kind == reduction ? 2 : 4; }}) == degrees{4, 4, 4, 2, 1, 8});
-    CHECK(largest({.max_degree = [](ops::operation const&, ops::dim const&) { return 0; }}) == degrees{1, 1, 1, 1, 1, 1});
+    CHECK(largest({.max_degree = [](ops::operation const&, ops::dim const&) { return 1; }}) == degrees{1, 1, 1, 1, 1, 1});
+    CHECK_THROWS_WITH_AS(largest({.max_degree = [](ops::operation const&, ops::dim const&) { return 0; }}), doctest::Contains("is 0: must be at least 1"), invalid_input);
 }
 
-TEST_CASE("operator_space: allows exactly its own combinations of degrees") {
+TEST_CASE("operator_space: contains exactly what it enumerates") {
     auto const op = with_dims({{6, sample}, {4, parameter}});
-    space::operator_space const s(op, 6, {.min_shard = 2}, "x");
-    auto const allows = [&](std::int32_t a, std::int32_t b) {
-        std::array<std::int32_t, ops::max_dims> degree{};
-        degree[0] = a, degree[1] = b;
-        return s.allows(degree);
-    };
-    CHECK(allows(1, 1));
-    CHECK(allows(3, 2));
-    CHECK_FALSE(allows(6, 1)); // leaves 1
-    CHECK_FALSE(allows(2, 4)); // leaves 1
-    CHECK_FALSE(allows(4, 1)); // no divisor
-    CHECK_FALSE(allows(1, 0));
+    for (auto const& options : {space::space_options{}, space::space_options{.min_shard = 2}, space::space_options{.all_orders = true},
+                                space::space_options{.placements = space::placements::contiguous}}) {
+        space::operator_space const s(op, 12, options, "x");
+        std::size_t contained = 0;
+        for (std::int32_t a = 1; a <= 6; ++a)
+            for (std::int32_t b = 1; b <= 4; ++b)
+                for (std::int32_t sa = 0; sa <= 12; ++sa)
+                    for (std::int32_t sb = 0; sb <= 12; ++sb)
+                        for (std::int32_t start = -1; start <= 12; ++start)
+                            contained += s.contains({.rank = 2, .degree = {a, b}, .stride = {sa, sb}, .start = start});
+        CHECK(contained == s.size());
+        for (std::size_t i = 0; i < s.size(); ++i) CHECK(s.contains(s[i]));
+        CHECK_FALSE(s.contains({.rank = 1, .degree = {1}}));
+        CHECK_FALSE(s.contains({.rank = 2, .degree = {1, 1}, .listed = {0}}));
+    }
 }
 
 TEST_CASE("operator_space: random spaces are valid, distinct and of the counted size") {

@@ -161,6 +161,19 @@ iteration naive_iteration(parsearch::graph::dense_graph const& g, Strategy const
         if (is_source[e.producer]) continue;
         auto const& made = g.operations[e.producer].outputs[e.slot];
         auto const& read = g.operations[e.consumer].inputs[e.input];
+        // A tensor that an operator reads twice in the same parts is moved once.
+        bool moved = false;
+        for (auto const& other : g.edges) {
+            if (other.consumer != e.consumer || other.input >= e.input || other.producer != e.producer || other.slot != e.slot ||
+                flows_back(other) != flows_back(e))
+                continue;
+            bool same = true;
+            for (std::uint32_t c = 0; c < shards(e.consumer); ++c)
+                same = same && detail::elements(g.operations[e.consumer], g.operations[e.consumer].inputs[other.input], degrees[e.consumer], c) ==
+                                   detail::elements(g.operations[e.consumer], read, degrees[e.consumer], c);
+            moved = moved || same;
+        }
+        if (moved) continue;
         for (std::uint32_t c = 0; c < shards(e.consumer); ++c)
             for (std::uint32_t p = 0; p < shards(e.producer); ++p) {
                 auto const bytes = ops::size_of(made.type) * detail::common(detail::elements(g.operations[e.producer], made, degrees[e.producer], p),

@@ -2,6 +2,7 @@
 /// The concept `DeviceTopology`: devices, links, and the route between two devices.
 
 #include <concepts>
+#include <limits>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -15,7 +16,7 @@ namespace parsearch {
 /// What a search must know of a device. Devices of equal `kind` run equal work in equal time.
 struct device_description {
     std::string kind;
-    byte_count memory = 0;
+    byte_count memory = std::numeric_limits<byte_count>::max(); ///< not set: without limit
     friend bool operator==(device_description const&, device_description const&) = default;
 };
 

@@ -73,6 +73,14 @@ class operator_graph {
         return insert(std::move(name), std::move(inferred), in);
     }
 
+    /// Adds an operator that is described already: an `ops::operation`, or anything that `ops::describe` makes one of.
+    template <ops::Describable Op, std::convertible_to<tensor_ref>... In>
+        requires(!ops::ShapedOperator<Op>)
+    added add(std::string name, Op const& op, In const&... in) {
+        std::vector<tensor_ref> const list{static_cast<tensor_ref>(in)...};
+        return insert(std::move(name), ops::describe(op), list);
+    }
+
     /// Adds an operation that the caller describes, fed by `inputs` in operand order.
     added insert(std::string name, ops::operation op, std::span<tensor_ref const> in) {
         for (auto const& t : in) (void)shape(t, name);

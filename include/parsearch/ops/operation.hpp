@@ -170,6 +170,8 @@ inline void validate(operation const& op, std::string_view where) {
     auto const check = [&](std::vector<operand> const& operands, std::string_view role) {
         for (auto const& o : operands) {
             not_negative(o.gradient_flops, "gradient_flops");
+            if (o.touched_bytes != o.touched_bytes || o.touched_bytes > 1e300)
+                throw invalid_input(place, role, " '", o.name, "' has touched_bytes ", o.touched_bytes, ": must be finite, or negative for all of it");
             double elements = 1;
             for (auto const& a : o.axes) {
                 if (a.extent < 1) throw invalid_input(place, role, " '", o.name, "' has an axis of extent ", a.extent, ": must be at least 1");
@@ -187,6 +189,15 @@ inline void validate(operation const& op, std::string_view where) {
     check(op.inputs, "input");
     check(op.weights, "weight");
     check(op.outputs, "output");
+    for (auto const& o : op.outputs)
+        for (auto const& a : o.axes) {
+            if (a.terms.empty()) continue;
+            auto last = a.offset + a.span;
+            for (auto const& t : a.terms) last += t.stride * (op.dims[t.dim].extent - 1);
+            if (a.offset > 0 || last < a.extent)
+                throw invalid_input(place, "output '", o.name, "' has an axis of extent ", a.extent, " of which the iteration space writes [", a.offset, ", ", last,
+                                    "): must be all of it");
+        }
     if (op.outputs.empty()) throw invalid_input(place, "no output: an operator has at least one");
 }
 

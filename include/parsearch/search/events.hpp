@@ -71,6 +71,11 @@ template <template <class> class Event, class F> struct handler {
     {
         f(event);
     }
+    template <class C> constexpr void operator()(Event<C> const& event) const
+        requires std::invocable<F const&, Event<C> const&>
+    {
+        f(event);
+    }
 };
 template <template <class> class Event, class F> [[nodiscard]] constexpr handler<Event, std::decay_t<F>> on(F&& f) {
     return {std::forward<F>(f)};

@@ -122,6 +122,7 @@ class assembler {
     void add_movement(std::uint32_t number, bool gradient) {
         auto const& e = graph_->edges[number];
         auto const& p = plan_->edges[number];
+        if (p.served) return;
         auto const from = gradient ? backward_[e.consumer] : forward_[e.producer];
         task_label label{gradient ? e.producer : e.consumer, 0};
         auto& a = arrivals_[number];
@@ -160,11 +161,13 @@ class assembler {
 
     /// A shard's pairs of an edge are all in one collective or none.
     void wait_for_input(std::uint32_t number, std::uint32_t shard) {
+        if (plan_->edges[number].served) return;
         auto const& first = plan_->edges[number].table->first_of_consumer;
         for (auto i = first[shard]; i < first[shard + 1]; ++i)
             if (wait_for_pair(number, i, false) >= 0) return;
     }
     void wait_for_gradient(std::uint32_t number, std::uint32_t shard) {
+        if (plan_->edges[number].served) return;
         auto const& table = *plan_->edges[number].table;
         for (auto i = table.first_of_producer[shard]; i < table.first_of_producer[shard + 1]; ++i)
             if (wait_for_pair(number, table.by_producer[i], true) >= 0) return;

@@ -89,17 +89,27 @@ class memory_account {
     template <class Shards, class Devices>
     void add_activations(Shards const& shards, Devices const& devices, std::vector<memory_use>& out) {
         for (std::size_t op = 0; op < graph_->size(); ++op) {
+            if (graph_->operations[op].work == ops::work_class::view) continue; // the same bytes as its input
             auto const& outputs = graph_->operations[op].outputs;
             for (std::uint32_t slot = 0; slot < outputs.size(); ++slot) {
                 kept_devices_.clear();
                 if (outputs[slot].saved && graph_->trains[op]) keep(devices(op), shards(op).outputs[slot]);
-                for (auto const number : graph_->out(op)) {
-                    auto const& e = graph_->edges[number];
-                    if (e.slot == slot && graph_->operations[e.consumer].inputs[e.input].saved && graph_->trains[e.consumer])
-                        keep(devices(e.consumer), shards(e.consumer).inputs[e.input]);
-                }
+                keep_at_readers(op, slot, shards, devices);
                 for (auto const d : kept_devices_) out[d].activations += std::exchange(kept_[d], 0);
             }
+        }
+    }
+
+    /// Where those keep it that read the tensor, as it is or through views.
+    template <class Shards, class Devices> void keep_at_readers(std::size_t op, std::uint32_t slot, Shards const& shards, Devices const& devices) {
+        for (auto const number : graph_->out(op)) {
+            auto const& e = graph_->edges[number];
+            if (e.slot != slot) continue;
+            auto const& reader = graph_->operations[e.consumer];
+            if (reader.work == ops::work_class::view)
+                for (std::uint32_t s = 0; s < reader.outputs.size(); ++s) keep_at_readers(e.consumer, s, shards, devices);
+            else if (reader.inputs[e.input].saved && graph_->trains[e.consumer])
+                keep(devices(e.consumer), shards(e.consumer).inputs[e.input]);
         }
     }
 

@@ -24,12 +24,12 @@ struct hop {
     std::int64_t duration = 0; ///< picoseconds
 };
 
-/// Durations in picoseconds. Holds references: the topology and the oracle must outlive it.
+/// Durations in picoseconds. Holds a reference to the topology, which must outlive it, and a copy of the oracle.
 /// An oracle that answers a negative time is refused with the operator, pass and kind of device.
 template <class Oracle, class Device> class pricing {
   public:
     pricing(topology::dense_topology const& topology, Oracle const& oracle, std::span<Device const> devices)
-        : topology_(&topology), oracle_(&oracle) {
+        : topology_(&topology), oracle_(oracle) {
         for (std::size_t d = 0; d < devices.size(); ++d)
             if (topology.kind[d] >= example_.size()) example_.push_back(devices[d]); // kinds are numbered in order of appearance
         for (auto const& link : topology.links) idle_.push_back(message(0, link));
@@ -40,11 +40,8 @@ template <class Oracle, class Device> class pricing {
 
     /// One shard on a device of kind `kind`.
     [[nodiscard]] std::int64_t shard(ops::shard_work const& work, std::size_t kind, std::string_view op) const {
-        picoseconds const t = shard_time(*oracle_, work, example_[kind]);
-        if (t < picoseconds::zero())
-            throw invalid_input("operator '", op, "' (", work.op->kind, "): the cost oracle answers ", t.count(), " ps for ", name_of(work.pass),
-                                ": must not be negative");
-        return t.count();
+        picoseconds const t = shard_time(oracle_, work, example_[kind]);
+        return checked(t, [&] { return text("operator '", op, "' (", work.op->kind, "): the cost oracle answers ", t.count(), " ps for ", name_of(work.pass)); });
     }
 
     /// The links of a message: it streams through all of them at once, so it holds each for its own time of the bytes plus
@@ -61,11 +58,9 @@ template <class Oracle, class Device> class pricing {
     [[nodiscard]] std::vector<hop> collective(collective_kind kind, byte_count bytes, std::vector<std::uint32_t> const& members) {
         auto const& group = describe(members);
         picoseconds t{};
-        if constexpr (HasCollectiveTime<Oracle>) t = collective_time(*oracle_, kind, bytes, group.shape);
+        if constexpr (HasCollectiveTime<Oracle>) t = collective_time(oracle_, kind, bytes, group.shape);
         else t = cost::alpha_beta{}.collective_time(kind, bytes, group.shape);
-        if (t < picoseconds::zero())
-            throw invalid_input("the cost oracle answers ", t.count(), " ps for ", name_of(kind), " of ", bytes, " bytes among ", members.size(),
-                                " devices: must not be negative");
+        (void)checked(t, [&] { return text("the cost oracle answers ", t.count(), " ps for ", name_of(kind), " of ", bytes, " bytes among ", members.size(), " devices"); });
         std::vector<hop> out;
         for (auto const& use : group.links) {
             auto const held = use.share >= 1 ? t.count() : static_cast<std::int64_t>(static_cast<double>(t.count()) * use.share + 0.5);
@@ -76,11 +71,16 @@ template <class Oracle, class Device> class pricing {
 
   private:
     [[nodiscard]] std::int64_t message(byte_count bytes, link_description const& link) const {
-        auto const t = transfer_time(*oracle_, bytes, link);
-        if (t < picoseconds::zero())
-            throw invalid_input("the cost oracle answers ", t.count(), " ps for a message of ", bytes, " bytes: must not be negative");
+        auto const t = transfer_time(oracle_, bytes, link);
+        return checked(t, [&] { return text("the cost oracle answers ", t.count(), " ps for a message of ", bytes, " bytes"); });
+    }
+
+    /// The limit keeps the few sums that are made of durations before they are scheduled inside 64 bits.
+    template <class What> static std::int64_t checked(picoseconds t, What const& what) {
+        if (t < picoseconds::zero() || t > longest) throw invalid_input(what(), ": must be from 0 to ", longest.count(), " (13 days)");
         return t.count();
     }
+    static constexpr picoseconds longest{std::int64_t{1} << 60};
 
     topology::ring_group const& describe(std::vector<std::uint32_t> const& members) {
         if (auto const at = groups_.find(members); at != groups_.end()) return at->second;
@@ -90,7 +90,7 @@ template <class Oracle, class Device> class pricing {
 
     static constexpr std::size_t remembered_groups = 1 << 14;
     topology::dense_topology const* topology_;
-    Oracle const* oracle_;
+    Oracle oracle_;
     std::vector<Device> example_; ///< a device of each kind
     std::vector<std::int64_t> idle_; ///< time of an empty message, by link
     std::map<std::vector<std::uint32_t>, topology::ring_group> groups_;

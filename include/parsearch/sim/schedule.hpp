@@ -27,7 +27,8 @@ struct schedule {
 
 /// Simulates task graphs; keeps its buffers from one to the next.
 /// ready = largest end of the predecessors (0 without any); a resource runs one task at a time in the order of its
-/// discipline, each starting at max(ready, end of the one before); makespan = largest end. Barriers are on no device or link and
+/// discipline, each starting at max(ready, end of the one before); makespan = largest end. Times past 64 bits of picoseconds
+/// (106 days) stay at the largest value, the cost of what is infeasible. Barriers are on no device or link and
 /// start when they are ready: in program order, one that waits would hold up every later collective, wherever it runs.
 class scheduler {
   public:
@@ -41,7 +42,7 @@ class scheduler {
         out.makespan = 0;
         done_by_.assign(g.resources, 0);
         for (std::uint32_t t = 0; t < n; ++t)
-            if (g.kind[t] != task_kind::barrier) done_by_[g.resource[t]] += g.duration[t];
+            if (g.kind[t] != task_kind::barrier) done_by_[g.resource[t]] = saturating_sum(done_by_[g.resource[t]], g.duration[t]);
         for (auto const t : done_by_)
             if (t > bound) return false;
         free_at_.assign(g.resources, 0);
@@ -49,17 +50,22 @@ class scheduler {
     }
 
   private:
+    [[nodiscard]] static std::int64_t saturating_sum(std::int64_t a, std::int64_t b) noexcept {
+        constexpr auto most = std::numeric_limits<std::int64_t>::max();
+        return b > most - a ? most : a + b;
+    }
+
     /// Starts task `t`; false where its resource will be done after `bound`.
     bool place(task_graph const& g, std::uint32_t t, schedule& out, std::int64_t bound) {
         auto const r = g.resource[t];
         auto start = out.ready[t];
         if (g.kind[t] != task_kind::barrier) {
             start = std::max(start, free_at_[r]);
-            done_by_[r] += start - free_at_[r]; // idle until then
-            free_at_[r] = start + g.duration[t];
+            done_by_[r] = saturating_sum(done_by_[r], start - free_at_[r]); // idle until then
+            free_at_[r] = saturating_sum(start, g.duration[t]);
         }
         out.start[t] = start;
-        out.end[t] = start + g.duration[t];
+        out.end[t] = saturating_sum(start, g.duration[t]);
         out.makespan = std::max(out.makespan, out.end[t]);
         return done_by_[r] <= bound && out.end[t] <= bound;
     }

@@ -218,10 +218,32 @@ template <class Oracle, class Device> class simulator {
         auto const& g = work_->graph;
         auto const& e = g.edges[number];
         if (g.operations[e.producer].work == ops::work_class::source) return;
+        if (is_served(number)) {
+            plan_.edges[number] = {.served = true};
+            return;
+        }
         auto const& made = g.operations[e.producer].outputs[e.slot];
         plan_.edges[number] =
             plan_edge(overlaps(number), ops::size_of(made.type), plan_.operators[e.producer].devices, plan_.operators[e.consumer].devices,
                       work_->options.movement, work_->options.training && g.carries_gradient(e), price_);
+    }
+
+    /// True where an earlier input of the consumer reads the same parts of the same tensor (self-attention): the tensor is moved
+    /// once, and backward the gradients of both are added up before they are sent.
+    [[nodiscard]] bool is_served(std::uint32_t number) const {
+        auto const& g = work_->graph;
+        auto const& e = g.edges[number];
+        auto const& consumer = g.operations[e.consumer];
+        auto const degrees = current_[e.consumer].degrees();
+        for (auto earlier = g.first_in[e.consumer]; earlier < number; ++earlier) {
+            auto const& other = g.edges[earlier];
+            if (other.producer != e.producer || other.slot != e.slot || g.carries_gradient(other) != g.carries_gradient(e)) continue;
+            detail::shard_regions const a(consumer, consumer.inputs[e.input], degrees), b(consumer, consumer.inputs[other.input], degrees);
+            bool same = true;
+            for (std::size_t n = 0; n < a.size() && same; ++n) same = detail::same_region(a[n], b[n]);
+            if (same) return true;
+        }
+        return false;
     }
 
     /// Overlap tables depend on degrees alone; each edge remembers those it met last.

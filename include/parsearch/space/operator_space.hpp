@@ -46,7 +46,7 @@ class operator_space {
         validate(options, devices, name);
         auto const limit = options.max_shards == 0 ? devices_ : std::min(options.max_shards, devices_);
         std::vector<std::vector<std::int32_t>> choices;
-        for (auto const& d : op.dims) choices.push_back(divisors(op, d, options, limit));
+        for (auto const& d : op.dims) choices.push_back(divisors(op, d, options, limit, name));
         std::array<std::int32_t, ops::max_dims> degree{};
         enumerate(choices, 0, 1, limit, degree);
         if (first_.back() > std::numeric_limits<std::uint32_t>::max())
@@ -74,9 +74,15 @@ class operator_space {
         return ranges::views::transform(ranges::views::indices(static_cast<std::uint32_t>(size())), [this](std::uint32_t i) { return (*this)[i]; });
     }
 
-    /// True where `degree` is among the combinations of degrees of this space. Complexity: O(combinations).
-    [[nodiscard]] bool allows(std::array<std::int32_t, ops::max_dims> const& degree) const {
-        return std::find(degrees_.begin(), degrees_.end(), degree) != degrees_.end();
+    /// True where `c` is one of them. Complexity: O(log combinations), where strided O(devices / shards) more.
+    [[nodiscard]] bool contains(configuration const& c) const {
+        if (c.rank != rank_ || !c.listed.empty() || !std::binary_search(degrees_.begin(), degrees_.end(), c.degree)) return false;
+        auto order = split_dims(c);
+        if (all_orders_) std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return c.stride[a] < c.stride[b]; });
+        auto const stride = order.empty() ? 1 : c.stride[order.front()];
+        configuration same{.rank = rank_, .degree = c.degree, .start = c.start};
+        lay_out(same, order, stride);
+        return same == c && has_placement(static_cast<std::int32_t>(c.shards()), stride, c.start);
     }
 
   private:
@@ -88,12 +94,19 @@ class operator_space {
         if (o.max_shards < 0) throw invalid_input(place, "max_shards is ", o.max_shards, ": must be 0 (no limit) or more");
     }
 
-    static std::vector<std::int32_t> divisors(ops::operation const& op, ops::dim const& d, space_options const& o, std::int32_t limit) {
+    static std::vector<std::int32_t> divisors(ops::operation const& op, ops::dim const& d, space_options const& o, std::int32_t limit,
+                                              std::string_view name) {
         bool const splits = (d.kind == ops::dim_kind::sample && o.sample) || (d.kind == ops::dim_kind::attribute && o.attribute) ||
                             (d.kind == ops::dim_kind::parameter && o.parameter) || (d.kind == ops::dim_kind::reduction && o.reduction);
         std::vector<std::int32_t> out{1};
         if (!splits) return out;
-        auto const most = o.max_degree ? std::min(limit, o.max_degree(op, d)) : limit;
+        auto most = limit;
+        if (o.max_degree) {
+            auto const given = o.max_degree(op, d);
+            if (given < 1)
+                throw invalid_input("configuration space of operator '", name, "': max_degree of dim '", d.name, "' is ", given, ": must be at least 1");
+            most = std::min(limit, given);
+        }
         for (std::int32_t n = 2; n <= most; ++n)
             if (d.extent % n == 0 && d.extent / n >= o.min_shard) out.push_back(n);
         return out;
@@ -123,6 +136,14 @@ class operator_space {
     [[nodiscard]] std::size_t starts_of(std::int32_t shards, std::int32_t stride) const noexcept {
         if (placements_ == placements::contiguous) return static_cast<std::size_t>(devices_ - shards + 1);
         return static_cast<std::size_t>(devices_ / (shards * stride)) * static_cast<std::size_t>(stride);
+    }
+    [[nodiscard]] bool has_placement(std::int32_t shards, std::int32_t stride, std::int32_t start) const {
+        bool known = false;
+        for_strides(shards, [&](std::int32_t s) { return !(known = s == stride); });
+        if (!known || start < 0) return false;
+        if (placements_ == placements::contiguous) return start <= devices_ - shards;
+        auto const block = shards * stride;
+        return start / block < devices_ / block && start % block < stride;
     }
     [[nodiscard]] std::size_t start_count(std::int32_t shards) const {
         std::size_t n = 0;

@@ -78,7 +78,7 @@ class propagate_move {
             auto const next = forward ? e->consumer : e->producer;
             if (met[next]) break;
             auto const carried = carried_over(g, *e, here, forward);
-            if (!carried || !space.of(next).allows(carried->degree)) break;
+            if (!carried || !space.of(next).contains(*carried)) break;
             out.push_back({next, *carried});
             at = next;
             here = *carried;

@@ -42,7 +42,7 @@ class repeat_move {
         auto const index = uniform_index(rng, space.of(op).size());
         auto const c = space.of(op)[static_cast<std::size_t>(index)];
         for (auto const member : families_[kind][family_of_[kind][op]])
-            if (space.of(member).allows(c.degree)) out.push_back({member, c});
+            if (space.of(member).contains(c)) out.push_back({member, c});
         return index;
     }
 
