@@ -1,4 +1,4 @@
-// Three models on two clusters: what data parallelism, an expert strategy, greedy search and MCMC take per iteration.
+// Four models on two clusters: what data parallelism, an expert strategy, greedy search and MCMC take per iteration.
 //
 //   zoo [seconds per search]     (default 10)
 
@@ -21,13 +21,17 @@ void print_row(std::string const& what, ps::sim::report const& r, ps::picosecond
                 fits ? "" : "  (does not fit)");
 }
 
-// Plans one model on one cluster. `expert` makes the expert strategy of the problem.
-template <class Expert>
+// Plans one model on one cluster. `make_expert` makes the expert strategy of the problem. The searches start from that or from
+// data parallelism, whichever costs less; a strategy that does not fit the memory costs a second per GB over.
+template <class MakeExpert>
 void plan(std::string const& title, ps::graph::operator_graph const& model, ps::topology::cluster const& cluster, std::chrono::nanoseconds time,
-          std::string const& expert_name, Expert const& expert) {
-    auto const problem = ps::make_problem(model, cluster, ps::cost::roofline{cluster});
-    auto const start = ps::data_parallel(problem);
-    auto const baseline = ps::simulate(problem, start);
+          std::string const& expert_name, MakeExpert const& make_expert, ps::sim::optimizer optimizer = ps::sim::optimizer::sgd) {
+    auto const problem = ps::make_problem(model, cluster, ps::cost::roofline{cluster}, {.simulation = {.optimizer = optimizer}});
+    auto const data_parallel = ps::data_parallel(problem);
+    auto const expert = make_expert(problem);
+    auto const baseline = ps::simulate(problem, data_parallel);
+    auto cost_of = problem.evaluator();
+    auto const& start = cost_of(expert) < cost_of(data_parallel) ? expert : data_parallel;
     auto const show = [&](std::string const& what, auto const& strategy) {
         auto const report = ps::simulate(problem, strategy);
         bool fits = true;
@@ -36,8 +40,8 @@ void plan(std::string const& title, ps::graph::operator_graph const& model, ps::
     };
     std::printf("\n%s: %zu operators on %zu devices\n", title.c_str(), problem.size(), problem.topology().size());
     std::printf("  %-26s %13s %9s %15s %13s\n", "strategy", "iteration", "speed-up", "moved", "peak memory");
-    show("data parallel", start);
-    show(expert_name, expert(problem));
+    show("data parallel", data_parallel);
+    show(expert_name, expert);
     std::fflush(stdout);
 
     std::mt19937_64 rng{42};
@@ -68,7 +72,10 @@ int main(int argc, char** argv) {
 
     plan("Inception-v3, batch 1024, 4 x 4 P100", ps::models::inception_v3({.batch = 64 * 16}), p100, time, "one weird trick", trick);
     plan("NMT, batch 1024, 4 x 4 P100", ps::models::nmt({.batch = 64 * 16}), p100, time, "layers over the node", layers_over_node);
-    plan("GPT 1.3B, batch 64, 4 x 8 H100",
-         ps::models::gpt({.layers = 24, .hidden = 2048, .heads = 16, .sequence = 2048, .vocabulary = 51200, .batch = 64}),
+    plan("GPT 1.3B, bf16, batch 64, 4 x 8 H100",
+         ps::models::gpt({.layers = 24, .hidden = 2048, .heads = 16, .sequence = 2048, .vocabulary = 51200, .batch = 64, .type = ps::ops::dtype::bf16}),
          ps::topology::dgx_h100(4), time, "tensor parallel 8", megatron);
+    plan("GPT 6.7B, bf16, Adam, batch 64, 4 x 8 H100",
+         ps::models::gpt({.layers = 32, .hidden = 4096, .heads = 32, .sequence = 2048, .vocabulary = 51200, .batch = 64, .type = ps::ops::dtype::bf16}),
+         ps::topology::dgx_h100(4), time, "tensor parallel 8", megatron, ps::sim::optimizer::adam);
 }

@@ -1,0 +1,12 @@
+# parsearch_programs(<folder>): each <name>.cpp here is one program, <build>/<folder>/<name>; `parsearch_<folder>` builds them all.
+function(parsearch_programs folder)
+    add_custom_target(parsearch_${folder})
+    file(GLOB sources CONFIGURE_DEPENDS *.cpp)
+    foreach(source IN LISTS sources)
+        cmake_path(GET source STEM name)
+        add_executable(${folder}_${name} ${source})
+        set_target_properties(${folder}_${name} PROPERTIES OUTPUT_NAME ${name})
+        target_link_libraries(${folder}_${name} PRIVATE parsearch::parsearch parsearch_dev Threads::Threads)
+        add_dependencies(parsearch_${folder} ${folder}_${name})
+    endforeach()
+endfunction()
