@@ -19,6 +19,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace ps = parsearch;
@@ -59,13 +60,12 @@ void fill(row& r, std::uint64_t evaluations) {
     r.expert = milliseconds(ps::simulate(problem, starts[1]));
     r.moved_before = before.bytes_moved() / 1e9;
     std::mt19937_64 rng{42};
-    for (auto const& start : starts) {
-        auto const result = ps::search::mcmc(problem, start, rng, {.evaluations = evaluations / 2});
-        auto const after = ps::simulate(problem, result.best);
-        if (r.found != 0 && milliseconds(after) >= r.found) continue;
-        r.found = milliseconds(after);
-        r.moved_after = after.bytes_moved() / 1e9;
-    }
+    auto best = ps::search::mcmc(problem, starts[0], rng, {.evaluations = evaluations / 2});
+    if (auto other = ps::search::mcmc(problem, starts[1], rng, {.evaluations = evaluations / 2}); other.cost < best.cost) best = std::move(other);
+    auto const after = ps::simulate(problem, best.best);
+    if (after.makespan != best.cost) throw ps::invalid_input(r.net->name, ": what was found does not fit the memory: a larger cluster is needed");
+    r.found = milliseconds(after);
+    r.moved_after = after.bytes_moved() / 1e9;
 }
 
 void print(std::vector<row> const& rows, bool as_flexflow) {

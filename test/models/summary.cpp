@@ -52,7 +52,7 @@ TEST_CASE("summary: operators before the first weight only run forward") {
 TEST_CASE("summary: a shared parameter counts once, its work each time") {
     graph::operator_graph g;
     graph::tensor_ref x = g.input("x", {{8}});
-    for (int i = 0; i < 3; ++i) x = add(g, "shared", layer(5, "w", 1), x);
+    for (int i = 0; i < 3; ++i) x = add(g, "shared" + std::to_string(i), layer(5, "w", 1), x);
     add(g, "own", layer(5, "", 1), x);
     auto const s = models::summarize(g);
     CHECK(s.operators == 4);

@@ -1,6 +1,7 @@
 #include <parsearch/search/mcmc.hpp>
 
 #include <array>
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -79,7 +80,7 @@ TEST_CASE("golden trajectories") {
     auto const x = toys::make_space(12, 3, 4);
     auto const run = [&](auto kind, auto rng) {
         auto const problem = toys::table_problem<decltype(kind)>(x, 5, true);
-        return search::mcmc(problem, toys::strategy(12, 0), rng, {.evaluations = 5000, .relative_temperature = 0.02});
+        return search::mcmc(problem, toys::strategy(12, 0), rng, {.evaluations = 5000, .relative_temperature = 0.02, .reheat_interval = 0});
     };
     auto const a = run(double{}, std::mt19937_64{42});
     CHECK(a.stats.trajectory == 0xe79fb1f35794941c);
@@ -93,6 +94,20 @@ TEST_CASE("golden trajectories") {
     CHECK(c.stats.trajectory == 0x98903f074535791e);
     CHECK(c.cost == 511);
     CHECK(c.stats.accepted == 488);
+}
+
+TEST_CASE("a chain that is stuck is heated until it leaves") {
+    // All 0 costs 100, all 1 costs 50, and everything between 110: no step of a cold chain leads out.
+    ps::search_problem const problem{toys::make_space(4, 2), [](toys::strategy const& s) {
+                                         auto const ones = std::count(s.begin(), s.end(), 1);
+                                         return ones == 0 ? 100.0 : ones == 4 ? 50.0 : 110.0;
+                                     }};
+    auto const run = [&](std::uint64_t reheat_interval) {
+        std::mt19937_64 rng{3};
+        return search::mcmc(problem, toys::strategy(4, 0), rng, {.evaluations = 5000, .reheat_interval = reheat_interval}).cost;
+    };
+    CHECK(run(0) == 100);
+    CHECK(run(search::mcmc_options{}.reheat_interval) == 50);
 }
 
 TEST_CASE("a step is accepted with Metropolis' probability") {

@@ -80,6 +80,7 @@ TEST_CASE("movement: no collective for two devices, nor through devices that hol
     CHECK(plan({1, 2, 1}, {0, 1}, {1, 2, 1}, {0, 1}).collectives.empty());
     CHECK(plan({1, 4, 1}, {0, 1, 0, 1}, {1, 4, 1}, {0, 1, 1, 0}).collectives.empty()); // four shards on two devices
     CHECK(plan({1, 2, 1}, {0, 1}, {1, 4, 1}, {2, 3, 4, 5}).collectives.empty());
-    CHECK(plan({1, 2, 1}, {4, 5}, {1, 4, 1}, {2, 3, 4, 5}).collectives.size() == 1);
+    CHECK(plan({1, 2, 1}, {4, 5}, {1, 4, 1}, {2, 3, 4, 5}).collectives.empty()); // two of the four hold nothing
+    CHECK(plan({1, 1, 1}, {4}, {1, 4, 1}, {2, 3, 4, 5}).collectives.size() == 1); // a broadcast from one of them
     CHECK(plan({1, 1, 1}, {9}, {1, 4, 1}, {2, 3, 4, 5}).collectives.empty());
 }

@@ -345,7 +345,7 @@ TEST_CASE("simulator: collectives join the same computations as messages") {
         REQUIRE(needs(pairs.tasks()) == needs(groups.tasks()));
         collectives += support::count_tasks(groups.tasks(), task_kind::barrier) > support::count_tasks(pairs.tasks(), task_kind::barrier);
     }
-    CHECK(collectives > 50); // the property is not empty
+    CHECK(collectives > 20); // the property is not empty
 }
 
 TEST_CASE("simulator: the answer depends on the strategy alone") {
@@ -580,7 +580,7 @@ TEST_CASE("simulator: what an oracle answers wrongly is named") {
     auto const p = make_problem(
         chain(), support::mesh(2), [](ops::shard_work const& w, std::uint32_t) { return picoseconds{w.pass == ops::pass::backward ? -5 : 5}; });
     CHECK(support::refusal([&] { return p.evaluator()(support::all_on_first(p.graph())); }) ==
-          "operator 'fc1' (linear): the cost oracle answers -5 ps for backward: must be from 0 to 1152921504606846976 (13 days)");
+          "operator 'fc1' (linear), backward on a device of kind 'gpu': the cost oracle answers -5 ps: must be from 0 to 1152921504606846976 (13 days)");
 }
 
 TEST_CASE("simulator: several edges between two operators, and an operator that reads a tensor twice") {

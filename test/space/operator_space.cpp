@@ -206,8 +206,7 @@ TEST_CASE("operator_space: bad options are refused") {
     auto const refused = [&](std::size_t devices, space::space_options const& o) {
         return support::refusal([&] { return space::operator_space(op, devices, o, "fc"); });
     };
-    auto const place = std::string("configuration space of operator 'fc': ");
-    CHECK(refused(0, {}) == place + "0 devices: must be from 1 to 2^31 - 1");
-    CHECK(refused(4, {.min_shard = 0}) == place + "min_shard is 0: must be at least 1");
-    CHECK(refused(4, {.max_shards = -1}) == place + "max_shards is -1: must be 0 (no limit) or more");
+    CHECK(refused(0, {}) == "configuration space on 0 devices: must be from 1 to 2^31 - 1");
+    CHECK(refused(4, {.min_shard = 0}) == "space option min_shard is 0: must be at least 1");
+    CHECK(refused(4, {.max_shards = -1}) == "space option max_shards is -1: must be 0 (no limit) or more");
 }

@@ -46,7 +46,7 @@ struct bandwidth {
     return from_seconds(static_cast<double>(bytes) / rate.bytes_per_second);
 }
 
-/// User-defined literals: `100_Gbps` (bits), `32_GBps` (bytes), `16_GiB`, `19.5_TFLOPS`, `5_us`.
+/// User-defined literals: `100_Gbps` (bits), `32_GBps` (bytes), `16_GiB`, `19.5_TFLOPS`. Times: those of `<chrono>`.
 namespace literals {
 [[nodiscard]] constexpr bandwidth operator""_Gbps(unsigned long long v) noexcept { return {static_cast<double>(v) * 1e9 / 8}; }
 [[nodiscard]] constexpr bandwidth operator""_Gbps(long double v) noexcept { return {static_cast<double>(v) * 1e9 / 8}; }

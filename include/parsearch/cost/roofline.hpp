@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -90,9 +91,9 @@ static_assert(static_cast<std::size_t>(ops::dtype::i8) == dtypes - 1);
 } // namespace detail
 
 /// A `CostOracle` from data sheets: time = max(flops / (peak * efficiency), bytes / (memory rate * efficiency)) + launch overhead,
-/// the peak being that of the class of the operator and the type of its first output. The update pass has no flops and is priced
-/// by its bytes. Views, sources and shards without flops and bytes take no time. Transfers take the default (latency + bytes /
-/// bandwidth), collectives `alpha_beta`. Source: S. Williams, A. Waterman, D. Patterson, Roofline, CACM 52(4), 2009.
+/// the peak being that of the class of the operator and the type of its first output. The update pass is priced like the others,
+/// by the few flops and the bytes of the optimizer. Views, sources and shards without flops and bytes take no time. Transfers
+/// take the default (latency + bytes / bandwidth), collectives `alpha_beta`. Source: S. Williams, A. Waterman, D. Patterson, Roofline, CACM 52(4), 2009.
 /// Devices are named by their position in `devices(topology)`. The topology is read at construction and not kept.
 class roofline {
   public:
@@ -112,6 +113,15 @@ class roofline {
                                     " devices of one kind are equal");
             kind_.push_back(at->second);
         }
+    }
+
+    /// Throws `invalid_input` where `devices` are not those, in number, order and kind, that this was made for.
+    void require_devices(std::span<device_description const> devices) const {
+        if (devices.size() != kind_.size())
+            throw invalid_input("a roofline made for ", kind_.size(), " devices is given a topology of ", devices.size(), ": must be the same topology");
+        for (std::size_t d = 0; d < devices.size(); ++d)
+            if (auto const& kind = kinds_[kind_[d]].spec.kind; devices[d].kind != kind)
+                throw invalid_input("a roofline made for device ", d, " of kind '", kind, "' is given one of kind '", devices[d].kind, "': must be the same topology");
     }
 
     /// The time of a shard on a device. Throws `invalid_input` on a device that does not exist and on work that is negative or

@@ -6,11 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include <boost/graph/graph_traits.hpp>
-#include <boost/graph/properties.hpp>
-
 #include <parsearch/core/error.hpp>
 #include <parsearch/concepts/operator_graph.hpp>
+
+// Whoever has a Boost graph has included Boost.Graph; this header costs nothing to others.
+namespace boost {
+struct bidirectional_graph_tag;
+}
 
 namespace parsearch::graph {
 
@@ -32,7 +34,7 @@ namespace parsearch {
 
 /// Operators are vertices, in the graph's order; the vertex bundle is the description.
 template <graph::BidirectionalBoostGraph G> struct operator_graph_adaptor<G> {
-    using vertex = typename boost::graph_traits<G>::vertex_descriptor;
+    using vertex = typename G::vertex_descriptor;
 
     static std::vector<vertex> operators(G const& g) {
         auto const [first, last] = vertices(g);

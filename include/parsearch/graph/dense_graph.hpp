@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <parsearch/concepts/operator_graph.hpp>
@@ -185,6 +186,9 @@ template <OperatorGraph G>
             if (producer == number.end())
                 throw invalid_input("operator '", dense.names[i], "' (", dense.operations[i].kind, "): input ", input,
                                     " comes from an operator that operators(graph) does not name");
+            if (!std::in_range<std::uint32_t>(in.slot))
+                throw invalid_input("operator '", dense.names[i], "' (", dense.operations[i].kind, "): input ", input, " is output ", in.slot, " of '",
+                                    dense.names[producer->second], "', which has no such output");
             dense.edges.push_back({producer->second, static_cast<std::uint32_t>(in.slot), i, input++});
             ++dense.first_out[producer->second + 1];
         }

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -49,6 +50,8 @@ class operator_graph {
 
     /// Adds a graph input of the given shape. No task and no gradient belong to it.
     added input(std::string name, ops::tensor shape) {
+        for (auto const extent : shape.extents)
+            if (extent < 1) throw invalid_input("input '", name, "' of shape ", ops::to_string(shape), ": extents must be at least 1");
         ops::operation op{.kind = "input", .work = ops::work_class::source};
         op.outputs.push_back({.name = "out", .type = shape.type, .differentiable = false});
         for (auto const extent : shape.extents) op.outputs.back().axes.push_back({.extent = extent});
@@ -84,6 +87,7 @@ class operator_graph {
     /// Adds an operation that the caller describes, fed by `inputs` in operand order.
     added insert(std::string name, ops::operation op, std::span<tensor_ref const> in) {
         for (auto const& t : in) (void)shape(t, name);
+        if (!names_.insert(name).second) throw invalid_input("operator '", name, "': the graph has one of this name already");
         nodes_.push_back({std::move(name), std::move(op)});
         inputs_.emplace_back(in.begin(), in.end());
         return {nodes_.size() - 1};
@@ -99,6 +103,7 @@ class operator_graph {
   private:
     std::vector<node> nodes_;
     std::vector<std::vector<tensor_ref>> inputs_;
+    std::unordered_set<std::string> names_;
 };
 
 } // namespace parsearch::graph

@@ -54,7 +54,8 @@ struct inception_blocks {
     }
     /// 1x3 and 3x1 convolutions of the same tensor, side by side.
     tensor_ref fork(std::string const& name, tensor_ref x) const {
-        return joined(name, branch(name + ".row", x, {{384, {1, 3}}}), branch(name + ".column", x, {{384, {3, 1}}}));
+        auto const row = branch(name + ".row", x, {{384, {1, 3}}}); // before the column: arguments have no order
+        return joined(name, row, branch(name + ".column", x, {{384, {3, 1}}}));
     }
 
     tensor_ref a(std::string const& name, tensor_ref x, std::int64_t pool_out) const {

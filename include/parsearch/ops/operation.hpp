@@ -1,6 +1,7 @@
 #pragma once
 /// What an operator is: an iteration space and the operands that it indexes.
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstdint>
@@ -177,10 +178,14 @@ inline void validate(operation const& op, std::string_view where) {
                 if (a.extent < 1) throw invalid_input(place, role, " '", o.name, "' has an axis of extent ", a.extent, ": must be at least 1");
                 if (a.span < 1) throw invalid_input(place, role, " '", o.name, "' has an axis of span ", a.span, ": must be at least 1");
                 elements *= static_cast<double>(a.extent);
-                for (auto const& t : a.terms)
+                double reach = static_cast<double>(a.span) + (a.offset < 0 ? -1.0 : 1.0) * static_cast<double>(a.offset);
+                for (auto const& t : a.terms) {
                     if (t.dim >= op.dims.size() || t.stride < 1)
                         throw invalid_input(place, role, " '", o.name, "' has a term of dim ", t.dim, " and stride ", t.stride,
                                             ": the dim must exist and the stride be at least 1");
+                    reach += static_cast<double>(t.stride) * static_cast<double>(op.dims[t.dim].extent - 1);
+                }
+                if (reach > 4e18) throw invalid_input(place, role, " '", o.name, "' has an axis that reaches to ", reach, ": must be below 4e18");
             }
             if (elements * static_cast<double>(size_of(o.type)) > 4e18)
                 throw invalid_input(place, role, " '", o.name, "' has ", elements, " elements: more than 64 bits of bytes");
@@ -189,14 +194,21 @@ inline void validate(operation const& op, std::string_view where) {
     check(op.inputs, "input");
     check(op.weights, "weight");
     check(op.outputs, "output");
+    // What the iteration space writes of an axis must be all of it: terms by stride, each filling up what those before it cover.
     for (auto const& o : op.outputs)
         for (auto const& a : o.axes) {
             if (a.terms.empty()) continue;
-            auto last = a.offset + a.span;
-            for (auto const& t : a.terms) last += t.stride * (op.dims[t.dim].extent - 1);
-            if (a.offset > 0 || last < a.extent)
-                throw invalid_input(place, "output '", o.name, "' has an axis of extent ", a.extent, " of which the iteration space writes [", a.offset, ", ", last,
-                                    "): must be all of it");
+            auto terms = a.terms;
+            std::sort(terms.begin(), terms.end(), [](auto const& x, auto const& y) { return x.stride < y.stride; });
+            bool gaps = a.offset > 0;
+            auto covered = a.span;
+            for (auto const& t : terms) {
+                gaps = gaps || t.stride > covered;
+                covered += t.stride * (op.dims[t.dim].extent - 1);
+            }
+            if (gaps || a.offset + covered < a.extent)
+                throw invalid_input(place, "output '", o.name, "' has an axis of extent ", a.extent, " of which the iteration space writes only a part within [",
+                                    a.offset, ", ", a.offset + covered, "): must be all of it");
         }
     if (op.outputs.empty()) throw invalid_input(place, "no output: an operator has at least one");
 }

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string_view>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -51,6 +51,8 @@ template <class Oracle, class Device, class Operator> class parallelization {
     /// The number of operators, and the handle in the caller's graph of operator number `op`.
     [[nodiscard]] std::size_t size() const noexcept { return operators_->size(); }
     [[nodiscard]] Operator const& handle(std::size_t op) const { return operators_->at(op); }
+    /// The handle in the caller's topology of device number `d`, as configurations count devices.
+    [[nodiscard]] Device const& device(std::size_t d) const { return work_->devices.at(d); }
     [[nodiscard]] graph::dense_graph const& graph() const noexcept { return work_->graph; }
     [[nodiscard]] topology::dense_topology const& topology() const noexcept { return work_->topology; }
     [[nodiscard]] sim::simulation_options const& options() const noexcept { return work_->options; }
@@ -61,13 +63,21 @@ template <class Oracle, class Device, class Operator> class parallelization {
     space::strategy_space space_;
 };
 
+/// `ops::describe(description(g, op))` makes an `ops::operation`: what simulation needs beyond `OperatorGraph`.
+template <class G>
+concept DescribesOperations = requires(G const& g, operator_handle_t<G> const& op) {
+    { ops::describe(description(g, op)) } -> std::convertible_to<ops::operation>;
+};
+
 /// Reads graph and topology once, checks them, and makes the problem. Throws `invalid_input` as `graph::read_graph`,
 /// `topology::read_topology` and `space::operator_space` do.
 template <OperatorGraph G, DeviceTopology T, class Oracle>
-    requires CostOracle<Oracle, ops::shard_work, device_handle_t<T>>
+    requires DescribesOperations<G> && CostOracle<Oracle, ops::shard_work, device_handle_t<T>>
 [[nodiscard]] auto make_problem(G const& graph, T const& topology, Oracle oracle, problem_options const& options = {}) {
     auto g = graph::read_graph(graph);
     auto t = topology::read_topology(topology);
+    // An oracle made for certain devices (a roofline, a measured table) says so.
+    if constexpr (requires { oracle.require_devices(t.topology.devices); }) oracle.require_devices(t.topology.devices);
     auto w = sim::make_workload(std::move(g.graph), std::move(t.topology), std::move(t.devices), std::move(oracle), options.simulation);
     return parallelization<Oracle, device_handle_t<T>, operator_handle_t<G>>(std::move(w), std::move(g.handles), options.space);
 }
@@ -83,6 +93,15 @@ concept Parallelization = requires(P const& p) {
 template <Parallelization P, Strategy<space::configuration> S> [[nodiscard]] sim::report simulate(P const& p, S const& s) {
     auto simulator = p.evaluator();
     return sim::make_report(simulator, s);
+}
+
+/// A line for each operator of `p` with tasks: its name and its configuration under `s` ("fc1: s4 o2 @0+2,1").
+template <Parallelization P, Strategy<space::configuration> S> [[nodiscard]] std::string to_string(P const& p, S const& s) {
+    std::string out;
+    for (std::size_t op = 0; op < p.size(); ++op)
+        if (auto const& operation = p.graph().operations[op]; operation.work != ops::work_class::source)
+            out += text(p.graph().names[op], ": ", space::to_string(configuration_of(s, op), operation), '\n');
+    return out;
 }
 
 /// Expert strategies of a problem: see space/experts.hpp.

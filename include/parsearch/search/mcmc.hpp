@@ -32,12 +32,15 @@ struct mcmc_options {
     std::optional<double> temperature{};
     /// Where `temperature` is not set, it is this times the absolute value of the least cost so far.
     double relative_temperature = 0.002;
+    /// Where `temperature` is not set, it doubles after every so many proposals without an improvement, seven times, and then
+    /// starts over: a chain that is stuck goes farther away. 0: never.
+    std::uint64_t reheat_interval = 250;
     /// Goes back to the best strategy every so many proposals; 0: never. Where it is not set, a hundredth of `evaluations`
     /// within [1, 1000], as in FlexFlow's code (release 21.09), and 100 without such a budget.
     std::optional<std::uint64_t> reset_interval{};
 
     /// Ends a search that has not improved for this fraction of its evaluations; 0: never. Where it is not set, 0.5
-    /// without a budget and 0 with one.
+    /// without a budget (time, evaluations or a stop token) and 0 with one.
     std::optional<double> patience{};
     /// The same as a fraction of the time, FlexFlow's rule (half); 0: never. Not reproducible.
     double time_patience = 0;
@@ -92,6 +95,7 @@ struct mcmc_fn {
                                                           patience_of(options, operators), options.progress_interval, observers...);
 
         std::vector<change<configuration>> changes;
+        std::uint64_t last_improvement = 0; // proposals then
         std::uint64_t idle = 0; // attempts in a row that had nothing to price
         for (;;) {
             if (auto const reason = run.due()) return run.finish(*reason);
@@ -112,11 +116,13 @@ struct mcmc_fn {
                 run.propose_nothing(changes.front().op, origin);
             } else {
                 idle = 0;
-                cost const bound = threshold(run.current_cost(), standard_exponential(rng) * temperature.at(run.best_cost()));
+                cost const bound = threshold(run.current_cost(), standard_exponential(rng) * temperature.at(run.best_cost(), run.stats().proposals - last_improvement));
+                auto const improved = run.stats().improved;
                 auto const priced = run.propose(changes, bound, origin);
                 bool const worsens_to_infeasible = priced && *priced >= traits::infinity() && run.current_cost() < traits::infinity();
                 if (priced && !worsens_to_infeasible) run.keep();
                 else run.drop();
+                if (run.stats().improved > improved) last_improvement = run.stats().proposals;
             }
             // While nothing feasible is known, going back would only undo the walk.
             if (reset_interval > 0 && run.stats().proposals % reset_interval == 0 && run.best_cost() < traits::infinity()) run.restart();
@@ -133,16 +139,18 @@ struct mcmc_fn {
         return traits::raised(current, rounded);
     }
 
-    // The temperature: `fixed`, or `relative` times the least cost; the other is zero.
+    // The temperature: `fixed`, or `relative` times the least cost, doubled while the chain is stuck; the other is zero.
     struct temperature_rule {
         explicit temperature_rule(mcmc_options const& o)
-            : fixed(o.temperature.value_or(0)), relative(o.temperature ? 0 : o.relative_temperature) {}
-        template <class C> [[nodiscard]] double at(C const& best) const {
+            : fixed(o.temperature.value_or(0)), relative(o.temperature ? 0 : o.relative_temperature), reheat_interval(o.reheat_interval) {}
+        template <class C> [[nodiscard]] double at(C const& best, std::uint64_t stuck_for) const {
             // Where nothing feasible is known, `threshold` accepts everything at any temperature.
             double const value = best < cost_traits<C>::infinity() ? cost_traits<C>::value(best) : 0;
-            return fixed + relative * (value < 0 ? -value : value);
+            auto const doublings = reheat_interval > 0 ? stuck_for / reheat_interval % 8 : 0;
+            return fixed + relative * (value < 0 ? -value : value) * static_cast<double>(std::uint64_t{1} << doublings);
         }
         double fixed, relative;
+        std::uint64_t reheat_interval;
     };
 
     static std::uint64_t reset_interval_of(mcmc_options const& o) {
@@ -153,7 +161,7 @@ struct mcmc_fn {
     }
 
     static patience_rule patience_of(mcmc_options const& o, std::size_t operators) {
-        bool const budgeted = o.time || o.evaluations;
+        bool const budgeted = o.time || o.evaluations || o.stop.stop_possible();
         return {.of_evaluations = o.patience.value_or(budgeted ? 0 : 0.5),
                 .of_time = o.time_patience,
                 .min_evaluations = o.min_evaluations.value_or(1000 + 100 * static_cast<std::uint64_t>(operators))};

@@ -34,8 +34,8 @@ struct edge_plan {
 
 namespace detail {
 
-/// The devices of an exchange when a collective serves it: three or more, and one side's devices are all among the other's
-/// (a ring through devices that hold nothing and want nothing would be slower than messages).
+/// The devices of an exchange when a collective serves it: three or more, the same on both sides (a ring through devices that hold
+/// nothing, or want nothing, moves more than messages do). The one device of a broadcast or reduce is to be among the others.
 inline bool collective_members(exchange const& x, std::span<std::uint32_t const> producer_devices,
                                std::span<std::uint32_t const> consumer_devices, std::vector<std::uint32_t>& members) {
     std::vector<std::uint32_t> from, to;
@@ -45,7 +45,8 @@ inline bool collective_members(exchange const& x, std::span<std::uint32_t const>
     make_set(to);
     members.clear();
     std::set_union(from.begin(), from.end(), to.begin(), to.end(), std::back_inserter(members));
-    return members.size() >= 3 && members.size() == std::max(from.size(), to.size());
+    bool const rooted = x.forward == collective_kind::broadcast || x.forward == collective_kind::reduce;
+    return members.size() >= 3 && members.size() == (rooted ? std::max(from.size(), to.size()) : std::min(from.size(), to.size()));
 }
 } // namespace detail
 

@@ -40,8 +40,17 @@ template <class Oracle, class Device> class pricing {
 
     /// One shard on a device of kind `kind`.
     [[nodiscard]] std::int64_t shard(ops::shard_work const& work, std::size_t kind, std::string_view op) const {
-        picoseconds const t = shard_time(oracle_, work, example_[kind]);
-        return checked(t, [&] { return text("operator '", op, "' (", work.op->kind, "): the cost oracle answers ", t.count(), " ps for ", name_of(work.pass)); });
+        auto const place = [&] {
+            auto const device = std::find(topology_->kind.begin(), topology_->kind.end(), kind) - topology_->kind.begin();
+            return text("operator '", op, "' (", work.op->kind, "), ", name_of(work.pass), " on a device of kind '",
+                        topology_->devices[static_cast<std::size_t>(device)].kind, "': ");
+        };
+        try {
+            picoseconds const t = shard_time(oracle_, work, example_[kind]);
+            return checked(t, [&] { return text("the cost oracle answers ", t.count(), " ps"); });
+        } catch (invalid_input const& e) {
+            throw invalid_input(place(), e.what());
+        }
     }
 
     /// The links of a message: it streams through all of them at once, so it holds each for its own time of the bytes plus

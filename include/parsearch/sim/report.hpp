@@ -39,10 +39,10 @@ struct report {
 
 /// Busy share of the makespan of each resource; 0 where the makespan is 0.
 [[nodiscard]] inline std::vector<double> utilisation_of(task_graph const& g, schedule const& s) {
-    std::vector<std::int64_t> busy(g.resources, 0);
-    for (std::uint32_t t = 0; t < g.size(); ++t) busy[g.resource[t]] += g.duration[t];
+    std::vector<double> busy(g.resources, 0);
+    for (std::uint32_t t = 0; t < g.size(); ++t) busy[g.resource[t]] += static_cast<double>(g.duration[t]);
     std::vector<double> out;
-    for (auto const b : busy) out.push_back(s.makespan > 0 ? static_cast<double>(b) / static_cast<double>(s.makespan) : 0);
+    for (auto const b : busy) out.push_back(s.makespan > 0 ? b / static_cast<double>(s.makespan) : 0);
     return out;
 }
 

@@ -19,6 +19,12 @@ enum class discipline : std::uint8_t {
 };
 [[nodiscard]] constexpr std::string_view name_of(discipline d) noexcept { return d == discipline::fifo ? "fifo" : "in_order"; }
 
+/// The sum of two times that are not negative, at most the largest value.
+[[nodiscard]] constexpr std::int64_t saturating_sum(std::int64_t a, std::int64_t b) noexcept {
+    constexpr auto most = std::numeric_limits<std::int64_t>::max();
+    return b > most - a ? most : a + b;
+}
+
 /// When each task was ready, started and ended, in picoseconds from 0.
 struct schedule {
     std::vector<std::int64_t> ready, start, end;
@@ -50,11 +56,6 @@ class scheduler {
     }
 
   private:
-    [[nodiscard]] static std::int64_t saturating_sum(std::int64_t a, std::int64_t b) noexcept {
-        constexpr auto most = std::numeric_limits<std::int64_t>::max();
-        return b > most - a ? most : a + b;
-    }
-
     /// Starts task `t`; false where its resource will be done after `bound`.
     bool place(task_graph const& g, std::uint32_t t, schedule& out, std::int64_t bound) {
         auto const r = g.resource[t];

@@ -339,9 +339,15 @@ template <class Oracle, class Device> class simulator {
     [[nodiscard]] std::int64_t busiest_device() {
         load_.assign(work_->topology.size(), 0);
         for (auto const& p : plan_.operators)
-            for (auto const d : p.devices) load_[d] += p.forward[work_->topology.kind[d]] + p.backward[work_->topology.kind[d]];
+            for (auto const d : p.devices) {
+                auto const kind = work_->topology.kind[d];
+                load_[d] = saturating_sum(load_[d], saturating_sum(p.forward[kind], p.backward[kind]));
+            }
         for (auto const& c : plan_.classes)
-            for (std::size_t i = 0; i < c.update.size(); ++i) load_[c.sync.held[i].device] += std::max<std::int64_t>(0, c.update[i]);
+            for (std::size_t i = 0; i < c.update.size(); ++i) {
+                auto& load = load_[c.sync.held[i].device];
+                load = saturating_sum(load, std::max<std::int64_t>(0, c.update[i]));
+            }
         return *std::max_element(load_.begin(), load_.end());
     }
 

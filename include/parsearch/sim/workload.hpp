@@ -35,6 +35,14 @@ struct workload {
 
 /// Checks `options`; throws `invalid_input` naming value and rule.
 inline void validate(simulation_options const& options) {
+    auto const known = [](auto value, auto last, std::string_view name) {
+        if (value > last) throw invalid_input("simulation option ", name, " is number ", static_cast<int>(value), ": must be one of those declared");
+    };
+    known(options.movement, movement::collective, "movement");
+    known(options.discipline, discipline::in_order, "discipline");
+    known(options.synchronisation, synchronisation::parameter_server, "synchronisation");
+    known(options.optimizer, optimizer::adam, "optimizer");
+    known(options.memory, memory_policy::reject, "memory");
     if (!(options.memory_penalty >= 0) || options.memory_penalty > std::numeric_limits<double>::max())
         throw invalid_input("simulation option memory_penalty is ", options.memory_penalty, " ps per byte: must be finite and not negative");
 }

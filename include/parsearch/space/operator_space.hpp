@@ -35,6 +35,16 @@ struct space_options {
     std::function<std::int32_t(ops::operation const& op, ops::dim const& d)> max_degree{};
 };
 
+/// Checks `o`; throws `invalid_input` naming option, value and rule.
+inline void validate(space_options const& o, std::size_t devices) {
+    if (devices < 1 || devices > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
+        throw invalid_input("configuration space on ", devices, " devices: must be from 1 to 2^31 - 1");
+    if (o.min_shard < 1) throw invalid_input("space option min_shard is ", o.min_shard, ": must be at least 1");
+    if (o.max_shards < 0) throw invalid_input("space option max_shards is ", o.max_shards, ": must be 0 (no limit) or more");
+    if (o.placements > placements::strided)
+        throw invalid_input("space option placements is number ", static_cast<int>(o.placements), ": must be one of those declared");
+}
+
 /// The configurations of one operator on `devices` devices: every combination of degrees (divisors of the extents, within the
 /// options) times every placement. Shards of a configuration are on distinct devices. Random access costs O(dims + log degrees), and
 /// where strided O(devices / shards) for the strides.
@@ -43,7 +53,7 @@ class operator_space {
     operator_space(ops::operation const& op, std::size_t devices, space_options const& options, std::string_view name)
         : rank_(static_cast<std::uint32_t>(op.dims.size())), devices_(static_cast<std::int32_t>(devices)), placements_(options.placements),
           all_orders_(options.all_orders), inner_first_(inner_dims_first(op)) {
-        validate(options, devices, name);
+        validate(options, devices);
         auto const limit = options.max_shards == 0 ? devices_ : std::min(options.max_shards, devices_);
         std::vector<std::vector<std::int32_t>> choices;
         for (auto const& d : op.dims) choices.push_back(divisors(op, d, options, limit, name));
@@ -86,14 +96,6 @@ class operator_space {
     }
 
   private:
-    static void validate(space_options const& o, std::size_t devices, std::string_view name) {
-        auto const place = text("configuration space of operator '", name, "': ");
-        if (devices < 1 || devices > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
-            throw invalid_input(place, devices, " devices: must be from 1 to 2^31 - 1");
-        if (o.min_shard < 1) throw invalid_input(place, "min_shard is ", o.min_shard, ": must be at least 1");
-        if (o.max_shards < 0) throw invalid_input(place, "max_shards is ", o.max_shards, ": must be 0 (no limit) or more");
-    }
-
     static std::vector<std::int32_t> divisors(ops::operation const& op, ops::dim const& d, space_options const& o, std::int32_t limit,
                                               std::string_view name) {
         bool const splits = (d.kind == ops::dim_kind::sample && o.sample) || (d.kind == ops::dim_kind::attribute && o.attribute) ||

@@ -65,11 +65,12 @@ class propagate_move {
     explicit propagate_move(graph::dense_graph const& g) : graph_(&g) {}
 
     template <Strategy<configuration> S, RandomBits R>
-    bool operator()(strategy_space const& space, S const& strategy, R& rng, std::vector<change<configuration>>& out) const {
+    std::optional<std::uint64_t> operator()(strategy_space const& space, S const& strategy, R& rng, std::vector<change<configuration>>& out) const {
         auto const& g = *graph_;
         auto at = static_cast<std::size_t>(uniform_index(rng, g.size()));
         configuration here = configuration_of(strategy, at);
         std::vector<bool> met(g.size(), false);
+        std::uint64_t walk = 0; // tells the operators met apart, for the trajectory
         do {
             met[at] = true;
             auto const e = draw_edge(at, rng);
@@ -80,10 +81,12 @@ class propagate_move {
             auto const carried = carried_over(g, *e, here, forward);
             if (!carried || !space.of(next).contains(*carried)) break;
             out.push_back({next, *carried});
+            walk = walk * 1099511628211U + next + 1;
             at = next;
             here = *carried;
         } while (bernoulli(rng, continuation));
-        return !out.empty();
+        if (out.empty()) return std::nullopt;
+        return walk;
     }
 
   private:

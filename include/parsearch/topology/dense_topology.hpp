@@ -46,8 +46,9 @@ inline void validate(link_description const& link, std::string_view where) {
     double const rate = link.rate.bytes_per_second;
     if (!(rate > 0) || rate > std::numeric_limits<double>::max())
         throw invalid_input(where, " has a bandwidth of ", rate, " B/s: must be positive and finite");
-    if (link.latency < picoseconds{0})
-        throw invalid_input(where, " has a latency of ", link.latency.count(), " ps: must not be negative");
+    constexpr picoseconds day = std::chrono::hours(24);
+    if (link.latency < picoseconds{0} || link.latency > day)
+        throw invalid_input(where, " has a latency of ", link.latency.count(), " ps: must not be negative nor above a day");
 }
 
 namespace detail {
@@ -114,6 +115,7 @@ template <DeviceTopology T> [[nodiscard]] topology_reading<device_handle_t<T>, l
         out.devices.push_back(d);
         dense.devices.push_back(parsearch::describe_device(t, d));
         auto const& description = dense.devices.back();
+        if (description.kind.empty()) throw invalid_input("device ", out.devices.size() - 1, " has an empty kind: devices that differ must have kinds that differ");
         if (description.memory < 0)
             throw invalid_input("device ", out.devices.size() - 1, " (", description.kind, ") has a memory of ", description.memory,
                                 " bytes: must not be negative");
