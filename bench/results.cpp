@@ -2,7 +2,7 @@
 // Aiken, MLSys 2019, section 8), beside data parallelism. Prints Markdown. Searches end by evaluations, so the figures are the
 // same on every run, machine and number of threads.
 //
-//   results [evaluations per search]     (default 3000)
+//   results [evaluations per search]     (default 1500)
 
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/models/all.hpp>
@@ -80,7 +80,7 @@ void print(std::vector<row> const& rows, bool as_flexflow) {
 } // namespace
 
 int main(int argc, char** argv) {
-    std::uint64_t evaluations = 3000;
+    std::uint64_t evaluations = 1500;
     if (argc > 2 || (argc == 2 && (std::from_chars(argv[1], argv[1] + std::strlen(argv[1]), evaluations).ptr != argv[1] + std::strlen(argv[1]) ||
                                    evaluations < 2))) {
         std::fprintf(stderr, "usage: results [evaluations per search]: a whole number from 2\n");
