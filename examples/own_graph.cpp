@@ -1,6 +1,7 @@
 // A scheduler that has types of its own, none of which knows parsearch: a graph with its own nodes and edges, a cluster with
 // named machines, a cost model, a plan. The glue between the two worlds is marked. Every algorithm then runs on them.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <map>

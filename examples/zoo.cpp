@@ -50,8 +50,9 @@ void plan(std::string const& title, ps::graph::operator_graph const& model, ps::
     std::fflush(stdout);
     auto const mcmc = ps::search::mcmc(problem, start, rng, {.time = time});
     show("MCMC", mcmc.best);
-    std::printf("  greedy simulated %llu strategies, MCMC %llu\n", static_cast<unsigned long long>(greedy.stats.evaluations),
-                static_cast<unsigned long long>(mcmc.stats.evaluations));
+    std::printf("  greedy simulated %llu strategies and ended by %s, MCMC %llu by %s\n", static_cast<unsigned long long>(greedy.stats.evaluations),
+                std::string(name_of(greedy.reason)).c_str(), static_cast<unsigned long long>(mcmc.stats.evaluations),
+                std::string(name_of(mcmc.reason)).c_str());
 }
 
 } // namespace
@@ -65,6 +66,8 @@ int main(int argc, char** argv) {
     }
     auto const time = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
 
+    std::printf("Predicted time of a training iteration. Gradients are all-reduced over rings while backward still runs, so data parallelism\n"
+                "is hard to beat where computation hides them; docs/results.md has the networks where it does not.\n");
     auto const p100 = ps::topology::p100_cluster(4);
     auto const layers_over_node = [](auto const& problem) { return ps::operation_parallel(problem); };
     auto const trick = [](auto const& problem) { return ps::one_weird_trick(problem); };
