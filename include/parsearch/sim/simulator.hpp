@@ -298,7 +298,7 @@ template <class Oracle, class Device> class simulator {
         }
     }
 
-    /// The groups of a class take turns among their devices, so that servers are spread.
+    /// The server of a class's only group is its first device (FlexFlow's choice); several groups take turns among their devices.
     server_plan plan_server(sync_group const& group, std::uint32_t number) {
         server_plan out{.server = group.devices[number % group.devices.size()], .clients = {}};
         for (auto const d : group.devices) {
