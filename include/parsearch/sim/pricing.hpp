@@ -72,8 +72,8 @@ template <class Oracle, class Device> class pricing {
         (void)checked(t, [&] { return text("the cost oracle answers ", t.count(), " ps for ", name_of(kind), " of ", bytes, " bytes among ", members.size(), " devices"); });
         std::vector<hop> out;
         for (auto const& use : group.links) {
-            auto const held = use.share >= 1 ? t.count() : static_cast<std::int64_t>(static_cast<double>(t.count()) * use.share + 0.5);
-            out.push_back({use.link, held});
+            double const volatile part = static_cast<double>(t.count()) * use.share; // volatile: not fused with the rounding below
+            out.push_back({use.link, use.share >= 1 ? t.count() : static_cast<std::int64_t>(part + 0.5)});
         }
         return out;
     }
