@@ -85,6 +85,57 @@ TEST_CASE("attention: the core splits by head without partial sums") {
     CHECK(backward == 4 * op.multiply_adds + 5 * 2 * 6 * 5 * 7);
 }
 
+TEST_CASE("attention: layouts are permutations of the same operands") {
+    using enum ops::attention_layout;
+    ops::attention op{.heads = 6, .kv_heads = 3};
+    auto const packed_op = infer(op, {f32({2, 5, 24}), f32({2, 7, 12}), f32({2, 7, 15})});
+    op.layouts = {by_head, transposed, by_position, length_first};
+    auto const mixed = infer(op, {f32({2, 6, 5, 4}), f32({2, 3, 4, 7}), f32({2, 7, 3, 5})});
+    CHECK(mixed.dims == packed_op.dims);
+    CHECK(mixed.flops == packed_op.flops);
+    CHECK(mixed.multiply_adds == packed_op.multiply_adds);
+    CHECK(mixed.backward_flops == packed_op.backward_flops);
+    CHECK(extents(mixed.outputs[0]) == shape{5, 2, 30});
+    std::vector<std::int32_t> const degrees{2, 5, 3, 1};
+    for (std::int64_t n = 0; n < 30; ++n) {
+        auto const b = ops::shard_box(packed_op, degrees, n);
+        for (std::size_t i = 0; i < 3; ++i) CHECK(ops::shard_elements(mixed.inputs[i], b) == ops::shard_elements(packed_op.inputs[i], b));
+    }
+    CHECK(shard_extents(mixed, mixed.inputs[0], degrees, 0) == shape{1, 2, 1, 4});
+    CHECK(shard_extents(mixed, mixed.inputs[1], degrees, 0) == shape{1, 1, 4, 7});
+    CHECK(shard_extents(mixed, mixed.inputs[2], degrees, 0) == shape{1, 7, 1, 5});
+    CHECK(shard_extents(mixed, mixed.outputs[0], degrees, 0) == shape{1, 1, 10});
+    CHECK(refusal(op, {f32({2, 5, 5, 4}), f32({2, 3, 4, 7}), f32({2, 7, 3, 5})}) == "input 0 of shape f32[2,5,5,4]: axis 1 must have extent 6, its heads");
+    CHECK(refusal(op, {f32({2, 6, 5, 4}), f32({2, 3, 5, 7}), f32({2, 7, 3, 5})}) == "input 1 of shape f32[2,3,5,7]: axis 2 must have extent 4, the head size of input 0");
+    CHECK(refusal(op, {f32({2, 6, 5, 4}), f32({2, 3, 4, 7}), f32({2, 8, 3, 5})}) == "input 2 of shape f32[2,8,3,5]: axis 1 must have extent 7, the length of input 1");
+}
+
+TEST_CASE("attention: masks are broadcast to the scores") {
+    auto const q = f32({2, 5, 12}), k = f32({2, 7, 12});
+    ops::attention const op{.heads = 3};
+    auto const bare = infer(op, {q, k, k});
+    auto const masked = infer(op, {q, k, k, f32({2, 1, 1, 7})});
+    CHECK(masked.inputs[3].name == "mask");
+    CHECK(masked.inputs[3].saved);
+    CHECK(masked.inputs[3].gradient_flops == 2 * 3 * 5 * 7); // summed over heads and queries
+    CHECK(masked.flops - bare.flops == 2 * 3 * 5 * 7);
+    CHECK(masked.multiply_adds == bare.multiply_adds);
+    CHECK(masked.backward_flops == bare.backward_flops);
+    CHECK(masked.saved_bytes == bare.saved_bytes);
+    CHECK(replicated_by(masked, masked.inputs[3]) == "lq heads");
+    auto const biased = infer(op, {q, k, k, f32({3, 5, 7}), i64({5, 1})});
+    CHECK(replicated_by(biased, biased.inputs[3]) == "s");
+    CHECK(biased.inputs[3].gradient_flops == 2 * 3 * 5 * 7);
+    CHECK(infer(op, {q, k, k, f32({2, 3, 5, 7})}).inputs[3].gradient_flops == 0); // passed on as it is
+    CHECK_FALSE(biased.inputs[4].differentiable);
+    CHECK(replicated_by(biased, biased.inputs[4]) == "s heads");
+    auto const joined = infer(op, {q, k, k, f32({6, 5, 7})});
+    CHECK(shard_interval(joined, joined.inputs[3], 0, {2, 1, 3, 1}, 5) == ops::interval{3, 6});
+    CHECK(refusal(op, {q, k, k, f32({4, 5, 7})}) ==
+          "input 3 of shape f32[4,5,7]: axis 0 must have extent 3 or 1: a mask is broadcast to the scores, [2,3,5,7]");
+    CHECK(refusal(op, {q, k, k, f32({1, 1, 1, 5, 7})}) == "input 3 of shape f32[1,1,1,5,7]: must have at most 4 axes");
+}
+
 TEST_CASE("attention: refusals") {
     auto const q = f32({2, 5, 12}), k = f32({2, 7, 12});
     ops::multi_head_attention const mha{.heads = 3};

@@ -91,3 +91,11 @@ TEST_CASE("conv: refusals") {
     CHECK(refusal(ops::conv2d{.out = 4}, {f32({2, 8, 5})}) == "input 0 of shape f32[2,8,5]: must have 4 axes");
     CHECK(refusal(ops::conv1d{.out = 4}, {x}) == "input 0 of shape f32[2,8,5,5]: must have 3 axes");
 }
+
+TEST_CASE("conv: other padding behind than in front") {
+    auto const op = infer(ops::conv2d{.out = 4, .kernel = {3, 3}, .stride = {2, 2}, .padding_end = {1, 1}}, {f32({2, 3, 8, 8})});
+    CHECK(extents(op.outputs[0]) == shape{2, 4, 4, 4});
+    CHECK(shard_interval(op, op.inputs[0], 2, {1, 1, 2, 1, 1}, 0) == ops::interval{0, 5});
+    CHECK(shard_interval(op, op.inputs[0], 2, {1, 1, 2, 1, 1}, 1) == ops::interval{4, 8});
+    CHECK(refusal(ops::conv1d{.out = 1, .padding_end = -2}, {f32({1, 1, 4})}) == "option padding_end is -2: must be between -1 and 2^40");
+}

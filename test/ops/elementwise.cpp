@@ -26,7 +26,7 @@ TEST_CASE("unary: kind, dims, and what backward keeps") {
     auto const identity = infer(ops::unary{}, {x});
     CHECK(identity.flops == 0);
     CHECK_FALSE((identity.inputs[0].saved || identity.outputs[0].saved));
-    CHECK(ops::name_of(ops::function::reciprocal) == "reciprocal"); // the last of the table
+    CHECK(ops::name_of(ops::function::reciprocal) == "reciprocal");
 }
 
 TEST_CASE("nary: sums keep nothing, products keep their factors") {
@@ -74,4 +74,44 @@ TEST_CASE("elementwise: refusals") {
     CHECK(refusal(ops::dropout{.rate = 1}, {f32({4})}) == "option rate is 1: must be at least 0 and below 1");
     CHECK_FALSE(refusal(ops::dropout{.rate = -0.1}, {f32({4})}).empty());
     CHECK_FALSE(refusal(ops::dropout{.rate = std::numeric_limits<double>::quiet_NaN()}, {f32({4})}).empty());
+}
+
+TEST_CASE("nary: comparisons make truth values, logic combines them, and neither has a gradient") {
+    auto const less = infer(ops::nary{ops::combine::compare}, {f32({4, 6}), f32({6})});
+    CHECK(less.outputs[0].type == ops::dtype::i8);
+    CHECK_FALSE(less.outputs[0].differentiable);
+    for (auto const& in : less.inputs) CHECK_FALSE((in.differentiable || in.saved || in.gradient_flops > 0));
+    ops::tensor const truth{{4, 6}, ops::dtype::i8};
+    CHECK(infer(ops::nary{ops::combine::logical}, {truth, truth}).outputs[0].type == ops::dtype::i8);
+    auto const slope = infer(ops::nary{ops::combine::prelu}, {f32({4, 6, 8}), f32({6, 1})});
+    CHECK(slope.inputs[0].saved);
+    CHECK(slope.inputs[1].gradient_flops == 2 * 4 * 6 * 8); // a product each, and the sum
+}
+
+TEST_CASE("unary: integers where they make sense") {
+    auto const op = infer(ops::unary{ops::function::square}, {i64({4})});
+    CHECK(op.outputs[0].type == ops::dtype::i64);
+    CHECK_FALSE((op.inputs[0].saved || op.inputs[0].differentiable || op.inputs[0].gradient_flops > 0));
+    CHECK(ops::name_of(ops::function::complement) == "complement"); // the last of the table
+}
+
+TEST_CASE("select: the condition is kept, gradients go where it holds and where not") {
+    ops::tensor const condition{{4, 1}, ops::dtype::i8};
+    auto const op = infer(ops::select{}, {condition, f32({4, 6}), f32({6})});
+    CHECK(dims(op) == "s4 c6~");
+    CHECK(op.inputs[0].saved);
+    CHECK_FALSE((op.inputs[0].differentiable || op.inputs[1].saved || op.inputs[2].saved));
+    CHECK(op.inputs[1].gradient_flops == 24);
+    CHECK(op.inputs[2].gradient_flops == 48);
+    CHECK(refusal(ops::select{}, {f32({4, 6}), f32({4, 6}), f32({6})}) == "input 0 of shape f32[4,6]: truth values must have type i8");
+    CHECK(refusal(ops::select{}, {condition, f32({4, 6}), i64({6})}) == "input 2 of shape i64[6]: must have the type of input 1 of shape f32[4,6]");
+}
+
+TEST_CASE("cast: a gradient flows between floating-point types") {
+    auto const half = infer(ops::cast{ops::dtype::bf16}, {f32({4, 6})});
+    CHECK(half.outputs[0].type == ops::dtype::bf16);
+    CHECK(half.inputs[0].type == ops::dtype::f32);
+    CHECK(half.inputs[0].gradient_flops == 24);
+    CHECK_FALSE(infer(ops::cast{ops::dtype::i64}, {f32({4})}).inputs[0].differentiable);
+    CHECK(infer(ops::cast{ops::dtype::f32}, {i64({4})}).inputs[0].gradient_flops == 0);
 }

@@ -62,3 +62,26 @@ TEST_CASE("lstm: refusals") {
     CHECK(refusal(ops::lstm{.hidden = 6}, {f32({4, 5})}) == "input 0 of shape f32[4,5]: must have 3 axes");
     CHECK(refusal(ops::lstm{}, {f32({4, 7, 5})}) == "option hidden is 0: must be between 1 and 2^40");
 }
+
+TEST_CASE("layers: initial states are inputs, biases may be left out") {
+    auto const op = infer(ops::lstm{.hidden = 16, .bias = false}, {f32({4, 7, 10}), f32({4, 16}), f32({4, 16})});
+    CHECK(op.inputs.size() == 3);
+    CHECK(op.inputs[1].saved);
+    CHECK(op.weights.size() == 2);
+    CHECK(op.multiply_adds == 4.0 * 7 * 64 * 26);
+    CHECK(refusal(ops::lstm{.hidden = 16}, {f32({4, 7, 10}), f32({4, 16})}) == "2 inputs: must have 1, or 3 with the initial states");
+    CHECK(refusal(ops::lstm{.hidden = 16}, {f32({4, 7, 10}), f32({4, 16}), f32({4, 15})}) == "input 2 of shape f32[4,15]: axis 1 must have extent 16, option hidden");
+}
+
+TEST_CASE("gru and rnn: three matrices per weight, and one") {
+    auto const gru = infer(ops::gru{.hidden = 16}, {f32({4, 7, 10})});
+    CHECK(extents(gru.weights[0]) == shape{3, 16, 10});
+    CHECK(extents(gru.weights[1]) == shape{3, 16, 16});
+    CHECK(ops::parameters_of(gru) == 3 * 16 * (10 + 16 + 2));
+    CHECK(gru.multiply_adds == 4.0 * 7 * 48 * 26);
+    CHECK(gru.outputs.size() == 2);
+    auto const rnn = infer(ops::rnn{.hidden = 16}, {f32({4, 7, 10}), f32({4, 16})});
+    CHECK(ops::parameters_of(rnn) == 16 * (10 + 16 + 2));
+    CHECK(dims(rnn) == "s4 l7! o16!");
+    CHECK(rnn.saved_bytes == 4 * 7 * 16 * 4);
+}

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <parsearch/ops/elementwise.hpp>
+
 #include "support/operators.hpp"
 
 using namespace parsearch;
@@ -22,6 +24,7 @@ TEST_CASE("layer_norm: trailing axes are fixed and carry the weights") {
     CHECK(dims(both) == "s4 l6! e8!");
     CHECK(ops::parameters_of(both) == 96);
     CHECK(infer(ops::layer_norm{.affine = false}, {f32({4, 6, 8})}).weights.empty());
+    CHECK(ops::parameters_of(infer(ops::layer_norm{.bias = false}, {f32({4, 6, 8})})) == 8);
 }
 
 TEST_CASE("rms_norm: one weight, one statistic") {
@@ -40,6 +43,24 @@ TEST_CASE("batch_norm: channels are a parameter dim, all else replicates the wei
     CHECK(op.weights[1].parameter == "n.bias");
     CHECK(op.saved_bytes == 2 * 6 * 4);
     CHECK(dims(infer(ops::batch_norm{}, {f32({4, 6, 8})})) == "s4 c6* l8~");
+}
+
+TEST_CASE("batch_norm: relu is fused, and keeps the result") {
+    auto const x = f32({4, 6, 8, 8});
+    auto const plain = infer(ops::batch_norm{.parameter = "n"}, {x}), fused = infer(ops::batch_norm{.parameter = "n", .relu = true}, {x});
+    auto const relu = infer(ops::relu{}, {x});
+    CHECK(fused.kind == "batch_norm_relu");
+    CHECK(plain.kind == "batch_norm");
+    CHECK(fused.weights == plain.weights);
+    CHECK(fused.dims == plain.dims);
+    CHECK(fused.flops == plain.flops + relu.flops);
+    CHECK(fused.inputs[0].gradient_flops == plain.inputs[0].gradient_flops + relu.inputs[0].gradient_flops);
+    CHECK(fused.saved_bytes == plain.saved_bytes);
+    CHECK(fused.outputs[0].saved);
+    CHECK_FALSE(plain.outputs[0].saved);
+    // Less is moved than by the two.
+    auto const bytes = [](ops::operation const& op) { return ops::work_of(op, std::vector<std::int32_t>(op.dims.size(), 1), ops::pass::forward).bytes; };
+    CHECK(bytes(fused) == bytes(plain));
 }
 
 TEST_CASE("normalization: refusals") {

@@ -37,3 +37,16 @@ TEST_CASE("reduce: refusals") {
     CHECK(refusal(ops::reduce{.mode = ops::reduction_mode::mean, .axes = {1}}, {i64({4, 6})}) ==
           "input 0 of shape i64[4,6]: must have a floating-point type");
 }
+
+TEST_CASE("reduce: what norms and logarithms keep and cost") {
+    auto const x = f32({4, 6});
+    auto const l2 = infer(ops::reduce{.mode = ops::reduction_mode::l2, .axes = {1}}, {x});
+    CHECK(l2.kind == "reduce_l2");
+    CHECK((l2.inputs[0].saved && l2.outputs[0].saved));
+    CHECK(l2.flops == 2 * 24);
+    auto const squares = infer(ops::reduce{.mode = ops::reduction_mode::sum_square, .axes = {1}}, {x});
+    CHECK((squares.inputs[0].saved && !squares.outputs[0].saved));
+    auto const whole = infer(ops::reduce{.mode = ops::reduction_mode::max, .axes = {0}}, {i64({4, 6})});
+    CHECK_FALSE((whole.inputs[0].saved || whole.outputs[0].saved || whole.inputs[0].gradient_flops > 0));
+    CHECK(ops::name_of(ops::reduction_mode::log_sum_exp) == "log_sum_exp"); // the last of the table
+}

@@ -72,14 +72,13 @@ TEST_CASE("flatten, transpose") {
     CHECK(shard_extents(turned, turned.outputs[0], {2, 1, 1}, 0) == shape{6, 2, 8});
 }
 
-TEST_CASE("gather: the gathered axis is whole, the bytes are those of the rows taken") {
-    auto const op = infer(ops::gather{.axis = 1}, {f32({4, 100, 8}), i64({3})});
-    CHECK(extents(op.outputs[0]) == shape{4, 3, 8});
-    CHECK(shard_extents(op, op.inputs[0], {2, 3, 1}, 0) == shape{2, 100, 8});
-    CHECK(replicated_by(op, op.inputs[0]) == "l");
-    CHECK(replicated_by(op, op.inputs[1]) == "s e");
-    CHECK(op.inputs[0].touched_bytes == 4 * 3 * 8 * 4);
-    CHECK_FALSE(op.inputs[1].differentiable);
+TEST_CASE("slice: steps leave gaps; flip: the axis stays whole") {
+    auto const odd = infer(ops::slice{.axis = 1, .begin = 1, .end = 10, .step = 3}, {f32({4, 10})});
+    CHECK(odd.kind == "strided_slice");
+    CHECK(extents(odd.outputs[0]) == shape{4, 3}); // 1, 4, 7
+    CHECK(shard_interval(odd, odd.inputs[0], 1, {1, 3}, 2) == ops::interval{7, 8});
+    CHECK(dims(infer(ops::flip{.axis = -1}, {f32({4, 10})})) == "s4 c10!");
+    CHECK(refusal(ops::slice{.begin = 0, .end = 4, .step = 0}, {f32({4, 10})}) == "option step is 0: must be between 1 and 2^40");
 }
 
 TEST_CASE("shape: refusals") {
@@ -101,6 +100,5 @@ TEST_CASE("shape: refusals") {
         CHECK_FALSE(refusal(ops::reshape{s}, {x}).empty());
     CHECK(refusal(ops::transpose{{0}}, {x}) == "option permutation names 1 axes: must name each of input 0 of shape f32[4,6] once");
     CHECK(refusal(ops::transpose{{0, -2}}, {x}) == "option permutation names axis -2 twice: must name each axis once");
-    CHECK(refusal(ops::gather{}, {x, f32({3})}) == "input 1 of shape f32[3]: indices must have type i64 or i32");
     CHECK(refusal(ops::flatten{.from_axis = 2}, {x}) == "option from_axis is axis 2: must be between -2 and 1 for a tensor of 2 axes");
 }

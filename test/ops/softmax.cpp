@@ -36,3 +36,10 @@ TEST_CASE("softmax: refusals") {
     CHECK(refusal(ops::cross_entropy{}, {f32({4, 50}), i64({4, 1})}) == "input 1 of shape i64[4,1]: must have 1 axis");
     CHECK(refusal(ops::cross_entropy{}, {f32({4}), i64({4})}) == "input 0 of shape f32[4]: must have at least 2 axes");
 }
+
+TEST_CASE("softmax: its logarithm") {
+    auto const op = infer(ops::softmax{.axis = 1, .logarithm = true}, {f32({4, 6, 8})});
+    CHECK(op.kind == "log_softmax");
+    CHECK(dims(op) == dims(infer(ops::softmax{.axis = 1}, {f32({4, 6, 8})})));
+    CHECK(op.outputs[0].saved);
+}

@@ -114,11 +114,12 @@ template <> struct random_application<ops::einsum> {
     }
 };
 
-/// A window that fits `extent`. Pooling allows padding up to half the kernel, and no dilation.
+/// A window that fits `extent`, with other padding behind or the same. Pooling allows padding up to half the kernel, and no dilation.
 template <class R> ops::detail::window random_window(drawer<R>& d, std::int64_t extent, bool pooling) {
     ops::detail::window w{.kernel = d.between(1, std::min<std::int64_t>(extent, 4)), .stride = d.between(1, 3)};
     w.padding = d.between(0, pooling ? w.kernel / 2 : 2);
-    if (!pooling && w.kernel > 1) w.dilation = d.between(1, (extent + 2 * w.padding - 1) / (w.kernel - 1));
+    if (d.coin()) w.padding_end = d.between(0, pooling ? w.kernel / 2 : 2);
+    if (!pooling && w.kernel > 1) w.dilation = d.between(1, (extent + w.padding + w.behind() - 1) / (w.kernel - 1));
     return w;
 }
 template <> struct random_application<ops::conv2d> {
@@ -132,6 +133,7 @@ template <> struct random_application<ops::conv2d> {
             out.op.kernel[i] = w.kernel;
             out.op.stride[i] = w.stride;
             out.op.padding[i] = w.padding;
+            out.op.padding_end[i] = w.padding_end;
             out.op.dilation[i] = w.dilation;
         }
         out.inputs = {d.floats(x)};
@@ -143,13 +145,13 @@ template <> struct random_application<ops::conv1d> {
         auto const groups = d.between(1, 3), length = d.between(1, 16);
         auto const w = random_window(d, length, false);
         ops::conv1d const op{.out = groups * d.extent(), .kernel = w.kernel, .stride = w.stride, .padding = w.padding,
-                             .dilation = w.dilation, .groups = groups, .bias = d.coin(), .parameter = "p"};
+                             .dilation = w.dilation, .padding_end = w.padding_end, .groups = groups, .bias = d.coin(), .parameter = "p"};
         return {op, {d.floats({d.extent(), groups * d.extent(), length})}};
     }
 };
 template <> struct random_application<ops::pool2d> {
     template <class R> static application<ops::pool2d> draw(drawer<R>& d) {
-        application<ops::pool2d> out{{.mode = d.coin() ? ops::pool_mode::max : ops::pool_mode::average, .ceil_mode = d.coin()}, {}};
+        application<ops::pool2d> out{{.mode = static_cast<ops::pool_mode>(d.place(3)), .ceil_mode = d.coin()}, {}};
         std::vector<std::int64_t> x{d.between(1, 2), d.extent()};
         for (std::size_t i = 0; i < 2; ++i) {
             x.push_back(d.between(1, 9));
@@ -157,6 +159,7 @@ template <> struct random_application<ops::pool2d> {
             out.op.kernel[i] = w.kernel;
             out.op.stride[i] = w.stride;
             out.op.padding[i] = w.padding;
+            out.op.padding_end[i] = w.padding_end;
         }
         out.inputs = {d.floats(x)};
         return out;
@@ -166,14 +169,14 @@ template <> struct random_application<ops::pool1d> {
     template <class R> static application<ops::pool1d> draw(drawer<R>& d) {
         auto const length = d.between(1, 16);
         auto const w = random_window(d, length, true);
-        return {{.mode = d.coin() ? ops::pool_mode::max : ops::pool_mode::average, .kernel = w.kernel, .stride = w.stride,
-                 .padding = w.padding, .ceil_mode = d.coin()},
+        return {{.mode = static_cast<ops::pool_mode>(d.place(3)), .kernel = w.kernel, .stride = w.stride,
+                 .padding = w.padding, .padding_end = w.padding_end, .ceil_mode = d.coin()},
                 {d.floats({d.extent(), d.extent(), length})}};
     }
 };
 template <> struct random_application<ops::global_pool> {
     template <class R> static application<ops::global_pool> draw(drawer<R>& d) {
-        return {{.mode = d.coin() ? ops::pool_mode::max : ops::pool_mode::average}, {d.floats(3, 4)}};
+        return {{.mode = static_cast<ops::pool_mode>(d.place(3))}, {d.floats(3, 4)}};
     }
 };
 template <> struct random_application<ops::embedding> {
@@ -192,9 +195,16 @@ template <> struct random_application<ops::lstm_cell> {
         return {{.hidden = hidden, .parameter = "p"}, {d.floats({samples, d.extent()}), d.floats({samples, hidden}), d.floats({samples, hidden})}};
     }
 };
+/// A layer over a sequence, with initial states or without.
+template <class Op, class R> application<Op> recurrent(drawer<R>& d, std::size_t states) {
+    auto const x = d.floats(3, 3);
+    application<Op> out{{.hidden = d.extent(), .parameter = "p", .bias = d.coin()}, {x}};
+    if (d.coin()) out.inputs.resize(1 + states, d.floats({x.extents[0], out.op.hidden}));
+    return out;
+}
 template <> struct random_application<ops::lstm> {
     template <class R> static application<ops::lstm> draw(drawer<R>& d) {
-        return {{.hidden = d.extent(), .parameter = "p"}, {d.floats(3, 3)}};
+        return recurrent<ops::lstm>(d, 2);
     }
 };
 template <> struct random_application<ops::multi_head_attention> {
@@ -209,20 +219,57 @@ template <> struct random_application<ops::multi_head_attention> {
         return {op, {d.floats({samples, lq, e}), d.floats({samples, lk, d.extent()}), d.floats({samples, lk, d.extent()})}};
     }
 };
+/// The extents of an operand of attention in a layout.
+inline std::vector<std::int64_t> laid_out(ops::attention_layout layout, std::int64_t samples, std::int64_t length, std::int64_t heads, std::int64_t size) {
+    switch (layout) {
+    case ops::attention_layout::packed: return {samples, length, heads * size};
+    case ops::attention_layout::by_position: return {samples, length, heads, size};
+    case ops::attention_layout::by_head: return {samples, heads, length, size};
+    case ops::attention_layout::transposed: return {samples, heads, size, length};
+    case ops::attention_layout::length_first: break;
+    }
+    return {length, samples, heads * size};
+}
+/// A part of `full` that broadcasts to it: some leading axes left out, some of extent 1.
+template <class R> std::vector<std::int64_t> broadcast_part(drawer<R>& d, std::vector<std::int64_t> full, std::int64_t least_rank) {
+    full.erase(full.begin(), full.begin() + d.between(0, static_cast<std::int64_t>(full.size()) - least_rank));
+    for (auto& e : full)
+        if (d.coin()) e = 1;
+    return full;
+}
 template <> struct random_application<ops::attention> {
     template <class R> static application<ops::attention> draw(drawer<R>& d) {
         ops::attention op{.heads = d.extent(), .causal = d.coin(), .flash = d.coin()};
         op.kv_heads = d.coin() ? d.divisor(op.heads) : 0;
+        if (d.coin())
+            for (auto& layout : op.layouts) layout = static_cast<ops::attention_layout>(d.place(ops::attention_layouts));
         auto const groups = op.kv_heads ? op.kv_heads : op.heads;
         auto const samples = d.extent(), lq = d.extent(), lk = op.causal ? lq : d.extent(), size = d.between(1, 3);
-        return {op,
-                {d.floats({samples, lq, op.heads * size}), d.floats({samples, lk, groups * size}), d.floats({samples, lk, groups * d.between(1, 3)})}};
+        application<ops::attention> out{op,
+                                        {d.floats(laid_out(op.layouts[0], samples, lq, op.heads, size)), d.floats(laid_out(op.layouts[1], samples, lk, groups, size)),
+                                         d.floats(laid_out(op.layouts[2], samples, lk, groups, d.between(1, 3)))}};
+        for (auto masks = d.between(0, 2); masks > 0; --masks) {
+            auto extents = d.between(0, 3) ? broadcast_part(d, {samples, op.heads, lq, lk}, 0) : std::vector<std::int64_t>{samples * op.heads, lq, lk};
+            out.inputs.push_back(d.coin() ? d.floats(std::move(extents)) : d.indices(std::move(extents)));
+        }
+        return out;
+    }
+};
+template <> struct random_application<ops::rotary_embedding> {
+    template <class R> static application<ops::rotary_embedding> draw(drawer<R>& d) {
+        ops::rotary_embedding const op{.heads = d.extent(), .layout = static_cast<ops::attention_layout>(d.place(ops::attention_layouts)),
+                                       .tables = d.coin() ? ops::attention_layout::by_head : ops::attention_layout::by_position};
+        auto const samples = d.extent(), length = d.extent(), size = 2 * d.between(1, 3);
+        application<ops::rotary_embedding> out{op, {d.floats(laid_out(op.layout, samples, length, op.heads, size))}};
+        for (int i = 0; i < 2; ++i)
+            out.inputs.push_back(d.floats(broadcast_part(d, laid_out(op.tables, samples, length, op.heads, d.coin() ? size : size / 2), 1)));
+        return out;
     }
 };
 template <> struct random_application<ops::layer_norm> {
     template <class R> static application<ops::layer_norm> draw(drawer<R>& d) {
         auto x = d.floats(2, 4);
-        return {{.axes = d.between(1, static_cast<std::int64_t>(x.extents.size()) - 1), .affine = d.coin(), .parameter = "p"}, {x}};
+        return {{.axes = d.between(1, static_cast<std::int64_t>(x.extents.size()) - 1), .affine = d.coin(), .parameter = "p", .bias = d.coin()}, {x}};
     }
 };
 template <> struct random_application<ops::rms_norm> {
@@ -232,7 +279,7 @@ template <> struct random_application<ops::rms_norm> {
     }
 };
 template <> struct random_application<ops::batch_norm> {
-    template <class R> static application<ops::batch_norm> draw(drawer<R>& d) { return {{.parameter = "p"}, {d.floats(2, 4)}}; }
+    template <class R> static application<ops::batch_norm> draw(drawer<R>& d) { return {{.parameter = "p", .relu = d.coin()}, {d.floats(2, 4)}}; }
 };
 template <> struct random_application<ops::softmax> {
     template <class R> static application<ops::softmax> draw(drawer<R>& d) {
@@ -268,7 +315,7 @@ template <class R> std::vector<ops::tensor> broadcastable(drawer<R>& d) {
     return out;
 }
 template <> struct random_application<ops::nary> {
-    template <class R> static application<ops::nary> draw(drawer<R>& d) { return {{static_cast<ops::combine>(d.place(6))}, broadcastable(d)}; }
+    template <class R> static application<ops::nary> draw(drawer<R>& d) { return {{static_cast<ops::combine>(d.place(ops::detail::combine_table.size()))}, broadcastable(d)}; }
 };
 template <ops::combine C> struct random_application<ops::fixed_nary<C>> {
     template <class R> static application<ops::fixed_nary<C>> draw(drawer<R>& d) { return {{}, broadcastable(d)}; }
@@ -307,6 +354,7 @@ template <> struct random_application<ops::slice> {
         op.begin = d.between(0, extent - 1);
         op.end = d.between(op.begin + 1, extent);
         if (d.coin()) op.begin -= extent;
+        if (d.coin()) op.step = d.between(1, 3);
         return {op, {x}};
     }
 };
@@ -348,17 +396,193 @@ template <> struct random_application<ops::transpose> {
 template <> struct random_application<ops::gather> {
     template <class R> static application<ops::gather> draw(drawer<R>& d) {
         auto x = d.floats(1, 4);
-        return {{.axis = d.axis(x.extents.size())}, {x, d.indices({d.extent()})}};
+        return {{.axis = d.axis(x.extents.size())}, {x, d.indices(d.extents(d.between(0, 2)))}};
     }
 };
 template <> struct random_application<ops::reduce> {
     template <class R> static application<ops::reduce> draw(drawer<R>& d) {
         auto x = d.floats(1, 4);
-        ops::reduce op{.mode = static_cast<ops::reduction_mode>(d.place(3)), .keep = d.coin()};
+        ops::reduce op{.mode = static_cast<ops::reduction_mode>(d.place(ops::detail::reduction_table.size())), .keep = d.coin()};
         auto const first = d.between(0, static_cast<std::int64_t>(x.extents.size()) - 1);
         for (auto a = first; a < static_cast<std::int64_t>(x.extents.size()); ++a)
             if (a == first || d.coin()) op.axes.push_back(d.coin() ? a : a - static_cast<std::int64_t>(x.extents.size()));
         return {op, {x}};
+    }
+};
+
+template <> struct random_application<ops::top_k_gate> {
+    template <class R> static application<ops::top_k_gate> draw(drawer<R>& d) {
+        auto x = d.floats(2, 4);
+        auto const k = d.between(1, x.extents.back());
+        return {{.k = k}, {std::move(x)}};
+    }
+};
+template <> struct random_application<ops::moe_dispatch> {
+    template <class R> static application<ops::moe_dispatch> draw(drawer<R>& d) {
+        auto x = d.floats(3, 3), gates = d.floats({x.extents[0], x.extents[1], d.extent()});
+        ops::moe_dispatch const op{.experts_per_token = d.between(1, gates.extents[2]), .capacity_factor = d.coin() ? 1 : 0.7};
+        return {op, {std::move(x), std::move(gates)}};
+    }
+};
+template <> struct random_application<ops::moe_combine> {
+    template <class R> static application<ops::moe_combine> draw(drawer<R>& d) {
+        auto x = d.floats(4, 4), gates = d.floats({x.extents[0], d.extent(), x.extents[1]});
+        return {{}, {std::move(x), std::move(gates)}};
+    }
+};
+
+template <> struct random_application<ops::gru> {
+    template <class R> static application<ops::gru> draw(drawer<R>& d) { return recurrent<ops::gru>(d, 1); }
+};
+template <> struct random_application<ops::rnn> {
+    template <class R> static application<ops::rnn> draw(drawer<R>& d) { return recurrent<ops::rnn>(d, 1); }
+};
+template <> struct random_application<ops::conv_transpose2d> {
+    template <class R> static application<ops::conv_transpose2d> draw(drawer<R>& d) {
+        auto const groups = d.between(1, 3);
+        application<ops::conv_transpose2d> out{{.out = groups * d.between(1, 3), .groups = groups, .bias = d.coin(), .parameter = "p"}, {}};
+        std::vector<std::int64_t> x{d.between(1, 2), groups * d.between(1, 2)};
+        for (std::size_t i = 0; i < 2; ++i) {
+            x.push_back(d.between(2, 6));
+            out.op.kernel[i] = d.between(1, 4);
+            out.op.stride[i] = d.between(1, 3);
+            out.op.dilation[i] = d.between(1, 2);
+            out.op.padding[i] = d.between(0, (out.op.kernel[i] - 1) / 2);
+            out.op.output_padding[i] = d.between(0, out.op.stride[i] - 1);
+        }
+        out.inputs = {d.floats(x)};
+        return out;
+    }
+};
+template <> struct random_application<ops::conv_transpose1d> {
+    template <class R> static application<ops::conv_transpose1d> draw(drawer<R>& d) {
+        auto const groups = d.between(1, 3), kernel = d.between(1, 5);
+        ops::conv_transpose1d const op{.out = groups * d.extent(), .kernel = kernel, .stride = d.between(1, 4), .padding = d.between(0, kernel / 2),
+                                       .padding_end = d.coin() ? 0 : -1, .groups = groups, .bias = d.coin(), .parameter = "p"};
+        return {op, {d.floats({d.extent(), groups * d.extent(), d.between(2, 12)})}};
+    }
+};
+template <> struct random_application<ops::group_norm> {
+    template <class R> static application<ops::group_norm> draw(drawer<R>& d) {
+        auto x = d.floats(2, 4);
+        return {{.groups = d.divisor(x.extents[1]), .affine = d.coin(), .parameter = "p"}, {x}};
+    }
+};
+template <> struct random_application<ops::instance_norm> {
+    template <class R> static application<ops::instance_norm> draw(drawer<R>& d) { return {{.parameter = "p"}, {d.floats(3, 4)}}; }
+};
+template <> struct random_application<ops::local_response_norm> {
+    template <class R> static application<ops::local_response_norm> draw(drawer<R>& d) { return {{.size = d.between(1, 6)}, {d.floats(2, 4)}}; }
+};
+template <> struct random_application<ops::select> {
+    template <class R> static application<ops::select> draw(drawer<R>& d) {
+        auto in = broadcastable(d);
+        in.resize(3, in.front());
+        in[0].type = ops::dtype::i8;
+        return {{}, in};
+    }
+};
+template <> struct random_application<ops::cast> {
+    template <class R> static application<ops::cast> draw(drawer<R>& d) {
+        return {{d.coin() ? ops::dtype::bf16 : ops::dtype::i64}, {d.coin() ? d.floats(1, 4) : d.indices(d.extents(d.between(1, 4)))}};
+    }
+};
+template <> struct random_application<ops::expand> {
+    template <class R> static application<ops::expand> draw(drawer<R>& d) {
+        auto const both = broadcastable(d);
+        return {{both[1].extents}, {both[0]}};
+    }
+};
+template <> struct random_application<ops::tile> {
+    template <class R> static application<ops::tile> draw(drawer<R>& d) {
+        auto x = d.floats(1, 4);
+        application<ops::tile> out{{}, {x}};
+        for (std::size_t i = 0; i < x.extents.size(); ++i) out.op.repeats.push_back(d.coin() ? 1 : d.between(1, 4));
+        return out;
+    }
+};
+template <> struct random_application<ops::pad> {
+    template <class R> static application<ops::pad> draw(drawer<R>& d) {
+        auto x = d.floats(1, 4);
+        application<ops::pad> out{{}, {x}};
+        for (std::size_t i = 0; i < x.extents.size(); ++i) {
+            out.op.before.push_back(d.between(0, 3));
+            out.op.after.push_back(d.between(0, 3));
+        }
+        return out;
+    }
+};
+template <> struct random_application<ops::resize> {
+    template <class R> static application<ops::resize> draw(drawer<R>& d) {
+        auto x = d.floats(2, 4);
+        application<ops::resize> out{{x.extents, static_cast<ops::interpolation>(d.place(3))}, {x}};
+        for (std::size_t i = 2; i < x.extents.size(); ++i) out.op.shape[i] = d.coin() ? 2 * x.extents[i] : d.extent();
+        return out;
+    }
+};
+template <> struct random_application<ops::flip> {
+    template <class R> static application<ops::flip> draw(drawer<R>& d) {
+        auto x = d.floats(2, 4);
+        return {{.axis = d.axis(x.extents.size())}, {x}};
+    }
+};
+template <> struct random_application<ops::gather_elements> {
+    template <class R> static application<ops::gather_elements> draw(drawer<R>& d) {
+        auto x = d.floats(2, 4);
+        application<ops::gather_elements> out{{.axis = d.axis(x.extents.size())}, {x}};
+        x.extents[ops::detail::axis_number("axis", out.op.axis, x.extents.size())] = d.extent();
+        out.inputs.push_back(d.indices(x.extents));
+        return out;
+    }
+};
+template <> struct random_application<ops::gather_nd> {
+    template <class R> static application<ops::gather_nd> draw(drawer<R>& d) {
+        auto const x = d.floats(2, 4);
+        auto const rank = static_cast<std::int64_t>(x.extents.size()), batch = d.between(0, rank - 1);
+        std::vector<std::int64_t> indices(x.extents.begin(), x.extents.begin() + batch);
+        if (d.coin()) indices.push_back(d.extent());
+        indices.push_back(d.between(1, rank - batch));
+        return {{.batch_axes = batch}, {x, d.indices(indices)}};
+    }
+};
+template <> struct random_application<ops::scatter_elements> {
+    template <class R> static application<ops::scatter_elements> draw(drawer<R>& d) {
+        auto const x = d.floats(2, 4);
+        application<ops::scatter_elements> out{{.axis = d.axis(x.extents.size())}, {x}};
+        auto places = x.extents;
+        for (auto& e : places) e = d.between(1, e);
+        out.inputs.push_back(d.indices(places));
+        out.inputs.push_back(d.floats(places));
+        return out;
+    }
+};
+template <> struct random_application<ops::scatter_nd> {
+    template <class R> static application<ops::scatter_nd> draw(drawer<R>& d) {
+        auto const x = d.floats(2, 4);
+        auto const named = d.between(1, static_cast<std::int64_t>(x.extents.size()) - 1);
+        auto places = d.extents(d.between(0, 2)), updates = places;
+        places.push_back(named);
+        updates.insert(updates.end(), x.extents.begin() + named, x.extents.end());
+        return {{}, {x, d.indices(places), d.floats(updates)}};
+    }
+};
+template <> struct random_application<ops::top_k> {
+    template <class R> static application<ops::top_k> draw(drawer<R>& d) {
+        auto x = d.floats(2, 4);
+        auto const axis = d.axis(x.extents.size());
+        return {{.k = d.between(1, x.extents[ops::detail::axis_number("axis", axis, x.extents.size())]), .axis = axis}, {x}};
+    }
+};
+template <> struct random_application<ops::arg_max> {
+    template <class R> static application<ops::arg_max> draw(drawer<R>& d) {
+        auto x = d.floats(2, 4);
+        return {{.axis = d.axis(x.extents.size()), .keep = d.coin()}, {x}};
+    }
+};
+template <> struct random_application<ops::cumulative_sum> {
+    template <class R> static application<ops::cumulative_sum> draw(drawer<R>& d) {
+        auto x = d.floats(2, 4);
+        return {{.axis = d.axis(x.extents.size())}, {x}};
     }
 };
 

@@ -1,6 +1,10 @@
 #pragma once
 /// Attention: with its projections, and the scaled dot-product core alone.
 
+#include <array>
+#include <cstdint>
+#include <string_view>
+
 #include <parsearch/ops/inference.hpp>
 #include <parsearch/ops/operation.hpp>
 
@@ -111,48 +115,139 @@ struct multi_head_attention {
     }
 };
 
-/// Scaled dot-product attention: q[s, lq, heads * d], k[s, lk, kv * d], v[s, lk, kv * dv] -> y[s, lq, heads * dv]. Nothing is summed over
-/// heads here, so splitting them (an attribute dim: there are no weights) splits every operand. Flops as in `multi_head_attention`.
+/// How an operand of `attention` is laid out. l is lq of queries and results, lk of keys and values.
+enum class attention_layout : std::uint8_t {
+    packed,       ///< [s, l, heads * d]
+    by_position,  ///< [s, l, heads, d]
+    by_head,      ///< [s, heads, l, d]
+    transposed,   ///< [s, heads, d, l]
+    length_first  ///< [l, s, heads * d]
+};
+inline constexpr std::size_t attention_layouts = 5;
+[[nodiscard]] constexpr std::string_view name_of(attention_layout l) noexcept {
+    constexpr std::array<std::string_view, attention_layouts> names{"packed", "by_position", "by_head", "transposed", "length_first"};
+    return names[static_cast<std::size_t>(l)];
+}
+
+namespace detail {
+[[nodiscard]] constexpr bool joins_heads(attention_layout l) noexcept { return l == attention_layout::packed || l == attention_layout::length_first; }
+
+/// Which axis of an operand in layout `l` holds what. `size` is the axis of a head's elements, of all heads where they are joined.
+struct head_axis_numbers {
+    std::size_t samples, length, size;
+};
+[[nodiscard]] constexpr head_axis_numbers axis_numbers(attention_layout l) noexcept {
+    constexpr std::array<head_axis_numbers, attention_layouts> table{{{0, 1, 2}, {0, 1, 3}, {0, 2, 3}, {0, 3, 2}, {1, 0, 2}}};
+    return table[static_cast<std::size_t>(l)];
+}
+
+/// What an operand holds per head.
+struct head_extents {
+    std::int64_t samples, length, size;
+};
+/// Reads input `i`, which has `heads` heads in layout `l`.
+[[nodiscard]] inline head_extents read_heads(std::span<tensor const> inputs, std::size_t i, attention_layout l, std::int64_t heads) {
+    expect_rank(inputs, i, joins_heads(l) ? 3 : 4);
+    auto const at = axis_numbers(l);
+    auto const& e = inputs[i].extents;
+    if (!joins_heads(l)) expect_extent(inputs, i, l == attention_layout::by_position ? 2 : 1, heads, "its heads");
+    else if (e[2] % heads) throw invalid_input(shown(inputs, i), ": axis 2 must be a multiple of its ", heads, " heads");
+    return {e[at.samples], e[at.length], joins_heads(l) ? e[2] / heads : e[at.size]};
+}
+
+/// The axes of an operand in layout `l` of heads of `size` elements, `per_group` of them per value of dim `heads`.
+[[nodiscard]] inline std::vector<axis> head_axes(operation const& op, attention_layout l, std::uint32_t samples, std::uint32_t length, std::uint32_t heads,
+                                                 std::int64_t per_group, std::int64_t size) {
+    auto const s = along(op, samples), at = along(op, length);
+    auto const parted = along(op, heads, per_group), joined = along(op, heads, per_group * size);
+    switch (l) {
+    case attention_layout::packed: return {s, at, joined};
+    case attention_layout::by_position: return {s, at, parted, whole(size)};
+    case attention_layout::by_head: return {s, parted, at, whole(size)};
+    case attention_layout::transposed: return {s, parted, whole(size), at};
+    case attention_layout::length_first: break;
+    }
+    return {at, s, joined};
+}
+} // namespace detail
+
+/// Scaled dot-product attention: q[s, lq, heads * d], k[s, lk, kv * d], v[s, lk, kv * dv] -> y[s, lq, heads * dv], or other layouts of these.
+/// Further inputs are masks, each of which is added to the scores, or selects among them: their axes are those of [s, heads, lq, lk], from the
+/// last, with extent 1 where they are repeated, or those of [s * heads, lq, lk]. A gradient flows to a mask that is computed from parameters.
+/// Nothing is summed over heads here, so splitting them (an attribute dim: there are no weights) splits every operand. Flops as in
+/// `multi_head_attention`, and one per score for each mask.
 struct attention {
     static constexpr std::string_view kind = "attention";
     std::int64_t heads = 0;
     std::int64_t kv_heads = 0; ///< 0: as many as heads
     bool causal = false;       ///< needs lq = lk
     bool flash = true;         ///< keeps a statistic per row of scores for backward, else all probabilities
+    std::array<attention_layout, 4> layouts{}; ///< of q, k, v, y
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_attention_inputs(inputs);
+        detail::expect_inputs(inputs, 3, ~std::size_t{0});
+        detail::expect_floating(inputs, 0, 2);
         auto const groups = detail::kv_groups(heads, kv_heads);
         auto const per_group = heads / groups;
-        auto const& q = inputs[0].extents;
-        for (std::size_t i = 0; i < 3; ++i)
-            if (auto const parts = i ? groups : heads; inputs[i].extents[2] % parts)
-                throw invalid_input(detail::shown(inputs, i), ": axis 2 must be a multiple of its ", parts, " heads");
-        auto const d = q[2] / heads, dv = inputs[2].extents[2] / groups;
-        detail::expect_extent(inputs, 1, 2, detail::checked_product("kv_heads * head size", groups, d), "the key/value heads times the head size of input 0");
-        if (causal) detail::expect_extent(inputs, 1, 1, q[1], "the length of input 0 (option causal)");
-        auto const results = detail::checked_product("heads * value size", heads, dv);
+        auto const q = detail::read_heads(inputs, 0, layouts[0], heads), k = detail::read_heads(inputs, 1, layouts[1], groups),
+                   v = detail::read_heads(inputs, 2, layouts[2], groups);
+        auto const k_axes = detail::axis_numbers(layouts[1]), v_axes = detail::axis_numbers(layouts[2]);
+        detail::expect_extent(inputs, 1, k_axes.samples, q.samples, "the samples of input 0");
+        detail::expect_extent(inputs, 2, v_axes.samples, q.samples, "the samples of input 0");
+        detail::expect_extent(inputs, 2, v_axes.length, k.length, "the length of input 1");
+        if (detail::joins_heads(layouts[1]))
+            detail::expect_extent(inputs, 1, 2, detail::checked_product("kv_heads * head size", groups, q.size), "the key/value heads times the head size of input 0");
+        else detail::expect_extent(inputs, 1, k_axes.size, q.size, "the head size of input 0");
+        if (causal) detail::expect_extent(inputs, 1, k_axes.length, q.length, "the length of input 0 (option causal)");
+        (void)detail::checked_product("heads * value size", heads, v.size);
 
         operation op{.kind = std::string(kind), .work = work_class::attention};
-        detail::add_attention_dims(op, inputs, groups, dim_kind::attribute);
-        double const rows = static_cast<double>(q[0]) * static_cast<double>(q[1]) * static_cast<double>(heads);
-        double const length = static_cast<double>(inputs[1].extents[1]);
-        double const scores = rows * length * static_cast<double>(d), context = rows * length * static_cast<double>(dv);
-        auto const add_operand = [&](std::string name, std::uint32_t along_length, std::int64_t block, double gradient) {
-            auto& in = detail::add_input(op, std::move(name), inputs[0].type,
-                                         {detail::along(op, 0), detail::along(op, along_length), detail::along(op, 2, block)});
+        detail::add_dim(op, "s", q.samples, dim_kind::sample);
+        detail::add_dim(op, "lq", q.length, dim_kind::attribute);
+        detail::add_dim(op, "heads", groups, dim_kind::attribute);
+        detail::add_dim(op, "lk", k.length, dim_kind::fixed);
+        double const rows = static_cast<double>(q.samples) * static_cast<double>(q.length) * static_cast<double>(heads);
+        double const length = static_cast<double>(k.length);
+        double const scores = rows * length * static_cast<double>(q.size), context = rows * length * static_cast<double>(v.size);
+        auto const add_operand = [&](std::string name, std::size_t i, std::uint32_t along_length, std::int64_t heads_per_group, std::int64_t size, double gradient) {
+            auto& in = detail::add_input(op, std::move(name), inputs[0].type, detail::head_axes(op, layouts[i], 0, along_length, 2, heads_per_group, size));
             in.saved = true;
             in.gradient_flops = gradient;
         };
-        add_operand("q", 1, per_group * d, 2 * scores);
-        add_operand("k", 3, d, 2 * scores);
-        add_operand("v", 3, dv, 2 * context);
-        auto& y = detail::add_output(op, "y", inputs[0].type, {detail::along(op, 0), detail::along(op, 1), detail::along(op, 2, results / groups)});
+        add_operand("q", 0, 1, per_group, q.size, 2 * scores);
+        add_operand("k", 1, 3, 1, q.size, 2 * scores);
+        add_operand("v", 2, 3, 1, v.size, 2 * context);
+        for (std::size_t i = 3; i < inputs.size(); ++i) {
+            auto& mask = detail::add_input(op, inputs.size() == 4 ? "mask" : text("mask", i - 3), inputs[i].type, mask_axes(op, inputs, i, per_group));
+            mask.saved = flash; // the scores are computed again
+            if (mask.differentiable) mask.gradient_flops = detail::elements(inputs[i]) < rows * length ? rows * length : 0;
+        }
+        auto& y = detail::add_output(op, "y", inputs[0].type, detail::head_axes(op, layouts[3], 0, 1, 2, per_group, v.size));
         y.saved = flash; // a flash backward pass starts from the output
         op.multiply_adds = scores + context;
-        op.flops = 2 * op.multiply_adds + detail::score_forward * rows * length;
+        op.flops = 2 * op.multiply_adds + (detail::score_forward + static_cast<double>(inputs.size() - 3)) * rows * length;
         op.backward_flops = 2 * context + detail::score_backward * rows * length; // the gradient of the probabilities, and softmax
         op.saved_bytes = detail::saved_scores(rows, length, inputs[0].type, flash);
         return detail::finished(std::move(op));
+    }
+
+  private:
+    /// The axes of mask `i`.
+    static std::vector<axis> mask_axes(operation const& op, std::span<tensor const> inputs, std::size_t i, std::int64_t per_group) {
+        auto const& e = inputs[i].extents;
+        std::array<axis, 4> const scores{detail::along(op, 0), detail::along(op, 2, per_group), detail::along(op, 1), detail::along(op, 3)};
+        detail::expect_rank(inputs, i, 0, 4);
+        std::vector<axis> axes;
+        for (std::size_t a = 0; a < e.size(); ++a) {
+            auto const& full = scores[4 - e.size() + a];
+            auto const joined = op.dims[0].extent * scores[1].extent;
+            if (e[a] == full.extent) axes.push_back(full);
+            else if (e[a] == 1) axes.push_back(detail::whole(1));
+            else if (a == 0 && e.size() == 3 && e[a] == joined) axes.push_back(detail::along(op, 0, scores[1].extent));
+            else
+                throw invalid_input(detail::shown(inputs, i), ": axis ", a, " must have extent ", full.extent, " or 1: a mask is broadcast to the scores, [",
+                                    op.dims[0].extent, ',', scores[1].extent, ',', op.dims[1].extent, ',', op.dims[3].extent, ']');
+        }
+        return axes;
     }
 };
 

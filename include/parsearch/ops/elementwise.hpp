@@ -10,7 +10,9 @@
 namespace parsearch::ops {
 
 enum class function : std::uint8_t {
-    identity, negate, absolute, relu, leaky_relu, gelu, silu, tanh, sigmoid, softplus, exp, log, sqrt, rsqrt, square, reciprocal
+    identity, negate, absolute, relu, leaky_relu, gelu, silu, tanh, sigmoid, softplus, exp, log, sqrt, rsqrt, square, reciprocal,
+    scale, shift, mask, power, elu, selu, celu, hard_sigmoid, hard_swish, softsign, mish, erf, clip, sin, cos, trigonometric,
+    sign, round, complement
 };
 
 namespace detail {
@@ -19,11 +21,12 @@ struct function_traits {
     std::string_view name;
     bool keeps_input, keeps_output;
     double forward, backward;
+    bool any_type = false; ///< makes sense of integers
 };
-inline constexpr std::array<function_traits, 16> function_table{{
-    {"identity", false, false, 0, 0},
-    {"negate", false, false, 1, 1},
-    {"absolute", true, false, 1, 2},
+inline constexpr std::array<function_traits, 35> function_table{{
+    {"identity", false, false, 0, 0, true},
+    {"negate", false, false, 1, 1, true},
+    {"absolute", true, false, 1, 2, true},
     {"relu", false, true, 1, 1},
     {"leaky_relu", true, false, 2, 2},
     {"gelu", true, false, 4, 8}, // x (1 + erf(x / sqrt 2)) / 2
@@ -35,39 +38,114 @@ inline constexpr std::array<function_traits, 16> function_table{{
     {"log", true, false, 1, 1},
     {"sqrt", false, true, 1, 2},
     {"rsqrt", false, true, 2, 4},
-    {"square", true, false, 1, 2},
+    {"square", true, false, 1, 2, true},
     {"reciprocal", false, true, 1, 3},
+    {"scale", false, false, 1, 1, true}, // by a number
+    {"shift", false, false, 1, 0, true}, // by a number
+    {"mask", false, false, 1, 1, true},  // by position: a triangle
+    {"power", true, false, 1, 3, true},  // of a number
+    {"elu", false, true, 3, 3},
+    {"selu", false, true, 4, 4},
+    {"celu", false, true, 4, 4},
+    {"hard_sigmoid", true, false, 4, 2},
+    {"hard_swish", true, false, 5, 5},
+    {"softsign", true, false, 3, 5},
+    {"mish", true, false, 5, 10},
+    {"erf", true, false, 1, 4},
+    {"clip", true, false, 2, 2, true},
+    {"sin", true, false, 1, 2},
+    {"cos", true, false, 1, 2},
+    {"trigonometric", true, false, 1, 4}, // tan, arcus and area functions, hyperbolic ones
+    {"sign", false, false, 1, 0, true},
+    {"round", false, false, 1, 0, true}, // to an integer, in any way
+    {"complement", false, false, 1, 0, true}, // of a truth value
 }};
 } // namespace detail
 
 [[nodiscard]] constexpr std::string_view name_of(function f) noexcept { return detail::function_table[static_cast<std::size_t>(f)].name; }
 
-/// y = f(x), element by element. The operation's kind is the name of the function.
+/// y = f(x), element by element. The operation's kind is the name of the function. Integers are taken where they make sense, without gradient.
 struct unary {
     static constexpr std::string_view kind = "unary";
     ops::function function = ops::function::identity;
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
         detail::expect_inputs(inputs, 1);
-        detail::expect_floating(inputs, 0, 0);
+        auto const& traits = detail::function_table[static_cast<std::size_t>(function)];
+        if (!traits.any_type) detail::expect_floating(inputs, 0, 0);
         auto const& x = inputs[0];
         auto const rank = x.extents.size();
-        auto const& traits = detail::function_table[static_cast<std::size_t>(function)];
         operation op{.kind = std::string(traits.name), .work = work_class::elementwise};
         detail::add_axis_dims(op, x, rank, rank);
         op.flops = traits.forward * detail::elements(x);
         auto& in = detail::add_input(op, "x", x.type, detail::along_dims(op, 0, rank));
-        in.saved = traits.keeps_input;
-        in.gradient_flops = traits.backward * detail::elements(x);
+        in.saved = traits.keeps_input && in.differentiable;
+        in.gradient_flops = in.differentiable ? traits.backward * detail::elements(x) : 0;
         detail::add_output(op, "y", x.type, detail::along_dims(op, 0, rank)).saved = traits.keeps_output;
         return detail::finished(std::move(op));
     }
 };
 
-enum class combine : std::uint8_t { add, subtract, multiply, divide, maximum, minimum };
-[[nodiscard]] constexpr std::string_view name_of(combine c) noexcept {
-    constexpr std::array<std::string_view, 6> names{"add", "subtract", "multiply", "divide", "maximum", "minimum"};
-    return names[static_cast<std::size_t>(c)];
+enum class combine : std::uint8_t { add, subtract, multiply, divide, maximum, minimum, mean, power, modulo, prelu, compare, logical };
+
+namespace detail {
+/// How a combination of tensors is counted: flops per element of the output and further tensor; in backward the same for each gradient,
+/// less where a sum's is only passed on.
+struct combine_traits {
+    std::string_view name;
+    bool sums;           ///< keeps nothing for backward, and gradients cost nothing
+    bool differentiable; ///< false: no gradient flows
+};
+inline constexpr std::array<combine_traits, 12> combine_table{{
+    {"add", true, true},
+    {"subtract", true, true},
+    {"multiply", false, true},
+    {"divide", false, true},
+    {"maximum", false, true},
+    {"minimum", false, true},
+    {"mean", true, true},
+    {"power", false, true},
+    {"modulo", true, true},
+    {"prelu", false, true},    // x where it is positive, else the product
+    {"compare", false, false}, // to truth values, of type i8
+    {"logical", false, false}, // of truth values
+}};
+
+/// The shape that `inputs` broadcast to. Throws where they do not fit.
+[[nodiscard]] inline tensor broadcast(std::span<tensor const> inputs) {
+    tensor y{.type = inputs[0].type};
+    for (auto const& x : inputs) y.extents.resize(std::max(y.extents.size(), x.extents.size()), 1);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+        for (std::size_t a = inputs[i].extents.size(), b = y.extents.size(); a-- > 0;) {
+            auto const extent = inputs[i].extents[a];
+            auto& joined = y.extents[--b];
+            if (extent != 1 && joined != 1 && extent != joined)
+                throw invalid_input(shown(inputs, i), ": axis ", a, " must have extent ", joined, " or 1 to be combined with the inputs before it");
+            joined = std::max(joined, extent);
+        }
+    return y;
 }
+
+/// The axes of a tensor of `extents` that is broadcast to the dims of `op`, which are those of the result.
+[[nodiscard]] inline std::vector<axis> broadcast_axes(operation const& op, std::vector<std::int64_t> const& extents) {
+    std::vector<axis> axes;
+    for (std::size_t a = 0; a < extents.size(); ++a) {
+        auto const d = static_cast<std::uint32_t>(op.dims.size() - extents.size() + a);
+        axes.push_back(extents[a] == op.dims[d].extent ? along(op, d) : whole(1));
+    }
+    return axes;
+}
+
+/// Adds the inputs of an elementwise operator, `steps` flops for the gradient of each, and what it takes to sum it where it is broadcast.
+inline void add_broadcast_inputs(operation& op, std::span<tensor const> inputs, double steps, double results, bool saved) {
+    for (auto const& x : inputs) {
+        auto& in = add_input(op, text("x", op.inputs.size()), x.type, broadcast_axes(op, x.extents));
+        in.saved = saved;
+        if (in.differentiable) in.gradient_flops = steps + (elements(x) < results ? results : 0);
+    }
+}
+} // namespace detail
+
+[[nodiscard]] constexpr std::string_view name_of(combine c) noexcept { return detail::combine_table[static_cast<std::size_t>(c)].name; }
 
 /// Two or more tensors of one type, combined from left to right, element by element. Shapes broadcast as in NumPy: axes are matched from the
 /// last, and an axis of extent 1, or one that is missing, is repeated. The operation's kind is the name of the combination.
@@ -77,35 +155,57 @@ struct nary {
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
         detail::expect_inputs(inputs, 2, ~std::size_t{0});
         detail::expect_one_type(inputs);
-        tensor y{.type = inputs[0].type};
-        for (auto const& x : inputs) y.extents.resize(std::max(y.extents.size(), x.extents.size()), 1);
-        auto const rank = y.extents.size();
-        for (std::size_t i = 0; i < inputs.size(); ++i)
-            for (std::size_t a = inputs[i].extents.size(), b = rank; a-- > 0;) {
-                auto const extent = inputs[i].extents[a];
-                auto& joined = y.extents[--b];
-                if (extent != 1 && joined != 1 && extent != joined)
-                    throw invalid_input(detail::shown(inputs, i), ": axis ", a, " must have extent ", joined, " or 1 to be combined with the inputs before it");
-                joined = std::max(joined, extent);
+        auto const& traits = detail::combine_table[static_cast<std::size_t>(combine)];
+        auto const y = detail::broadcast(inputs);
+        operation op{.kind = std::string(traits.name), .work = work_class::elementwise};
+        detail::add_axis_dims(op, y, y.extents.size(), y.extents.size());
+        op.flops = detail::elements(y) * static_cast<double>(inputs.size() - 1);
+        bool const backward = traits.differentiable && detail::is_floating(y.type);
+        detail::add_broadcast_inputs(op, inputs, traits.sums ? 0 : op.flops, detail::elements(y), backward && !traits.sums);
+        detail::add_output(op, "y", combine == ops::combine::compare ? dtype::i8 : y.type, detail::along_dims(op, 0, y.extents.size()));
+        for (auto& in : op.inputs)
+            if (!backward) {
+                in.differentiable = false;
+                in.gradient_flops = 0;
             }
-        operation op{.kind = std::string(name_of(combine)), .work = work_class::elementwise};
-        detail::add_axis_dims(op, y, rank, rank);
-        double const steps = detail::elements(y) * static_cast<double>(inputs.size() - 1);
-        bool const linear = combine == ops::combine::add || combine == ops::combine::subtract;
-        op.flops = steps;
-        for (std::size_t i = 0; i < inputs.size(); ++i) {
-            auto const& extents = inputs[i].extents;
-            std::vector<axis> axes;
-            for (std::size_t a = 0; a < extents.size(); ++a) {
-                auto const d = static_cast<std::uint32_t>(rank - extents.size() + a);
-                axes.push_back(extents[a] == y.extents[d] ? detail::along(op, d) : detail::whole(1));
-            }
-            auto& in = detail::add_input(op, text("x", i), y.type, std::move(axes));
-            in.saved = !linear;
-            // A gradient that is broadcast forward is summed backward.
-            in.gradient_flops = (linear ? 0 : steps) + (detail::elements(inputs[i]) < detail::elements(y) ? detail::elements(y) : 0);
-        }
-        detail::add_output(op, "y", y.type, detail::along_dims(op, 0, rank));
+        return detail::finished(std::move(op));
+    }
+};
+
+/// condition, a, b -> y: a where the condition holds, else b, broadcast as in `nary`.
+struct select {
+    static constexpr std::string_view kind = "select";
+    /// Inputs: the condition (i8), a and b (of one type).
+    [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
+        detail::expect_inputs(inputs, 3);
+        if (inputs[0].type != dtype::i8) throw invalid_input(detail::shown(inputs, 0), ": truth values must have type i8");
+        if (inputs[1].type != inputs[2].type) throw invalid_input(detail::shown(inputs, 2), ": must have the type of ", detail::shown(inputs, 1));
+        auto const y = detail::broadcast(inputs);
+        operation op{.kind = std::string(kind), .work = work_class::elementwise};
+        detail::add_axis_dims(op, y, y.extents.size(), y.extents.size());
+        op.flops = detail::elements(y);
+        detail::add_broadcast_inputs(op, inputs, op.flops, op.flops, false);
+        op.inputs[0].saved = true;
+        detail::add_output(op, "y", inputs[1].type, detail::along_dims(op, 0, y.extents.size()));
+        return detail::finished(std::move(op));
+    }
+};
+
+/// The same elements in another type. A gradient flows between floating-point types and is converted back.
+struct cast {
+    static constexpr std::string_view kind = "cast";
+    dtype type = dtype::f32;
+    [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
+        detail::expect_inputs(inputs, 1);
+        auto const& x = inputs[0];
+        auto const rank = x.extents.size();
+        operation op{.kind = std::string(kind), .work = work_class::elementwise};
+        detail::add_axis_dims(op, x, rank, rank);
+        op.flops = detail::elements(x);
+        auto& in = detail::add_input(op, "x", x.type, detail::along_dims(op, 0, rank));
+        in.differentiable = detail::is_floating(x.type) && detail::is_floating(type);
+        in.gradient_flops = in.differentiable ? op.flops : 0;
+        detail::add_output(op, "y", type, detail::along_dims(op, 0, rank));
         return detail::finished(std::move(op));
     }
 };

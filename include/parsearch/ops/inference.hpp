@@ -46,7 +46,8 @@ inline void expect_inputs(std::span<tensor const> inputs, std::size_t count) { e
 inline void expect_rank(std::span<tensor const> inputs, std::size_t i, std::size_t least, std::size_t most) {
     auto const rank = inputs[i].extents.size();
     if (rank < least || rank > most)
-        throw invalid_input(shown(inputs, i), ": must have ", least == most ? "" : "at least ", least, least == 1 ? " axis" : " axes");
+        throw invalid_input(shown(inputs, i), ": must have ", least == most ? "" : rank < least ? "at least " : "at most ", rank < least ? least : most,
+                            (rank < least ? least : most) == 1 ? " axis" : " axes");
 }
 inline void expect_rank(std::span<tensor const> inputs, std::size_t i, std::size_t rank) { expect_rank(inputs, i, rank, rank); }
 inline void expect_least_rank(std::span<tensor const> inputs, std::size_t i, std::size_t least) { expect_rank(inputs, i, least, ~std::size_t{0}); }

@@ -1,5 +1,5 @@
 #pragma once
-/// Long short-term memory: one step, and a layer over a sequence.
+/// Recurrent units: long short-term memory (one step, and a layer over a sequence), and layers of gated and plain units.
 
 #include <parsearch/ops/inference.hpp>
 #include <parsearch/ops/operation.hpp>
@@ -7,25 +7,68 @@
 namespace parsearch::ops {
 
 namespace detail {
-/// Elementwise flops per hidden unit of one step: four gate functions and their bias additions, three products, an addition and a tanh.
-inline constexpr double lstm_pointwise = 13;
+/// A kind of recurrent unit: matrices of each of its two weights, and elementwise flops per hidden unit and step.
+struct recurrent_unit {
+    std::int64_t gates;
+    double pointwise;
+    bool cell; ///< has a cell state beside the hidden one
+};
+/// Four gate functions and their bias additions, three products, an addition and a tanh.
+inline constexpr recurrent_unit lstm_unit{4, 13, true};
 
-/// Weights and flops of `steps` LSTM steps over `samples`; `o` is the dim of the hidden units. The four gates are an axis of their own, so that a
-/// shard of hidden units holds all four of each. Two biases, as PyTorch and cuDNN have.
-inline void add_lstm_work(operation& op, std::string_view parameter, dtype type, double samples, double steps, std::int64_t features, std::uint32_t o) {
+/// Weights and flops of `steps` steps over `samples`; `o` is the dim of the hidden units. The gates are an axis of their own, so that a shard of
+/// hidden units holds all gates of each. Two biases, as PyTorch and cuDNN have.
+inline void add_recurrent_work(operation& op, recurrent_unit unit, std::string_view parameter, bool bias, dtype type, double samples, double steps,
+                               std::int64_t features, std::uint32_t o) {
     auto const hidden = op.dims[o].extent;
-    double const units = samples * steps * static_cast<double>(hidden);
-    double const from_input = units * 4 * static_cast<double>(features), from_hidden = units * 4 * static_cast<double>(hidden);
-    add_weight(op, parameter, "input_weight", type, {whole(4), along(op, o), whole(features)}, 2 * from_input);
-    add_weight(op, parameter, "hidden_weight", type, {whole(4), along(op, o), whole(hidden)}, 2 * from_hidden);
-    add_weight(op, parameter, "input_bias", type, {whole(4), along(op, o)}, 4 * units);
-    add_weight(op, parameter, "hidden_bias", type, {whole(4), along(op, o)}, 4 * units);
+    double const units = samples * steps * static_cast<double>(hidden), gates = static_cast<double>(unit.gates);
+    double const from_input = units * gates * static_cast<double>(features), from_hidden = units * gates * static_cast<double>(hidden);
+    add_weight(op, parameter, "input_weight", type, {whole(unit.gates), along(op, o), whole(features)}, 2 * from_input);
+    add_weight(op, parameter, "hidden_weight", type, {whole(unit.gates), along(op, o), whole(hidden)}, 2 * from_hidden);
+    if (bias) {
+        add_weight(op, parameter, "input_bias", type, {whole(unit.gates), along(op, o)}, gates * units);
+        add_weight(op, parameter, "hidden_bias", type, {whole(unit.gates), along(op, o)}, gates * units);
+    }
     op.multiply_adds = from_input + from_hidden;
-    op.flops = 2 * op.multiply_adds + lstm_pointwise * units;
-    op.backward_flops = 2 * lstm_pointwise * units;
-    op.saved_bytes = 4 * units * static_cast<double>(size_of(type)); // the gates
+    op.flops = 2 * op.multiply_adds + unit.pointwise * units;
+    op.backward_flops = 2 * unit.pointwise * units;
+    op.saved_bytes = gates * units * static_cast<double>(size_of(type)); // the gates
     op.inputs[0].saved = true;
     op.inputs[0].gradient_flops = 2 * from_input;
+}
+
+/// A layer of `unit`s: x[s, l, e], and the states that it begins with where these are no zeros -> y[s, l, hidden] and the last states. Only samples
+/// are divisible.
+[[nodiscard]] inline operation recurrent_layer(std::span<tensor const> inputs, std::string_view kind, recurrent_unit unit, std::int64_t hidden,
+                                               std::string_view parameter, bool bias) {
+    std::size_t const states = unit.cell ? 2 : 1;
+    expect_inputs(inputs, 1, 1 + states);
+    if (inputs.size() != 1 && inputs.size() != 1 + states) throw invalid_input(inputs.size(), " inputs: must have 1, or ", 1 + states,
+            " with the initial states");
+    expect_rank(inputs, 0, 3);
+    expect_floating(inputs, 0, inputs.size() - 1);
+    checked("hidden", hidden);
+    auto const& x = inputs[0];
+    operation op{.kind = std::string(kind), .work = work_class::recurrent};
+    auto const s = add_dim(op, "s", x.extents[0], dim_kind::sample);
+    auto const l = add_dim(op, "l", x.extents[1], dim_kind::fixed);
+    auto const o = add_dim(op, "o", hidden, dim_kind::fixed);
+    add_input(op, "x", x.type, {along(op, s), along(op, l), whole(x.extents[2])});
+    auto const samples = static_cast<double>(x.extents[0]), steps = static_cast<double>(x.extents[1]);
+    add_recurrent_work(op, unit, parameter, bias, x.type, samples, steps, x.extents[2], o);
+    op.backward_flops += op.weights[1].gradient_flops; // the gradients of h between the steps
+    double const states_kept = samples * steps * static_cast<double>(hidden) * static_cast<double>(size_of(x.type));
+    if (unit.cell) op.saved_bytes += states_kept; // c of each step
+    for (std::size_t i = 1; i < inputs.size(); ++i) {
+        expect_rank(inputs, i, 2);
+        expect_extent(inputs, i, 0, x.extents[0], "the samples of input 0");
+        expect_extent(inputs, i, 1, hidden, "option hidden");
+        add_input(op, i == 1 ? "h_0" : "c_0", x.type, {along(op, s), along(op, o)}).saved = true;
+    }
+    add_output(op, "y", x.type, {along(op, s), along(op, l), along(op, o)}).saved = true;
+    add_output(op, "h_n", x.type, {along(op, s), along(op, o)});
+    if (unit.cell) add_output(op, "c_n", x.type, {along(op, s), along(op, o)});
+    return finished(std::move(op));
 }
 } // namespace detail
 
@@ -53,7 +96,7 @@ struct lstm_cell {
         detail::add_input(op, "x", type, {detail::along(op, s), detail::whole(features)});
         detail::add_input(op, "h", type, {detail::along(op, s), detail::whole(hidden)});
         detail::add_input(op, "c", type, {detail::along(op, s), detail::along(op, o)});
-        detail::add_lstm_work(op, parameter, type, static_cast<double>(samples), 1, features, o);
+        detail::add_recurrent_work(op, detail::lstm_unit, parameter, true, type, static_cast<double>(samples), 1, features, o);
         op.inputs[1].saved = op.inputs[2].saved = true;
         op.inputs[1].gradient_flops = op.weights[1].gradient_flops;
         op.inputs[2].gradient_flops = static_cast<double>(samples) * static_cast<double>(hidden);
@@ -63,32 +106,41 @@ struct lstm_cell {
     }
 };
 
-/// A layer: x[s, l, e] -> y[s, l, hidden], h_n[s, hidden], c_n[s, hidden], from a state of zeros. Only samples are divisible: steps follow each
-/// other, and hidden units that were split would exchange h in every step, inside the operator. Unroll `lstm_cell` for that.
+/// A layer: x[s, l, e] -> y[s, l, hidden], h_n[s, hidden], c_n[s, hidden], from a state of zeros, or from h_0 and c_0[s, hidden]. Only samples are
+/// divisible: steps follow each other, and hidden units that were split would exchange h in every step, inside the operator. Unroll
+/// `lstm_cell` for that.
 struct lstm {
     static constexpr std::string_view kind = "lstm";
     std::int64_t hidden = 0;
     std::string parameter{};
-    /// Weights: as those of `lstm_cell`.
+    bool bias = true;
+    /// Inputs: x, or x, h_0 and c_0. Weights: as those of `lstm_cell`.
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 1);
-        detail::expect_rank(inputs, 0, 3);
-        detail::expect_floating(inputs, 0, 0);
-        detail::checked("hidden", hidden);
-        auto const& x = inputs[0];
-        operation op{.kind = std::string(kind), .work = work_class::recurrent};
-        auto const s = detail::add_dim(op, "s", x.extents[0], dim_kind::sample);
-        auto const l = detail::add_dim(op, "l", x.extents[1], dim_kind::fixed);
-        auto const o = detail::add_dim(op, "o", hidden, dim_kind::fixed);
-        detail::add_input(op, "x", x.type, {detail::along(op, s), detail::along(op, l), detail::whole(x.extents[2])});
-        auto const samples = static_cast<double>(x.extents[0]), steps = static_cast<double>(x.extents[1]);
-        detail::add_lstm_work(op, parameter, x.type, samples, steps, x.extents[2], o);
-        op.backward_flops += op.weights[1].gradient_flops; // the gradients of h between the steps
-        op.saved_bytes += samples * steps * static_cast<double>(hidden) * static_cast<double>(size_of(x.type)); // c of each step
-        detail::add_output(op, "y", x.type, {detail::along(op, s), detail::along(op, l), detail::along(op, o)}).saved = true;
-        detail::add_output(op, "h_n", x.type, {detail::along(op, s), detail::along(op, o)});
-        detail::add_output(op, "c_n", x.type, {detail::along(op, s), detail::along(op, o)});
-        return detail::finished(std::move(op));
+        return detail::recurrent_layer(inputs, kind, detail::lstm_unit, hidden, parameter, bias);
+    }
+};
+
+/// A layer of gated recurrent units (Cho et al., EMNLP 2014): x[s, l, e] -> y[s, l, hidden], h_n[s, hidden], likewise.
+struct gru {
+    static constexpr std::string_view kind = "gru";
+    std::int64_t hidden = 0;
+    std::string parameter{};
+    bool bias = true;
+    /// Inputs: x, or x and h_0. Weights: input_weight[3, hidden, e], hidden_weight[3, hidden, hidden], input_bias[3, hidden], hidden_bias[3, hidden].
+    [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
+        return detail::recurrent_layer(inputs, kind, {3, 13, false}, hidden, parameter, bias);
+    }
+};
+
+/// A layer of plain recurrent units (Elman, 1990), likewise, with one matrix in each weight.
+struct rnn {
+    static constexpr std::string_view kind = "rnn";
+    std::int64_t hidden = 0;
+    std::string parameter{};
+    bool bias = true;
+    /// Inputs: x, or x and h_0.
+    [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
+        return detail::recurrent_layer(inputs, kind, {1, 4, false}, hidden, parameter, bias);
     }
 };
 

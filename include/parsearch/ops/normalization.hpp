@@ -58,8 +58,9 @@ struct layer_norm {
     std::int64_t axes = 1;
     bool affine = true; ///< has weight and bias, of the extents of these axes
     std::string parameter{};
+    bool bias = true; ///< false: of these, weight alone
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        return detail::trailing_normalization(inputs, kind, axes, detail::standardize, parameter, affine, affine);
+        return detail::trailing_normalization(inputs, kind, axes, detail::standardize, parameter, affine, affine && bias);
     }
 };
 
@@ -76,9 +77,11 @@ struct rms_norm {
 
 /// x[s, c, ...] -> y, each channel normalised over samples and the axes behind it. Splitting these would need statistics of the whole: they are
 /// taken over each shard on its own, as data-parallel training does (Goyal et al., 2017, 2.3). Running means are buffers, not weights.
+/// With `relu` the operation's kind is "batch_norm_relu": y is kept for backward, what is between the two is never written.
 struct batch_norm {
     static constexpr std::string_view kind = "batch_norm";
     std::string parameter{};
+    bool relu = false; ///< y = max(0, normalised x)
     /// Input: x of at least two axes. Weights: weight[c], bias[c].
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
         detail::expect_inputs(inputs, 1);
@@ -86,10 +89,15 @@ struct batch_norm {
         detail::expect_floating(inputs, 0, 0);
         auto const& x = inputs[0];
         auto const rank = x.extents.size();
-        operation op{.kind = std::string(kind)};
+        operation op{.kind = relu ? text(kind, "_relu") : std::string(kind)};
         for (std::size_t i = 0; i < rank; ++i)
             detail::add_dim(op, i == 1 ? "c" : i == 2 && rank == 3 ? "l" : detail::axis_name(i, rank), x.extents[i], i == 1 ? dim_kind::parameter : detail::axis_kind(i));
         detail::add_normalization(op, x, detail::standardize, static_cast<double>(x.extents[1]), parameter, true, true, 1, 1);
+        if (relu) {
+            op.flops += detail::elements(x);
+            op.inputs[0].gradient_flops += detail::elements(x);
+            op.outputs[0].saved = true;
+        }
         return detail::finished(std::move(op));
     }
 };

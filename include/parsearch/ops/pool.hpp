@@ -10,8 +10,8 @@
 
 namespace parsearch::ops {
 
-enum class pool_mode : std::uint8_t { max, average };
-[[nodiscard]] constexpr std::string_view name_of(pool_mode m) noexcept { return m == pool_mode::max ? "max" : "average"; }
+enum class pool_mode : std::uint8_t { max, average, norm }; ///< norm: the root of the sum of squares, or another power
+[[nodiscard]] constexpr std::string_view name_of(pool_mode m) noexcept { return m == pool_mode::max ? "max" : m == pool_mode::average ? "average" : "norm"; }
 
 namespace detail {
 /// Dims: s, then c and the spatial axes as attributes (FlexFlow, table 1: a pooling's channel splits no weights).
@@ -29,20 +29,22 @@ namespace detail {
     for (std::size_t i = 0; i < windows.size(); ++i) {
         auto const name = spatial_name(i, windows.size());
         auto const n = window_positions(x.extents[2 + i], windows[i], name, ceil_mode);
-        if (windows[i].padding > windows[i].kernel / 2)
-            throw invalid_input("option padding is ", windows[i].padding, " along ", name, ": must be at most half the kernel (",
-                                windows[i].kernel, "), or a window may hold nothing");
+        if (windows[i].padding >= windows[i].span())
+            throw invalid_input("option padding is ", windows[i].padding, " along ", name, ": must be less than the window spans (", windows[i].span(),
+                                "), or the first window holds nothing");
         auto const d = add_dim(op, std::string(name), n, dim_kind::attribute);
         x_axes.push_back(window_axis(x.extents[2 + i], d, windows[i]));
         y_axes.push_back(along(op, d));
         outputs *= static_cast<double>(n);
         per_output *= static_cast<double>(windows[i].kernel);
     }
-    op.flops = outputs * per_output;
+    op.flops = outputs * per_output * (mode == pool_mode::norm ? 2 : 1);
     // Backward of a maximum adds each gradient where its 64-bit index says; that of an average spreads it over the window.
-    add_input(op, "x", x.type, std::move(x_axes)).gradient_flops = mode == pool_mode::max ? outputs : op.flops;
+    auto& in = add_input(op, "x", x.type, std::move(x_axes));
+    in.gradient_flops = mode == pool_mode::max ? outputs : op.flops;
+    in.saved = mode == pool_mode::norm;
     if (mode == pool_mode::max) op.saved_bytes = outputs * static_cast<double>(size_of(dtype::i64));
-    add_output(op, "y", x.type, std::move(y_axes));
+    add_output(op, "y", x.type, std::move(y_axes)).saved = mode == pool_mode::norm;
     return finished(std::move(op));
 }
 } // namespace detail
@@ -52,11 +54,12 @@ namespace detail {
 struct pool2d {
     static constexpr std::string_view kind = "pool2d";
     pool_mode mode = pool_mode::max;
-    std::array<std::int64_t, 2> kernel{1, 1}, stride{1, 1}, padding{0, 0}; ///< along h and w
-    bool ceil_mode = false;                                                ///< round the number of positions up
+    std::array<std::int64_t, 2> kernel{1, 1}, stride{1, 1}, padding{0, 0}, dilation{1, 1}; ///< along h and w
+    std::array<std::int64_t, 2> padding_end{-1, -1}; ///< behind; -1: as in front
+    bool ceil_mode = false;                          ///< round the number of positions up
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
         std::array<detail::window, 2> windows;
-        for (std::size_t i = 0; i < 2; ++i) windows[i] = {kernel[i], stride[i], padding[i], 1};
+        for (std::size_t i = 0; i < 2; ++i) windows[i] = {kernel[i], stride[i], padding[i], dilation[i], padding_end[i]};
         return detail::pooling(inputs, kind, mode, ceil_mode, windows);
     }
 };
@@ -65,10 +68,11 @@ struct pool2d {
 struct pool1d {
     static constexpr std::string_view kind = "pool1d";
     pool_mode mode = pool_mode::max;
-    std::int64_t kernel = 1, stride = 1, padding = 0;
+    std::int64_t kernel = 1, stride = 1, padding = 0, dilation = 1;
+    std::int64_t padding_end = -1; ///< behind; -1: as in front
     bool ceil_mode = false;
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        std::array<detail::window, 1> const windows{{{kernel, stride, padding, 1}}};
+        std::array<detail::window, 1> const windows{{{kernel, stride, padding, dilation, padding_end}}};
         return detail::pooling(inputs, kind, mode, ceil_mode, windows);
     }
 };
@@ -82,7 +86,8 @@ struct global_pool {
         detail::expect_inputs(inputs, 1);
         detail::expect_least_rank(inputs, 0, 3);
         detail::expect_floating(inputs, 0, 0);
-        reduce spatial{.mode = mode == pool_mode::max ? reduction_mode::max : reduction_mode::mean, .keep = true};
+        constexpr std::array modes{reduction_mode::max, reduction_mode::mean, reduction_mode::l2};
+        reduce spatial{.mode = modes[static_cast<std::size_t>(mode)], .keep = true};
         auto const rank = static_cast<std::int64_t>(inputs[0].extents.size());
         for (std::int64_t a = 2; a < rank; ++a) spatial.axes.push_back(a);
         auto op = spatial.infer(inputs);

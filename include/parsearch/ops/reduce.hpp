@@ -8,13 +8,32 @@
 
 namespace parsearch::ops {
 
-enum class reduction_mode : std::uint8_t { sum, mean, max };
-[[nodiscard]] constexpr std::string_view name_of(reduction_mode m) noexcept {
-    constexpr std::array<std::string_view, 3> names{"sum", "mean", "max"};
-    return names[static_cast<std::size_t>(m)];
-}
+enum class reduction_mode : std::uint8_t { sum, mean, max, min, product, l1, l2, sum_square, log_sum, log_sum_exp };
 
-/// Sum, mean or maximum over `axes`. These are reduction dims: splitting one leaves a partial result of every output element per
+namespace detail {
+/// Flops per element of the input, forward and for its gradient, and what backward keeps.
+struct reduction_traits {
+    std::string_view name;
+    double forward, backward;
+    bool keeps_input, keeps_output;
+};
+inline constexpr std::array<reduction_traits, 10> reduction_table{{
+    {"sum", 1, 0, false, false}, // the gradient is only broadcast
+    {"mean", 1, 1, false, false},
+    {"max", 1, 1, true, true},
+    {"min", 1, 1, true, true},
+    {"product", 1, 2, true, true},
+    {"l1", 2, 2, true, false},
+    {"l2", 2, 2, true, true},
+    {"sum_square", 2, 2, true, false},
+    {"log_sum", 1, 1, false, true},
+    {"log_sum_exp", 4, 3, true, true},
+}};
+} // namespace detail
+
+[[nodiscard]] constexpr std::string_view name_of(reduction_mode m) noexcept { return detail::reduction_table[static_cast<std::size_t>(m)].name; }
+
+/// Sum, mean, maximum, norm, ... over `axes`. These are reduction dims: splitting one leaves a partial result of every output element per
 /// part, which takes the same reduction over the parts to join (partial maxima are "partial sums" of another addition).
 /// The operation's kind names the mode: "reduce_sum".
 struct reduce {
@@ -34,6 +53,7 @@ struct reduce {
             if (reduced[i]) throw invalid_input("option axes names axis ", a, " twice: must name each once");
             reduced[i] = true;
         }
+        auto const& traits = detail::reduction_table[static_cast<std::size_t>(mode)];
         if (mode == reduction_mode::mean) detail::expect_floating(inputs, 0, 0);
         operation op{.kind = text(kind, '_', name_of(mode)), .work = work_class::elementwise};
         std::vector<axis> left;
@@ -42,12 +62,11 @@ struct reduce {
             if (!reduced[i]) left.push_back(detail::along(op, d));
             else if (keep) left.push_back(detail::whole(1));
         }
-        bool const maximum = mode == reduction_mode::max;
-        op.flops = detail::elements(x);
+        op.flops = traits.forward * detail::elements(x);
         auto& in = detail::add_input(op, "x", x.type, detail::along_dims(op, 0, rank));
-        in.saved = maximum;
-        in.gradient_flops = mode == reduction_mode::sum ? 0 : op.flops; // a sum's gradient is only broadcast
-        detail::add_output(op, "y", x.type, std::move(left)).saved = maximum;
+        in.saved = traits.keeps_input && in.differentiable;
+        in.gradient_flops = in.differentiable ? traits.backward * detail::elements(x) : 0;
+        detail::add_output(op, "y", x.type, std::move(left)).saved = traits.keeps_output && in.differentiable;
         return detail::finished(std::move(op));
     }
 };

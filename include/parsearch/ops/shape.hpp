@@ -1,5 +1,5 @@
 #pragma once
-/// Operators that only move or rename data: concat, split, slice, reshape, flatten, transpose, gather.
+/// Operators that only move or rename data: concat, split, slice, flip, reshape, flatten, transpose.
 
 #include <algorithm>
 #include <numeric>
@@ -73,11 +73,12 @@ struct split {
     }
 };
 
-/// The part [begin, end) of `axis`; negative positions count from the end. The iteration space is the output.
+/// The part [begin, end) of `axis`, or every `step`th position of it; negative positions count from the end. The iteration space is the output.
+/// The operation's kind is "strided_slice" where `step` is not 1.
 struct slice {
     static constexpr std::string_view kind = "slice";
     std::int64_t axis = 1;
-    std::int64_t begin = 0, end = 0;
+    std::int64_t begin = 0, end = 0, step = 1;
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
         detail::expect_inputs(inputs, 1);
         auto const& x = inputs[0];
@@ -85,12 +86,33 @@ struct slice {
         auto const extent = x.extents[at];
         auto const from = begin < 0 ? begin + extent : begin, to = end < 0 ? end + extent : end;
         if (from < 0 || to > extent || from >= to)
-            throw invalid_input("slice [", begin, ", ", end, ") of axis ", at, " of ", detail::shown(inputs, 0), ": must hold something and lie within the axis");
+            throw invalid_input("slice [", begin, ", ", end, ") of axis ", at, " of ", detail::shown(inputs, 0),
+                    ": must hold something and lie within the axis");
+        detail::checked("step", step);
         tensor y = x;
-        y.extents[at] = to - from;
-        operation op{.kind = std::string(kind), .work = work_class::memory};
+        y.extents[at] = (to - from - 1) / step + 1;
+        operation op{.kind = step == 1 ? std::string(kind) : "strided_slice", .work = work_class::memory};
         detail::add_axis_dims(op, y, rank, rank);
-        detail::add_input(op, "x", x.type, detail::part_of(op, at, -from, extent));
+        auto axes = detail::part_of(op, at, -from, extent);
+        axes[at].terms[0].stride = step;
+        detail::add_input(op, "x", x.type, std::move(axes));
+        detail::add_output(op, "y", x.type, detail::along_dims(op, 0, rank));
+        return detail::finished(std::move(op));
+    }
+};
+
+/// `axis` from its end to its beginning, which is not divisible.
+struct flip {
+    static constexpr std::string_view kind = "flip";
+    std::int64_t axis = 1;
+    [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
+        detail::expect_inputs(inputs, 1);
+        auto const& x = inputs[0];
+        auto const rank = x.extents.size(), at = detail::axis_number("axis", axis, rank);
+        operation op{.kind = std::string(kind), .work = work_class::memory};
+        detail::add_axis_dims(op, x, rank, rank);
+        op.dims[at].kind = dim_kind::fixed;
+        detail::add_input(op, "x", x.type, detail::along_dims(op, 0, rank));
         detail::add_output(op, "y", x.type, detail::along_dims(op, 0, rank));
         return detail::finished(std::move(op));
     }
@@ -144,7 +166,8 @@ struct reshape {
         auto const misfit = [&] {
             std::string list;
             for (auto const e : shape) list += text(list.empty() ? "" : ",", e);
-            return invalid_input("option shape is [", list, "]: must have the ", all, " elements of ", detail::shown(inputs, 0), " (one -1 stands for the rest)");
+            return invalid_input("option shape is [", list, "]: must have the ", all, " elements of ", detail::shown(inputs, 0),
+                    " (one -1 stands for the rest)");
         };
         for (auto& e : extents) {
             if (e == -1 && !open) {
@@ -196,33 +219,6 @@ struct transpose {
         }
         detail::add_input(op, "x", x.type, detail::along_dims(op, 0, rank));
         detail::add_output(op, "y", x.type, std::move(y));
-        return detail::finished(std::move(op));
-    }
-};
-
-/// data, indices[n] -> the entries of `axis` of data that the indices name, in their order. Any entry may be named, so each shard holds the
-/// whole axis of data (an `embedding` splits its table).
-struct gather {
-    static constexpr std::string_view kind = "gather";
-    std::int64_t axis = 0;
-    /// Inputs: data, indices (i64 or i32).
-    [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 2);
-        detail::expect_rank(inputs, 1, 1);
-        detail::expect_indices(inputs, 1);
-        auto const& data = inputs[0];
-        auto const rank = data.extents.size(), at = detail::axis_number("axis", axis, rank);
-        tensor y = data;
-        y.extents[at] = inputs[1].extents[0];
-        operation op{.kind = std::string(kind), .work = work_class::memory};
-        detail::add_axis_dims(op, y, rank, rank);
-        auto axes = detail::along_dims(op, 0, rank);
-        axes[at] = detail::whole(data.extents[at]);
-        auto& in = detail::add_input(op, "data", data.type, std::move(axes));
-        in.gradient_flops = detail::elements(y); // each gradient is added where it came from
-        in.touched_bytes = detail::elements(y) * static_cast<double>(size_of(data.type));
-        detail::add_input(op, "indices", inputs[1].type, {detail::along(op, static_cast<std::uint32_t>(at))}).saved = true;
-        detail::add_output(op, "y", data.type, detail::along_dims(op, 0, rank));
         return detail::finished(std::move(op));
     }
 };

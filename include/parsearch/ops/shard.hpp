@@ -97,6 +97,7 @@ struct shard_work {
     ops::pass pass = ops::pass::forward;
     flop_count flops = 0; ///< of this shard
     double bytes = 0;     ///< read and written by this shard
+    std::uint64_t input_gradients = 0; ///< backward: bit i says that the gradient of input i is computed
 
     /// Extent of dim `k` of the shard.
     [[nodiscard]] std::int64_t extent(std::size_t k) const noexcept { return op->dims[k].extent / degrees[k]; }
@@ -133,6 +134,7 @@ struct shard_work {
             auto const& o = op.inputs[i];
             if (o.saved) count(o);
             if (o.differentiable && (i >= 64 || input_gradients >> i & 1)) {
+                if (i < 64) w.input_gradients |= std::uint64_t{1} << i;
                 flops += o.gradient_flops;
                 count(o);
             }

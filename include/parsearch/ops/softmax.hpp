@@ -6,16 +6,17 @@
 
 namespace parsearch::ops {
 
-/// Softmax along `axis`, which is not divisible: its maximum and sum are no partial sums of the output.
+/// Softmax along `axis`, or its logarithm (kind "log_softmax"). The axis is not divisible: its maximum and sum are no partial sums of the output.
 struct softmax {
     static constexpr std::string_view kind = "softmax";
     std::int64_t axis = -1;
+    bool logarithm = false;
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
         detail::expect_inputs(inputs, 1);
         detail::expect_floating(inputs, 0, 0);
         auto const& x = inputs[0];
         auto const rank = x.extents.size(), along = detail::axis_number("axis", axis, rank);
-        operation op{.kind = std::string(kind), .work = work_class::softmax};
+        operation op{.kind = logarithm ? text("log_", kind) : std::string(kind), .work = work_class::softmax};
         for (std::size_t i = 0; i < rank; ++i)
             detail::add_dim(op, detail::axis_name(i, rank), x.extents[i], i == along ? dim_kind::fixed : detail::axis_kind(i));
         op.flops = 5 * detail::elements(x); // maximum, subtraction, exponential, sum, division

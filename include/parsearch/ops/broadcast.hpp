@@ -1,0 +1,102 @@
+#pragma once
+/// Repetition along axes, and padding.
+
+#include <algorithm>
+
+#include <parsearch/ops/elementwise.hpp>
+#include <parsearch/ops/inference.hpp>
+#include <parsearch/ops/operation.hpp>
+
+namespace parsearch::ops {
+
+/// x repeated to the shape that it and `shape` broadcast to, as in NumPy.
+struct expand {
+    static constexpr std::string_view kind = "expand";
+    std::vector<std::int64_t> shape{};
+    [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
+        detail::expect_inputs(inputs, 1);
+        auto const& x = inputs[0];
+        for (auto const e : shape) detail::checked("shape", e);
+        std::vector<tensor> const both{x, {.extents = shape, .type = x.type}};
+        auto const y = detail::broadcast(both);
+        operation op{.kind = std::string(kind), .work = work_class::memory};
+        detail::add_axis_dims(op, y, y.extents.size(), y.extents.size());
+        detail::add_broadcast_inputs(op, inputs, 0, detail::elements(y), false);
+        detail::add_output(op, "y", y.type, detail::along_dims(op, 0, y.extents.size()));
+        return detail::finished(std::move(op));
+    }
+};
+
+/// x behind itself, `repeats[i]` times along axis i. Repetitions are divisible; within an axis that is repeated, x is not.
+struct tile {
+    static constexpr std::string_view kind = "tile";
+    std::vector<std::int64_t> repeats{};
+    [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
+        detail::expect_inputs(inputs, 1);
+        auto const& x = inputs[0];
+        auto const rank = x.extents.size();
+        if (repeats.size() != rank) throw invalid_input("option repeats has ", repeats.size(), " numbers: must have one per axis of ",
+                detail::shown(inputs, 0));
+        operation op{.kind = std::string(kind), .work = work_class::memory};
+        std::vector<axis> from, to;
+        for (std::size_t i = 0; i < rank; ++i) {
+            auto const extent = x.extents[i], times = detail::checked("repeats", repeats[i]);
+            auto const name = detail::axis_name(i, rank);
+            auto const all = detail::checked_product("the repeated extent", extent, times);
+            bool const once = times == 1;
+            auto const repeat = once ? 0 : detail::add_dim(op, extent == 1 ? name : name + "'", times, detail::axis_kind(i));
+            if (extent == 1 && !once) {
+                from.push_back(detail::whole(1));
+                to.push_back(detail::along(op, repeat));
+                continue;
+            }
+            auto const d = detail::add_dim(op, name, extent, once ? detail::axis_kind(i) : dim_kind::fixed);
+            from.push_back(detail::along(op, d));
+            to.push_back(detail::along(op, d));
+            if (once) continue;
+            to.back().extent = all;
+            to.back().terms.insert(to.back().terms.begin(), term{repeat, extent});
+        }
+        double n = 1;
+        for (auto const& a : to) n *= static_cast<double>(a.extent);
+        auto& in = detail::add_input(op, "x", x.type, std::move(from));
+        if (in.differentiable && n > detail::elements(x)) in.gradient_flops = n;
+        detail::add_output(op, "y", x.type, std::move(to));
+        return detail::finished(std::move(op));
+    }
+};
+
+/// x with `before[i]` elements in front and `after[i]` behind along axis i; negative numbers cut off. The iteration space is the output.
+/// Elements that repeat those of x near the border are read where they are written, as if they were constant.
+struct pad {
+    static constexpr std::string_view kind = "pad";
+    std::vector<std::int64_t> before{}, after{};
+    [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
+        detail::expect_inputs(inputs, 1);
+        auto const& x = inputs[0];
+        auto const rank = x.extents.size();
+        if (before.size() != rank || after.size() != rank)
+            throw invalid_input("options before and after have ", before.size(), " and ", after.size(), " numbers: must have one per axis of ",
+                    detail::shown(inputs, 0));
+        tensor y = x;
+        for (std::size_t i = 0; i < rank; ++i) {
+            detail::checked("before", before[i], -x.extents[i]);
+            detail::checked("after", after[i], -x.extents[i]);
+            y.extents[i] += before[i] + after[i];
+            if (y.extents[i] < 1) throw invalid_input("options before and after leave ", y.extents[i], " of axis ", i, " of ", detail::shown(inputs, 0),
+                    ": must leave something");
+        }
+        operation op{.kind = std::string(kind), .work = work_class::memory};
+        detail::add_axis_dims(op, y, rank, rank);
+        auto axes = detail::along_dims(op, 0, rank);
+        for (std::size_t i = 0; i < rank; ++i) {
+            axes[i].extent = x.extents[i];
+            axes[i].offset = -before[i];
+        }
+        detail::add_input(op, "x", x.type, std::move(axes));
+        detail::add_output(op, "y", x.type, detail::along_dims(op, 0, rank));
+        return detail::finished(std::move(op));
+    }
+};
+
+} // namespace parsearch::ops

@@ -1,0 +1,188 @@
+#pragma once
+/// Operators that read or write where indices say: gather and scatter, by entries of an axis, by elements, by tuples.
+
+#include <algorithm>
+
+#include <parsearch/ops/inference.hpp>
+#include <parsearch/ops/operation.hpp>
+
+namespace parsearch::ops {
+
+namespace detail {
+/// Adds what is read at indexed places: a pass touches `results` elements of it, and backward adds each gradient where it came from.
+inline void add_gathered(operation& op, tensor const& data, std::vector<axis> axes, double results) {
+    auto& in = add_input(op, "data", data.type, std::move(axes));
+    if (in.differentiable) in.gradient_flops = results;
+    in.touched_bytes = results * static_cast<double>(size_of(data.type));
+}
+} // namespace detail
+
+/// data, indices -> the entries of `axis` of data that the indices name: the axes of the indices take the place of `axis`. Any entry may be
+/// named, so each shard holds the whole axis of data (an `embedding` splits its table).
+struct gather {
+    static constexpr std::string_view kind = "gather";
+    std::int64_t axis = 0;
+    /// Inputs: data, indices (i64 or i32) of any number of axes; with none, `axis` falls away.
+    [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
+        detail::expect_inputs(inputs, 2);
+        detail::expect_indices(inputs, 1);
+        auto const &data = inputs[0], &indices = inputs[1];
+        auto const at = detail::axis_number("axis", axis, data.extents.size()), count = indices.extents.size();
+        tensor y = data;
+        auto const place = y.extents.begin() + static_cast<std::ptrdiff_t>(at);
+        y.extents.insert(y.extents.erase(place), indices.extents.begin(), indices.extents.end());
+        auto const rank = y.extents.size();
+        operation op{.kind = std::string(kind), .work = work_class::memory};
+        detail::add_axis_dims(op, y, rank, rank);
+        auto axes = detail::along_dims(op, 0, at);
+        axes.push_back(detail::whole(data.extents[at]));
+        for (auto& a : detail::along_dims(op, at + count, rank - at - count)) axes.push_back(std::move(a));
+        detail::add_gathered(op, data, std::move(axes), detail::elements(y));
+        detail::add_input(op, "indices", indices.type, detail::along_dims(op, at, count)).saved = true;
+        detail::add_output(op, "y", data.type, detail::along_dims(op, 0, rank));
+        return detail::finished(std::move(op));
+    }
+};
+
+/// data, indices -> y of the shape of the indices: each index names a position of `axis`; those of the other axes are its own.
+struct gather_elements {
+    static constexpr std::string_view kind = "gather_elements";
+    std::int64_t axis = 0;
+    /// Inputs: data, indices (i64 or i32) of as many axes, of which none but `axis` is longer.
+    [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
+        detail::expect_inputs(inputs, 2);
+        detail::expect_indices(inputs, 1);
+        auto const &data = inputs[0], &indices = inputs[1];
+        auto const rank = data.extents.size(), at = detail::axis_number("axis", axis, rank);
+        detail::expect_rank(inputs, 1, rank);
+        operation op{.kind = std::string(kind), .work = work_class::memory};
+        detail::add_axis_dims(op, indices, rank, rank);
+        auto axes = detail::along_dims(op, 0, rank);
+        for (std::size_t i = 0; i < rank; ++i) {
+            if (i != at && indices.extents[i] > data.extents[i])
+                throw invalid_input(detail::shown(inputs, 1), ": axis ", i, " must have at most extent ", data.extents[i], ", that of input 0");
+            if (i == at) axes[i] = detail::whole(data.extents[i]);
+            else axes[i].extent = data.extents[i];
+        }
+        detail::add_gathered(op, data, std::move(axes), detail::elements(indices));
+        detail::add_input(op, "indices", indices.type, detail::along_dims(op, 0, rank)).saved = true;
+        detail::add_output(op, "y", data.type, detail::along_dims(op, 0, rank));
+        return detail::finished(std::move(op));
+    }
+};
+
+/// data[b..., n..., r...], indices[b..., m..., k] -> y[b..., m..., r...]: the last axis of the indices names a position of the k axes n.
+struct gather_nd {
+    static constexpr std::string_view kind = "gather_nd";
+    std::int64_t batch_axes = 0; ///< how many axes b there are
+    /// Inputs: data, indices (i64 or i32).
+    [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
+        detail::expect_inputs(inputs, 2);
+        detail::expect_least_rank(inputs, 1, 1);
+        detail::expect_indices(inputs, 1);
+        auto const &data = inputs[0], &indices = inputs[1];
+        auto const outer = indices.extents.size() - 1, rank = data.extents.size();
+        auto const batch = static_cast<std::size_t>(detail::checked("batch_axes", batch_axes, 0));
+        if (batch > outer || batch >= rank || indices.extents.back() > static_cast<std::int64_t>(rank - batch))
+            throw invalid_input(detail::shown(inputs, 1), ": must have a last axis of at most ", rank, " less ", batch, " batch axes, for ",
+                    detail::shown(inputs, 0));
+        auto const named = static_cast<std::size_t>(indices.extents.back());
+        tensor y{.extents = {indices.extents.begin(), indices.extents.end() - 1}, .type = data.type};
+        y.extents.insert(y.extents.end(), data.extents.begin() + static_cast<std::ptrdiff_t>(batch + named), data.extents.end());
+        auto const all = y.extents.size();
+        operation op{.kind = std::string(kind), .work = work_class::memory};
+        detail::add_axis_dims(op, y, all, all);
+        for (std::size_t i = 0; i < batch; ++i) detail::expect_extent(inputs, 1, i, data.extents[i], "that of input 0");
+        auto axes = detail::along_dims(op, 0, batch);
+        for (std::size_t i = batch; i < batch + named; ++i) axes.push_back(detail::whole(data.extents[i]));
+        for (auto& a : detail::along_dims(op, outer, all - outer)) axes.push_back(std::move(a));
+        detail::add_gathered(op, data, std::move(axes), detail::elements(y));
+        auto places = detail::along_dims(op, 0, outer);
+        places.push_back(detail::whole(indices.extents.back()));
+        detail::add_input(op, "indices", indices.type, std::move(places)).saved = true;
+        detail::add_output(op, "y", data.type, detail::along_dims(op, 0, all));
+        return detail::finished(std::move(op));
+    }
+};
+
+namespace detail {
+/// The beginning of a scatter of data, indices, updates: the iteration space is data, of which `count` axes from `first` on are not
+/// divisible, as any position of them may be named.
+[[nodiscard]] inline operation scatter_space(std::span<tensor const> inputs, std::string_view kind, std::size_t first, std::size_t count) {
+    auto const& data = inputs[0];
+    if (inputs[2].type != data.type) throw invalid_input(shown(inputs, 2), ": must have the type of ", shown(inputs, 0));
+    operation op{.kind = std::string(kind), .work = work_class::memory};
+    add_axis_dims(op, data, data.extents.size(), data.extents.size());
+    for (std::size_t i = first; i < first + count; ++i) op.dims[i].kind = dim_kind::fixed;
+    return op;
+}
+
+/// The end of it.
+[[nodiscard]] inline operation scattered(operation op, std::span<tensor const> inputs, std::vector<axis> indices, std::vector<axis> updates) {
+    auto const rank = op.dims.size();
+    add_input(op, "data", inputs[0].type, along_dims(op, 0, rank));
+    add_input(op, "indices", inputs[1].type, std::move(indices)).saved = true;
+    add_input(op, "updates", inputs[2].type, std::move(updates));
+    for (auto& in : op.inputs)
+        if (in.differentiable) in.gradient_flops = elements(inputs[2]); // places are cleared, and gathered
+    add_output(op, "y", inputs[0].type, along_dims(op, 0, rank));
+    op.flops = elements(inputs[2]);
+    return finished(std::move(op));
+}
+} // namespace detail
+
+/// data, indices, updates -> data in which the elements that the indices name along `axis` are replaced, or added to.
+struct scatter_elements {
+    static constexpr std::string_view kind = "scatter_elements";
+    std::int64_t axis = 0;
+    /// Inputs: data, indices (i64 or i32) of as many axes, updates of their shape. Axes but `axis` are at most as long as those of data.
+    [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
+        detail::expect_inputs(inputs, 3);
+        detail::expect_indices(inputs, 1);
+        auto const &data = inputs[0].extents, &places = inputs[1].extents;
+        auto const rank = data.size(), at = detail::axis_number("axis", axis, rank);
+        for (std::size_t i = 1; i < 3; ++i) detail::expect_rank(inputs, i, rank);
+        auto op = detail::scatter_space(inputs, kind, at, 1);
+        std::vector<ops::axis> axes = detail::along_dims(op, 0, rank);
+        for (std::size_t i = 0; i < rank; ++i) {
+            detail::expect_extent(inputs, 2, i, places[i], "that of input 1");
+            if (i != at && places[i] > data[i])
+                throw invalid_input(detail::shown(inputs, 1), ": axis ", i, " must have at most extent ", data[i], ", that of input 0");
+            if (i == at) axes[i] = detail::whole(places[i]);
+            else axes[i].extent = places[i];
+        }
+        return detail::scattered(std::move(op), inputs, axes, axes);
+    }
+};
+
+/// data[n..., r...], indices[m..., k], updates[m..., r...] -> data in which the parts [r...] at the positions of the k axes n that the indices
+/// name are replaced, or added to.
+struct scatter_nd {
+    static constexpr std::string_view kind = "scatter_nd";
+    /// Inputs: data, indices (i64 or i32), updates.
+    [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
+        detail::expect_inputs(inputs, 3);
+        detail::expect_least_rank(inputs, 1, 1);
+        detail::expect_indices(inputs, 1);
+        auto const &data = inputs[0].extents, &places = inputs[1].extents;
+        auto const outer = places.size() - 1;
+        if (places.back() > static_cast<std::int64_t>(data.size()))
+            throw invalid_input(detail::shown(inputs, 1), ": must have a last axis of at most the ", data.size(), " axes of input 0");
+        auto const named = static_cast<std::size_t>(places.back());
+        detail::expect_rank(inputs, 2, outer + data.size() - named);
+        auto op = detail::scatter_space(inputs, kind, 0, named);
+        std::vector<axis> indices, updates;
+        for (auto const e : places) indices.push_back(detail::whole(e));
+        for (std::size_t i = 0; i < outer; ++i) {
+            detail::expect_extent(inputs, 2, i, places[i], "that of input 1");
+            updates.push_back(detail::whole(places[i]));
+        }
+        for (std::size_t i = named; i < data.size(); ++i) {
+            detail::expect_extent(inputs, 2, outer + i - named, data[i], "that of input 0");
+            updates.push_back(detail::along(op, static_cast<std::uint32_t>(i)));
+        }
+        return detail::scattered(std::move(op), inputs, std::move(indices), std::move(updates));
+    }
+};
+
+} // namespace parsearch::ops

@@ -1,0 +1,54 @@
+#pragma once
+/// Interpolation to other extents.
+
+#include <array>
+#include <numeric>
+
+#include <parsearch/ops/inference.hpp>
+#include <parsearch/ops/operation.hpp>
+
+namespace parsearch::ops {
+
+enum class interpolation : std::uint8_t { nearest, linear, cubic };
+[[nodiscard]] constexpr std::string_view name_of(interpolation i) noexcept {
+    constexpr std::array<std::string_view, 3> names{"nearest", "linear", "cubic"};
+    return names[static_cast<std::size_t>(i)];
+}
+
+/// x of any extents, interpolated to those of `shape`. An axis whose extent changes has one dim, the largest common divisor of both extents: a part
+/// of the result is interpolated from the same part of x, with a halo of one element for `linear` and two for `cubic`.
+/// The operation's kind names the mode: "resize_linear".
+struct resize {
+    static constexpr std::string_view kind = "resize";
+    std::vector<std::int64_t> shape{};
+    interpolation mode = interpolation::nearest;
+    [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
+        detail::expect_inputs(inputs, 1);
+        auto const& x = inputs[0];
+        auto const rank = x.extents.size();
+        if (shape.size() != rank) throw invalid_input("option shape has ", shape.size(), " extents: must have one per axis of ", detail::shown(inputs, 0));
+        if (mode != interpolation::nearest) detail::expect_floating(inputs, 0, 0);
+        auto const halo = static_cast<std::int64_t>(mode);
+        operation op{.kind = text(kind, '_', name_of(mode)), .work = mode == interpolation::nearest ? work_class::memory : work_class::elementwise};
+        std::vector<axis> from, to;
+        double taps = 1;
+        for (std::size_t i = 0; i < rank; ++i) {
+            auto const extent = x.extents[i], wanted = detail::checked("shape", shape[i]), common = std::gcd(extent, wanted);
+            auto const d = detail::add_dim(op, detail::axis_name(i, rank), common, detail::axis_kind(i));
+            from.push_back(detail::along(op, d, extent / common));
+            to.push_back(detail::along(op, d, wanted / common));
+            if (extent == wanted) continue;
+            taps *= static_cast<double>(2 * halo);
+            from.back().offset = -halo;
+            from.back().span += 2 * halo;
+        }
+        auto& in = detail::add_input(op, "x", x.type, std::move(from));
+        detail::add_output(op, "y", x.type, std::move(to));
+        double const n = detail::elements(tensor_of(op.outputs[0]));
+        if (mode != interpolation::nearest) op.flops = 2 * taps * n; // each tap is weighted and added
+        if (in.differentiable) in.gradient_flops = mode == interpolation::nearest ? n : op.flops;
+        return detail::finished(std::move(op));
+    }
+};
+
+} // namespace parsearch::ops

@@ -1,0 +1,61 @@
+#pragma once
+/// Rotary position embedding.
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <parsearch/ops/attention.hpp>
+#include <parsearch/ops/inference.hpp>
+#include <parsearch/ops/operation.hpp>
+
+namespace parsearch::ops {
+
+/// Turns pairs of elements of each head by angles that depend on the position: y = x cos + turned(x) sin (Su et al., RoFormer, 2021, 3.4).
+/// x in a layout of attention, of `heads` heads -> y of the same shape. cos and sin have the axes of [s, heads, l, d], or with
+/// `tables` those of another layout, counted from the last; axes that are repeated have extent 1, and d may be halved, one entry per pair.
+/// The elements of a head are not divisible.
+struct rotary_embedding {
+    static constexpr std::string_view kind = "rotary_embedding";
+    std::int64_t heads = 0;
+    attention_layout layout = attention_layout::packed;
+    attention_layout tables = attention_layout::by_head; ///< by_head or by_position
+    /// Inputs: x, cos, sin.
+    [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
+        detail::expect_inputs(inputs, 3);
+        detail::expect_floating(inputs, 0, 2);
+        detail::checked("heads", heads);
+        if (tables != attention_layout::by_head && tables != attention_layout::by_position)
+            throw invalid_input("option tables is ", name_of(tables), ": must be by_head or by_position");
+        auto const x = detail::read_heads(inputs, 0, layout, heads);
+        operation op{.kind = std::string(kind), .work = work_class::elementwise};
+        detail::add_dim(op, "s", x.samples, dim_kind::sample);
+        detail::add_dim(op, "l", x.length, dim_kind::attribute);
+        detail::add_dim(op, "heads", heads, dim_kind::attribute);
+        double const n = detail::elements(inputs[0]);
+        auto const axes = detail::head_axes(op, layout, 0, 1, 2, 1, x.size);
+        detail::add_input(op, "x", inputs[0].type, axes).gradient_flops = 3 * n;
+        auto const full = detail::head_axes(op, tables, 0, 1, 2, 1, x.size);
+        for (std::size_t i = 1; i < 3; ++i) {
+            auto const& e = inputs[i].extents;
+            detail::expect_rank(inputs, i, 1, 4);
+            std::vector<axis> broadcast;
+            for (std::size_t a = 0; a < e.size(); ++a) {
+                auto const& whole_axis = full[4 - e.size() + a];
+                bool const halved = a + 1 == e.size() && e[a] * 2 == x.size;
+                if (e[a] != whole_axis.extent && e[a] != 1 && !halved)
+                    throw invalid_input(detail::shown(inputs, i), ": axis ", a, " must have extent ", whole_axis.extent, " or 1: it is broadcast to ", name_of(tables));
+                broadcast.push_back(e[a] == whole_axis.extent ? whole_axis : detail::whole(e[a]));
+            }
+            auto& table = detail::add_input(op, i == 1 ? "cos" : "sin", inputs[i].type, std::move(broadcast));
+            table.saved = true;
+            table.gradient_flops = 2 * n; // product and sum; not wanted where the table is fixed
+        }
+        detail::add_output(op, "y", inputs[0].type, axes);
+        op.flops = 3 * n; // two products, a sum
+        return detail::finished(std::move(op));
+    }
+};
+
+} // namespace parsearch::ops
