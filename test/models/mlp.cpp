@@ -1,5 +1,8 @@
 #include <parsearch/models/mlp.hpp>
 
+#include <cstdint>
+#include <vector>
+
 #include <doctest/doctest.h>
 
 #include "support/models.hpp"
@@ -11,6 +14,15 @@ TEST_CASE("mlp: parameters and multiply-adds by hand") {
     CHECK(s.parameters == (20 * 30 + 30) + (30 * 40 + 40) + (40 * 5 + 5));
     CHECK(s.multiply_adds == 8 * (20 * 30 + 30 * 40 + 40 * 5));
     CHECK(s.operators == 6);
+}
+
+TEST_CASE("mlp: Unity's 16 layers of 8192 have 1,073,872,896 parameters") {
+    auto const model = models::mlp({.features = 8192, .hidden = std::vector<std::int64_t>(15, 8192), .classes = 8192, .batch = 2});
+    auto const s = support::check_model(model);
+    CHECK(support::count(model, "linear") == 16);
+    CHECK(s.parameters == 16 * (8192LL * 8192 + 8192));
+    CHECK(s.parameters == 1'073'872'896);
+    CHECK(s.multiply_adds == 2 * 16 * 8192.0 * 8192.0);
 }
 
 TEST_CASE("mlp: without hidden layers only the weights' gradient costs a second product") {

@@ -19,14 +19,14 @@
 namespace support {
 
 /// The graph is readable, its operators have different names, every operator leads to a loss, everything with weights is
-/// trained. `losses`: the cross entropies expected. Returns the summary.
+/// trained. `losses`: the losses expected (cross entropies, or what is named "loss"). Returns the summary.
 inline parsearch::models::summary check_model(parsearch::graph::operator_graph const& model, std::size_t losses = 1) {
     auto const g = parsearch::graph::read_graph(model).graph;
     CHECK(std::set<std::string>(g.names.begin(), g.names.end()).size() == g.size());
     std::size_t found = 0;
     std::vector<bool> useful(g.size());
     for (auto op = g.order.rbegin(); op != g.order.rend(); ++op) {
-        bool const loss = g.operations[*op].kind == "cross_entropy";
+        bool const loss = g.operations[*op].kind == "cross_entropy" || g.names[*op] == "loss";
         found += loss;
         useful[*op] = loss;
         for (auto const e : g.out(*op)) useful[*op] = useful[*op] || useful[g.edges[e].consumer];

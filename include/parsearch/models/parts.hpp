@@ -26,6 +26,12 @@ inline void check_size(std::string_view model, std::string_view option, std::int
     if (value > std::int64_t{1} << 28) throw invalid_input(model, ": ", option, " is ", value, ": must be at most 2^28");
 }
 
+/// Throws `invalid_input` unless 1 <= value <= 65536: the bound of what a model makes operators of.
+inline void check_count(std::string_view model, std::string_view option, std::int64_t value) {
+    check_size(model, option, value);
+    if (value > 65536) throw invalid_input(model, ": ", option, " is ", value, ": must be at most 65536");
+}
+
 /// Throws `invalid_input` unless `value` is a positive multiple of the positive `divisor`.
 inline void check_multiple(std::string_view model, std::string_view option, std::int64_t value, std::string_view by, std::int64_t divisor) {
     check_size(model, option, value);

@@ -21,6 +21,16 @@ struct summary {
     flop_count training_flops = 0;    ///< of forward and backward; nothing is recomputed, the optimizer's step not counted
 };
 
+/// Flops of the backward pass of operator `op`: 0 where no gradient flows through it.
+[[nodiscard]] inline flop_count backward_flops(graph::dense_graph const& g, std::size_t op) {
+    auto const& operation = g.operations[op];
+    flop_count sum = g.trains[op] ? operation.backward_flops : 0;
+    for (auto const& w : operation.weights) sum += w.gradient_flops;
+    for (auto const& e : g.in(op))
+        if (g.carries_gradient(e)) sum += operation.inputs[e.input].gradient_flops;
+    return sum;
+}
+
 /// Complexity: linear in operators, operands and edges.
 [[nodiscard]] inline summary summarize(graph::dense_graph const& g) {
     summary out;
@@ -31,13 +41,9 @@ struct summary {
         ++out.operators;
         out.multiply_adds += op.multiply_adds;
         out.forward_flops += op.flops;
-        for (auto const& w : op.weights) {
-            out.training_flops += w.gradient_flops;
+        out.training_flops += backward_flops(g, i);
+        for (auto const& w : op.weights)
             if (w.parameter.empty() || counted.insert(w.parameter).second) out.parameters += ops::elements_of(w);
-        }
-        if (g.trains[i]) out.training_flops += op.backward_flops;
-        for (auto const& e : g.in(i))
-            if (g.carries_gradient(e)) out.training_flops += op.inputs[e.input].gradient_flops;
     }
     out.training_flops += out.forward_flops;
     return out;

@@ -1,9 +1,10 @@
 #pragma once
-/// Transformer blocks (Vaswani et al., NeurIPS 2017) and embeddings: what BERT and GPT share.
+/// Transformer blocks (Vaswani et al., NeurIPS 2017), their parts, and embeddings: what BERT, GPT, ViT, T5 and Llama share.
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <parsearch/models/parts.hpp>
 #include <parsearch/ops/attention.hpp>
@@ -13,7 +14,7 @@ namespace parsearch::models::detail {
 
 /// Where the layer normalization of a block stands.
 enum class norm_place : std::uint8_t {
-    before, ///< x + f(norm(x)): GPT-2
+    before, ///< x + f(norm(x)): GPT-2, ViT, T5, Llama
     after   ///< norm(x + f(x)): the original, BERT
 };
 
@@ -21,6 +22,7 @@ enum class norm_place : std::uint8_t {
 struct transformer {
     std::int64_t layers = 1, hidden = 1, heads = 1, sequence = 1, vocabulary = 1, batch = 1;
     norm_place norm = norm_place::before;
+    bool rms = false; ///< normalizations are RMS normalizations
     bool causal = false;
     double dropout = 0;
     ops::dtype type = ops::dtype::f32;
@@ -42,9 +44,13 @@ inline tensor_ref embed(operator_graph& g, transformer const& t, std::string con
     return g.add(name, ops::embedding{.entries = entries, .features = t.hidden, .type = t.type, .parameter = name}, indices);
 }
 
-/// One half of a block: the function `f` of a tensor, dropout, residual connection, normalization.
+inline tensor_ref normalize(operator_graph& g, transformer const& t, std::string name, tensor_ref x) {
+    return t.rms ? g.add(std::move(name), ops::rms_norm{}, x) : g.add(std::move(name), ops::layer_norm{}, x);
+}
+
+/// A part of a block: the function `f` of a tensor, dropout, residual connection, normalization.
 template <class F> tensor_ref residual(operator_graph& g, transformer const& t, std::string const& name, tensor_ref x, F const& f) {
-    auto const normalized = [&](tensor_ref y) { return g.add(name + ".norm", ops::layer_norm{}, y); };
+    auto const normalized = [&](tensor_ref y) { return normalize(g, t, name + ".norm", y); };
     chain branch{g, f(t.norm == norm_place::before ? normalized(x) : x)};
     drop(branch, name + ".dropout", t.dropout);
     auto const y = sum(g, name + ".add", x, branch.end);
@@ -66,6 +72,42 @@ inline tensor_ref blocks(operator_graph& g, transformer const& t, tensor_ref x) 
         });
     }
     return x;
+}
+
+/// Heads of an attention whose projections are operators of their own, without biases.
+struct head_sizes {
+    std::int64_t heads = 1, kv_heads = 1, size = 1;
+};
+
+/// Attention of `x` to `memory`: projections, what `core(q, k, v)` adds, and the output projection to `out` features.
+template <class Core>
+tensor_ref projected_attention(operator_graph& g, std::string const& name, tensor_ref x, tensor_ref memory, head_sizes h, std::int64_t out, Core const& core) {
+    auto const linear = [&](std::string const& part, std::int64_t features, tensor_ref y) -> tensor_ref {
+        return g.add(name + part, ops::linear{.out = features, .bias = false}, y);
+    };
+    auto const q = linear(".q", h.heads * h.size, x);
+    auto const k = linear(".k", h.kv_heads * h.size, memory);
+    auto const v = linear(".v", h.kv_heads * h.size, memory);
+    return linear(".out", out, core(q, k, v));
+}
+
+/// A perceptron: down(f(up(x))) or, gated, down(f(gate(x)) * up(x)) (Shazeer, arXiv 2002.05202), where `product(name, features, x)` adds
+/// a linear layer.
+template <class Product>
+tensor_ref feed_forward(operator_graph& g, std::string const& name, tensor_ref x, std::int64_t units, std::int64_t out, ops::function f, bool gated,
+                        Product const& product) {
+    auto const activated = [&](tensor_ref y) -> tensor_ref { return g.add(text(name, '.', ops::name_of(f)), ops::unary{f}, y); };
+    auto const up = product(name + ".up", units, x);
+    if (!gated) return product(name + ".down", out, activated(up));
+    auto const gate = activated(product(name + ".gate", units, x));
+    return product(name + ".down", out, g.add(name + ".product", ops::nary{ops::combine::multiply}, gate, up));
+}
+
+/// The same of linear layers without biases.
+inline tensor_ref feed_forward(operator_graph& g, std::string const& name, tensor_ref x, std::int64_t units, std::int64_t out, ops::function f, bool gated) {
+    return feed_forward(g, name, x, units, out, f, gated, [&](std::string layer, std::int64_t features, tensor_ref y) -> tensor_ref {
+        return g.add(std::move(layer), ops::linear{.out = features, .bias = false}, y);
+    });
 }
 
 } // namespace parsearch::models::detail

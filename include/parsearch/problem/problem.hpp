@@ -124,5 +124,13 @@ template <Parallelization P> [[nodiscard]] space::flat_strategy operation_parall
 template <Parallelization P> [[nodiscard]] space::flat_strategy tensor_parallel(P const& p, std::size_t degree) {
     return space::tensor_parallel(p.graph(), p.topology().size(), degree);
 }
+/// Experts over `degree` neighbouring devices, or over all of them.
+template <Parallelization P> [[nodiscard]] space::flat_strategy expert_parallel(P const& p, std::size_t degree) {
+    return space::expert_parallel(p.graph(), p.topology().size(), degree);
+}
+template <Parallelization P> [[nodiscard]] space::flat_strategy expert_parallel(P const& p) { return expert_parallel(p, p.topology().size()); }
+template <Parallelization P> [[nodiscard]] space::flat_strategy table_parallel(P const& p) {
+    return space::table_parallel(p.graph(), p.topology().size());
+}
 
 } // namespace parsearch

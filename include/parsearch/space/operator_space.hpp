@@ -23,6 +23,7 @@ enum class placements : std::uint8_t {
     contiguous, ///< neighbours, from any device (FlexFlow's code)
     strided     ///< blocks of neighbours, and every stride that divides the devices evenly, from aligned starts
 };
+[[nodiscard]] constexpr std::string_view name_of(placements p) noexcept { return p == placements::contiguous ? "contiguous" : "strided"; }
 
 /// What limits a configuration space.
 struct space_options {
