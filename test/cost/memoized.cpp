@@ -124,6 +124,7 @@ TEST_CASE_TEMPLATE("everything that an answer can depend on makes another questi
     CHECK(other([](auto&, auto& w) { w.flops += 1; }) == 1);
     CHECK(other([](auto&, auto& w) { w.bytes += 1; }) == 1);
     CHECK(other([](auto&, auto& w) { w.degrees[1] = 2; }) == 1);
+    CHECK(other([](auto&, auto& w) { w.input_gradients = 1; }) == 1);
     // The name of a shared parameter is no matter of time.
     CHECK(other([](auto& op, auto&) { op.weights[0].parameter = "step 4"; }) == 0);
 }

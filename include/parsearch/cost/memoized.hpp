@@ -76,8 +76,8 @@ struct memo_statistics {
 };
 
 /// An oracle that asks `Oracle` once per question. Two questions are the same where operation (kind, class, dims, operands, amounts of
-/// work; all but the names that tie shared parameters together), degrees, pass, flops, bytes and the key of the device are all
-/// equal; `Hash` only finds candidates. `KeyOf` maps a device to a number, equal for devices on which the oracle answers the same.
+/// work; all but the names that tie shared parameters together), degrees, pass, flops, bytes, gradients wanted and the key of the device are
+/// all equal; `Hash` only finds candidates. `KeyOf` maps a device to a number, equal for devices on which the oracle answers the same.
 /// Memory: at most `capacity` answers with a copy of their operation (about 1 to 3 KB each); when full, all are forgotten.
 /// Answers change the object, so it is for one thread; copies are independent and start with the answers known so far.
 /// Transfers and collectives are passed through. Exceptions of the oracle pass, and nothing is remembered.
@@ -141,7 +141,7 @@ template <class Oracle, class KeyOf = each_device, class Hash = question_hash> c
     [[nodiscard]] static bool same(answer const& a, ops::shard_work const& work) {
         auto const &x = a.op, &y = *work.op;
         return a.work.pass == work.pass && a.work.degrees == work.degrees && a.work.flops == work.flops && a.work.bytes == work.bytes &&
-               x.kind == y.kind && x.work == y.work && x.dims == y.dims && same(x.inputs, y.inputs) && same(x.weights, y.weights) &&
+               a.work.input_gradients == work.input_gradients && x.kind == y.kind && x.work == y.work && x.dims == y.dims && same(x.inputs, y.inputs) && same(x.weights, y.weights) &&
                same(x.outputs, y.outputs) && x.flops == y.flops && x.multiply_adds == y.multiply_adds && x.backward_flops == y.backward_flops &&
                x.saved_bytes == y.saved_bytes;
     }
