@@ -30,6 +30,9 @@ enum class visit_order : std::uint8_t {
     shuffled, ///< a new random permutation for each sweep
     supplied, ///< as the problem's `order()` lists them
 };
+[[nodiscard]] constexpr std::string_view name_of(visit_order o) noexcept {
+    return o == visit_order::numbered ? "numbered" : o == visit_order::shuffled ? "shuffled" : "supplied";
+}
 
 /// Options of `greedy`. It always ends by itself, since each step improves.
 struct greedy_options {

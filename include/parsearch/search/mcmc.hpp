@@ -62,6 +62,14 @@ inline void validate(mcmc_options const& o) {
                             "one of them must end the search");
 }
 
+/// Proposals between two returns to the best strategy: `reset_interval`, or its default.
+[[nodiscard]] inline std::uint64_t reset_interval_of(mcmc_options const& o) noexcept {
+    if (o.reset_interval) return *o.reset_interval;
+    if (!o.evaluations) return 100;
+    if (*o.evaluations >= 100'000) return 1000;
+    return *o.evaluations < 100 ? 1 : *o.evaluations / 100;
+}
+
 /// `mcmc(problem, start, rng, options, observers...)`: a Markov chain from `start` through the problem's moves, accepting a
 /// proposal with probability min(1, exp((current - new) / temperature)) (Metropolis et al. 1953; Jia, Zaharia, Aiken, MLSys
 /// 2019, section 6). Answers the best strategy seen.
@@ -152,13 +160,6 @@ struct mcmc_fn {
         double fixed, relative;
         std::uint64_t reheat_interval;
     };
-
-    static std::uint64_t reset_interval_of(mcmc_options const& o) {
-        if (o.reset_interval) return *o.reset_interval;
-        if (!o.evaluations) return 100;
-        if (*o.evaluations >= 100'000) return 1000;
-        return *o.evaluations < 100 ? 1 : *o.evaluations / 100;
-    }
 
     static patience_rule patience_of(mcmc_options const& o, std::size_t operators) {
         bool const budgeted = o.time || o.evaluations || o.stop.stop_possible();

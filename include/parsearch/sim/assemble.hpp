@@ -124,7 +124,8 @@ class assembler {
         auto const& p = plan_->edges[number];
         if (p.served) return;
         auto const from = gradient ? backward_[e.consumer] : forward_[e.producer];
-        task_label label{gradient ? e.producer : e.consumer, 0};
+        auto const partial = p.table->partial ? traffic_kind::partial_sum : traffic_kind::activation;
+        task_label label{gradient ? e.producer : e.consumer, 0, number, gradient ? traffic_kind::gradient : partial};
         auto& a = arrivals_[number];
         a.collective.clear();
         for (auto const& c : p.collectives) {
@@ -136,11 +137,13 @@ class assembler {
         auto const& hops = gradient ? p.backward : p.forward;
         auto const& first = gradient ? p.first_backward : p.first_forward;
         auto const& pairs = p.table->pairs;
-        for (std::uint32_t i = 0; i < pairs.size(); ++i)
+        for (std::uint32_t i = 0; i < pairs.size(); ++i) {
+            label.number = i;
             for (auto h = first[i]; h < first[i + 1]; ++h) {
                 tasks_->after(from + (gradient ? pairs[i].consumer : pairs[i].producer));
-                tasks_->add(link_resource(hops[h].link), hops[h].duration, task_kind::transfer, {label.op, i});
+                tasks_->add(link_resource(hops[h].link), hops[h].duration, task_kind::transfer, label);
             }
+        }
     }
 
     /// Makes the next task wait for pair `i` of an edge. Returns the collective that carries it, or -1.
@@ -187,7 +190,7 @@ class assembler {
         forward_[op] = first;
         for (std::uint32_t c = 0; c < p.partial_outputs.size(); ++c) {
             for (auto const shard : p.partial_outputs[c].producers) tasks_->after(first + shard);
-            add_collective(p.partial_outputs[c].forward, {op, c});
+            add_collective(p.partial_outputs[c].forward, {op, c, task_label::no_edge, traffic_kind::partial_sum});
         }
     }
 
@@ -205,6 +208,10 @@ class assembler {
         backward_[op] = first;
     }
 
+    [[nodiscard]] static task_label of_group(class_plan const& p, std::uint32_t group) noexcept {
+        return {p.members.front(), group, task_label::no_edge, traffic_kind::weight_gradient};
+    }
+
     struct synchronised_class {
         std::uint32_t number = 0, first_barrier = 0;
     };
@@ -218,7 +225,7 @@ class assembler {
         auto const& p = plan_->classes[c.number];
         c.first_barrier = static_cast<std::uint32_t>(barriers_.size());
         for (std::uint32_t i = 0; i < p.sync.groups.size(); ++i) {
-            task_label const label{p.members.front(), i};
+            auto const label = of_group(p, i);
             if (p.servers.empty()) {
                 wait_for_gradients(p.sync.groups[i].contributors);
                 barriers_.push_back(add_collective(p.all_reduce[i], label));
@@ -260,7 +267,7 @@ class assembler {
                     for (auto const& client : p.servers[group].clients)
                         for (auto const& h : client.pull) {
                             tasks_->after(updates_[i]);
-                            tasks_->add(link_resource(h.link), h.duration, task_kind::transfer, {p.members.front(), group});
+                            tasks_->add(link_resource(h.link), h.duration, task_kind::transfer, of_group(p, group));
                         }
     }
 

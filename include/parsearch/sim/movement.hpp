@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include <parsearch/core/collective.hpp>
 #include <parsearch/sim/options.hpp>
 #include <parsearch/sim/overlap.hpp>
 #include <parsearch/sim/pricing.hpp>
@@ -19,6 +20,9 @@ namespace parsearch::sim {
 struct collective_plan {
     std::vector<std::uint32_t> producers, consumers; ///< shard numbers
     std::vector<hop> forward, backward;
+    collective_kind forward_kind{}, backward_kind{};
+    byte_count bytes = 0;   ///< of the tensor, as `collective_kind` counts them
+    std::uint32_t size = 0; ///< devices
 };
 
 /// How the pairs of an overlap table move: within a device, as messages, or in a collective.
@@ -70,7 +74,8 @@ template <class Pricing>
             if (!detail::collective_members(x, producer_devices, consumer_devices, members)) continue;
             auto const bytes = x.elements * element_bytes;
             number[i] = static_cast<std::int32_t>(plan.collectives.size());
-            collective_plan c{x.producers, x.consumers, price.collective(x.forward, bytes, members), {}};
+            collective_plan c{x.producers, x.consumers, price.collective(x.forward, bytes, members), {}, x.forward, x.backward, bytes,
+                              static_cast<std::uint32_t>(members.size())};
             auto const size = static_cast<double>(members.size());
             forward_traffic(x.partial) += collective_volume(x.forward, static_cast<double>(bytes), size);
             if (gradients) {

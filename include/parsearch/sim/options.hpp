@@ -29,9 +29,17 @@ enum class memory_policy : std::uint8_t {
     penalise, ///< its makespan and `memory_penalty` per byte over
     reject    ///< infinity: it is infeasible
 };
+[[nodiscard]] constexpr std::string_view name_of(memory_policy p) noexcept {
+    constexpr std::array<std::string_view, 3> names{"ignore", "penalise", "reject"};
+    return names[static_cast<std::size_t>(p)];
+}
 
 /// The update rule, which sets the memory and work that each parameter costs.
 enum class optimizer : std::uint8_t { sgd, momentum, adam };
+[[nodiscard]] constexpr std::string_view name_of(optimizer o) noexcept {
+    constexpr std::array<std::string_view, 3> names{"sgd", "momentum", "adam"};
+    return names[static_cast<std::size_t>(o)];
+}
 
 /// What an optimizer keeps and does per parameter: values of 4 bytes kept, flops of an update.
 struct optimizer_cost {

@@ -8,6 +8,7 @@
 
 #include <parsearch/core/units.hpp>
 #include <parsearch/sim/memory.hpp>
+#include <parsearch/sim/payload.hpp>
 #include <parsearch/sim/schedule.hpp>
 #include <parsearch/sim/task_graph.hpp>
 
@@ -18,6 +19,7 @@ struct report {
     picoseconds makespan{};
     task_graph tasks;
     sim::schedule schedule;
+    std::vector<payload> carried;                   ///< by task: bytes and collective of what moves
     std::vector<double> utilisation;                ///< busy share of the makespan, by resource: devices, then links, then barriers
     std::vector<std::uint32_t> critical_path;       ///< tasks, first to last, each starting when the one before ends
     std::array<double, traffic_kinds> traffic{};    ///< bytes moved between devices in one iteration, by `traffic_kind`
@@ -80,6 +82,7 @@ template <class Simulator, class S> [[nodiscard]] report make_report(Simulator& 
     r.makespan = simulator.simulate(s);
     r.tasks = simulator.tasks();
     r.schedule = simulator.schedule();
+    r.carried = payloads(simulator.plan(), simulator.input().graph, r.tasks);
     r.utilisation = utilisation_of(r.tasks, r.schedule);
     r.critical_path = critical_path_of(r.tasks, r.schedule);
     r.traffic = simulator.traffic();

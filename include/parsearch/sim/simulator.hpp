@@ -112,6 +112,7 @@ template <class Oracle, class Device> class simulator {
                         collective_volume(collective_kind::all_reduce, static_cast<double>(g.bytes), static_cast<double>(g.devices.size()));
         return sum;
     }
+    [[nodiscard]] iteration_plan const& plan() const noexcept { return plan_; } ///< what `tasks` is made of
     [[nodiscard]] workload_type const& input() const noexcept { return *work_; }
 
   private:
@@ -208,7 +209,9 @@ template <class Oracle, class Device> class simulator {
                 detail::make_set(members);
                 if (members.size() < 2) continue;
                 auto const bytes = detail::region_elements(part) * ops::size_of(output.type);
-                p.partial_outputs.push_back({shards, {}, price_.collective(collective_kind::all_reduce, bytes, members), {}});
+                p.partial_outputs.push_back({shards, {}, price_.collective(collective_kind::all_reduce, bytes, members), {},
+                                             collective_kind::all_reduce, collective_kind::all_reduce, bytes,
+                                             static_cast<std::uint32_t>(members.size())});
                 p.partial_bytes += collective_volume(collective_kind::all_reduce, static_cast<double>(bytes), static_cast<double>(members.size()));
             }
         }

@@ -29,11 +29,14 @@ inline constexpr std::size_t traffic_kinds = 4;
     return names[static_cast<std::size_t>(k)];
 }
 
-/// What a task belongs to, for reports: operator `op` (the consumer of the edge, for data movement) and a shard,
-/// message or group number.
+/// What a task belongs to, for reports. `sim/payload.hpp` tells the bytes and the collective.
 struct task_label {
-    std::uint32_t op = 0;
-    std::uint32_t number = 0;
+    static constexpr std::uint32_t no_edge = ~std::uint32_t{0};
+
+    std::uint32_t op = 0;       ///< operator; for what moves along an edge, the one that receives
+    std::uint32_t number = 0;   ///< shard; message or collective, counted per edge; group or holder of weights
+    std::uint32_t edge = no_edge; ///< of the graph, along which data move; none: weights, or sums that nobody reads
+    traffic_kind traffic{};     ///< why data move; of no matter for computation
 };
 
 /// Tasks in arrays. A task's number is its key: predecessors have smaller numbers, and ties are decided by it.
