@@ -49,6 +49,8 @@ class cluster {
     /// The names of the switches.
     [[nodiscard]] std::vector<std::string> const& switches() const noexcept { return switches_; }
     [[nodiscard]] link_ends const& ends_of(std::uint32_t link) const noexcept { return ends_[link]; }
+    /// The name that a link was given, empty where none was.
+    [[nodiscard]] std::string const& given_name_of_link(std::uint32_t link) const noexcept { return link_names_[link]; }
     /// The name that a link was given, else its ends: "device 0 -> leaf 1".
     [[nodiscard]] std::string name_of_link(std::uint32_t link) const {
         if (!link_names_[link].empty()) return link_names_[link];

@@ -97,8 +97,9 @@ class cluster_builder {
 
     /// The cluster. A pair without an explicit route gets the one of fewest links, among those the one of lowest latency, among
     /// those the one whose link numbers come first. Refuses a topology without devices, a pair of devices that no links join, a route that
-    /// was set twice. Complexity: a breadth-first search per device that misses a route, which ends when it has them all.
-    [[nodiscard]] cluster build() const {
+    /// was set twice, more than `max_hops` links in all routes together (4 bytes each). Complexity: a breadth-first search per device that
+    /// misses a route, which ends when it has them all.
+    [[nodiscard]] cluster build(std::size_t max_hops = std::numeric_limits<std::uint32_t>::max()) const {
         if (made_.devices_.empty()) throw invalid_input("a cluster of no devices: at least one is needed");
         cluster out = made_;
         out.numbers_.resize(std::max(out.devices_.size(), out.links_.size()));
@@ -121,8 +122,8 @@ class cluster_builder {
                 } else if (a != b) {
                     search.append_route(b, out.route_links_);
                 }
-                if (out.route_links_.size() > std::numeric_limits<std::uint32_t>::max())
-                    throw invalid_input("route from device ", a, " to device ", b, ": more than 2^32 hops in all routes together");
+                if (out.route_links_.size() > std::min<std::size_t>(max_hops, std::numeric_limits<std::uint32_t>::max()))
+                    throw invalid_input("route from device ", a, " to device ", b, ": more than ", max_hops, " hops in all routes together");
                 out.route_first_.push_back(static_cast<std::uint32_t>(out.route_links_.size()));
             }
         }
