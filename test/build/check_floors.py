@@ -24,7 +24,7 @@ MAY_INCLUDE = {
     "problem": {"core", "concepts", "ops", "graph", "topology", "space", "cost", "sim", "search"},
     "rewrite": ALL_BUT_IO,
     "fabric": ALL_BUT_IO,
-    "io": ALL_BUT_IO,
+    "io": ALL_BUT_IO | {"problem"},
 }
 # Single headers that may include more.
 ALSO = {"search/dominator_dp.hpp": {"graph"}}

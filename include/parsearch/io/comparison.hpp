@@ -1,0 +1,120 @@
+#pragma once
+/// The figures by which strategies are compared: time, throughput, utilisation, traffic, memory.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <parsearch/concepts/device_topology.hpp>
+#include <parsearch/core/units.hpp>
+#include <parsearch/cost/roofline.hpp>
+#include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/models/summary.hpp>
+#include <parsearch/problem/problem.hpp>
+#include <parsearch/sim/report.hpp>
+#include <parsearch/topology/device.hpp>
+
+namespace parsearch::io {
+
+/// The figures of one strategy.
+struct compared {
+    std::string name{};
+    picoseconds time{};                     ///< of an iteration, without any penalty for memory
+    double speed_up = 1;                    ///< time of the baseline / time
+    double samples_per_second = 0;          ///< throughput, in `throughput_unit`
+    std::string_view throughput_unit = "samples"; ///< or "tokens"
+    double flops_utilisation = 0;           ///< least time that the peaks of all devices allow for the model's flops / time; 0 where no peak is known
+    std::array<double, sim::traffic_kinds> moved{}; ///< bytes between devices in one iteration, by `traffic_kind`
+    byte_count peak_memory = 0;             ///< the most bytes on a device
+    std::size_t fullest_device = 0;         ///< the one with the largest share of its memory in use
+    byte_count fullest_device_memory = 0;   ///< what that device has
+    byte_count fullest_device_use = 0;      ///< bytes on it
+    bool fits = true;                       ///< no device needs more than it has
+
+    [[nodiscard]] double bytes_moved() const noexcept {
+        double sum = 0;
+        for (auto const b : moved) sum += b;
+        return sum;
+    }
+};
+
+/// What one iteration works off.
+struct iteration_batch {
+    double size = 1;
+    std::string_view unit = "samples";
+};
+
+/// The batch of a model: the extent of the first axis of its first input. Where that is a matrix of integers, [batch, sequence], it is
+/// counted in tokens. A model without inputs, or whose first input is a scalar, has a batch of 1.
+[[nodiscard]] inline iteration_batch batch_of(graph::dense_graph const& g) {
+    for (auto const& op : g.operations) {
+        if (op.work != ops::work_class::source) continue;
+        auto const& x = op.outputs.front();
+        if (x.axes.empty()) return {};
+        auto const batch = static_cast<double>(x.axes[0].extent);
+        bool const indices = x.type == ops::dtype::i32 || x.type == ops::dtype::i64;
+        if (indices && x.axes.size() == 2) return {batch * static_cast<double>(x.axes[1].extent), "tokens"};
+        return {batch, "samples"};
+    }
+    return {};
+}
+
+/// Seconds that all flops of an iteration take on all devices at their peaks: of each operator the peak that a roofline takes, without
+/// its efficiencies. 0 where no device has a peak for one of them. Complexity: linear in operators and devices.
+template <topology::DescribesDeviceSpecs C> [[nodiscard]] double seconds_at_peak(graph::dense_graph const& g, C const& cluster, bool training) {
+    std::array<std::array<double, cost::detail::dtypes>, 2> peak{}; // of all devices, by whether it is for contractions, and type
+    for (auto const& d : devices(cluster)) {
+        topology::device_spec const spec = describe_device(cluster, d);
+        for (std::size_t t = 0; t < cost::detail::dtypes; ++t) {
+            peak[0][t] += cost::detail::peak_of(spec.elementwise, static_cast<ops::dtype>(t));
+            peak[1][t] += cost::detail::peak_of(spec.contraction, static_cast<ops::dtype>(t));
+        }
+    }
+    double seconds = 0;
+    for (std::size_t op = 0; op < g.size(); ++op) {
+        auto const& operation = g.operations[op];
+        auto const flops = operation.flops + (training ? models::backward_flops(g, op) : 0);
+        if (operation.work == ops::work_class::source || !(flops > 0)) continue;
+        auto const rate = peak[cost::detail::contracts(operation.work)][static_cast<std::size_t>(operation.outputs.front().type)];
+        if (!(rate > 0)) return 0;
+        seconds += flops / rate;
+    }
+    return seconds;
+}
+
+/// The figures of a strategy of `p` that is simulated already as `r`; `cluster` is the topology `p` was made of.
+template <Parallelization P, topology::DescribesDeviceSpecs C>
+[[nodiscard]] compared compare(P const& p, C const& cluster, std::string name, sim::report const& r, picoseconds baseline) {
+    compared out{.name = std::move(name), .time = r.makespan, .moved = r.traffic, .peak_memory = r.peak_memory()};
+    auto const seconds = to_seconds(r.makespan);
+    auto const batch = batch_of(p.graph());
+    out.throughput_unit = batch.unit;
+    if (seconds > 0) {
+        out.speed_up = to_seconds(baseline) / seconds;
+        out.samples_per_second = batch.size / seconds;
+        out.flops_utilisation = seconds_at_peak(p.graph(), cluster, p.options().training) / seconds;
+    }
+    double fullest = -1;
+    for (std::size_t d = 0; d < r.memory.size(); ++d) {
+        auto const use = r.memory[d].total(), have = p.topology().devices[d].memory;
+        out.fits = out.fits && use <= have;
+        auto const share = have > 0 ? static_cast<double>(use) / static_cast<double>(have) : static_cast<double>(use);
+        if (share <= fullest) continue;
+        fullest = share;
+        out.fullest_device = d;
+        out.fullest_device_use = use;
+        out.fullest_device_memory = have;
+    }
+    return out;
+}
+
+/// The same of a strategy, which is simulated for it. Throws as `simulate` does.
+template <Parallelization P, topology::DescribesDeviceSpecs C, Strategy<space::configuration> S>
+[[nodiscard]] compared compare(P const& p, C const& cluster, std::string name, S const& s, picoseconds baseline) {
+    return compare(p, cluster, std::move(name), simulate(p, s), baseline);
+}
+
+} // namespace parsearch::io

@@ -1,0 +1,35 @@
+#pragma once
+/// The options of the simulation.
+
+#include <array>
+
+#include <parsearch/io/described.hpp>
+#include <parsearch/sim/options.hpp>
+
+namespace parsearch::io {
+
+template <> inline constexpr auto enumerators<sim::movement> = std::array{sim::movement::pairwise, sim::movement::collective};
+template <> inline constexpr auto enumerators<sim::discipline> = std::array{sim::discipline::fifo, sim::discipline::in_order};
+template <> inline constexpr auto enumerators<sim::synchronisation> =
+    std::array{sim::synchronisation::all_reduce, sim::synchronisation::parameter_server};
+template <> inline constexpr auto enumerators<sim::memory_policy> =
+    std::array{sim::memory_policy::ignore, sim::memory_policy::penalise, sim::memory_policy::reject};
+template <> inline constexpr auto enumerators<sim::optimizer> = std::array{sim::optimizer::sgd, sim::optimizer::momentum, sim::optimizer::adam};
+
+template <> inline constexpr auto described<sim::simulation_options> = boost::hana::make_tuple(
+    field("training", &sim::simulation_options::training, "forward, backward and update; false: forward only, as in inference"),
+    field("optimizer", &sim::simulation_options::optimizer,
+          "the update rule: sgd, momentum and adam keep 0, 1 and 2 values of 4 bytes per parameter"),
+    field("memory", &sim::simulation_options::memory,
+          "what a strategy that needs more memory than a device has costs: nothing more, memory_penalty per byte over, or infinitely much"),
+    field("memory_penalty", &sim::simulation_options::memory_penalty, "picoseconds per byte over a device's memory; 1000 is a second per GB"),
+    field("movement", &sim::simulation_options::movement,
+          "data between shards: regular patterns as collectives, or a message per pair of shards as FlexFlow has it"),
+    field("synchronisation", &sim::simulation_options::synchronisation,
+          "replicas of a weight all-reduce its gradient, or send it to one of the devices and get the weight back"),
+    field("overlap", &sim::simulation_options::overlap,
+          "gradients are synchronised while backward runs; false: after the last backward task, as FlexFlow without --overlap"),
+    field("discipline", &sim::simulation_options::discipline,
+          "a device or link runs its tasks by the time at which they are ready, or in the order of the program as a CUDA stream does"));
+
+} // namespace parsearch::io

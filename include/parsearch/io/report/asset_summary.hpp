@@ -1,0 +1,116 @@
+#pragma once
+/// The script of the report's summary, comparison and memory.
+
+namespace parsearch::io::page {
+
+inline constexpr char const* summary_script = R"js(
+const strategies = data.strategies, found = strategies[data.found], baseline = strategies[0];
+
+{ // Headline.
+  const [scale, unit] = unitOf(found.time, TIME);
+  const figure = (value, small, label) => el('div', { class: 'figure' }, el('div', { class: 'value' }, value, small ? el('small', {}, small) : null),
+    el('div', { class: 'label' }, label));
+  const figures = [figure(number(found.time / scale, 4), unit, 'per iteration')];
+  if (data.found !== 0) figures.push(figure(times(found.speedUp), '', (found.speedUp >= 1 ? 'as fast as ' : 'the speed of ') + baseline.name));
+  const large = found.rate >= 1e6;
+  figures.push(figure(large ? number(found.rate / 1e6, 3) : rate(found.rate), (large ? 'M ' : '') + found.unit + '/s', 'throughput'));
+  if (found.utilisation > 0) figures.push(figure((100 * found.utilisation).toFixed(1), '%', 'of the devices’ peak flops'));
+  const [memoryScale, memoryUnit] = unitOf(found.use, BINARY);
+  figures.push(figure(number(found.use / memoryScale, 3), memoryUnit,
+    limited(found.memory) ? `of ${memory(found.memory)} on the fullest device` : 'on the fullest device'));
+  const subtitle = [data.model, data.cluster, data.search].filter(Boolean).join(' · ');
+  const facts = [['Operators', count(data.operatorCount)], ['Parameters', count(data.parameters)], ['Devices', count(data.devices.length)],
+    ['Links', count(data.links.length)], ...data.options];
+  byId('summary').append(el('h1', {}, data.title), el('div', { class: 'quiet' }, subtitle), el('div', { class: 'figures' }, figures));
+  if (!found.fits)
+    byId('summary').append(el('p', { class: 'warn' }, `This plan does not fit: device ${found.fullest} needs ${memory(found.use)} and has ${memory(found.memory)}.`));
+  byId('summary').append(el('details', {}, el('summary', {}, 'What was asked for'),
+    el('dl', { class: 'facts' }, facts.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))))));
+  if (data.notes.length) byId('summary').append(el('ul', { class: 'notes' }, data.notes.map(n => el('li', {}, n))));
+  byId('footer').textContent = ['parsearch ' + data.version, data.generated, 'Times are those of the simulation.'].filter(Boolean).join(' · ');
+}
+
+/** A stacked bar; parts without size are left out. */
+const stack = (values, total, prefix, words) => el('span', { class: 'stack', role: 'img', 'aria-label': values.map((v, k) => `${words[k]} ${traffic(v)}`).join(', ') },
+  values.map((v, k) => v > 0 ? el('i', { style: `width:${100 * v / total}%;background:var(--${prefix}${k})`, title: `${words[k]} ${traffic(v)}` }) : null));
+const legendOf = (words, prefix) => words.map((w, k) => el('span', {}, el('i', { style: `background:var(--${prefix}${k})` }), w));
+
+/** A table whose rows become cards on narrow screens. Columns: [heading, class, cell of a row]. */
+function table(name, columns, rows, rowClass) {
+  return el('table', { class: name }, el('thead', {}, el('tr', {}, columns.map(([heading, kind]) => el('th', { class: kind, scope: 'col' }, heading)))),
+    el('tbody', {}, rows.map((row, i) => el('tr', { class: rowClass(row, i) }, columns.map(([heading, kind, cell]) => el('td', { class: kind, 'data-label': heading }, cell(row, i)))))));
+}
+
+{ // Comparison.
+  const longest = Math.max(...strategies.map(s => s.time)), widest = Math.max(1, ...strategies.map(s => s.moved.reduce((a, b) => a + b, 0)));
+  const [scale, unit] = unitOf(Math.min(...strategies.map(s => s.time)), TIME);
+  const digits = decimals(Math.min(...strategies.map(s => s.time)) / scale, 4);
+  const mark = (row, i) => i === data.found ? 'found' : '';
+  const against = r => Math.abs(r - 1) < 0.005 ? 'is as fast' : r < 1 ? `takes ${share(r)} of its time` : `takes ${number(r, 3)} times as long`;
+  const others = strategies.filter((s, i) => i !== data.found && s.fits).sort((a, b) => a.time - b.time);
+  byId('strategies-p').textContent = others.length === 0 ? 'The same simulation prices every strategy.'
+    : `The same simulation prices every strategy. Of the others that fit, ${others[0].name} is the fastest; this plan ${against(found.time / others[0].time)}.`;
+  const used = s => limited(s.memory) && s.memory > 0 ? el('span', { class: 'track' }, el('span', { class: 'bar', style: `width:${Math.min(100, 100 * s.use / s.memory)}%;background:var(${s.fits ? '--k0' : '--bad'})` })) : '';
+  byId('strategies-t').append(table('strategies cards', [
+    ['Strategy', '', s => s.name],
+    [`Time (${unit})`, 'n', s => grouped(s.time / scale, digits)],
+    ['', 'wide', s => el('span', { class: 'track' }, el('span', { class: 'bar', style: `width:${100 * s.time / longest}%` }))],
+    ['Speed-up', 'n', s => times(s.speedUp)],
+    [found.unit[0].toUpperCase() + found.unit.slice(1) + '/s', 'n', s => rate(s.rate)],
+    ['Utilisation', 'n', s => s.utilisation > 0 ? share(s.utilisation, 1) : '–'],
+    ['Peak memory', 'n', s => memory(s.peak)],
+    ['', 'wide', used],
+    ['Fits', '', s => s.fits ? el('span', { class: 'good' }, 'yes') : el('span', { class: 'bad' }, 'no')],
+  ], strategies, mark));
+  byId('moved-t').append(table('strategies cards', [
+    ['Strategy', '', s => s.name],
+    ...TRAFFIC.slice(0, 4).map((word, k) => [word[0].toUpperCase() + word.slice(1), 'n', s => traffic(s.moved[k])]),
+    ['Total', 'n', s => traffic(s.moved.reduce((a, b) => a + b, 0))],
+    ['', 'wide', s => stack(s.moved, widest, 't', TRAFFIC)],
+  ], strategies, mark), el('div', { class: 'legend', style: 'margin-top:10px' }, legendOf(TRAFFIC.slice(0, 4), 't')));
+}
+
+{ // Memory: devices that need the same are one line.
+  const groups = new Map();
+  data.devices.forEach((d, i) => {
+    const key = JSON.stringify([d.use, d.memory]);
+    if (!groups.has(key)) groups.set(key, { device: d, total: d.use.reduce((a, b) => a + b, 0), members: [] });
+    groups.get(key).members.push(i);
+  });
+  const ranges = list => {
+    const parts = [];
+    for (let i = 0, j; i < list.length; i = j) {
+      for (j = i + 1; j < list.length && list[j] === list[j - 1] + 1; ++j);
+      parts.push(j - i > 1 ? `${list[i]}–${list[j - 1]}` : `${list[i]}`);
+    }
+    return (list.length > 1 ? 'devices ' : 'device ') + (parts.length > 6 ? parts.slice(0, 5).join(', ') + ` and ${list.length - 5} more` : parts.join(', '));
+  };
+  const lines = [...groups.values()].sort((a, b) => a.members[0] - b.members[0]);
+  const widest = Math.max(1, most(lines.map(l => Math.max(l.total, limited(l.device.memory) ? l.device.memory : 0))));
+  const row = l => {
+    const lane = el('div', { class: 'lane' }, el('div', { class: 'stack', role: 'img', 'aria-label': l.device.use.map((b, k) => `${MEMORY[k]} ${memory(b)}`).join(', ') },
+      l.device.use.map((b, k) => b > 0 ? el('i', { style: `width:${100 * b / widest}%;background:var(--m${k})` }) : null)));
+    if (limited(l.device.memory)) lane.append(el('span', { class: 'cap', style: `left:calc(${100 * l.device.memory / widest}% - 2px)` }));
+    const over = limited(l.device.memory) && l.total > l.device.memory;
+    lane.addEventListener('pointermove', e => showTip(e.clientX, e.clientY, ranges(l.members), [...l.device.use.map((b, k) => [MEMORY[k], memory(b)]),
+      ['together', memory(l.total)], ['has', limited(l.device.memory) ? memory(l.device.memory) : 'no limit'], ['type', l.device.kind]]));
+    lane.addEventListener('pointerleave', hideTip);
+    return [el('div', { class: 'name' }, ranges(l.members)), lane, el('div', { class: over ? 'n bad' : 'n' }, memory(l.total), limited(l.device.memory) ? el('span', { class: 'quiet' }, ` of ${memory(l.device.memory)}`) : null)];
+  };
+  const few = 24, chart = el('div', { class: 'memory' });
+  const show = n => chart.replaceChildren(...lines.slice(0, n).flatMap(row));
+  show(few);
+  byId('memory-p').textContent = 'Bytes at the fullest moment of an iteration. The line is what a device has'
+    + (data.devices.length > lines.length ? '; devices that need the same share a bar.' : '.');
+  byId('memory-l').append(...legendOf(MEMORY, 'm'));
+  byId('memory-l').style.marginBottom = '14px';
+  byId('memory-c').append(chart);
+  if (lines.length > few) {
+    const more = el('button', { type: 'button', style: 'margin-top:12px' }, `Show all ${lines.length}`);
+    more.addEventListener('click', () => { show(lines.length); more.remove(); });
+    byId('memory-c').append(more);
+  }
+}
+)js";
+
+} // namespace parsearch::io::page

@@ -1,0 +1,114 @@
+#pragma once
+/// What people call the tasks of a simulation, and the devices and links they run on.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <parsearch/core/collective.hpp>
+#include <parsearch/core/error.hpp>
+#include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/sim/report.hpp>
+#include <parsearch/topology/cluster.hpp>
+
+namespace parsearch::io {
+
+/// "all-reduce": the name of a collective in prose.
+[[nodiscard]] inline std::string spoken(std::string_view name) {
+    std::string out(name);
+    for (auto& c : out)
+        if (c == '_') c = '-';
+    return out;
+}
+
+/// "activations", "weight gradients": what moves, in prose.
+[[nodiscard]] constexpr std::string_view spoken(sim::traffic_kind k) noexcept {
+    switch (k) {
+    case sim::traffic_kind::activation: return "activations";
+    case sim::traffic_kind::gradient: return "gradients";
+    case sim::traffic_kind::partial_sum: return "partial sums";
+    case sim::traffic_kind::weight_gradient: return "weight gradients";
+    }
+    return "data";
+}
+
+/// From which operator to which the data of a task flow, in prose: "fc1 -> fc2" forward, "fc2 -> fc1" backward; "fc1" where they stay
+/// at one operator.
+[[nodiscard]] inline std::string path_of(graph::dense_graph const& g, sim::task_label const& who) {
+    if (who.edge == sim::task_label::no_edge) return g.names[who.op];
+    auto const& e = g.edges[who.edge];
+    auto const from = e.producer == who.op ? e.consumer : e.producer;
+    return text(g.names[from], " -> ", g.names[who.op]);
+}
+
+/// True for a message that brings weights back from the device that updated them.
+[[nodiscard]] inline bool returns_weights(sim::task_graph const& tasks, std::uint32_t t) noexcept {
+    auto const before = tasks.before(t);
+    return tasks.kind[t] == sim::task_kind::transfer && tasks.label[t].traffic == sim::traffic_kind::weight_gradient && !before.empty() &&
+           tasks.kind[before.front()] == sim::task_kind::update;
+}
+
+/// What task `t` does, without its number among those alike: "fc1 forward", "fc1 -> fc2 activations", "fc1 weight gradients, all-reduce".
+[[nodiscard]] inline std::string name_of_task(graph::dense_graph const& g, sim::report const& r, std::uint32_t t) {
+    auto const& who = r.tasks.label[t];
+    switch (r.tasks.kind[t]) {
+    case sim::task_kind::forward:
+    case sim::task_kind::backward:
+    case sim::task_kind::update: return text(g.names[who.op], ' ', name_of(r.tasks.kind[t]));
+    case sim::task_kind::transfer: return text(path_of(g, who), ' ', returns_weights(r.tasks, t) ? "weights" : spoken(who.traffic));
+    case sim::task_kind::collective: return text(path_of(g, who), ' ', spoken(who.traffic), ", ", spoken(name_of(r.carried[t].collective)));
+    case sim::task_kind::barrier: break;
+    }
+    return "barrier";
+}
+
+/// What the number of a task of that kind and label counts.
+[[nodiscard]] constexpr std::string_view counted_by(sim::task_kind kind, sim::task_label const& who) noexcept {
+    switch (kind) {
+    case sim::task_kind::forward:
+    case sim::task_kind::backward: return "shard";
+    case sim::task_kind::update: return "holder";
+    default: break;
+    }
+    if (who.traffic == sim::traffic_kind::weight_gradient) return "group";
+    return kind == sim::task_kind::transfer ? "message" : "collective";
+}
+
+/// "device 3", "device 0 -> leaf 1": the name of a resource of a task graph on `cluster`.
+[[nodiscard]] inline std::string name_of_resource(topology::cluster const& cluster, std::uint32_t resource) {
+    if (resource < cluster.size()) return text("device ", resource);
+    return cluster.name_of_link(static_cast<std::uint32_t>(resource - cluster.size()));
+}
+
+/// Throws `invalid_input` where `r` is not of a graph of as many operators and a cluster of as many devices and links.
+inline void require_report_of(graph::dense_graph const& g, topology::cluster const& cluster, std::size_t configurations, sim::report const& r) {
+    auto const resources = cluster.size() + cluster.links().size() + 1;
+    if (r.tasks.resources != resources)
+        throw invalid_input("a simulation on ", r.tasks.resources, " devices, links and barriers: the cluster has ", resources,
+                            ", must be the same cluster");
+    if (configurations != g.size())
+        throw invalid_input("a strategy of ", configurations, " configurations: the graph has ", g.size(), " operators, must be one each");
+    if (r.carried.size() != r.tasks.size() || r.schedule.start.size() != r.tasks.size() || r.schedule.end.size() != r.tasks.size())
+        throw invalid_input("a simulation of ", r.tasks.size(), " tasks has ", r.schedule.start.size(), " start times and ", r.carried.size(),
+                            " payloads: must be one each");
+    for (auto const& who : r.tasks.label)
+        if (who.op >= g.size() || (who.edge != sim::task_label::no_edge && who.edge >= g.edges.size()))
+            throw invalid_input("a simulation of operator ", who.op, ": the graph has ", g.size(), " operators, must be the same graph");
+}
+
+/// The tasks that take time, by resource, then by start: what a timeline shows. Complexity: O(n log n).
+[[nodiscard]] inline std::vector<std::uint32_t> shown_tasks(sim::report const& r) {
+    std::vector<std::uint32_t> out;
+    for (std::uint32_t t = 0; t < r.tasks.size(); ++t)
+        if (r.tasks.kind[t] != sim::task_kind::barrier && r.schedule.end[t] > r.schedule.start[t]) out.push_back(t);
+    std::stable_sort(out.begin(), out.end(), [&](auto a, auto b) {
+        auto const x = r.tasks.resource[a], y = r.tasks.resource[b];
+        return x != y ? x < y : r.schedule.start[a] < r.schedule.start[b];
+    });
+    return out;
+}
+
+} // namespace parsearch::io
