@@ -1,0 +1,321 @@
+#include "command_line.hpp"
+
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <boost/hana/for_each.hpp>
+#include <fmt/format.h>
+
+#include <parsearch/core/version.hpp>
+#include <parsearch/io/cluster_name.hpp>
+#include <parsearch/io/described.hpp>
+#include <parsearch/io/zoo.hpp>
+
+#include "experts.hpp"
+
+namespace plan {
+namespace {
+
+constexpr std::size_t help_column = 36, help_width = 110;
+
+// `text` in lines that end before `help_width`, from `column`.
+std::string wrapped(std::string_view text, std::size_t column) {
+    std::string out;
+    std::size_t at = column;
+    while (!text.empty()) {
+        auto const word = text.substr(0, text.find(' '));
+        text.remove_prefix(std::min(word.size() + 1, text.size()));
+        if (at > column && at + word.size() + 1 > help_width) {
+            out += '\n' + std::string(column, ' ');
+            at = column;
+        }
+        if (at > column) out += ' ';
+        out += word;
+        at += word.size() + (at > column);
+    }
+    return out;
+}
+
+// Options in two columns: name and kind of value; meaning and default, wrapped.
+class help_formatter : public CLI::Formatter {
+  public:
+    std::string make_option(CLI::Option const* option, bool) const override {
+        auto name = "  " + option->get_name(false, true);
+        if (auto const comma = name.find(','); comma != std::string::npos) name.insert(comma + 1, " ");
+        else name.insert(2, "    ");
+        if (!option->get_type_name().empty()) name += ' ' + option->get_type_name();
+        auto help = option->get_description();
+        if (!option->get_default_str().empty()) help += " [" + option->get_default_str() + ']';
+        auto const gap = name.size() + 2 > help_column ? '\n' + std::string(help_column, ' ') : std::string(help_column - name.size(), ' ');
+        return name + gap + wrapped(help, help_column) + '\n';
+    }
+    std::string make_group(std::string group, bool positional, std::vector<CLI::Option const*> options) const override {
+        return CLI::Formatter::make_group(std::move(group), positional, std::move(options)).substr(1); // without its blank line: there is another
+    }
+    std::string make_usage(CLI::App const*, std::string) const override { return "Usage: plan --model MODEL --cluster CLUSTER [OPTIONS]\n\n"; }
+};
+
+constexpr std::string_view description =
+    "Finds how a neural network should run on a cluster: which operators are split, along which dimensions, on which devices.\n"
+    "It searches with a simulator, compares with what experts do, and writes a plan to read, to show and to hand on.\n";
+
+constexpr std::string_view examples_and_codes =
+    R"(Examples:
+  plan --model zoo:gpt,layers=24,hidden=2048,heads=16,sequence=2048,type=bf16 --cluster 4x8xh100 --out plan-gpt
+  plan --model resnet50.onnx,batch=1024 --cluster 2x4xv100 --time 1min --simulation.optimizer momentum --out plan-resnet
+  plan --model bert.onnx,batch=256,sequence=512,type=bf16 --cluster cluster.json --search greedy --time none
+  plan --model zoo:vgg19 --cluster machine_config,device=p100 --import strategy.flexflow
+  plan --rerun plan-gpt/run.json --out plan-gpt-again
+  plan --list models; plan --list gpt
+
+Files in DIR:
+  report.html         the plan to look at: open it in a browser
+  strategy.json       the plan to hand on; --import reads it
+  strategy.flexflow   the same for FlexFlow's --import, as far as that format goes
+  timeline.json       every task on every device and link: open it at ui.perfetto.dev or chrome://tracing
+  graph.dot           the operators coloured by configuration, for Graphviz
+  topology.json       the cluster; --cluster reads it
+  run.json            what was asked and what was found; --rerun repeats it
+
+Exit codes:
+  0    done
+  1    an error inside the program
+  2    the command line or an input is wrong: stderr says what, and nothing was planned
+  3    the strategy found does not fit the memory of the devices (everything is written all the same)
+  130  interrupted by Ctrl-C or SIGTERM: the best so far is printed and written; a second Ctrl-C ends at once
+
+Times are those that the simulator predicts for one iteration (forward, backward and update of one batch).
+A configuration reads "s8 o4 @0+4,1": dim s in 8 parts and o in 4; shard (i, j) is on device 0 + 4i + 1j.
+)";
+
+// Adds an option whose value `set` reads from text.
+CLI::Option* add_text(CLI::App& app, std::string const& names, std::string const& group, std::string_view placeholder, std::string const& help,
+                      std::function<void(std::string const&)> set, std::string const& shown_default = {}) {
+    return app.add_option_function<std::string>(names, std::move(set), help)->type_name(std::string(placeholder))->group(group)->default_str(shown_default);
+}
+
+template <class T> std::string placeholder_of() {
+    using value = ps::io::option_value<T>;
+    if constexpr (requires { value::list("|"); }) return value::list("|");
+    else return std::string(value::placeholder);
+}
+template <class T> struct inner {
+    using type = T;
+};
+template <class T> struct inner<std::optional<T>> {
+    using type = T;
+};
+
+// Options of searches that the program sets itself.
+bool is_general(std::string_view name) { return name == "time" || name == "evaluations" || name == "progress_interval"; }
+
+// An option --PREFIX.NAME for each described option; `used` gets the names that are given.
+template <class Options>
+void add_described(CLI::App& app, Options& options, std::string const& prefix, std::string const& group, std::set<std::string>* used = nullptr) {
+    ps::io::for_each_field(options, [&](auto const& f, auto& member) {
+        if (used && is_general(f.name)) return;
+        using type = std::remove_reference_t<decltype(member)>;
+        auto const name = std::string(f.name);
+        add_text(app, "--" + prefix + '.' + name, group, placeholder_of<typename inner<type>::type>(), std::string(f.help),
+                 [&member, name, prefix, used](std::string const& given) {
+                     ps::io::read_option(given, name, "--" + prefix, member);
+                     if (used) used->insert(name);
+                 },
+                 ps::io::option_value<type>::print(member));
+    });
+}
+
+template <class Options> void print_options(Options const& options) {
+    ps::io::for_each_field(options, [](auto const& f, auto const& member) {
+        using type = std::remove_cvref_t<decltype(member)>;
+        auto const name = fmt::format("  {}={}", f.name, ps::io::option_value<type>::print(member));
+        auto const rule = placeholder_of<typename inner<type>::type>();
+        fmt::print("{:<34}{}\n", name, wrapped(fmt::format("{} ({})", f.help, rule), 34));
+    });
+}
+
+void print_list(std::string const& what) {
+    if (what == "models") {
+        boost::hana::for_each(ps::io::zoo, [](auto const& entry) { fmt::print("  {:<16}{}\n", entry.name, entry.help); });
+        fmt::print("\nwith options set:\n");
+        for (auto const& p : ps::io::zoo_presets) fmt::print("  {:<16}{}: {},{}\n", p.name, p.help, p.model, p.settings);
+        fmt::print("\nSay --model zoo:NAME[,key=value...]; --list NAME lists the options of a model and their defaults.\n");
+    } else if (what == "searches") {
+        boost::hana::for_each(ps::io::searches, [](auto const& entry) { fmt::print("  {:<16}{}\n", entry.name, entry.help); });
+        fmt::print("  {:<16}{}\n", "none", "no search: the start is evaluated");
+    } else if (what == "clusters") {
+        for (auto const& d : ps::io::device_names)
+            fmt::print("  NODESxGPUSx{:<8}{:.0f} GiB, {}\n", d.name, static_cast<double>(d.spec->memory) / (1 << 30), d.spec->kind);
+        fmt::print("\nsuch as 4x8xh100; or FILE.json, topology JSON; or FILE,device=NAME, a machine file of FlexFlow with the GPU that it does not name.\n");
+    } else if (what == "experts") {
+        for (auto const& e : expert_list()) fmt::print("  {:<20}{}\n", e.name, e.help);
+    } else {
+        bool known = false;
+        boost::hana::for_each(ps::io::searches, [&](auto const& entry) {
+            if (entry.name != what) return;
+            known = true;
+            fmt::print("{}: {}\n", entry.name, entry.help);
+            print_options(typename std::remove_cvref_t<decltype(entry)>::options{});
+        });
+        if (known) return;
+        ps::io::visit_model(what.starts_with("zoo:") ? what.substr(4) : what, [](auto const& entry, auto const& options) {
+            fmt::print("{}: {}\n", entry.name, entry.help);
+            print_options(options);
+        });
+    }
+}
+
+std::vector<std::string> split_at_commas(std::string const& list) {
+    std::vector<std::string> out;
+    for (std::size_t begin = 0; begin <= list.size();) {
+        auto const end = std::min(list.find(',', begin), list.size());
+        out.push_back(list.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return out;
+}
+
+// The options that are not those of one search.
+struct raw_command {
+    request asked;
+    std::string search = "mcmc", import, rerun, list;
+    std::optional<std::chrono::nanoseconds> time = std::chrono::seconds{10};
+    std::optional<std::uint64_t> evaluations{};
+    bool time_given = false, version = false;
+};
+
+void add_general(CLI::App& app, raw_command& raw) {
+    auto const text = [](std::string& to) { return [&to](std::string const& s) { to = s; }; };
+    std::string const input = "What to plan", search = "Search", output = "Output", other = "Other";
+    add_text(app, "-m,--model", input, "MODEL",
+             "FILE.onnx[,key=value...], or zoo:NAME[,key=value...] with the options of the model. Keys for a file: batch=N rescales the samples of "
+             "an iteration, type=bf16 the element type, recognise=false keeps attention, norms and the like in the pieces that the file has, "
+             "replicate_unknown=true runs operators that are not known on one device; any other key is a symbolic dimension: sequence=2048",
+             text(raw.asked.model));
+    add_text(app, "-c,--cluster", input, "CLUSTER",
+             "NODESxGPUSxDEVICE such as 4x8xh100 (devices: " + ps::io::known_devices() +
+                 "), or a file: topology JSON, or FILE,device=DEVICE for a machine file of FlexFlow",
+             text(raw.asked.cluster));
+    add_text(app, "--rerun", input, "FILE",
+             "repeats the run whose run.json this is and tells whether the result is the same; of the other options "
+             "only --out, --quiet and, where the files have moved, --model and --cluster go with it",
+             text(raw.rerun));
+    add_text(app, "-s,--search", search, "NAME", "how to search: " + ps::io::search_names() + ", or none to evaluate the start", text(raw.search), "mcmc");
+    add_text(app, "-t,--time", search, "TIME",
+             "wall time of the search, such as 500ms, 10s, 2min; none: until the search ends by itself [10s; none with --evaluations]",
+             [&raw](std::string const& s) {
+                 ps::io::read_option(s, "time", "plan", raw.time);
+                 raw.time_given = true;
+             });
+    add_text(app, "-n,--evaluations", search, "INTEGER",
+             "strategies to price, at least 1; none: no limit. The same seed and number give the same plan",
+             [&raw](std::string const& s) { ps::io::read_option(s, "evaluations", "plan", raw.evaluations); }, "none");
+    add_text(app, "--seed", search, "INTEGER", "of the random numbers",
+             [&raw](std::string const& s) { ps::io::read_option(s, "seed", "plan", raw.asked.seed); }, "42");
+    add_text(app, "--start", search, "NAME|FILE",
+             "where the search begins: cheapest (of data parallelism and the experts), the name of an expert (--list experts), or a strategy file",
+             text(raw.asked.start), "cheapest");
+    add_text(app, "--import", search, "FILE", "evaluates a strategy file, JSON or FlexFlow's, without a search: --search none --start FILE",
+             text(raw.import));
+    add_text(app, "-o,--out", output, "DIR", "the folder to write the plan to; it is made where it does not exist [no files]", text(raw.asked.out));
+    add_text(app, "--compare", output, "LIST", "the experts to show beside the plan, comma separated; all: those that apply; none",
+             [&raw](std::string const& s) { raw.asked.compare = split_at_commas(s); }, "all");
+    app.add_flag("-q,--quiet", raw.asked.quiet, "the table only: no progress, notes or operators")->group(output);
+    add_text(app, "--list", other, "WHAT", "lists models, clusters, searches or experts, or the options of one model or search, and ends", text(raw.list));
+    app.add_flag("--version", raw.version, "prints the version and ends")->group(other);
+    app.set_help_flag("-h,--help", "prints this and ends")->group(other);
+}
+
+} // namespace
+
+command read_command_line(int argc, char const* const* argv) {
+    CLI::App app{std::string(description)};
+    app.formatter(std::make_shared<help_formatter>());
+    app.footer(std::string(examples_and_codes));
+    app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+    app.set_help_flag();
+    raw_command raw;
+    add_general(app, raw);
+    add_described(app, raw.asked.simulation, "simulation", "Simulation");
+    add_described(app, raw.asked.space, "space", "Configurations that the search may choose");
+    // Each search's options, and which of them were given.
+    std::vector<std::pair<ps::io::search_options, std::set<std::string>>> algorithms;
+    boost::hana::for_each(ps::io::searches, [&](auto const& entry) {
+        algorithms.emplace_back(ps::io::default_options(entry.name), std::set<std::string>{});
+    });
+    for (auto& [options, used] : algorithms)
+        ps::io::visit_search(options, [&, given = &used](auto const& entry, auto& chosen) {
+            add_described(app, chosen, std::string(entry.name), "Search " + std::string(entry.name), given);
+        });
+    try {
+        app.parse(argc, argv);
+    } catch (CLI::CallForHelp const&) {
+        fmt::print("{}", app.help());
+        return {};
+    } catch (CLI::ParseError const& e) {
+        fmt::print(stderr, "plan: {}\nplan --help lists the options\n", e.what());
+        return {.asked = std::nullopt, .code = bad_input};
+    }
+    if (raw.version) {
+        fmt::print("plan {}\n", ps::version);
+        return {};
+    }
+    if (!raw.list.empty()) {
+        print_list(raw.list);
+        return {};
+    }
+    auto& asked = raw.asked;
+    if (!raw.rerun.empty()) {
+        static std::set<std::string> const allowed{"rerun", "out", "quiet", "model", "cluster"};
+        for (auto const* const option : app.get_options())
+            if (option->count() > 0 && !allowed.contains(option->get_single_name()))
+                throw ps::invalid_input("--", option->get_single_name(), " is given beside --rerun, which takes it from ", raw.rerun);
+        asked.rerun = ps::io::read_run_manifest(ps::io::json_document(raw.rerun));
+        auto const& m = *asked.rerun;
+        if (asked.model.empty()) asked.model = m.model.given;
+        if (asked.cluster.empty()) asked.cluster = m.cluster.given;
+        asked.start = m.start.given;
+        asked.seed = m.seed;
+        asked.search = ps::io::repeatable_search(m);
+        asked.simulation = m.simulation;
+        asked.space = m.space;
+        return {.asked = asked};
+    }
+    if (asked.model.empty() || asked.cluster.empty())
+        throw ps::invalid_input(asked.model.empty() ? "--model" : "--cluster", " is missing: plan needs a model and a cluster; plan --help shows examples");
+    if (!raw.import.empty()) {
+        if (app.count("--start") > 0) throw ps::invalid_input("--start is given beside --import, which sets it");
+        if (app.count("--search") > 0 && raw.search != "none")
+            throw ps::invalid_input("--search ", raw.search, " is given beside --import, which does not search");
+        raw.search = "none";
+        asked.start = raw.import;
+    }
+    for (auto const& [options, used] : algorithms) {
+        auto const name = std::string(ps::io::search_name(options));
+        if (!used.empty() && name != raw.search)
+            throw ps::invalid_input("--", name, '.', *used.begin(), " is given, but the search is ", raw.search, ": say --search ", name);
+    }
+    if (raw.search == "none") return {.asked = asked};
+    (void)ps::io::default_options(raw.search); // refuses an unknown name
+    for (auto& [options, used] : algorithms)
+        if (ps::io::search_name(options) == raw.search) asked.search = options;
+    if (raw.evaluations && !raw.time_given) raw.time.reset();
+    ps::io::visit_search(*asked.search, [&](auto const&, auto& options) {
+        options.time = raw.time;
+        options.evaluations = raw.evaluations;
+        // The token by which the program stops a search counts as a budget; without another one, patience must end it.
+        if constexpr (requires { options.patience; })
+            if (!raw.time && !raw.evaluations && !options.patience && options.time_patience <= 0) options.patience = 0.5;
+    });
+    return {.asked = asked};
+}
+
+} // namespace plan

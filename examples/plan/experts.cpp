@@ -1,0 +1,69 @@
+#include "experts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+namespace plan {
+namespace {
+
+// Devices of the first node, as far as all nodes have as many.
+std::size_t devices_per_node(ps::topology::dense_topology const& t) {
+    return static_cast<std::size_t>(std::count(t.node.begin(), t.node.end(), t.node.front()));
+}
+
+struct entry {
+    char const *name, *help;
+    ps::space::flat_strategy (*make)(problem_type const&);
+};
+
+template <std::size_t Degree> ps::space::flat_strategy tensor(problem_type const& p) {
+    if (devices_per_node(p.topology()) < Degree)
+        throw ps::invalid_input("tensor_parallel_", Degree, ": a node has ", devices_per_node(p.topology()), " devices: must have as many");
+    return ps::tensor_parallel(p, Degree);
+}
+
+// Where tables are most of the parameters: a language model's table of tokens does not ask for this.
+ps::space::flat_strategy tables(problem_type const& p) {
+    std::int64_t all = 0, looked_up = 0;
+    for (auto const& op : p.graph().operations) {
+        auto const n = ps::ops::parameters_of(op);
+        all += n;
+        if (op.work == ps::ops::work_class::memory) looked_up += n;
+    }
+    if (2 * looked_up < all) throw ps::invalid_input("table_parallel: tables hold ", looked_up, " of ", all, " parameters: must be most of them");
+    return ps::table_parallel(p);
+}
+
+constexpr std::array<entry, 8> entries{{
+    {"data_parallel", "every operator splits its samples over all devices", [](problem_type const& p) { return ps::data_parallel(p); }},
+    {"one_weird_trick", "the same, but linear layers split their output features (Krizhevsky 2014)",
+     [](problem_type const& p) { return ps::one_weird_trick(p); }},
+    {"operation_parallel", "layers on different devices of a node, samples over the nodes (Wu et al. 2016)",
+     [](problem_type const& p) { return ps::operation_parallel(p); }},
+    {"tensor_parallel_2", "features, heads and vocabulary over 2 neighbours, samples over the rest (Shoeybi et al. 2019)", tensor<2>},
+    {"tensor_parallel_4", "the same over 4", tensor<4>},
+    {"tensor_parallel_8", "the same over 8", tensor<8>},
+    {"expert_parallel", "the experts of mixtures over all devices, samples for the rest (Lepikhin et al. 2021)",
+     [](problem_type const& p) { return ps::expert_parallel(p); }},
+    {"table_parallel", "embedding tables on different devices, samples for the rest (Naumov et al. 2019)",
+     tables},
+}};
+} // namespace
+
+std::vector<expert> expert_list() {
+    std::vector<expert> out;
+    for (auto const& e : entries) out.push_back({e.name, e.help});
+    return out;
+}
+
+ps::space::flat_strategy expert_strategy(std::string const& name, problem_type const& problem) {
+    std::string known;
+    for (auto const& e : entries) {
+        if (name == e.name) return e.make(problem);
+        known += ps::text(known.empty() ? "" : ", ", e.name);
+    }
+    throw ps::invalid_input("expert '", name, "' is not known: must be one of ", known);
+}
+
+} // namespace plan

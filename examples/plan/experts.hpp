@@ -1,0 +1,23 @@
+#pragma once
+// The strategies that a plan is compared with.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <parsearch/space/strategy_space.hpp>
+
+#include "problem.hpp"
+
+namespace plan {
+
+struct expert {
+    std::string name, help;
+};
+// All experts, data parallelism first.
+[[nodiscard]] std::vector<expert> expert_list();
+
+// The strategy of an expert. Throws invalid_input where it does not apply, and on an unknown name.
+[[nodiscard]] ps::space::flat_strategy expert_strategy(std::string const& name, problem_type const& problem);
+
+} // namespace plan

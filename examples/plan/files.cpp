@@ -1,0 +1,162 @@
+#include "output.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <parsearch/io/dot.hpp>
+#include <parsearch/io/flexflow_strategy.hpp>
+#include <parsearch/io/report.hpp>
+#include <parsearch/io/run_manifest.hpp>
+#include <parsearch/io/strategy.hpp>
+#include <parsearch/io/timeline.hpp>
+#include <parsearch/io/topology.hpp>
+
+namespace plan {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Writes DIR/NAME through a file of another name, so that NAME is never half written.
+void write_file(fs::path const& folder, std::string const& name, std::function<void(std::ostream&)> const& write) {
+    auto const last = folder / name, first = folder / ('.' + name + ".part");
+    errno = 0;
+    std::error_code error;
+    try {
+        std::ofstream out(first, std::ios::binary);
+        if (!out) throw ps::invalid_input(first.string(), ": cannot be written: ", std::strerror(errno));
+        write(out);
+        out.close();
+        if (!out) throw ps::invalid_input(first.string(), ": cannot be written: ", std::strerror(errno));
+    } catch (...) {
+        fs::remove(first, error);
+        throw;
+    }
+    fs::rename(first, last, error);
+    if (error) throw ps::invalid_input(last.string(), ": cannot be written: ", error.message());
+}
+
+ps::io::run_figures run_figures_of(named_strategy const& s) {
+    using kind = ps::sim::traffic_kind;
+    auto const& f = s.figures;
+    auto const moved = [&](kind k) { return f.moved[static_cast<std::size_t>(k)]; };
+    return {.strategy = s.name,
+            .time_ps = f.time.count(),
+            .speed_up = f.speed_up,
+            .throughput = f.samples_per_second,
+            .throughput_unit = std::string(f.throughput_unit),
+            .flops_utilisation = f.flops_utilisation,
+            .activation_bytes = moved(kind::activation),
+            .gradient_bytes = moved(kind::gradient),
+            .partial_sum_bytes = moved(kind::partial_sum),
+            .weight_gradient_bytes = moved(kind::weight_gradient),
+            .peak_memory = f.fullest_device_use,
+            .fits = f.fits};
+}
+
+ps::io::run_manifest manifest_of(request const& asked, inputs const& given, planned const& made) {
+    ps::io::run_manifest m;
+    m.model = {asked.model, given.model.hash};
+    m.cluster = {asked.cluster, given.cluster_hash};
+    m.start = {asked.start, given.start_hash};
+    m.seed = asked.seed;
+    m.search = asked.search;
+    m.simulation = asked.simulation;
+    m.space = asked.space;
+    m.result.cost_ps = made.found().cost.count();
+    m.result.start = made.start;
+    if (made.stats) {
+        auto const& s = *made.stats;
+        m.result.evaluations = s.evaluations;
+        m.result.proposals = s.proposals;
+        m.result.accepted = s.accepted;
+        m.result.improved = s.improved;
+        m.result.trajectory = ps::io::hexadecimal(s.trajectory);
+        m.result.seconds = s.seconds;
+    }
+    m.result.reason = made.reason;
+    for (auto const& s : made.strategies) m.strategies.push_back(run_figures_of(s));
+    return m;
+}
+
+ps::io::report_data report_of(request const& asked, inputs const& given, planned const& made, std::vector<std::string> const& notes) {
+    ps::io::report_data d;
+    auto const short_name = [](std::string const& input) { return fs::path(ps::io::parse_settings(input).name).filename().string(); };
+    d.title = short_name(asked.model.starts_with("zoo:") ? asked.model.substr(4) : asked.model) + " on " + short_name(asked.cluster);
+    d.model = summary_of_model(made.problem.graph(), asked.simulation.training);
+    d.cluster_text = summary_of_cluster(given.cluster.cluster);
+    d.search = summary_of_search(asked, made);
+    for (auto const& s : made.strategies) d.strategies.push_back(s.figures);
+    d.found = made.strategies.size() - 1;
+    d.graph = &made.problem.graph();
+    d.cluster = &given.cluster.cluster;
+    d.strategy = &made.found().strategy;
+    d.simulation = &made.report;
+    d.curve = made.curve;
+    auto const add = [&](std::string const& prefix, std::vector<ps::io::setting> const& settings) {
+        for (auto const& s : settings) d.options.push_back({prefix + s.key, s.value});
+    };
+    d.options.push_back({"model", asked.model});
+    d.options.push_back({"cluster", asked.cluster});
+    d.options.push_back({"start", asked.start});
+    d.options.push_back({"seed", ps::text(asked.seed)});
+    if (asked.search)
+        ps::io::visit_search(*asked.search, [&](auto const& entry, auto const& options) { add(ps::text(entry.name, '.'), ps::io::settings_of(options)); });
+    add("simulation.", ps::io::settings_of(asked.simulation));
+    add("space.", ps::io::settings_of(asked.space));
+    d.notes = notes;
+    return d;
+}
+} // namespace
+
+void prepare_folder(request const& asked) {
+    if (asked.out.empty()) return;
+    fs::path const folder = asked.out;
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (!fs::is_directory(folder)) throw ps::invalid_input("--out ", asked.out, ": cannot be made: ", error ? error.message() : "it is no folder");
+    try {
+        write_file(folder, ".probe", [](std::ostream&) {});
+    } catch (ps::invalid_input const& e) {
+        throw ps::invalid_input("--out ", asked.out, ": ", e.what());
+    }
+    fs::remove(folder / ".probe", error);
+}
+
+std::vector<std::string> write_files(request const& asked, inputs const& given, planned const& made) {
+    std::vector<std::string> notes;
+    fs::path const folder = asked.out;
+    auto const& strategy = made.found().strategy;
+    auto const& cluster = given.cluster.cluster;
+    write_file(folder, "strategy.json", [&](std::ostream& out) {
+        ps::io::write_strategy_json(out, made.problem, strategy, {.model = asked.model, .topology = asked.cluster, .predicted = made.found().figures.time});
+    });
+    try {
+        write_file(folder, "strategy.flexflow", [&](std::ostream& out) {
+            auto const lost = ps::io::write_flexflow_strategy(out, made.problem.graph(), cluster.size(), strategy, ps::io::flexflow_losses::report);
+            if (!lost.empty())
+                notes.push_back(ps::text("strategy.flexflow says less than strategy.json: FlexFlow's format has no words for ", lost.size(),
+                                         lost.size() == 1 ? " configuration: " : " configurations, the first: ", lost.front()));
+        });
+    } catch (ps::invalid_input const& e) {
+        // A file of an earlier run would be taken for this plan.
+        std::error_code error;
+        fs::remove(folder / "strategy.flexflow", error);
+        notes.push_back(ps::text("strategy.flexflow is not written: ", e.what()));
+    }
+    write_file(folder, "topology.json", [&](std::ostream& out) { ps::io::write_topology_json(out, cluster); });
+    write_file(folder, "timeline.json", [&](std::ostream& out) { ps::io::write_timeline(out, made.problem, cluster, strategy, made.report); });
+    write_file(folder, "graph.dot", [&](std::ostream& out) { ps::io::write_dot(out, made.problem, strategy); });
+    auto shown = made.notes;
+    shown.insert(shown.end(), notes.begin(), notes.end());
+    write_file(folder, "report.html", [&](std::ostream& out) { ps::io::write_report(out, report_of(asked, given, made, shown)); });
+    write_file(folder, "run.json", [&](std::ostream& out) { ps::io::write_run_manifest(out, manifest_of(asked, given, made)); });
+    return notes;
+}
+
+} // namespace plan

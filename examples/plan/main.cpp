@@ -1,0 +1,50 @@
+// plan: from a model and a cluster to a plan. `plan --help` says all of it.
+
+#include <cstdio>
+#include <exception>
+
+#include <fmt/format.h>
+
+#include "command_line.hpp"
+#include "interrupt.hpp"
+#include "output.hpp"
+#include "planner.hpp"
+
+namespace {
+
+int run(int argc, char** argv) {
+    using namespace plan;
+    auto const command = read_command_line(argc, argv);
+    if (!command.asked) return command.code;
+    auto asked = *command.asked;
+    prepare_folder(asked);
+    interrupt_watch const watch;
+    auto const given = read_inputs(asked);
+    auto made = begin_plan(asked, given, watch.token());
+    print_inputs(asked, given, made);
+    finish_plan(asked, given, made, watch.token());
+    auto notes = made.notes;
+    if (!asked.out.empty())
+        for (auto const& note : write_files(asked, given, made)) notes.push_back(note);
+    print_plan(asked, made);
+    if (!asked.out.empty()) fmt::print("\nreport   {}/report.html\n", asked.out);
+    std::fflush(stdout);
+    if (!asked.quiet)
+        for (auto const& note : notes) print_note(note);
+    if (watch.interrupted()) return interrupted;
+    return made.found().figures.fits ? ok : nothing_fits;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return run(argc, argv);
+    } catch (parsearch::invalid_input const& e) {
+        fmt::print(stderr, "plan: {}\n", e.what());
+        return plan::bad_input;
+    } catch (std::exception const& e) {
+        fmt::print(stderr, "plan: internal error: {}\n", e.what());
+        return plan::internal_error;
+    }
+}

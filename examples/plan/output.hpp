@@ -1,0 +1,27 @@
+#pragma once
+// What the program prints and writes.
+
+#include <string>
+
+#include "planner.hpp"
+
+namespace plan {
+
+// The folder `asked.out`, made and tried; nothing where no files are wanted. Throws invalid_input where it cannot be written to.
+void prepare_folder(request const& asked);
+
+// Each in a few words.
+[[nodiscard]] std::string summary_of_model(ps::graph::dense_graph const& g, bool training);
+[[nodiscard]] std::string summary_of_cluster(ps::topology::cluster const& cluster);
+[[nodiscard]] std::string summary_of_search(request const& asked, planned const& made);
+
+// A few lines about model and cluster, to stdout.
+void print_inputs(request const& asked, inputs const& given, planned const& made);
+// The table of strategies and, unless `asked.quiet`, the configuration of each operator.
+void print_plan(request const& asked, planned const& made);
+void print_note(std::string const& note);
+
+// Writes all files, each under another name first. Answers what the user should know of them. Throws invalid_input where that fails.
+[[nodiscard]] std::vector<std::string> write_files(request const& asked, inputs const& given, planned const& made);
+
+} // namespace plan

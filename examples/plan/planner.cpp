@@ -1,0 +1,192 @@
+#include "planner.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <system_error>
+#include <utility>
+
+#include <parsearch/io/flexflow_strategy.hpp>
+#include <parsearch/io/searches.hpp>
+#include <parsearch/io/strategy.hpp>
+
+#include "experts.hpp"
+#include "progress.hpp"
+#include "units.hpp"
+
+namespace plan {
+namespace {
+
+bool is_expert(std::string const& name) {
+    auto const list = expert_list();
+    return std::any_of(list.begin(), list.end(), [&](auto const& e) { return e.name == name; });
+}
+bool starts_from_file(request const& asked) { return asked.start != "cheapest" && !is_expert(asked.start); }
+
+// A strategy file: JSON begins with a brace, FlexFlow's format with a number.
+ps::space::flat_strategy read_strategy(std::string const& path, problem_type const& problem) {
+    std::ifstream in(path, std::ios::binary);
+    char first = 0;
+    if (!(in >> first)) throw ps::invalid_input(path, in.is_open() ? ": is empty: must be a strategy" : ": cannot be opened");
+    in.seekg(0);
+    if (first == '{') return ps::io::read_strategy_json(in, path, problem);
+    return ps::io::read_flexflow_strategy(in, path, problem.graph(), problem.topology().size());
+}
+
+void require_same(std::string const& what, std::string const& given, std::string const& hash, ps::io::run_input const& before) {
+    if (hash != before.hash)
+        throw ps::invalid_input("--rerun: ", what, " '", given, "' has the hash ", hash.empty() ? "of no file" : hash, ": the run was made with '",
+                                before.given, "' of hash ", before.hash.empty() ? "of no file" : before.hash);
+}
+
+std::size_t batch_of(ps::graph::dense_graph const& g) {
+    std::int64_t batch = 1;
+    for (auto const& op : g.operations)
+        for (auto const& d : op.dims)
+            if (d.kind == ps::ops::dim_kind::sample) batch = std::max(batch, d.extent);
+    return static_cast<std::size_t>(batch);
+}
+
+std::string spoken_name(std::string name) {
+    std::replace(name.begin(), name.end(), '_', ' ');
+    return name;
+}
+
+problem_type make_problem(request const& asked, inputs const& given) {
+    auto const& cluster = given.cluster.cluster;
+    return ps::make_problem(given.model.graph, cluster, ps::cost::roofline{cluster}, {.space = asked.space, .simulation = asked.simulation});
+}
+
+// Those asked for; where that is all of them, those that apply and are not equal to one before.
+void add_experts(planned& made, std::vector<std::string> const& asked) {
+    bool const all = asked == std::vector<std::string>{"all"};
+    std::vector<std::string> names;
+    if (all)
+        for (auto const& e : expert_list()) names.push_back(e.name);
+    else if (asked != std::vector<std::string>{"none"}) names = asked;
+    made.strategies.push_back({.name = spoken_name("data_parallel"), .strategy = ps::data_parallel(made.problem)});
+    for (auto const& name : names) {
+        if (name == "data_parallel") continue;
+        try {
+            auto strategy = expert_strategy(name, made.problem);
+            bool const known = std::any_of(made.strategies.begin(), made.strategies.end(), [&](auto const& s) { return s.strategy == strategy; });
+            if (!all || !known) made.strategies.push_back({.name = spoken_name(name), .strategy = std::move(strategy)});
+        } catch (ps::invalid_input const&) {
+            if (!all) throw;
+        }
+    }
+}
+
+// What the user should know of the result.
+void add_notes(request const& asked, planned& made, std::size_t compared) {
+    auto const devices = made.problem.topology().size(), batch = batch_of(made.problem.graph());
+    if (batch < devices)
+        made.notes.push_back(ps::text("the batch is ", batch, ", so data parallelism splits it over ", batch, " of ", devices,
+                                      " devices; batch=", std::max<std::size_t>(64, 8 * devices), " behind the model sets a larger one"));
+    if (made.reason && made.stats->improved == 0 && devices > 1)
+        made.notes.push_back(ps::text("nothing better than the start, ", made.start, ", was found",
+                                      *made.reason == ps::stop_reason::time_budget ? "; a longer --time may find it" : ""));
+    for (std::size_t i = 0; i < compared; ++i)
+        if (auto const& other = made.strategies[i]; other.cost < made.found().cost)
+            made.notes.push_back(ps::text(other.name, " costs less than what was found from '", made.start, "': --start cheapest begins there"));
+    if (!made.found().figures.fits)
+        made.notes.push_back(ps::text("the strategy does not fit: device ", made.found().figures.fullest_device, " needs ",
+                                      shown_memory(made.found().figures.fullest_device_use), " of ",
+                                      shown_memory(made.found().figures.fullest_device_memory)));
+    if (!asked.rerun) return;
+    auto const& before = asked.rerun->result;
+    bool const same = before.cost_ps == made.found().cost.count() && (!made.stats || before.trajectory == ps::io::hexadecimal(made.stats->trajectory));
+    if (same) made.notes.push_back("the rerun found the same: equal cost and equal trajectory");
+    else
+        made.notes.push_back(ps::text("the rerun found something else: a cost of ", made.found().cost.count(), " ps, and ", before.cost_ps, " ps before",
+                                      asked.rerun->library == ps::version ? std::string() : ps::text("; that was made by version ", asked.rerun->library)));
+}
+} // namespace
+
+inputs read_inputs(request const& asked) {
+    auto cluster = ps::io::make_named_cluster(asked.cluster);
+    auto const devices = cluster.cluster.size();
+    inputs out{.model = load_model(asked.model, devices), .cluster = std::move(cluster)};
+    if (!out.cluster.path.empty()) out.cluster_hash = ps::io::hash_of_file(out.cluster.path);
+    if (starts_from_file(asked)) {
+        std::error_code error;
+        if (!std::filesystem::is_regular_file(asked.start, error)) {
+            std::string known = "cheapest";
+            for (auto const& e : expert_list()) known += ps::text(", ", e.name);
+            throw ps::invalid_input("start '", asked.start, "': must be ", known, " or a strategy file, and there is no such file");
+        }
+        out.start_hash = ps::io::hash_of_file(asked.start);
+    }
+    if (asked.rerun) {
+        require_same("model", asked.model, out.model.hash, asked.rerun->model);
+        require_same("cluster", asked.cluster, out.cluster_hash, asked.rerun->cluster);
+        require_same("start", asked.start, out.start_hash, asked.rerun->start);
+    }
+    return out;
+}
+
+planned begin_plan(request& asked, inputs const& given, std::stop_token const& stop) {
+    planned made{.problem = make_problem(asked, given)};
+    made.notes = given.model.notes;
+    add_experts(made, asked.compare);
+    if (starts_from_file(asked)) {
+        made.start = asked.start;
+        made.start_strategy = read_strategy(asked.start, made.problem);
+    } else if (asked.start != "cheapest") {
+        made.start = spoken_name(asked.start);
+        made.start_strategy = expert_strategy(asked.start, made.problem);
+    }
+    if (asked.search) {
+        ps::io::fix_derived(*asked.search);
+        ps::io::visit_search(*asked.search, [&](auto const&, auto& options) {
+            options.stop = stop;
+            validate(options);
+        });
+    }
+    return made;
+}
+
+void finish_plan(request const& asked, inputs const& given, planned& made, std::stop_token const& stop) {
+    auto cost_of = made.problem.evaluator();
+    ps::picoseconds baseline{};
+    // The simulation of what is evaluated last stays.
+    auto const evaluate = [&](named_strategy& s) {
+        s.cost = cost_of(s.strategy);
+        made.report = ps::simulate(made.problem, s.strategy);
+        if (&s == &made.strategies.front()) baseline = made.report.makespan;
+        s.figures = ps::io::compare(made.problem, given.cluster.cluster, s.name, made.report, baseline);
+    };
+    for (std::size_t i = 0; i < made.strategies.size(); ++i) {
+        // Who interrupts does not wait for the other experts.
+        if (i > 0 && stop.stop_requested()) made.strategies.resize(i);
+        else evaluate(made.strategies[i]);
+    }
+    auto const compared = made.strategies.size();
+    if (made.start_strategy.empty()) {
+        auto const& cheapest =
+            *std::min_element(made.strategies.begin(), made.strategies.end(), [](auto const& a, auto const& b) { return a.cost < b.cost; });
+        made.start = cheapest.name;
+        made.start_strategy = cheapest.strategy;
+    }
+    if (asked.search) {
+        auto const time = ps::io::visit_search(*asked.search, [](auto const&, auto const& options) { return options.time; });
+        auto const& data_parallel = made.strategies.front();
+        progress_display progress(asked.quiet, time, cost_of(made.start_strategy),
+                                  data_parallel.figures.fits ? std::optional(data_parallel.cost) : std::nullopt);
+        std::mt19937_64 rng{asked.seed};
+        auto found = ps::io::run_search(*asked.search, made.problem, made.start_strategy, rng, progress);
+        progress.finish(found.stats.evaluations);
+        made.stats = found.stats;
+        made.reason = found.reason;
+        made.curve = progress.curve();
+        made.strategies.push_back({.name = ps::text("found by ", ps::io::search_name(*asked.search)), .strategy = std::move(found.best)});
+    } else {
+        made.strategies.push_back({.name = starts_from_file(asked) ? std::filesystem::path(made.start).filename().string() : "chosen: " + made.start,
+                                   .strategy = made.start_strategy});
+    }
+    evaluate(made.strategies.back());
+    add_notes(asked, made, compared);
+}
+
+} // namespace plan

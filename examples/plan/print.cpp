@@ -1,0 +1,112 @@
+#include "output.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include <parsearch/io/listing.hpp>
+#include <parsearch/models/summary.hpp>
+
+#include "units.hpp"
+
+namespace plan {
+namespace {
+
+struct column {
+    std::string_view top, bottom;
+    bool left = false;
+};
+
+// Columns as wide as their widest cell; one or two lines of heads.
+void print_table(std::vector<column> const& columns, std::vector<std::vector<std::string>> const& rows) {
+    std::vector<std::size_t> width;
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+        width.push_back(std::max(columns[c].top.size(), columns[c].bottom.size()));
+        for (auto const& row : rows) width[c] = std::max(width[c], row[c].size());
+    }
+    auto const print_line = [&](auto const& cell) {
+        std::string line;
+        for (std::size_t c = 0; c < columns.size(); ++c)
+            line += columns[c].left ? fmt::format("  {:<{}}", cell(c), width[c]) : fmt::format("  {:>{}}", cell(c), width[c]);
+        line.erase(line.find_last_not_of(' ') + 1);
+        fmt::print("{}\n", line);
+    };
+    if (std::any_of(columns.begin(), columns.end(), [](auto const& c) { return !c.top.empty(); }))
+        print_line([&](std::size_t c) { return std::string(columns[c].top); });
+    print_line([&](std::size_t c) { return std::string(columns[c].bottom); });
+    for (auto const& row : rows) print_line([&](std::size_t c) { return row[c]; });
+}
+
+std::vector<std::string> cells(named_strategy const& s) {
+    auto const& f = s.figures;
+    std::vector<std::string> out{s.name, shown_time(f.time), fmt::format("{:.2f}x", f.speed_up), fmt::format("{}/s", shown_count(f.samples_per_second)),
+                                 f.flops_utilisation > 0 ? fmt::format("{:.1f}%", 100 * f.flops_utilisation) : "?"};
+    for (auto const bytes : f.moved) out.push_back(shown_bytes(bytes));
+    out.push_back(shown_memory(f.fullest_device_use));
+    out.push_back(f.fullest_device_memory > 0
+                      ? fmt::format("{:.0f}%", 100 * static_cast<double>(f.fullest_device_use) / static_cast<double>(f.fullest_device_memory))
+                      : "");
+    out.push_back(f.fits ? "yes" : "NO");
+    return out;
+}
+} // namespace
+
+std::string summary_of_model(ps::graph::dense_graph const& g, bool training) {
+    auto const totals = ps::models::summarize(g);
+    auto const batch = ps::io::batch_of(g);
+    return fmt::format("{} operators, {} parameters, {}flop per {}, {} {} per iteration", totals.operators,
+                       shown_count(static_cast<double>(totals.parameters)), shown_count(training ? totals.training_flops : totals.forward_flops), training ? "training step" : "forward pass",
+                       static_cast<std::int64_t>(batch.size), batch.unit.substr(0, batch.unit.size() - (batch.size > 1 ? 0 : 1)));
+}
+
+std::string summary_of_cluster(ps::topology::cluster const& cluster) {
+    auto const& first = cluster.describe_device(0);
+    bool one_kind = true;
+    std::uint32_t nodes = 0;
+    for (auto const d : cluster.devices()) {
+        one_kind = one_kind && cluster.describe_device(d).kind == first.kind;
+        nodes = std::max(nodes, cluster.node_of(d) + 1);
+    }
+    return fmt::format("{} device{} on {} node{}, {} with {}{}", cluster.size(), cluster.size() == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s", first.kind,
+                       shown_memory(first.memory), one_kind ? " each" : " and others");
+}
+
+std::string summary_of_search(request const& asked, planned const& made) {
+    if (!made.stats) return "none";
+    auto const& s = *made.stats;
+    return fmt::format("{} from {}: {} evaluations in {}, {} improvements, ended by {}", ps::io::search_name(*asked.search), made.start, s.evaluations,
+                       shown_seconds(s.seconds), s.improved, ps::name_of(*made.reason));
+}
+
+void print_inputs(request const& asked, inputs const& given, planned const& made) {
+    fmt::print("model    {}: {}\n", asked.model, summary_of_model(made.problem.graph(), asked.simulation.training));
+    fmt::print("cluster  {}: {}\n", asked.cluster, summary_of_cluster(given.cluster.cluster));
+    std::fflush(stdout);
+}
+
+void print_plan(request const& asked, planned const& made) {
+    if (made.stats) fmt::print("search   {}\n", summary_of_search(asked, made));
+    std::string_view const unit = made.found().figures.throughput_unit;
+    std::vector<std::vector<std::string>> rows;
+    for (auto const& s : made.strategies) rows.push_back(cells(s));
+    fmt::print("\n");
+    print_table({{"", "strategy", true}, {"", "iteration"}, {"", "speed-up"}, {unit, "throughput"}, {"of peak", "flops"}, {"moved:", "activations"},
+                 {"", "gradients"}, {"partial", "sums"}, {"weight", "gradients"}, {"fullest", "device"}, {"of its", "memory"}, {"", "fits"}},
+                rows);
+    if (asked.quiet) return;
+    rows.clear();
+    for (auto const& l : ps::io::listing(made.problem.graph(), made.found().strategy))
+        rows.push_back({l.operators > 1 ? fmt::format("{} x", l.operators) : "", l.name, l.kind, l.shape, l.configuration});
+    fmt::print("\n");
+    print_table({{"", ""}, {"", "operators", true}, {"", "kind", true}, {"", "output of each", true}, {"", "configuration", true}}, rows);
+    std::fflush(stdout);
+}
+
+void print_note(std::string const& note) {
+    fmt::print(stderr, "note: {}\n", note);
+}
+
+} // namespace plan

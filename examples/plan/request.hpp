@@ -1,0 +1,35 @@
+#pragma once
+// What the user asked for.
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <parsearch/io/run_manifest.hpp>
+#include <parsearch/io/searches.hpp>
+#include <parsearch/sim/options.hpp>
+#include <parsearch/space/operator_space.hpp>
+
+namespace plan {
+
+namespace ps = parsearch;
+
+// What the program ends with.
+enum exit_code { ok = 0, internal_error = 1, bad_input = 2, nothing_fits = 3, interrupted = 130 };
+
+struct request {
+    std::string model, cluster;
+    std::string start = "cheapest"; // or the name of an expert strategy, or a file
+    std::optional<ps::io::search_options> search{};
+    std::uint64_t seed = 42;
+    ps::sim::simulation_options simulation{};
+    ps::space::space_options space{};
+    std::vector<std::string> compare{"all"};
+    std::string out{}; // a folder; empty: no files
+    bool quiet = false;
+    std::optional<ps::io::run_manifest> rerun{}; // what this run repeats
+};
+
+} // namespace plan

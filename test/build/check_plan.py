@@ -1,0 +1,350 @@
+#!/usr/bin/env python3
+"""Runs the program plan as its users do: files, reruns, imports, exit codes, messages, interruption.
+
+    check_plan.py <program> [--models <folder of .onnx files>] [--schemas <folder>]
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+
+FILES = {"strategy.json", "strategy.flexflow", "topology.json", "timeline.json", "graph.dot", "report.html", "run.json"}
+GPT = "zoo:gpt,layers=2,hidden=64,heads=4,sequence=32,vocabulary=1000,batch=16"
+
+
+def plan(*arguments, code=0, cwd=None):
+    """stdout and stderr of a run that must end with `code`."""
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=300, cwd=cwd)
+    if done.returncode != code:
+        raise AssertionError(f"plan {' '.join(map(str, arguments))}: exit code {done.returncode}, not {code}\n{done.stdout}\n{done.stderr}")
+    return done.stdout, done.stderr
+
+
+def built_with_onnx():
+    with tempfile.NamedTemporaryFile(suffix=".onnx") as empty:
+        _, said = plan("--model", empty.name, "--cluster", "1x1xh100", code=2)
+    return "built without ONNX" not in said
+
+
+def row(table, name):
+    """The cells of the line of `table` that begins with `name`."""
+    lines = [line.strip() for line in table.splitlines() if line.strip().startswith(name + "  ")]
+    if len(lines) != 1:
+        raise AssertionError(f"{len(lines)} lines begin with '{name}':\n{table}")
+    return re.split(r"\s{2,}", lines[0])
+
+
+def picoseconds(shown):
+    number, unit = shown.split()
+    return float(number) * {"ps": 1, "ns": 1e3, "us": 1e6, "ms": 1e9, "s": 1e12}[unit]
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.path = pathlib.Path(temporary.name)
+
+    def load(self, folder, name):
+        return json.loads((self.path / folder / name).read_text(encoding="utf-8"))
+
+    def check_folder(self, folder):
+        self.assertEqual({f.name for f in (self.path / folder).iterdir()}, FILES)
+        for name in FILES:
+            self.assertGreater((self.path / folder / name).stat().st_size, 50, name)
+        run, strategy, timeline = (self.load(folder, f"{name}.json") for name in ("run", "strategy", "timeline"))
+        self.assertEqual((run["format"], run["version"]), ("parsearch.run", 1))
+        self.assertEqual(strategy["format"], "parsearch.strategy")
+        self.assertEqual(self.load(folder, "topology.json")["format"], "parsearch.topology")
+        found = run["strategies"][-1]
+        self.assertEqual(strategy["predicted_ps"], found["time_ps"])
+        ends = [e["ts"] + e["dur"] for e in timeline["traceEvents"] if e["ph"] == "X"]
+        self.assertAlmostEqual(max(ends) * 1e6, found["time_ps"], delta=2)
+        self.assertTrue((self.path / folder / "graph.dot").read_text().startswith("digraph"))
+        return run
+
+
+class Plans(Folder):
+    def test_zoo_model(self):
+        out, _ = plan("--model", GPT, "--cluster", "2x4xv100", "--evaluations", 600, "--out", self.path / "a")
+        run = self.check_folder("a")
+        # What was printed is what was written.
+        for s in run["strategies"]:
+            cells = row(out, s["strategy"])
+            self.assertAlmostEqual(picoseconds(cells[1]) / s["time_ps"], 1, delta=2e-3)
+            self.assertAlmostEqual(float(cells[2][:-1]), s["speed_up"], delta=0.0051)
+            self.assertEqual(cells[-1], "yes" if s["fits"] else "NO")
+        self.assertEqual(run["result"]["evaluations"], 600)
+        self.assertEqual(run["result"]["reason"], "evaluation budget")
+        self.assertLessEqual(run["result"]["cost_ps"], min(s["time_ps"] for s in run["strategies"]))
+        self.assertIn("2 x  block{1,2}.attention  ", plan("--model", GPT, "--cluster", "2x4xv100", "--search", "none")[0])
+        self.assertIn("2x4xv100: 8 devices on 2 nodes", out)
+        self.assertIn("512 tokens per iteration", out)
+        operators = {o["name"] for o in self.load("a", "strategy.json")["operators"]}
+        self.assertIn("block2.mlp.1", operators)
+        self.assertIn(str(self.path / "a" / "report.html"), out)
+
+    def test_rerun_finds_the_same(self):
+        for search in (["--search", "mcmc", "--evaluations", "500"], ["--search", "mcmc", "--time", "300ms"], ["--search", "greedy", "--time", "300ms"],
+                       ["--search", "greedy", "--evaluations", "400", "--greedy.order", "shuffled", "--seed", "18446744073709551615"],
+                       ["--search", "none"]):
+            with self.subTest(search=search):
+                plan("--model", GPT, "--cluster", "1x4xp100", *search, "--simulation.optimizer", "adam", "--space.min_shard", 2, "--quiet", "--out", self.path / "a")
+                _, notes = plan("--rerun", self.path / "a" / "run.json", "--out", self.path / "b")
+                first, second = self.load("a", "run.json"), self.load("b", "run.json")
+                for same in ("cost_ps", "trajectory", "evaluations", "start"):
+                    self.assertEqual(first["result"][same], second["result"][same], same)
+                for name in ("strategy.json", "strategy.flexflow", "topology.json", "timeline.json", "graph.dot"):
+                    self.assertEqual((self.path / "a" / name).read_bytes(), (self.path / "b" / name).read_bytes(), name)
+                self.assertEqual(first["strategies"], second["strategies"])
+                self.assertEqual(second["simulation"]["optimizer"], "adam")
+                self.assertIn("the rerun found the same", notes)
+
+    def test_imports_cost_the_same(self):
+        plan("--model", GPT, "--cluster", "1x4xp100", "--search", "greedy", "--space.reduction", "false", "--start", "data_parallel", "--compare", "none",
+             "--out", self.path / "a")
+        cost = self.load("a", "run.json")["result"]["cost_ps"]
+        for name in ("strategy.json", "strategy.flexflow"):
+            plan("--model", GPT, "--cluster", self.path / "a" / "topology.json", "--import", self.path / "a" / name, "--out", self.path / "b")
+            run = self.check_folder("b")
+            self.assertEqual(run["result"]["cost_ps"], cost)
+            self.assertEqual(run["search"]["name"], "none")
+            self.assertTrue(run["start"]["hash"].startswith("fnv1a64:"))
+        plan("--rerun", self.path / "b" / "run.json", "--out", self.path / "c")
+        self.assertEqual(self.load("c", "run.json")["result"]["cost_ps"], cost)
+
+    def test_what_flexflow_cannot_say(self):
+        _, notes = plan("--model", "zoo:mlp,features=4096,hidden=8192x8192,batch=16", "--cluster", "1x4xp100", "--search", "none", "--start", "tensor_parallel_4",
+                        "--out", self.path / "a")
+        self.assertIn("strategy.flexflow says less than strategy.json", notes)
+
+    def test_compare_and_quiet(self):
+        out, _ = plan("--model", GPT, "--cluster", "1x4xp100", "--evaluations", 50, "--compare", "tensor_parallel_2,one_weird_trick", "--quiet")
+        self.assertEqual([line.split("  ")[1] for line in out.splitlines() if line.endswith("yes")],
+                         ["data parallel", "tensor parallel 2", "one weird trick", "found by mcmc"])
+        self.assertNotIn("block", out)
+
+    def test_schema_knows_every_member(self):
+        if not SCHEMAS:
+            self.skipTest("no --schemas")
+        plan("--model", GPT, "--cluster", "1x2xp100", "--evaluations", 20, "--quiet", "--out", self.path / "a")
+        schema = json.loads((SCHEMAS / "run.schema.json").read_text(encoding="utf-8"))
+
+        def check(value, rule, place):
+            rule = schema["$defs"][rule["$ref"].rsplit("/", 1)[1]] if "$ref" in rule else rule
+            if isinstance(value, dict) and "properties" in rule:
+                self.assertEqual(set(value), set(rule["properties"]), place)
+                for name, member in value.items():
+                    check(member, rule["properties"][name], f"{place}.{name}")
+            if isinstance(value, list):
+                for i, element in enumerate(value):
+                    check(element, rule["items"], f"{place}[{i}]")
+
+        check(self.load("a", "run.json"), schema, "run")
+
+
+class Refusals(Folder):
+    def said(self, *arguments, code=2):
+        out, error = plan(*arguments, code=code)
+        self.assertEqual(out, "")
+        self.assertNotIn("terminate", error)
+        self.assertTrue(error.startswith("plan: "), error)
+        return error
+
+    def test_bad_input(self):
+        c, m = ["--cluster", "1x2xp100"], ["--model", GPT]
+        for arguments, expected in [
+            ([], "--model is missing"),
+            (m, "--cluster is missing"),
+            (["--model", "zoo:gtp", *c], "model 'gtp' is not in the zoo: must be one of alexnet, "),
+            (["--model", "zoo:gpt,layer=3", *c], "option 'layer' is not known: must be one of batch, type, layers"),
+            (["--model", "zoo:gpt,heads=5", *c], "must be a multiple of heads"),
+            (["--model", "gpt", *c], "a model of the zoo is named zoo:gpt"),
+            (["--model", "no/such.onnx", *c], "model 'no/such.onnx': there is no such file"),
+            ([*m, "--cluster", "1x2xb200"], "'b200' is not a known device"),
+            ([*m, "--cluster", "nowhere"], "is not NODESxGPUSxDEVICE such as 4x8xh100"),
+            ([*m, *c, "--search", "anneal"], "search 'anneal' is not known: must be one of mcmc, greedy"),
+            ([*m, *c, "--time", "10"], "option 'time' is '10': must be a time in ns, us, ms, s, min or h"),
+            ([*m, *c, "--evaluations", "0"], "option 'evaluations' is 0: must be at least 1"),
+            ([*m, *c, "--seed", "-1"], "option 'seed' is '-1': must be an integer from 0"),
+            ([*m, *c, "--mcmc.temperature", "hot"], "option 'temperature' is 'hot': must be a finite number"),
+            ([*m, *c, "--mcmc.patience", "2"], "option 'patience' is 2: must be between 0 and 1"),
+            ([*m, *c, "--greedy.candidates", "5"], "--greedy.candidates is given, but the search is mcmc"),
+            ([*m, *c, "--simulation.optimizer", "lion"], "must be one of sgd, momentum, adam"),
+            ([*m, *c, "--space.min_shard", "0"], "min_shard is 0: must be at least 1"),
+            ([*m, *c, "--start", "nowhere"], "must be cheapest, data_parallel, "),
+            ([*m, *c, "--import", "nowhere"], "there is no such file"),
+            ([*m, *c, "--import", "x", "--search", "mcmc"], "--search mcmc is given beside --import"),
+            ([*m, *c, "--compare", "best"], "expert 'best' is not known: must be one of data_parallel"),
+            ([*m, *c, "--compare", "tensor_parallel_8"], "must have as many"),
+            ([*m, *c, "--frobnicate"], "--frobnicate"),
+            ([*m, *c, "--rerun", "nowhere"], "cannot be opened"),
+            (["--rerun", "nowhere", "--seed", "3"], "--seed is given beside --rerun"),
+            (["--list", "nothing"], "is not in the zoo"),
+        ]:
+            with self.subTest(arguments=arguments):
+                self.assertIn(expected, self.said(*arguments))
+
+    def test_unwritable_folder_is_said_before_the_search(self):
+        (self.path / "file").write_text("x")
+        begin = time.monotonic()
+        for folder in (self.path / "file", self.path / "file" / "below", "/proc/plan"):
+            self.assertIn("--out", self.said("--model", GPT, "--cluster", "1x2xp100", "--time", "60s", "--out", folder))
+        self.assertLess(time.monotonic() - begin, 20)
+
+    def test_bad_files(self):
+        (self.path / "empty").write_text("")
+        (self.path / "words").write_text("hello world")
+        (self.path / "brace.json").write_text("{")
+        for option, expected in (("empty", "is empty"), ("words", "words:1"), ("brace.json", "brace.json:1")):
+            self.assertIn(expected, plan("--model", GPT, "--cluster", "1x2xp100", "--import", self.path / option, code=2)[1])
+        plan("--model", GPT, "--cluster", "1x2xp100", "--evaluations", 20, "--quiet", "--out", self.path / "a")
+        other = "zoo:mlp"
+        self.assertIn("strategy.json", plan("--model", other, "--cluster", "1x2xp100", "--import", self.path / "a" / "strategy.json", code=2)[1])
+        run = self.path / "a" / "run.json"
+        good = run.read_text()
+        for change, expected in ((('"version": 1', '"version": 9'), "version is 9: must be 1"), (('"seed"', '"seeds"'), "seeds: unknown member"),
+                                 (('"optimizer": "sgd"', '"optimizer": 3'), "simulation.optimizer is 3: must be")):
+            run.write_text(good.replace(*change))
+            self.assertIn(expected, self.said("--rerun", run))
+
+    def test_rerun_refuses_changed_files(self):
+        plan("--model", GPT, "--cluster", "1x2xp100", "--evaluations", 20, "--quiet", "--out", self.path / "a")
+        plan("--model", GPT, "--cluster", self.path / "a" / "topology.json", "--evaluations", 20, "--quiet", "--out", self.path / "b")
+        topology = self.path / "a" / "topology.json"
+        (self.path / "moved.json").write_text(topology.read_text())
+        plan("--rerun", self.path / "b" / "run.json", "--cluster", self.path / "moved.json", "--quiet")
+        topology.write_text(topology.read_text() + "\n")
+        self.assertIn("has the hash", self.said("--rerun", self.path / "b" / "run.json"))
+
+
+class Endings(Folder):
+    def test_interrupted(self):
+        for sent in (signal.SIGINT, signal.SIGTERM):
+            folder = self.path / sent.name
+            running = subprocess.Popen([PROGRAM, "--model", GPT, "--cluster", "2x4xv100", "--time", "100s", "--out", folder],
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            # The search runs once data parallelism has been evaluated, which is soon after the cluster was printed.
+            while not running.stdout.readline().startswith("cluster"):
+                self.assertIsNone(running.poll())
+            time.sleep(1)
+            running.send_signal(sent)
+            out, error = running.communicate(timeout=60)
+            self.assertEqual(running.returncode, 130, error)
+            self.assertIn("ended by stop requested", out)
+            run = self.check_folder(sent.name)
+            self.assertGreater(run["result"]["evaluations"], 1)
+            plan("--rerun", folder / "run.json", "--quiet", "--out", self.path / "again")
+            self.assertEqual(self.load("again", "run.json")["result"]["trajectory"], run["result"]["trajectory"])
+
+    def test_second_signal_kills(self):
+        # The reading of a model of many operators is not interrupted: the second signal ends it.
+        running = subprocess.Popen([PROGRAM, "--model", "zoo:gpt,layers=400,batch=512,dropout=0", "--cluster", "16x8xh100", "--time", "100s"], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        time.sleep(1)
+        running.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        running.send_signal(signal.SIGINT)
+        self.assertEqual(running.wait(timeout=10), -signal.SIGINT)
+
+    def test_what_does_not_fit(self):
+        out, notes = plan("--model", "zoo:mlp,features=65536,hidden=65536*4,batch=8", "--cluster", "1x1xp100", "--evaluations", 10, "--out", self.path / "a", code=3)
+        self.assertTrue(row(out, "found by mcmc")[-1] == "NO")
+        self.assertIn("does not fit", notes)
+        run = self.check_folder("a")
+        self.assertFalse(run["strategies"][-1]["fits"])
+
+    def test_progress(self):
+        _, error = plan("--model", GPT, "--cluster", "2x4xv100", "--time", "6s")
+        self.assertRegex(error, r"(?m)^5\.\d s of 6s  \d+ evaluations, [\d.]+( k)?/s  best [\d.]+ us \([\d.]+x\)  current [\d.]+ us$")
+        _, error = plan("--model", GPT, "--cluster", "2x4xv100", "--time", "6s", "--quiet")
+        self.assertEqual(error, "")
+
+
+class Help(unittest.TestCase):
+    def test_help_mentions_everything(self):
+        out, error = plan("--help")
+        self.assertEqual(error, "")
+        for word in ["--model", "--cluster", "--search", "--time", "--evaluations", "--seed", "--start", "--import", "--out", "--compare", "--quiet",
+                     "--rerun", "--list", "--version", "--help", "--mcmc.temperature", "--mcmc.relative_temperature", "--mcmc.reheat_interval",
+                     "--mcmc.reset_interval", "--mcmc.patience", "--mcmc.time_patience", "--mcmc.min_evaluations", "--greedy.candidates", "--greedy.order",
+                     "--simulation.training", "--simulation.optimizer", "--simulation.memory", "--simulation.memory_penalty", "--simulation.movement",
+                     "--simulation.synchronisation", "--simulation.overlap", "--simulation.discipline", "--space.sample", "--space.attribute",
+                     "--space.parameter", "--space.reduction", "--space.min_shard", "--space.max_shards", "--space.placements", "--space.all_orders",
+                     "Examples:", "Exit codes:", "130", *FILES]:
+            self.assertIn(word, out)
+        self.assertLessEqual(max(len(line) for line in out.splitlines()), 120)
+        # Every example that can run anywhere is a command line that the program takes: nothing is refused before the files are looked for.
+        for line in out.splitlines():
+            if line.startswith("  plan --model"):
+                _, error = plan(*line.split()[1:], "--seed", "x", code=2)
+                self.assertIn("seed", error, line)
+
+    def test_lists(self):
+        self.assertIn("resnet50", plan("--list", "models")[0])
+        self.assertIn("NODESxGPUSxh100", plan("--list", "clusters")[0])
+        self.assertIn("greedy", plan("--list", "searches")[0])
+        self.assertIn("one_weird_trick", plan("--list", "experts")[0])
+        self.assertIn("layers=24", plan("--list", "gpt2_medium")[0])
+        self.assertIn("candidates=64", plan("--list", "greedy")[0])
+        self.assertRegex(plan("--version")[0], r"^plan \d+\.\d+\.\d+\n$")
+
+
+class Onnx(Folder):
+    def setUp(self):
+        super().setUp()
+        if not MODELS:
+            self.skipTest("no --models")
+        if not built_with_onnx():
+            self.skipTest("the program was built without ONNX")
+
+    def test_every_model_without_help(self):
+        for model in sorted(MODELS.glob("*.onnx")):
+            for cluster in ("1x1xh100", "1x8xh100"):
+                with self.subTest(model=model.name, cluster=cluster):
+                    out, _ = plan("--model", model, "--cluster", cluster, "--evaluations", 3, "--out", self.path / "a")
+                    self.assertIn("found by", out)
+                    self.check_folder("a")
+
+    def test_options_of_a_file(self):
+        model = MODELS / "resnet50.onnx"
+        plan("--model", f"{model},batch=32,type=bf16", "--cluster", "1x4xv100", "--evaluations", 30, "--out", self.path / "a")
+        run = self.load("a", "run.json")
+        self.assertTrue(run["model"]["hash"].startswith("fnv1a64:"))
+        plan("--rerun", self.path / "a" / "run.json", "--quiet", "--out", self.path / "b")
+        self.assertEqual((self.path / "a" / "strategy.json").read_bytes(), (self.path / "b" / "strategy.json").read_bytes())
+        _, notes = plan("--model", f"{model},batch=2", "--cluster", "1x4xv100", "--evaluations", 3)
+        self.assertIn("the batch is 2, so data parallelism splits it over 2 of 4 devices", notes)
+        for setting, expected in (("depth=3", "option 'depth' is not known and no symbolic dim of the file"), ("batch=many", "option 'batch' is 'many'"),
+                                  ("type=fp8", "must be one of f64, f32"), ("batch=0", "batch")):
+            self.assertIn(expected, plan("--model", f"{model},{setting}", "--cluster", "1x4xv100", code=2)[1])
+
+    def test_broken_files(self):
+        whole = (MODELS / "resnet50.onnx").read_bytes()
+        for name, contents in (("empty.onnx", b""), ("cut.onnx", whole[: len(whole) // 2]), ("words.onnx", b"hello")):
+            (self.path / name).write_bytes(contents)
+            self.assertIn(name, plan("--model", self.path / name, "--cluster", "1x1xh100", code=2)[1])
+
+
+def main():
+    global PROGRAM, MODELS, SCHEMAS
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("--models", type=pathlib.Path)
+    parser.add_argument("--schemas", type=pathlib.Path)
+    arguments, rest = parser.parse_known_args()
+    PROGRAM, MODELS, SCHEMAS = str(pathlib.Path(arguments.program).resolve()), arguments.models, arguments.schemas
+    unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main()

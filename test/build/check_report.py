@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""Opens a report in headless Chromium, light and dark, and checks that it shows what the strategy beside it says.
+
+    check_report.py <chromium> <report.html> <strategy.json>
+
+Fails on anything that the page writes to the console, an exception among it. Where there is no <chromium>, says so and
+ends with code 77.
+"""
+
+import collections
+import html.parser
+import json
+import math
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+PATIENCE = 120  # seconds for one rendering
+
+
+class Page(html.parser.HTMLParser):
+    """The attributes of the root and the body, the texts of the headline, and the rows of the list of operators."""
+
+    VOID = {"meta", "link", "input", "br", "img"}
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.root, self.body, self.figures, self.rows = {}, {}, [], []
+        self.open = []  # (tag, what it is collected for)
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        inside = self.open[-1][1] if self.open else None
+        if tag == "html":
+            self.root = attributes
+        elif tag == "body":
+            self.body = attributes
+        elif attributes.get("id") == "operators-t":
+            inside = "operators"
+        elif attributes.get("class") == "value":
+            inside = "figure"
+            self.figures.append("")
+        elif inside == "operators" and tag == "tr":
+            self.rows.append([])
+        elif inside == "operators" and tag == "td":
+            inside = "cell"
+            self.rows[-1].append("")
+        if tag not in self.VOID:
+            self.open.append((tag, inside))
+
+    def handle_endtag(self, tag):
+        while self.open and self.open.pop()[0] != tag:
+            pass
+
+    def handle_data(self, data):
+        inside = self.open[-1][1] if self.open else None
+        if inside == "figure":
+            self.figures[-1] += data
+        elif inside == "cell":
+            self.rows[-1][-1] += data
+
+
+def render(chromium, report, dark):
+    """(the document after its scripts have run, what they wrote to the console)"""
+    with tempfile.TemporaryDirectory() as profile:
+        done = subprocess.run(
+            [chromium, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", "--enable-logging=stderr",
+             f"--blink-settings=preferredColorScheme={0 if dark else 1}", "--virtual-time-budget=20000", "--dump-dom", report.resolve().as_uri()],
+            capture_output=True, text=True, encoding="utf-8", errors="replace", timeout=PATIENCE, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{chromium} ends with code {done.returncode}:\n{done.stderr[-2000:]}")
+    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+def configuration(entry):
+    """An operator's entry as the library writes configurations: "s4 o2 @0+2,1"."""
+    degrees = entry.get("degrees", {})
+    split = " ".join(f"{dim}{degree}" for dim, degree in degrees.items()) or "whole"
+    if "devices" in entry:
+        return f"{split} @{{{','.join(map(str, entry['devices']))}}}"
+    strides = [str(entry.get("strides", {}).get(dim, 0)) for dim in degrees]
+    return f"{split} @{entry['start']}" + ("+" + ",".join(strides) if strides else "")
+
+
+def embedded(report):
+    """The data that the page was given."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', report.read_text(encoding="utf-8"), re.DOTALL)
+    return json.loads(found[1]) if found else sys.exit(f"{report}: no data")
+
+
+def seconds(figure):
+    """The value of "85.01ms", and how far off it may be for its digits."""
+    found = re.fullmatch(r"([\d,]+(?:\.(\d+))?)\s*(s|ms|µs|ns|ps)", figure)
+    if not found:
+        return math.nan, 0
+    unit = {"s": 1, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9, "ps": 1e-12}[found[3]]
+    return float(found[1].replace(",", "")) * unit, 0.6 * unit / 10 ** len(found[2] or "")
+
+
+def problems_of(page, console, strategy, inputs, dark):
+    """What is wrong with a rendered page, as sentences."""
+    out = [f"the console says: {line}" for line in console]
+
+    def expect(what, shown, said):
+        if shown != said:
+            out.append(f"{what}: the page says {shown!r}, the strategy {said!r}")
+
+    operators = [o for o in strategy["operators"] if o["name"] not in inputs]
+    expect("ready", page.body.get("data-ready"), "true")
+    expect("theme", page.root.get("data-theme"), "dark" if dark else "light")
+    expect("number of operators", page.body.get("data-operators"), str(len(operators)))
+    expect("number of devices", page.body.get("data-devices"), str(strategy["topology"]["devices"]))
+    if int(page.body.get("data-rows", 0)) < strategy["topology"]["devices"]:
+        out.append(f"{page.body.get('data-rows')} rows in the timeline: fewer than devices")
+    if "predicted_ps" in strategy:
+        expect("time", page.body.get("data-makespan"), str(strategy["predicted_ps"]))
+        shown, off = seconds(page.figures[0] if page.figures else "")
+        if not abs(shown - strategy["predicted_ps"] * 1e-12) <= off:
+            out.append(f"the headline says {page.figures[:1]}, the strategy {strategy['predicted_ps']} ps")
+    # Lines of several operators have their number in the second cell.
+    shown = collections.Counter()
+    for row in page.rows:
+        if row:
+            shown[row[-1]] += int(row[1].replace(",", "")) if len(row) == 5 else 1
+    said = collections.Counter(configuration(o) for o in operators)
+    for text in sorted(set(shown) | set(said)):
+        if shown[text] != said[text]:
+            out.append(f"configuration {text!r}: the page lists {shown[text]} operators, the strategy {said[text]}")
+    return out
+
+
+def main():
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    chromium, report, strategy_file = shutil.which(sys.argv[1]), pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+    if not chromium:
+        print(f"SKIPPED: no browser {sys.argv[1]!r}, {report} was not opened")
+        sys.exit(SKIPPED)
+    strategy = json.loads(strategy_file.read_text(encoding="utf-8"))
+    inputs = {o["name"] for o in embedded(report)["operators"] if o["class"] < 0}
+    failed = False
+    for dark in (False, True):
+        dom, console = render(chromium, report, dark)
+        page = Page(dom)
+        found = problems_of(page, console, strategy, inputs, dark)
+        print(f"{report} ({'dark' if dark else 'light'}): {len(page.rows)} rows of operators, {len(found)} problems")
+        for problem in found:
+            print("error:", problem)
+        failed = failed or bool(found)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
