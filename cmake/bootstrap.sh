@@ -9,7 +9,7 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # One build tree serves the tests and the examples, so both need the same.
-needs="compiler cmake ninja boost range-v3 doctest python3"
+needs="compiler cmake ninja boost range-v3 doctest json onnx cli11 fmt python3"
 
 say() { printf '%s\n' "$*"; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }
@@ -60,8 +60,14 @@ found() {
     boost) preprocesses '#include <boost/version.hpp>' '#if BOOST_VERSION < 107400' '#error too old' '#endif' ;;
     range-v3) preprocesses '#include <range/v3/version.hpp>' ;;
     doctest) preprocesses '#include <doctest/doctest.h>' ;;
+    json) preprocesses '#include <nlohmann/json.hpp>' ;;
+    onnx) preprocesses '#define ONNX_ML 1' '#define ONNX_NAMESPACE onnx' '#include <onnx/onnx_pb.h>' ;;
+    cli11) preprocesses '#include <CLI/CLI.hpp>' ;;
+    fmt) preprocesses '#include <fmt/format.h>' ;;
     python3) have python3 ;;
-    clang-16) have clang++-16 ;;
+    chromium) have chromium || have chromium-browser || have google-chrome ;;
+    # with its runtime, which the sanitizers and the fuzzer need
+    clang-16) have clang++-16 && [[ -d $(clang++-16 -print-runtime-dir) ]] ;;
     esac
 }
 
@@ -74,15 +80,27 @@ package() {
     apt-get:boost) echo libboost-dev ;;
     apt-get:range-v3) echo librange-v3-dev ;;
     apt-get:doctest) echo doctest-dev ;;
+    apt-get:json) echo nlohmann-json3-dev ;;
+    apt-get:onnx) echo libonnx-dev libprotobuf-dev ;;
+    apt-get:cli11) echo libcli11-dev ;;
+    apt-get:fmt) echo libfmt-dev ;;
+    apt-get:clang-16) echo clang-16 libclang-rt-16-dev ;;
     dnf:compiler | zypper:compiler) echo gcc-c++ ;;
     dnf:ninja) echo ninja-build ;;
     dnf:boost) echo boost-devel ;;
     zypper:boost) echo libboost_headers-devel ;;
     dnf:range-v3 | zypper:range-v3) echo range-v3-devel ;;
     dnf:doctest | zypper:doctest) echo doctest-devel ;;
+    dnf:json) echo json-devel ;;
+    zypper:json) echo nlohmann_json-devel ;;
+    pacman:json | brew:json) echo nlohmann-json ;;
+    dnf:onnx | zypper:onnx) echo onnx-devel protobuf-devel ;;
+    brew:onnx) echo onnx protobuf ;;
+    dnf:cli11 | zypper:cli11) echo cli11-devel ;;
+    dnf:fmt | zypper:fmt) echo fmt-devel ;;
     pacman:compiler | brew:compiler) echo gcc ;;
     pacman:python3) echo python ;;
-    dnf:clang-16 | zypper:clang-16 | pacman:clang-16) echo clang ;;
+    dnf:clang-16 | zypper:clang-16 | pacman:clang-16) echo clang compiler-rt ;;
     brew:clang-16) echo llvm@16 ;;
     *) echo "$2" ;;
     esac

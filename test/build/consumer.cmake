@@ -1,6 +1,6 @@
 # Configures, builds and runs the consumer project.
 # cmake -D way=find_package|add_subdirectory -D version= -D source_dir= -D build_dir= -D work_dir= -D compiler= -D generator=
-#     -P consumer.cmake
+#     -D components= -P consumer.cmake
 function(run)
     execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
@@ -13,6 +13,11 @@ else()
     set(library -D PARSEARCH_SOURCE_DIR=${source_dir})
 endif()
 run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${work_dir}/build -G ${generator}
-    -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_COMPILER=${compiler} ${library})
+    -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_COMPILER=${compiler} ${library}
+    "-D CONSUMER_COMPONENTS=${components}")
 run(${CMAKE_COMMAND} --build ${work_dir}/build)
 run(${work_dir}/build/consumer)
+foreach(target IN LISTS components)
+    string(REPLACE "parsearch::" "" name ${target})
+    run(${work_dir}/build/consumer_${name})
+endforeach()

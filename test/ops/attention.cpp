@@ -105,9 +105,12 @@ TEST_CASE("attention: layouts are permutations of the same operands") {
     CHECK(shard_extents(mixed, mixed.inputs[1], degrees, 0) == shape{1, 1, 4, 7});
     CHECK(shard_extents(mixed, mixed.inputs[2], degrees, 0) == shape{1, 7, 1, 5});
     CHECK(shard_extents(mixed, mixed.outputs[0], degrees, 0) == shape{1, 1, 10});
-    CHECK(refusal(op, {f32({2, 5, 5, 4}), f32({2, 3, 4, 7}), f32({2, 7, 3, 5})}) == "input 0 of shape f32[2,5,5,4]: axis 1 must have extent 6, its heads");
-    CHECK(refusal(op, {f32({2, 6, 5, 4}), f32({2, 3, 5, 7}), f32({2, 7, 3, 5})}) == "input 1 of shape f32[2,3,5,7]: axis 2 must have extent 4, the head size of input 0");
-    CHECK(refusal(op, {f32({2, 6, 5, 4}), f32({2, 3, 4, 7}), f32({2, 8, 3, 5})}) == "input 2 of shape f32[2,8,3,5]: axis 1 must have extent 7, the length of input 1");
+    CHECK(refusal(op, {f32({2, 5, 5, 4}), f32({2, 3, 4, 7}), f32({2, 7, 3, 5})}) ==
+          "input 0 of shape f32[2,5,5,4]: axis 1 must have extent 6, its heads");
+    CHECK(refusal(op, {f32({2, 6, 5, 4}), f32({2, 3, 5, 7}), f32({2, 7, 3, 5})}) ==
+          "input 1 of shape f32[2,3,5,7]: axis 2 must have extent 4, the head size of input 0");
+    CHECK(refusal(op, {f32({2, 6, 5, 4}), f32({2, 3, 4, 7}), f32({2, 8, 3, 5})}) ==
+          "input 2 of shape f32[2,8,3,5]: axis 1 must have extent 7, the length of input 1");
 }
 
 TEST_CASE("attention: masks are broadcast to the scores") {

@@ -59,7 +59,9 @@ TEST_CASE("batch_norm: relu is fused, and keeps the result") {
     CHECK(fused.outputs[0].saved);
     CHECK_FALSE(plain.outputs[0].saved);
     // Less is moved than by the two.
-    auto const bytes = [](ops::operation const& op) { return ops::work_of(op, std::vector<std::int32_t>(op.dims.size(), 1), ops::pass::forward).bytes; };
+    auto const bytes = [](ops::operation const& op) {
+        return ops::work_of(op, std::vector<std::int32_t>(op.dims.size(), 1), ops::pass::forward).bytes;
+    };
     CHECK(bytes(fused) == bytes(plain));
 }
 

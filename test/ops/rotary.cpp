@@ -29,7 +29,8 @@ TEST_CASE("rotary_embedding: layouts, tables of their own alignment, halved tabl
     auto const by_heads = infer(ops::rotary_embedding{.heads = 3, .layout = by_head}, {f32({2, 3, 8, 4}), f32({2, 1, 8, 4}), f32({2, 1, 8, 4})});
     CHECK(replicated_by(by_heads, by_heads.inputs[2]) == "heads");
     CHECK(shard_extents(by_heads, by_heads.outputs[0], {1, 2, 3}, 0) == shape{2, 1, 4, 4});
-    auto const halved = infer(ops::rotary_embedding{.heads = 3, .layout = by_position, .tables = by_position}, {f32({2, 8, 3, 4}), f32({8, 1, 2}), f32({8, 1, 2})});
+    auto const halved =
+        infer(ops::rotary_embedding{.heads = 3, .layout = by_position, .tables = by_position}, {f32({2, 8, 3, 4}), f32({8, 1, 2}), f32({8, 1, 2})});
     CHECK(shard_extents(halved, halved.inputs[1], {1, 2, 3}, 0) == shape{4, 1, 2});
     CHECK(halved.flops == by_heads.flops);
 }
@@ -40,6 +41,7 @@ TEST_CASE("rotary_embedding: refusals") {
     CHECK(refusal(ops::rotary_embedding{.heads = 5}, {x, table, table}) == "input 0 of shape f32[2,8,12]: axis 2 must be a multiple of its 5 heads");
     CHECK(refusal(ops::rotary_embedding{.heads = 3}, {x, table, f32({7, 4})}) ==
           "input 2 of shape f32[7,4]: axis 0 must have extent 8 or 1: it is broadcast to by_head");
-    CHECK(refusal(ops::rotary_embedding{.heads = 3, .tables = packed}, {x, table, table}) == "option tables is packed: must be by_head or by_position");
+    CHECK(refusal(ops::rotary_embedding{.heads = 3, .tables = packed}, {x, table, table}) ==
+          "option tables is packed: must be by_head or by_position");
     CHECK(refusal(ops::rotary_embedding{.heads = 3}, {x, table}) == "2 inputs: must have 3");
 }

@@ -2,6 +2,7 @@
 /// ViT, the vision transformer (Dosovitskiy et al., ICLR 2021): a transformer encoder over patches of an image.
 
 #include <cstdint>
+#include <string_view>
 
 #include <parsearch/models/transformer.hpp>
 #include <parsearch/ops/reduce.hpp>
@@ -15,6 +16,7 @@ enum class token_pooling : std::uint8_t {
     class_token, ///< a learned token in front of the patches
     mean         ///< the mean of the patches (Zhai et al., CVPR 2022)
 };
+[[nodiscard]] constexpr std::string_view name_of(token_pooling p) noexcept { return p == token_pooling::mean ? "mean" : "class_token"; }
 
 /// ViT-B/16 by default. ViT-L/16: layers 24, hidden 1024, heads 16. ViT-H/14: patch 14, layers 32, hidden 1280, heads 16.
 struct vit_options {

@@ -156,8 +156,8 @@ struct head_extents {
 }
 
 /// The axes of an operand in layout `l` of heads of `size` elements, `per_group` of them per value of dim `heads`.
-[[nodiscard]] inline std::vector<axis> head_axes(operation const& op, attention_layout l, std::uint32_t samples, std::uint32_t length, std::uint32_t heads,
-                                                 std::int64_t per_group, std::int64_t size) {
+[[nodiscard]] inline std::vector<axis> head_axes(operation const& op, attention_layout l, std::uint32_t samples, std::uint32_t length,
+                                                 std::uint32_t heads, std::int64_t per_group, std::int64_t size) {
     auto const s = along(op, samples), at = along(op, length);
     auto const parted = along(op, heads, per_group), joined = along(op, heads, per_group * size);
     switch (l) {
@@ -195,7 +195,8 @@ struct attention {
         detail::expect_extent(inputs, 2, v_axes.samples, q.samples, "the samples of input 0");
         detail::expect_extent(inputs, 2, v_axes.length, k.length, "the length of input 1");
         if (detail::joins_heads(layouts[1]))
-            detail::expect_extent(inputs, 1, 2, detail::checked_product("kv_heads * head size", groups, q.size), "the key/value heads times the head size of input 0");
+            detail::expect_extent(inputs, 1, 2, detail::checked_product("kv_heads * head size", groups, q.size),
+                                  "the key/value heads times the head size of input 0");
         else detail::expect_extent(inputs, 1, k_axes.size, q.size, "the head size of input 0");
         if (causal) detail::expect_extent(inputs, 1, k_axes.length, q.length, "the length of input 0 (option causal)");
         (void)detail::checked_product("heads * value size", heads, v.size);
@@ -208,8 +209,10 @@ struct attention {
         double const rows = static_cast<double>(q.samples) * static_cast<double>(q.length) * static_cast<double>(heads);
         double const length = static_cast<double>(k.length);
         double const scores = rows * length * static_cast<double>(q.size), context = rows * length * static_cast<double>(v.size);
-        auto const add_operand = [&](std::string name, std::size_t i, std::uint32_t along_length, std::int64_t heads_per_group, std::int64_t size, double gradient) {
-            auto& in = detail::add_input(op, std::move(name), inputs[0].type, detail::head_axes(op, layouts[i], 0, along_length, 2, heads_per_group, size));
+        auto const add_operand = [&](std::string name, std::size_t i, std::uint32_t along_length, std::int64_t heads_per_group, std::int64_t size,
+                                     double gradient) {
+            auto& in =
+                detail::add_input(op, std::move(name), inputs[0].type, detail::head_axes(op, layouts[i], 0, along_length, 2, heads_per_group, size));
             in.saved = true;
             in.gradient_flops = gradient;
         };
@@ -217,7 +220,8 @@ struct attention {
         add_operand("k", 1, 3, 1, q.size, 2 * scores);
         add_operand("v", 2, 3, 1, v.size, 2 * context);
         for (std::size_t i = 3; i < inputs.size(); ++i) {
-            auto& mask = detail::add_input(op, inputs.size() == 4 ? "mask" : text("mask", i - 3), inputs[i].type, mask_axes(op, inputs, i, per_group));
+            auto& mask =
+                detail::add_input(op, inputs.size() == 4 ? "mask" : text("mask", i - 3), inputs[i].type, mask_axes(op, inputs, i, per_group));
             mask.saved = flash; // the scores are computed again
             if (mask.differentiable) mask.gradient_flops = detail::elements(inputs[i]) < rows * length ? rows * length : 0;
         }
@@ -244,8 +248,9 @@ struct attention {
             else if (e[a] == 1) axes.push_back(detail::whole(1));
             else if (a == 0 && e.size() == 3 && e[a] == joined) axes.push_back(detail::along(op, 0, scores[1].extent));
             else
-                throw invalid_input(detail::shown(inputs, i), ": axis ", a, " must have extent ", full.extent, " or 1: a mask is broadcast to the scores, [",
-                                    op.dims[0].extent, ',', scores[1].extent, ',', op.dims[1].extent, ',', op.dims[3].extent, ']');
+                throw invalid_input(detail::shown(inputs, i), ": axis ", a, " must have extent ", full.extent,
+                                    " or 1: a mask is broadcast to the scores, [", op.dims[0].extent, ',', scores[1].extent, ',', op.dims[1].extent,
+                                    ',', op.dims[3].extent, ']');
         }
         return axes;
     }

@@ -34,7 +34,8 @@ struct group_norm {
                 dim_kind::fixed)));
         double const n = detail::elements(x);
         op.flops = detail::standardize.forward * n;
-        op.saved_bytes = detail::standardize.statistics * static_cast<double>(x.extents[0]) * static_cast<double>(groups) * static_cast<double>(size_of(dtype::f32));
+        double const normalised = static_cast<double>(x.extents[0]) * static_cast<double>(groups); // each on its own
+        op.saved_bytes = detail::standardize.statistics * normalised * static_cast<double>(size_of(dtype::f32));
         auto& in = detail::add_input(op, "x", x.type, axes);
         in.saved = true;
         in.gradient_flops = detail::standardize.backward * n;

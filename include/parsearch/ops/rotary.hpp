@@ -45,7 +45,8 @@ struct rotary_embedding {
                 auto const& whole_axis = full[4 - e.size() + a];
                 bool const halved = a + 1 == e.size() && e[a] * 2 == x.size;
                 if (e[a] != whole_axis.extent && e[a] != 1 && !halved)
-                    throw invalid_input(detail::shown(inputs, i), ": axis ", a, " must have extent ", whole_axis.extent, " or 1: it is broadcast to ", name_of(tables));
+                    throw invalid_input(detail::shown(inputs, i), ": axis ", a, " must have extent ", whole_axis.extent, " or 1: it is broadcast to ",
+                                        name_of(tables));
                 broadcast.push_back(e[a] == whole_axis.extent ? whole_axis : detail::whole(e[a]));
             }
             auto& table = detail::add_input(op, i == 1 ? "cos" : "sin", inputs[i].type, std::move(broadcast));
