@@ -40,7 +40,7 @@ TEST_CASE("operators: a translator of one's own; without it, the message says ho
     CHECK(refusal([&] { return onnx::translate(b.net, known); }) ==
           "node 'n0' (com.mine.FusedThing): operator 'FusedThing' of domain 'com.mine', version 17, is unknown. Register it with "
           "operators.add(\"com.mine\", \"FusedThing\", [](io::onnx::translation& t) { t.emit(ops::..., t.input(0)); }), "
-          "or set replicate_unknown to let every device run such operators whole");
+          "or set replicate_unknown to run such operators whole on one device");
     known.add("com.mine", "FusedThing", [](onnx::translation& t) { t.emit(ops::linear{.out = t.attribute("units", std::int64_t{0})}, t.input(0)); });
     auto const made = onnx::translate(b.net, known);
     CHECK(listing(made.graph) == "n0:linear");

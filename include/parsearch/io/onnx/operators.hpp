@@ -57,7 +57,7 @@ class operators {
     return text(shown(n), ": operator '", n.type, "' of domain '", n.domain, "', version ", n.version,
                 ", is unknown. Register it with operators.add(\"", n.domain, "\", \"", n.type,
                 "\", [](io::onnx::translation& t) { t.emit(ops::..., t.input(0)); }), "
-                "or set replicate_unknown to let every device run such operators whole");
+                "or set replicate_unknown to run such operators whole on one device");
 }
 
 } // namespace parsearch::io::onnx
