@@ -184,6 +184,12 @@ TEST_CASE("attention: masks become operands, a triangle known for certain the op
     operand([&](auto& p, auto s) { return p.where(p.input("mask", square, ops::dtype::i8), s, p.number(-1e9)); }, "i8[1,1,6,6]");
     operand([&](auto& p, auto s) { return p.add(p.add(s, p.parameter("bias", {heads, length, length})), p.input("mask", {samples, 1, 1, length})); },
             "f32[4,6,6]f32[2,1,1,6]");
+    operand( // as GPT-2 was written, of a buffer that the file leaves out
+        [&](auto& p, auto s) {
+            auto const buffer = p.input("buffer", square);
+            return p.sub(p.mul(s, buffer), p.mul(p.sub(p.number(1), buffer), 1e4));
+        },
+        "f32[1,1,6,6]f32[1,1,6,6]");
     auto const both = masked([&](auto& p, auto s) {
         return p.add(p.add(s, p.triangle(square, 0, -infinity)), p.input("mask", {samples, 1, 1, length}));
     });

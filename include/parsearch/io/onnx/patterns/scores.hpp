@@ -16,7 +16,7 @@ namespace parsearch::io::onnx::patterns {
 /// How a mask acts on the scores.
 enum class mask_kind : std::uint8_t {
     added, subtracted,
-    multiplied,   ///< by 0 or 1, beside another mask
+    multiplied,   ///< by 0 or 1 beside another mask, or by some other factor
     keeps, drops  ///< scores stay where it is true; where it is false
 };
 struct score_mask {
@@ -167,10 +167,7 @@ class score_finder {
             }))
             return true;
         bool const found =
-            c_.either_order(v, "Mul", [&](value_id a, value_id b) {
-                if (net().number_at(b)) return up(a);
-                return (net().at(b).from == origin::fixed || net().at(b).from == origin::parameter) && masked(a, b, mask_kind::multiplied, depth);
-            }) ||
+            c_.either_order(v, "Mul", [&](value_id a, value_id b) { return net().number_at(b) ? up(a) : masked(a, b, mask_kind::multiplied, depth); }) ||
             c_.either_order(v, "Add", [&](value_id a, value_id b) { return net().number_at(b) ? up(a) : masked(a, b, mask_kind::added, depth); }) ||
             c_.either_order(v, "Max", [&](value_id a, value_id b) { return net().at(b).from == origin::fixed && hides(b) && up(a); });
         if (found) return true;
