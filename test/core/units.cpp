@@ -22,7 +22,7 @@ std::string refusal_of(double seconds) {
     return "";
 }
 constexpr double infinite = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 } // namespace
 
 TEST_CASE("units: picoseconds hold every coarser duration exactly") {
@@ -55,7 +55,7 @@ TEST_CASE("units: from_seconds is exact where doubles hold no halves") {
 
 TEST_CASE("units: from_seconds refuses what 64 bits of picoseconds do not hold") {
     CHECK(from_seconds(9.19e6).count() == 9'190'000'000'000'000'000);
-    for (double const wrong : {9.2e6, 1e300, infinite, -1.0, -1e-12, -infinite, nan})
+    for (double const wrong : {9.2e6, 1e300, infinite, -1.0, -1e-12, -infinite, not_a_number})
         CHECK_THROWS_AS((void)from_seconds(wrong), invalid_input);
     CHECK(refusal_of(-2).find("time of -2") == 0);
     CHECK(refusal_of(-2).find("must be finite, not negative and below 9.2e6 s") != std::string::npos);
@@ -75,7 +75,7 @@ TEST_CASE("units: time_of") {
     CHECK(time_of(1, {infinite}).count() == 0);
     CHECK_THROWS_WITH_AS((void)time_of(1, {0}), doctest::Contains("B/s: must be positive"), invalid_input);
     CHECK_THROWS_WITH_AS((void)time_of(1, {-5}), doctest::Contains("bandwidth of -5"), invalid_input);
-    CHECK_THROWS_AS((void)time_of(1, {nan}), invalid_input);
+    CHECK_THROWS_AS((void)time_of(1, {not_a_number}), invalid_input);
     CHECK_THROWS_AS((void)time_of(-1, {1}), invalid_input);
     CHECK_THROWS_AS((void)time_of(std::numeric_limits<byte_count>::max(), {1}), invalid_input);
 }

@@ -12,7 +12,7 @@ using namespace parsearch;
 using namespace parsearch::topology;
 
 namespace {
-constexpr link_description link{{1e9}, std::chrono::microseconds{1}};
+constexpr link_description gigabyte{{1e9}, std::chrono::microseconds{1}};
 using route_t = std::vector<std::uint32_t>;
 
 /// The devices that a route passes, from its first to its last.
@@ -24,19 +24,19 @@ route_t devices_on(cluster const& c, std::uint32_t a, std::uint32_t b) {
 } // namespace
 
 TEST_CASE("fully connected: a link for every ordered pair") {
-    auto const c = fully_connected({.devices = 5, .device = v100_sxm, .link = link});
+    auto const c = fully_connected({.devices = 5, .device = v100_sxm, .link = gigabyte});
     CHECK(c.links().size() == 20);
     for (std::uint32_t a = 0; a < 5; ++a)
         for (std::uint32_t b = 0; b < 5; ++b)
             if (a != b) CHECK(devices_on(c, a, b) == route_t{a, b});
     CHECK(c.node_of(4) == 4);
-    CHECK(fully_connected({.devices = 1, .device = k80, .link = link}).links().empty());
-    CHECK_THROWS_WITH_AS((void)fully_connected({.device = k80, .link = link}), doctest::Contains("0 devices: must be from 1"), invalid_input);
+    CHECK(fully_connected({.devices = 1, .device = k80, .link = gigabyte}).links().empty());
+    CHECK_THROWS_WITH_AS((void)fully_connected({.device = k80, .link = gigabyte}), doctest::Contains("0 devices: must be from 1"), invalid_input);
     CHECK_THROWS_WITH_AS((void)fully_connected({.devices = 2, .device = k80}), doctest::Contains("bandwidth of 0"), invalid_input);
 }
 
 TEST_CASE("torus: neighbours, wrap-around, dimension order") {
-    auto const c = torus({.extents = {4, 5}, .device = v100_sxm, .link = link}); // device 5 * row + column
+    auto const c = torus({.extents = {4, 5}, .device = v100_sxm, .link = gigabyte}); // device 5 * row + column
     CHECK(c.size() == 20);
     CHECK(c.links().size() == 80);
     CHECK(devices_on(c, 0, 7) == route_t{0, 5, 6, 7});     // rows first, then columns
@@ -54,18 +54,18 @@ TEST_CASE("torus: neighbours, wrap-around, dimension order") {
 }
 
 TEST_CASE("torus: three dimensions, extents of one and two") {
-    auto const c = torus({.extents = {2, 3, 1}, .device = v100_sxm, .link = link});
+    auto const c = torus({.extents = {2, 3, 1}, .device = v100_sxm, .link = gigabyte});
     CHECK(c.size() == 6);
     CHECK(c.links().size() == 6 * 3); // one neighbour in the first dimension, two in the second, none in the third
     CHECK(devices_on(c, 0, 5) == route_t{0, 3, 5});
-    auto const cube = torus({.extents = {3, 3, 3}, .device = v100_sxm, .link = link});
+    auto const cube = torus({.extents = {3, 3, 3}, .device = v100_sxm, .link = gigabyte});
     CHECK(cube.links().size() == 27 * 6);
     CHECK(devices_on(cube, 0, 26) == route_t{0, 18, 24, 26});
 }
 
 TEST_CASE("torus: mistakes") {
     auto const refused = [](std::vector<std::uint32_t> extents, char const* what) {
-        CHECK_THROWS_WITH_AS((void)torus({.extents = extents, .device = k80, .link = link}), doctest::Contains(what), invalid_input);
+        CHECK_THROWS_WITH_AS((void)torus({.extents = extents, .device = k80, .link = gigabyte}), doctest::Contains(what), invalid_input);
     };
     refused({}, "torus of 0 dimensions");
     refused({4, 0}, "extent 0: must be from 1");
@@ -74,7 +74,7 @@ TEST_CASE("torus: mistakes") {
 }
 
 TEST_CASE("fat tree of k = 4: sizes and routes") {
-    auto const c = fat_tree({.k = 4, .device = v100_sxm, .link = link});
+    auto const c = fat_tree({.k = 4, .device = v100_sxm, .link = gigabyte});
     CHECK(c.size() == 16);
     CHECK(c.switches().size() == 4 + 8 + 8);
     CHECK(c.links().size() == 2 * (16 + 16 + 16));
@@ -92,7 +92,7 @@ TEST_CASE("fat tree of k = 4: sizes and routes") {
 }
 
 TEST_CASE("fat tree: messages to the devices of a pod spread evenly over the cores") {
-    auto const c = fat_tree({.k = 6, .device = v100_sxm, .link = link});
+    auto const c = fat_tree({.k = 6, .device = v100_sxm, .link = gigabyte});
     CHECK(c.size() == 54);
     std::map<std::string, int> messages;
     for (std::uint32_t b = 45; b < 54; ++b) ++messages[c.switches()[c.ends_of(c.route(0, b)[2]).to.number]];
@@ -102,12 +102,12 @@ TEST_CASE("fat tree: messages to the devices of a pod spread evenly over the cor
 
 TEST_CASE("fat tree: mistakes") {
     for (std::uint32_t const k : {0u, 1u, 3u, 34u})
-        CHECK_THROWS_WITH_AS((void)fat_tree({.k = k, .device = k80, .link = link}), doctest::Contains(text("k = ", k).c_str()), invalid_input);
-    CHECK(fat_tree({.k = 2, .device = k80, .link = link}).size() == 2);
+        CHECK_THROWS_WITH_AS((void)fat_tree({.k = k, .device = k80, .link = gigabyte}), doctest::Contains(text("k = ", k).c_str()), invalid_input);
+    CHECK(fat_tree({.k = 2, .device = k80, .link = gigabyte}).size() == 2);
 }
 
 TEST_CASE("1,024 devices") {
-    CHECK(torus({.extents = {16, 8, 8}, .device = k80, .link = link}).size() == 1024);
-    CHECK(fat_tree({.k = 16, .device = k80, .link = link}).size() == 1024);
-    CHECK(fully_connected({.devices = 1024, .device = k80, .link = link}).route(1023, 0).size() == 1);
+    CHECK(torus({.extents = {16, 8, 8}, .device = k80, .link = gigabyte}).size() == 1024);
+    CHECK(fat_tree({.k = 16, .device = k80, .link = gigabyte}).size() == 1024);
+    CHECK(fully_connected({.devices = 1024, .device = k80, .link = gigabyte}).route(1023, 0).size() == 1);
 }
