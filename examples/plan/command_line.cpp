@@ -87,7 +87,7 @@ Files in DIR:
 
 Exit codes:
   0    done
-  1    an error inside the program
+  1    an error inside the program, or a file of the plan that cannot be written: stderr says what
   2    the command line or an input is wrong: stderr says what, and nothing was planned
   3    the strategy found does not fit the memory of the devices (everything is written all the same)
   130  interrupted by Ctrl-C or SIGTERM: the best so far is printed and written; a second Ctrl-C ends at once
@@ -221,7 +221,7 @@ void add_general(CLI::App& app, raw_command& raw) {
     add_text(app, "--seed", search, "INTEGER", "of the random numbers",
              [&raw](std::string const& s) { ps::io::read_option(s, "seed", "plan", raw.asked.seed); }, "42");
     add_text(app, "--start", search, "NAME|FILE",
-             "where the search begins: cheapest (of data parallelism and the experts), the name of an expert (--list experts), or a strategy file",
+             "where the search begins: cheapest (of data parallelism and the experts that are compared), the name of an expert (--list experts), or a strategy file",
              text(raw.asked.start), "cheapest");
     add_text(app, "--import", search, "FILE", "evaluates a strategy file, JSON or FlexFlow's, without a search: --search none --start FILE",
              text(raw.import));

@@ -29,7 +29,7 @@ ps::space::flat_strategy tables(problem_type const& p) {
     for (auto const& op : p.graph().operations) {
         auto const n = ps::ops::parameters_of(op);
         all += n;
-        if (op.work == ps::ops::work_class::memory) looked_up += n;
+        if (!op.weights.empty() && op.weights[0].touched_bytes >= 0) looked_up += n;
     }
     if (2 * looked_up < all) throw ps::invalid_input("table_parallel: tables hold ", looked_up, " of ", all, " parameters: must be most of them");
     return ps::table_parallel(p);

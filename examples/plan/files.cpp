@@ -30,7 +30,11 @@ void write_file(fs::path const& folder, std::string const& name, std::function<v
     try {
         std::ofstream out(first, std::ios::binary);
         if (!out) throw ps::invalid_input(first.string(), ": cannot be written: ", std::strerror(errno));
-        write(out);
+        try {
+            write(out);
+        } catch (ps::invalid_input const&) {
+            if (out) throw; // else the file is what failed, as is said below
+        }
         out.close();
         if (!out) throw ps::invalid_input(first.string(), ": cannot be written: ", std::strerror(errno));
     } catch (...) {
@@ -38,7 +42,10 @@ void write_file(fs::path const& folder, std::string const& name, std::function<v
         throw;
     }
     fs::rename(first, last, error);
-    if (error) throw ps::invalid_input(last.string(), ": cannot be written: ", error.message());
+    if (!error) return;
+    auto const why = error.message();
+    fs::remove(first, error);
+    throw ps::invalid_input(last.string(), ": cannot be written: ", why);
 }
 
 ps::io::run_figures run_figures_of(named_strategy const& s) {
@@ -90,7 +97,7 @@ ps::io::report_data report_of(request const& asked, inputs const& given, planned
     d.title = short_name(asked.model.starts_with("zoo:") ? asked.model.substr(4) : asked.model) + " on " + short_name(asked.cluster);
     d.model = summary_of_model(made.problem.graph(), asked.simulation.training);
     d.cluster_text = summary_of_cluster(given.cluster.cluster);
-    d.search = summary_of_search(asked, made);
+    if (made.stats) d.search = summary_of_search(asked, made);
     for (auto const& s : made.strategies) d.strategies.push_back(s.figures);
     d.found = made.strategies.size() - 1;
     d.graph = &made.problem.graph();
@@ -141,7 +148,7 @@ std::vector<std::string> write_files(request const& asked, inputs const& given, 
             auto const lost = ps::io::write_flexflow_strategy(out, made.problem.graph(), cluster.size(), strategy, ps::io::flexflow_losses::report);
             if (!lost.empty())
                 notes.push_back(ps::text("strategy.flexflow says less than strategy.json: FlexFlow's format has no words for ", lost.size(),
-                                         lost.size() == 1 ? " configuration: " : " configurations, the first: ", lost.front()));
+                                         lost.size() == 1 ? " thing: " : " things, the first: ", lost.front()));
         });
     } catch (ps::invalid_input const& e) {
         // A file of an earlier run would be taken for this plan.

@@ -23,11 +23,18 @@ int run(int argc, char** argv) {
     auto made = begin_plan(asked, given, watch.token());
     print_inputs(asked, given, made);
     finish_plan(asked, given, made, watch.token());
-    auto notes = made.notes;
-    if (!asked.out.empty())
-        for (auto const& note : write_files(asked, given, made)) notes.push_back(note);
+    // First what cannot fail.
     print_plan(asked, made);
-    if (!asked.out.empty()) fmt::print("\nreport   {}/report.html\n", asked.out);
+    auto notes = made.notes;
+    if (!asked.out.empty()) {
+        try {
+            for (auto const& note : write_files(asked, given, made)) notes.push_back(note);
+        } catch (parsearch::invalid_input const& e) {
+            fmt::print(stderr, "plan: {}\n", e.what());
+            return failed;
+        }
+        fmt::print("\nreport   {}/report.html\n", asked.out);
+    }
     std::fflush(stdout);
     if (!asked.quiet)
         for (auto const& note : notes) print_note(note);
@@ -45,6 +52,6 @@ int main(int argc, char** argv) {
         return plan::bad_input;
     } catch (std::exception const& e) {
         fmt::print(stderr, "plan: internal error: {}\n", e.what());
-        return plan::internal_error;
+        return plan::failed;
     }
 }

@@ -13,6 +13,7 @@ void prepare_folder(request const& asked);
 // Each in a few words.
 [[nodiscard]] std::string summary_of_model(ps::graph::dense_graph const& g, bool training);
 [[nodiscard]] std::string summary_of_cluster(ps::topology::cluster const& cluster);
+// Of a plan that was searched.
 [[nodiscard]] std::string summary_of_search(request const& asked, planned const& made);
 
 // A few lines about model and cluster, to stdout.

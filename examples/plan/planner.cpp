@@ -53,6 +53,22 @@ std::string spoken_name(std::string name) {
     return name;
 }
 
+// On how many devices data parallelism runs: the most shards of an operator.
+std::size_t devices_in_use(ps::space::flat_strategy const& data_parallel) {
+    std::int64_t most = 1;
+    for (auto const& c : data_parallel) most = std::max(most, c.shards());
+    return static_cast<std::size_t>(most);
+}
+
+// Starts a rerun where the first run did, which may have compared other experts, or been interrupted before it had compared all.
+void start_as_before(planned& made, std::string const& start) {
+    for (auto const& e : expert_list())
+        if (spoken_name(e.name) == start) {
+            made.start = start;
+            made.start_strategy = expert_strategy(e.name, made.problem);
+        }
+}
+
 problem_type make_problem(request const& asked, inputs const& given) {
     auto const& cluster = given.cluster.cluster;
     return ps::make_problem(given.model.graph, cluster, ps::cost::roofline{cluster}, {.space = asked.space, .simulation = asked.simulation});
@@ -80,9 +96,9 @@ void add_experts(planned& made, std::vector<std::string> const& asked) {
 
 // What the user should know of the result.
 void add_notes(request const& asked, planned& made, std::size_t compared) {
-    auto const devices = made.problem.topology().size(), batch = batch_of(made.problem.graph());
-    if (batch < devices)
-        made.notes.push_back(ps::text("the batch is ", batch, ", so data parallelism splits it over ", batch, " of ", devices,
+    auto const devices = made.problem.topology().size(), used = devices_in_use(made.strategies.front().strategy);
+    if (used < devices)
+        made.notes.push_back(ps::text("the batch is ", batch_of(made.problem.graph()), ", so data parallelism splits it over ", used, " of ", devices,
                                       " devices; batch=", std::max<std::size_t>(64, 8 * devices), " behind the model sets a larger one"));
     if (made.reason && made.stats->improved == 0 && devices > 1)
         made.notes.push_back(ps::text("nothing better than the start, ", made.start, ", was found",
@@ -136,6 +152,8 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
     } else if (asked.start != "cheapest") {
         made.start = spoken_name(asked.start);
         made.start_strategy = expert_strategy(asked.start, made.problem);
+    } else if (asked.rerun) {
+        start_as_before(made, asked.rerun->result.start);
     }
     if (asked.search) {
         ps::io::fix_derived(*asked.search);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <limits>
+#include <set>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -19,6 +21,12 @@ struct column {
     std::string_view top, bottom;
     bool left = false;
 };
+
+// `s` without what a terminal would obey: names come from files.
+std::string harmless(std::string s) {
+    std::replace_if(s.begin(), s.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+    return s;
+}
 
 // Columns as wide as their widest cell; one or two lines of heads.
 void print_table(std::vector<column> const& columns, std::vector<std::vector<std::string>> const& rows) {
@@ -65,17 +73,18 @@ std::string summary_of_model(ps::graph::dense_graph const& g, bool training) {
 std::string summary_of_cluster(ps::topology::cluster const& cluster) {
     auto const& first = cluster.describe_device(0);
     bool one_kind = true;
-    std::uint32_t nodes = 0;
+    std::set<std::uint32_t> hosts;
     for (auto const d : cluster.devices()) {
         one_kind = one_kind && cluster.describe_device(d).kind == first.kind;
-        nodes = std::max(nodes, cluster.node_of(d) + 1);
+        hosts.insert(cluster.node_of(d));
     }
+    auto const nodes = hosts.size();
+    bool const limited = first.memory != std::numeric_limits<ps::byte_count>::max();
     return fmt::format("{} device{} on {} node{}, {} with {}{}", cluster.size(), cluster.size() == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s", first.kind,
-                       shown_memory(first.memory), one_kind ? " each" : " and others");
+                       limited ? shown_memory(first.memory) : "unlimited memory", one_kind ? " each" : " and others");
 }
 
 std::string summary_of_search(request const& asked, planned const& made) {
-    if (!made.stats) return "none";
     auto const& s = *made.stats;
     return fmt::format("{} from {}: {} evaluations in {}, {} improvements, ended by {}", ps::io::search_name(*asked.search), made.start, s.evaluations,
                        shown_seconds(s.seconds), s.improved, ps::name_of(*made.reason));
@@ -99,14 +108,14 @@ void print_plan(request const& asked, planned const& made) {
     if (asked.quiet) return;
     rows.clear();
     for (auto const& l : ps::io::listing(made.problem.graph(), made.found().strategy))
-        rows.push_back({l.operators > 1 ? fmt::format("{} x", l.operators) : "", l.name, l.kind, l.shape, l.configuration});
+        rows.push_back({l.operators > 1 ? fmt::format("{} x", l.operators) : "", harmless(l.name), harmless(l.kind), l.shape, l.configuration});
     fmt::print("\n");
     print_table({{"", ""}, {"", "operators", true}, {"", "kind", true}, {"", "output of each", true}, {"", "configuration", true}}, rows);
     std::fflush(stdout);
 }
 
 void print_note(std::string const& note) {
-    fmt::print(stderr, "note: {}\n", note);
+    fmt::print(stderr, "note: {}\n", harmless(note));
 }
 
 } // namespace plan

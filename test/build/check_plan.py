@@ -109,6 +109,26 @@ class Plans(Folder):
                 self.assertEqual(second["simulation"]["optimizer"], "adam")
                 self.assertIn("the rerun found the same", notes)
 
+    def test_rerun_starts_where_the_run_did(self):
+        model = "zoo:mlp,features=4096,hidden=4096*4,batch=16"
+        starts = set()
+        for compared in ("none", "all"):
+            plan("--model", model, "--cluster", "1x4xv100", "--compare", compared, "--evaluations", 50, "--quiet", "--out", self.path / "a")
+            _, notes = plan("--rerun", self.path / "a" / "run.json", "--out", self.path / "b")
+            self.assertIn("the rerun found the same", notes)
+            starts.add(self.load("b", "run.json")["result"]["start"])
+        self.assertEqual(len(starts), 2)
+
+    def test_nodes_are_counted(self):
+        plan("--model", GPT, "--cluster", "2x1xv100", "--evaluations", 5, "--quiet", "--out", self.path / "a")
+        topology = self.path / "a" / "topology.json"
+        topology.write_text(topology.read_text().replace('"node": 1', '"node": 4294967295'))
+        self.assertIn("2 devices on 2 nodes", plan("--model", GPT, "--cluster", topology, "--evaluations", 5)[0])
+
+    def test_uneven_batch_is_noted(self):
+        _, notes = plan("--model", "zoo:mlp,batch=12", "--cluster", "1x8xv100", "--evaluations", 5)
+        self.assertIn("the batch is 12, so data parallelism splits it over 6 of 8 devices", notes)
+
     def test_imports_cost_the_same(self):
         plan("--model", GPT, "--cluster", "1x4xp100", "--search", "greedy", "--space.reduction", "false", "--start", "data_parallel", "--compare", "none",
              "--out", self.path / "a")
@@ -262,6 +282,13 @@ class Endings(Folder):
         self.assertIn("does not fit", notes)
         run = self.check_folder("a")
         self.assertFalse(run["strategies"][-1]["fits"])
+
+    def test_a_file_that_cannot_be_written(self):
+        (self.path / "a" / "report.html").mkdir(parents=True)
+        out, error = plan("--model", GPT, "--cluster", "1x2xp100", "--evaluations", 5, "--out", self.path / "a", code=1)
+        self.assertIn("found by mcmc", out)
+        self.assertIn("report.html: cannot be written", error)
+        self.assertEqual([f.name for f in (self.path / "a").iterdir() if f.name.startswith(".")], [])
 
     def test_progress(self):
         _, error = plan("--model", GPT, "--cluster", "2x4xv100", "--time", "6s")

@@ -8,6 +8,7 @@
 #include <parsearch/graph/operator_graph.hpp>
 #include <parsearch/models/gpt.hpp>
 #include <parsearch/models/summary.hpp>
+#include <parsearch/models/xdl.hpp>
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/embedding.hpp>
 #include <parsearch/ops/linear.hpp>
@@ -72,6 +73,9 @@ TEST_CASE("comparison: a batch is counted in samples, or in tokens where the fir
     lookup.add("e", ops::embedding{.entries = 10, .features = 4}, lookup.input("x", {{7}, ops::dtype::i64}));
     CHECK(io::batch_of(graph::read_graph(lookup).graph).size == 7);
     CHECK(io::batch_of(graph::read_graph(lookup).graph).unit == "samples");
+    auto const bags = graph::read_graph(models::xdl({.tables = {100, 40}, .bag = 3, .batch = 8})).graph;
+    CHECK(io::batch_of(bags).size == 8);
+    CHECK(io::batch_of(bags).unit == "samples");
 }
 
 TEST_CASE("comparison: the fullest device is the one whose memory is fullest, not the one with most bytes") {

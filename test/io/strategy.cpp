@@ -138,10 +138,10 @@ TEST_CASE("strategy JSON: what is wrong is named") {
     CHECK(refused("[3, 3]", "[]") == "p.json: operators[1].devices is an array of 0: must name a device for each shard");
     CHECK(refused("[3, 3]", "[3, 3], \"start\": 0") == "p.json: operators[1].start is 0: must not be given beside devices");
     CHECK(refused("\"start\": 7", "\"start\": 6") ==
-          "p.json: operators[0]: operator 'fc1' (linear): start and strides reach from device -1 to 6: the topology has 8");
-    CHECK(refused("\"start\": 5", "\"start\": 8") == "p.json: operators[2]: operator 'relu' (relu): start and strides reach from device 8 to 8: the topology has 8");
+          "p.json: operators[0]: operator 'fc1' (linear): configuration puts shard 7 on device -1: the topology has 8");
+    CHECK(refused("\"start\": 5", "\"start\": 8") == "p.json: operators[2]: operator 'relu' (relu): configuration puts shard 0 on device 8: the topology has 8");
     CHECK(refused("\"o\": -1}", "\"o\": 2147483647}") ==
-          "p.json: operators[0]: operator 'fc1' (linear): start and strides reach from device 3 to 6442450948: the topology has 8");
+          "p.json: operators[0]: operator 'fc1' (linear): configuration puts shard 1 on device 2147483654: the topology has 8");
     CHECK(refused(", \"o\": -1", "") == "p.json: operators[0]: strides.o is missing: every split dim must have one");
     CHECK(refused(", \"start\": 5", "") == "p.json: operators[2]: start is missing");
     CHECK(refused("\"start\": 5", "\"start\": 5, \"begin\": 5") ==

@@ -63,6 +63,11 @@ TEST_CASE("configuration: what does not fit is refused") {
     CHECK(refused(made({-1, 1, 1}, {}, 0)) == place + "splits dim 's' of extent 8 by -1: must be a divisor");
     CHECK(refused(made({4, 1, 1}, {2, 0, 0}, 3)) == place + "puts shard 3 on device 9: the topology has 8");
     CHECK(refused(made({2, 1, 1}, {-1, 0, 0}, 0)) == place + "puts shard 1 on device -1: the topology has 8");
+    // In 32 bits these would wrap around to device 0.
+    CHECK(refused(made({8, 1, 1}, {1 << 30, 0, 0}, 0)) == place + "puts shard 1 on device 1073741824: the topology has 8");
+    CHECK(refused(made({8, 1, 4}, {0, 0, 1 << 30}, 0)) == place + "puts shard 1 on device 1073741824: the topology has 8");
+    CHECK(support::refusal([&] { space::validate(made({8, 1, 1}, {1 << 30, 0, 0}, 0), linear(), std::size_t{1} << 31, "fc"); return 0; }) ==
+          place + "puts shard 2 on device 2147483648: the topology has 2147483648");
     auto c = made({2, 1, 1}, {}, 0);
     c.listed = {1};
     CHECK(refused(c) == place + "lists 1 devices for 2 shards: must be one each");

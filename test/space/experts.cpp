@@ -19,6 +19,11 @@
 #include <parsearch/models/resnet.hpp>
 #include <parsearch/models/rnnlm.hpp>
 #include <parsearch/models/xdl.hpp>
+#include <parsearch/ops/elementwise.hpp>
+#include <parsearch/ops/embedding.hpp>
+#include <parsearch/ops/linear.hpp>
+#include <parsearch/ops/shape.hpp>
+#include <parsearch/ops/weighted.hpp>
 
 #include "support/hand_network.hpp"
 #include "support/refusal.hpp"
@@ -123,6 +128,30 @@ TEST_CASE("experts: tensor parallelism alternates output features and reduction,
     CHECK(space::tensor_parallel(g, 8, 1) == space::data_parallel(g, 8));
     CHECK(support::refusal([&] { return space::tensor_parallel(g, 8, 3); }) == "tensor_parallel: degree is 3: must divide the number of devices, 8");
     CHECK(support::refusal([&] { return space::tensor_parallel(g, 8, 0); }) != "");
+}
+
+TEST_CASE("experts: under tensor parallelism what is added or joined to a table follows its input, and is no lookup") {
+    using namespace ops;
+    graph::operator_graph g;
+    auto const x = g.add("fc", linear{.out = 8}, g.input("x", {{4, 6, 16}}));
+    auto const sum = g.add("positions", weighted<nary>{{combine::add}, {.input = 1, .name = "table", .parameter = {}, .extents = {}}, {{4, 6, 8}}}, x);
+    g.add("tokens", weighted<concat>{{.axis = 1}, {.input = 1, .name = "token", .parameter = {}, .extents = {}}, {{4, 2, 8}}}, sum);
+    auto const plain = g.input("y", {{4, 6, 16}});
+    g.add("first", weighted<nary>{{combine::add}, {.input = 1, .name = "table", .parameter = {}, .extents = {}}, {{4, 6, 16}}}, plain);
+    g.add("rows", embedding{.entries = 32, .features = 8}, g.input("i", {{4, 6}, dtype::i64}));
+    auto const read = graph::read_graph(g).graph;
+    auto const s = space::tensor_parallel(read, 4, 2);
+    auto const split = [&](std::string_view name) {
+        auto const op = support::op_named(read, name);
+        std::string out;
+        for (std::size_t k = 0; k < s[op].rank; ++k) out += text(s[op].degree[k]);
+        return out;
+    };
+    CHECK(split("fc") == "2121");
+    CHECK(split("positions") == "212");
+    CHECK(split("tokens") == "212");
+    CHECK(split("first") == "221"); // nothing to follow: along the sequence
+    CHECK(split("rows") == "2112");
 }
 
 TEST_CASE("experts: expert parallelism splits experts, what is between them and the view before them, and nothing else") {

@@ -1,6 +1,7 @@
 #pragma once
 /// The figures by which strategies are compared: time, throughput, utilisation, traffic, memory.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/models/summary.hpp>
+#include <parsearch/ops/shard.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/sim/report.hpp>
 #include <parsearch/topology/device.hpp>
@@ -48,15 +50,22 @@ struct iteration_batch {
 };
 
 /// The batch of a model: the extent of the first axis of its first input. Where that is a matrix of integers, [batch, sequence], it is
-/// counted in tokens. A model without inputs, or whose first input is a scalar, has a batch of 1.
+/// counted in tokens, unless all that read it sum over the second axis: rows of tables, whose bags are no sequences. A model without inputs, or whose first input is a scalar, has a batch of 1.
 [[nodiscard]] inline iteration_batch batch_of(graph::dense_graph const& g) {
-    for (auto const& op : g.operations) {
+    for (std::size_t i = 0; i < g.size(); ++i) {
+        auto const& op = g.operations[i];
         if (op.work != ops::work_class::source) continue;
         auto const& x = op.outputs.front();
         if (x.axes.empty()) return {};
         auto const batch = static_cast<double>(x.axes[0].extent);
         bool const indices = x.type == ops::dtype::i32 || x.type == ops::dtype::i64;
-        if (indices && x.axes.size() == 2) return {batch * static_cast<double>(x.axes[1].extent), "tokens"};
+        auto const keeps_positions = [&](std::uint32_t number) {
+            auto const& e = g.edges[number];
+            auto const& reader = g.operations[e.consumer];
+            auto const& positions = reader.inputs[e.input].axes[1].terms;
+            return positions.size() != 1 || ops::is_indexed_by(reader.outputs.front(), positions[0].dim);
+        };
+        if (indices && x.axes.size() == 2 && std::ranges::any_of(g.out(i), keeps_positions)) return {batch * static_cast<double>(x.axes[1].extent), "tokens"};
         return {batch, "samples"};
     }
     return {};

@@ -33,7 +33,7 @@ struct onnx_options {
     std::optional<ops::dtype> type{};
     /// Replace attention, layer norm, GELU, batch norm + ReLU and the like, spelled out in primitives, by one operator each.
     bool recognise = true;
-    /// Run operators that no translator knows whole on one device, and say so in the notes, instead of refusing them.
+    /// Run operators that no translator knows, and ONNX does not define by others, whole on one device, and say so in the notes, instead of refusing them.
     bool replicate_unknown = false;
     onnx::operators operators = onnx::builtin_operators();
     /// The inputs that are data, where the file does not say it: all others are parameters or constants.
@@ -63,13 +63,14 @@ struct onnx_model {
 namespace detail {
 
 [[nodiscard]] inline onnx_model read_onnx_model(onnx::pb::ModelProto const& model, std::string name, onnx_options const& options) {
-    auto const known = [&](onnx::node const& n) { return options.replicate_unknown || options.operators.find(n) != nullptr; };
+    auto const known = [&](onnx::node const& n) { return options.operators.find(n) != nullptr; };
     auto lowered = onnx::lower(model, name,
                                {.dims = options.dims,
                                 .batch = options.batch,
                                 .type = options.type,
                                 .data_inputs = options.data_inputs,
                                 .known = known,
+                                .replicate_unknown = options.replicate_unknown,
                                 .shape_by_translation = onnx::shape_by_translation(options.operators)});
     onnx_model out{.name = std::move(name),
                    .producer = model.producer_name(),

@@ -165,23 +165,16 @@ class strategy_reader {
             valid();
             return c;
         }
-        valid(); // the degrees, before they are multiplied
+        valid(); // the degrees first
         c.start = entry.at("start").integer<std::int32_t>();
         for_dims("strides", [&](std::size_t k, json_value const& value) {
             c.stride[k] = value.integer<std::int32_t>();
             has_stride[k] = true;
         });
-        // Checked in 64 bits, where devices() has 32: the first and the last device of a grid are at its corners.
-        std::int64_t first = c.start, last = c.start;
-        for (std::size_t k = 0; k < names.size(); ++k) {
+        for (std::size_t k = 0; k < names.size(); ++k)
             if (c.degree[k] > 1 && !has_stride[k])
                 throw invalid_input(entry.value().place(), ": strides.", names[k], " is missing: every split dim must have one");
-            auto const reach = std::int64_t{c.stride[k]} * (c.degree[k] - 1);
-            (reach < 0 ? first : last) += reach;
-        }
-        if (first < 0 || last >= static_cast<std::int64_t>(devices_))
-            throw invalid_input(entry.value().place(), ": operator '", graph_.names[op], "' (", operation.kind, "): start and strides reach from device ",
-                                first, " to ", last, ": the topology has ", devices_);
+        valid();
         return c;
     }
 

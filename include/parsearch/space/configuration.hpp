@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <parsearch/ops/operation.hpp>
@@ -27,11 +28,13 @@ struct configuration {
     /// The number of shards.
     [[nodiscard]] std::int64_t shards() const noexcept { return ops::shard_count(degrees()); }
     /// The device (position in `devices(topology)`) of shard number `shard`.
-    [[nodiscard]] std::int32_t device(std::int64_t shard) const noexcept {
+    [[nodiscard]] std::int32_t device(std::int64_t shard) const noexcept { return static_cast<std::int32_t>(place(shard)); }
+    /// The same before it is known to be a device: start and strides of a configuration that was not validated may reach past 32 bits.
+    [[nodiscard]] std::int64_t place(std::int64_t shard) const noexcept {
         if (!listed.empty()) return listed[static_cast<std::size_t>(shard)];
         std::int64_t at = start;
         for (std::size_t k = rank; k-- > 0; shard /= degree[k]) at += shard % degree[k] * stride[k];
-        return static_cast<std::int32_t>(at);
+        return at;
     }
 };
 
@@ -71,7 +74,7 @@ inline void validate(configuration const& c, ops::operation const& op, std::size
     if (!c.listed.empty() && c.listed.size() != static_cast<std::size_t>(shards))
         throw invalid_input(place, "lists ", c.listed.size(), " devices for ", shards, " shards: must be one each");
     for (std::int64_t n = 0; n < shards; ++n)
-        if (auto const d = c.device(n); d < 0 || static_cast<std::size_t>(d) >= devices)
+        if (auto const d = c.place(n); d < 0 || std::cmp_greater_equal(d, devices))
             throw invalid_input(place, "puts shard ", n, " on device ", d, ": the topology has ", devices);
 }
 

@@ -138,16 +138,20 @@ namespace detail {
         auto const prefer = [&](std::optional<std::uint32_t> k) {
             if (!split) split = k;
         };
-        bool const is_lookup = op.work == work_class::memory && !op.weights.empty();
+        bool const is_lookup = !op.weights.empty() && op.weights[0].touched_bytes >= 0;
+        bool const is_product = op.work == work_class::matmul || op.work == work_class::convolution || op.work == work_class::attention ||
+                                op.work == work_class::recurrent;
         if (is_lookup) {
             prefer(detail::first_dim(op, dim_kind::reduction, tensor));
-        } else if (!op.weights.empty() && op.work != work_class::normalization) {
+        } else if (!op.weights.empty() && is_product) {
             prefer(inherits(dim_kind::reduction));
             prefer(detail::first_dim(op, dim_kind::parameter, tensor));
         } else {
             prefer(inherits(dim_kind::parameter));
             prefer(inherits(dim_kind::attribute));
             prefer(detail::first_dim(op, dim_kind::attribute, tensor));
+            // What is added or joined to a table: the axes that both have are parameter dims.
+            if (!op.weights.empty() && op.work != work_class::normalization) prefer(detail::first_dim(op, dim_kind::parameter, tensor));
         }
         if (degree == 1 || !split) {
             s[i] = detail::split_samples(op, static_cast<std::int64_t>(devices));

@@ -296,6 +296,41 @@ TEST_CASE("what is trained and what is not") {
     CHECK(shape(lowered(told), "y") == "f32[1,2,6,6]");
     CHECK(value(lowered(told), "tril").from == io::origin::fixed);
     CHECK(parameters(lowered(told)) == 0);
+
+    model cut; // equal parts are one parameter
+    cut.input("x", {4, 6}).weight("w", {12, 6}).ints("a", {0}).ints("b", {6}).ints("b2", {6}).ints("c", {12});
+    cut.node("Slice", {"w", "a", "b"}, {"first"}).node("Slice", {"w", "a", "b2"}, {"again"}).node("Slice", {"w", "b", "c"}, {"second"});
+    cut.node("MatMul", {"x", "first"}, {"y"}).node("MatMul", {"y", "again"}, {"z"}).node("MatMul", {"z", "second"}, {"u"}).output("u");
+    auto const parts = lowered(cut);
+    CHECK(value(parts, "again").parameter == "first");
+    CHECK(value(parts, "second").parameter == "second");
+    CHECK(parameters(parts) == 2 * 36);
+    CHECK(parts.net.divided == std::set<std::string>{"w"});
+
+    model plain; // constants of ones and zeros stand where a normalization has no weights; others are weights
+    plain.input("x", {2, 4, 9});
+    auto const constant = [&](std::string const& name, float last) {
+        auto n = model::make_node("Constant", {}, {name});
+        auto& a = *n.add_attribute();
+        a.set_name("value");
+        a.set_type(AttributeProto::TENSOR);
+        a.mutable_t()->set_data_type(TensorProto::FLOAT);
+        a.mutable_t()->add_dims(4);
+        for (float const x : {1.0F, 1.0F, 1.0F, last}) a.mutable_t()->add_float_data(x);
+        *plain.model.mutable_graph()->add_node() = n;
+    };
+    constant("ones", 1);
+    constant("bias", 2);
+    plain.node("InstanceNormalization", {"x", "ones", "bias"}, {"y"}).output("y");
+    CHECK(value(lowered(plain), "ones").from == io::origin::fixed);
+    CHECK(value(lowered(plain), "bias").from == io::origin::parameter);
+
+    model hot;
+    hot.input("i", {2, 3}, TensorProto::INT64).ints("depth", {5}).floats("values", {0, 1}, {2});
+    hot.node("OneHot", {"i", "depth", "values"}, {"y"}).output("y");
+    model::typed(*hot.model.mutable_graph()->add_value_info(), "y", {2, 3, 5}, TensorProto::FLOAT);
+    CHECK(value(lowered(hot), "values").from == io::origin::fixed);
+    CHECK(parameters(lowered(hot)) == 0);
 }
 
 TEST_CASE("functions and branches of constants are inlined") {
@@ -385,6 +420,22 @@ TEST_CASE("what inlining may cost is bounded") {
     CHECK(shape(l, "y") == "f32[60000]");
 }
 
+TEST_CASE("what evaluating long constants may cost is bounded") {
+    model m;
+    m.ints("s", {65536}).input("x", {1}).node("ConstantOfShape", {"s"}, {"long"});
+    constexpr std::size_t enough = io::detail::max_evaluated / 65536;
+    std::vector<std::string> sums;
+    for (std::size_t i = 0; i <= enough; ++i) {
+        sums.push_back("r" + std::to_string(i));
+        m.node("ReduceSum", {"long"}, {sums.back()}, {{"keepdims", std::int64_t{1}}});
+    }
+    m.node("Concat", sums, {"all"}, {{"axis", std::int64_t{0}}}).node("Add", {"x", "all"}, {"y"}).output("y");
+    auto const l = lowered(m);
+    CHECK(value(l, sums.front()).contents);
+    CHECK_FALSE(value(l, sums.back()).contents); // but it has a shape
+    CHECK(shape(l, "y") == "f32[" + std::to_string(enough + 1) + "]");
+}
+
 TEST_CASE("graphs that are not sorted are sorted, and cycles refused") {
     model m;
     m.input("x", {2}).node("Neg", {"b"}, {"c"}).node("Relu", {"a"}, {"b"}).node("Abs", {"x"}, {"a"}).output("c");
@@ -412,6 +463,16 @@ TEST_CASE("operators that are not known ask for a translator, and one can give t
     // The file may say the shape, too.
     model::typed(*m.model.mutable_graph()->add_value_info(), "y", {2, 5}, TensorProto::FLOAT);
     CHECK(shape(lowered(m), "y") == "f32[2,5]");
+
+    // What is to run whole may be unknown, but its shape may not, and what ONNX defines by others is inlined all the same.
+    io::lowering_options const replicating{.known = [](io::node const& n) { return n.type != "MeanVarianceNormalization"; },
+                                           .replicate_unknown = true};
+    model by_definition;
+    by_definition.input("x", {2, 3, 4, 4}).node("MeanVarianceNormalization", {"x"}, {"y"}).output("y");
+    CHECK(types(lowered(by_definition, replicating)).find("ReduceMean") != std::string::npos);
+    model whole;
+    whole.import("com.mine", 1).input("x", {2, 3}).node("Fused", {"x"}, {"y"}, {}, "com.mine").output("y");
+    CHECK(refused(whole, {.replicate_unknown = true}).find("the shape of output 'y' is not known before it runs") != std::string::npos);
 
     model newer(io::newest_opset("") + 1); // of a newer set: translators first, then the newest version that is known
     newer.input("x", {2, 3}).node("Relu", {"x"}, {"y"}).output("y");

@@ -17,6 +17,8 @@ TEST_CASE("translate: inputs that are read, tensors by name, outputs, what is no
     auto const x = b.input("x", {4, 6}), spare = b.input("spare", {4});
     (void)spare;
     (void)b.parameter("unused", {7});
+    (void)b.parameter("cut", {7});
+    b.net.divided.insert("cut"); // its parts are parameters
     auto const y = b.node("Relu", {x}, {4, 6});
     auto const made = b.translate({y, x, b.fixed("known", {3})});
     CHECK(made.graph.size() == 2);

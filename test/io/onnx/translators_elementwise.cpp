@@ -71,8 +71,10 @@ TEST_CASE("comparisons, truth values, Where, casts, integers: no gradient flows"
     CHECK_FALSE(named(made.graph, "n4").inputs[0].differentiable);
     CHECK_FALSE(named(made.graph, "n5").inputs[0].saved);
     CHECK(made.outputs[3] == made.tensors.at("x"));
+    auto const narrow = b.node("Cast", {i}, {4, 6}, {{"to", std::int64_t{5}}}, i32);
+    CHECK(named(b.translate({narrow}).graph, "n8").outputs[0].type == i32);
     auto const bad = b.node("Cast", {x}, {4, 6}, {{"to", std::int64_t{8}}});
-    CHECK(refusal([&] { b.translate(bad); }).starts_with("node 'n8' (Cast): element type number 8 is not supported"));
+    CHECK(refusal([&] { b.translate(bad); }).starts_with("node 'n9' (Cast): element type number 8 is not supported"));
 }
 
 TEST_CASE("Dropout: ratio as attribute and as input; 0 leaves nothing; a mask of it is not made") {

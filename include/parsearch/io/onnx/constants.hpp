@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include <parsearch/io/onnx/fold_arithmetic.hpp>
+#include <parsearch/io/onnx/fold_tensors.hpp>
 #include <parsearch/io/onnx/network.hpp>
 #include <parsearch/io/onnx/proto.hpp>
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include <parsearch/io/onnx/fold_arithmetic.hpp>
+#include <parsearch/io/onnx/fold_tensors.hpp>
 #include <parsearch/io/onnx/network.hpp>
 #include <parsearch/io/onnx/proto.hpp>
 

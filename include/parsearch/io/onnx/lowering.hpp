@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <parsearch/io/onnx/constants.hpp>
@@ -36,6 +37,7 @@ struct lowering_options {
     std::optional<ops::dtype> type{};                   ///< the type of all floating-point tensors
     std::vector<std::string> data_inputs{};             ///< where not empty, all other floating-point graph inputs are parameters
     std::function<bool(node const&)> known{}; ///< whether a translator exists; where one does not, an operator that ONNX defines by others is inlined
+    bool replicate_unknown = false;           ///< what is not known either way is taken, if its shape is found
     shape_source shape_by_translation{};                ///< asked where the ONNX library does not know an operator, or only an older version
 };
 
@@ -46,6 +48,10 @@ inline constexpr int max_calls = 32;
 inline constexpr std::size_t max_inlined = std::size_t{1} << 23;
 /// The most elements of constants that are held at once, beside those of single constants.
 inline constexpr std::size_t max_held = std::size_t{1} << 24;
+/// Constants of at most so many elements are not counted, neither where they are held nor where nodes are evaluated.
+inline constexpr std::size_t max_short = 64;
+/// The most elements of other constants that are read and made to evaluate nodes: the results of further ones have a shape only.
+inline constexpr std::size_t max_evaluated = std::size_t{1} << 27;
 
 /// The most inputs, and outputs, of one node.
 inline constexpr int max_operands = 4096;
@@ -108,7 +114,8 @@ class lowering {
     std::vector<element_type> elements_;
     scope main_;
     std::map<std::string, std::size_t, std::less<>> node_names_, value_names_;
-    std::size_t inlined_ = 0, held_ = 0;
+    std::map<std::string, std::string> parts_; ///< names of parts and joints of parameters, by what makes them
+    std::size_t inlined_ = 0, held_ = 0, evaluated_ = 0;
 
     // Names and values.
 
@@ -129,7 +136,7 @@ class lowering {
             t.shape.type = *options_.type;
             t.element = element_of(*options_.type);
         }
-        if (t.contents && t.contents->size() > 64) {
+        if (t.contents && t.contents->size() > max_short) {
             held_ += t.contents->size();
             if (held_ > max_held) t.contents = nullptr;
         }
@@ -354,16 +361,26 @@ class lowering {
         return true;
     }
 
+    void count_evaluated(typed_tensor const& t) {
+        if (t.contents && t.contents->size() > max_short) evaluated_ += t.contents->size();
+    }
+
     void evaluate(scope& s, node n, pb::NodeProto const& p) {
         bool const fixed = std::all_of(n.inputs.begin(), n.inputs.end(), [&](value_id v) { return v == no_value || net_[v].from == origin::fixed; });
         if (fixed) {
             std::vector<typed_tensor> in(n.inputs.size());
             std::vector<typed_tensor const*> pointers(n.inputs.size());
-            for (std::size_t i = 0; i < n.inputs.size(); ++i)
-                if (n.inputs[i] != no_value) in[i] = known(n.inputs[i]), pointers[i] = &in[i];
-            if (auto folded = fold(n, pointers)) {
-                for (std::size_t i = 0; i < n.outputs.size() && i < folded->size(); ++i)
+            for (std::size_t i = 0; i < n.inputs.size(); ++i) {
+                if (n.inputs[i] == no_value) continue;
+                in[i] = known(n.inputs[i]);
+                pointers[i] = &in[i];
+                count_evaluated(in[i]);
+            }
+            if (auto folded = evaluated_ > max_evaluated ? std::nullopt : fold(n, pointers)) {
+                for (std::size_t i = 0; i < n.outputs.size() && i < folded->size(); ++i) {
+                    count_evaluated((*folded)[i]);
                     if (n.outputs[i] != no_value) add(s, p.output(static_cast<int>(i)), origin::fixed, std::move((*folded)[i]));
+                }
                 return;
             }
         }
@@ -374,12 +391,32 @@ class lowering {
             auto const& name = p.output(static_cast<int>(i));
             (void)checked_elements(shapes[i]->shape.extents, text(shown(n), ": output '", name, '\''), 1);
             auto const v = n.outputs[i] = add(s, name, fixed ? origin::fixed : trained ? origin::parameter : origin::computed, std::move(*shapes[i]));
-            if (trained) net_.values[v].parameter = trained->empty() ? net_[v].name : *trained;
+            if (trained) net_.values[v].parameter = trained->empty() ? part_of(n, i, net_[v].name) : *trained;
             else if (!fixed) net_.values[v].producer = static_cast<std::uint32_t>(net_.nodes.size());
         }
         if (fixed || trained) return;
         if (n.type == "Cast" && n.domain.empty()) n.attributes.insert_or_assign("to", attribute{std::int64_t{elements_[n.outputs[0]]}});
         net_.nodes.push_back(std::move(n));
+    }
+
+    /// The name of a parameter that output `i` of `n` is, a part or a joint of others: `name`, or that of an equal one.
+    std::string part_of(node const& n, std::size_t i, std::string const& name) {
+        auto key = text(n.type, ' ', n.version, ' ', i);
+        for (auto const v : n.inputs) {
+            if (v != no_value && net_[v].from == origin::parameter) net_.divided.insert(net_[v].parameter);
+            auto const* const list = integers_of(net_, v);
+            if (list == nullptr || list->size() > max_shown) key += text(" #", v);
+            else {
+                key += " (";
+                for (auto const x : *list) key += text(x, ' ');
+            }
+        }
+        for (auto const& [which, a] : n.attributes) {
+            if (auto const* const x = std::get_if<std::int64_t>(&a)) key += text(' ', which, ' ', *x);
+            if (auto const* const list = std::get_if<std::vector<std::int64_t>>(&a))
+                for (auto const x : *list) key += text(' ', which, ' ', x);
+        }
+        return parts_.try_emplace(std::move(key), name).first->second;
     }
 
     /// The shapes of all outputs that are not left out.
@@ -404,7 +441,7 @@ class lowering {
             if (n.outputs[i] == no_value || out[i]) continue;
             out[i] = described(p.output(static_cast<int>(i)));
             if (out[i]) continue;
-            if (schema_of(n) == nullptr && (!options_.known || !options_.known(n))) throw invalid_input(unknown_operator(n));
+            if (schema_of(n) == nullptr && !options_.replicate_unknown && (!options_.known || !options_.known(n))) throw invalid_input(unknown_operator(n));
             throw invalid_input(shown(n), ": the shape of output '", p.output(static_cast<int>(i)), "' is not known before it runs", blame(n));
         }
         return out;

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -90,6 +91,7 @@ struct network {
     std::vector<value> values;
     std::vector<node> nodes;
     std::vector<value_id> outputs; ///< of the graph
+    std::set<std::string> divided{}; ///< parameters that are cut or joined: what is made of them are parameters of their own
 
     [[nodiscard]] value const& operator[](value_id v) const noexcept { return values[v]; }
 

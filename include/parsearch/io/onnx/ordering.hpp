@@ -39,19 +39,25 @@ template <class F> void each_read(pb::NodeProto const& n, F const& see) {
     }
 }
 
+/// The node that writes each name. Throws `invalid_input` for a name that two nodes write.
+[[nodiscard]] inline std::map<std::string_view, std::size_t> producers_of(node_list const& nodes) {
+    std::map<std::string_view, std::size_t> producer;
+    for (int i = 0; i < nodes.size(); ++i)
+        for (auto const& o : nodes[i].output())
+            if (!o.empty() && !producer.emplace(o, static_cast<std::size_t>(i)).second)
+                throw invalid_input("value '", o, "' is written by two nodes (", nodes[static_cast<int>(producer[o])].op_type(), " and ",
+                                    nodes[i].op_type(), "): must be written once");
+    return producer;
+}
+
 } // namespace detail
 
 /// Orders the nodes that `wanted` names need. Throws `invalid_input` for a value that two nodes write and for nodes that feed themselves.
 /// Complexity: O(n log n) for n names.
 [[nodiscard]] inline ordered_nodes order_nodes(node_list const& nodes, std::span<std::string const> wanted) {
-    std::map<std::string_view, std::size_t> producer;
+    auto const producer = detail::producers_of(nodes);
     auto const count = static_cast<std::size_t>(nodes.size());
     auto const at = [&](std::size_t i) -> pb::NodeProto const& { return nodes[static_cast<int>(i)]; };
-    for (std::size_t i = 0; i < count; ++i)
-        for (auto const& o : at(i).output())
-            if (!o.empty() && !producer.emplace(o, i).second)
-                throw invalid_input("value '", o, "' is written by two nodes (", at(producer[o]).op_type(), " and ", at(i).op_type(),
-                                    "): must be written once");
 
     ordered_nodes out;
     std::vector<bool> live(count);

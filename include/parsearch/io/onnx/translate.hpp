@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -101,7 +102,8 @@ inline void record_outputs(construction& made, translation const& t) {
         if (auto const at = made.tensors.find(v); at != made.tensors.end()) out.outputs.push_back(at->second);
     std::set<std::string> unused;
     for (value_id v = 0; v < net.values.size(); ++v) {
-        if (net[v].from == origin::parameter && !made.used.contains(net[v].parameter)) unused.insert(net[v].parameter);
+        if (net[v].from == origin::parameter && !made.used.contains(net[v].parameter) && !net.divided.contains(net[v].parameter))
+            unused.insert(net[v].parameter);
         if (net[v].from == origin::input && !made.tensors.contains(v)) out.notes.push_back(text("input '", net[v].name, "' is read by no operator"));
     }
     for (auto const& name : unused) out.notes.push_back(text("parameter '", name, "' is used by no operator"));

@@ -2,7 +2,9 @@
 /// Which tensors of a graph without contents, or written as constants, are trained: files of networks without their weights.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include <parsearch/io/onnx/network.hpp>
+#include <parsearch/io/onnx/ordering.hpp>
 #include <parsearch/io/onnx/proto.hpp>
 
 namespace parsearch::io::onnx {
@@ -46,7 +49,7 @@ struct use {
 /// Whether what a node reads at `position` tells it something, is compared or is an angle: no gradient reaches it.
 [[nodiscard]] inline bool untrained_position(std::string_view type, int position) {
     if (type == "LSTM" || type == "GRU" || type == "RNN") return position >= 4 && position <= 6;
-    if (type == "Resize" || type == "Upsample" || type == "QuantizeLinear" || type == "DequantizeLinear") return position >= 1;
+    if (type == "Resize" || type == "Upsample" || type == "OneHot" || type == "QuantizeLinear" || type == "DequantizeLinear") return position >= 1;
     for (auto const t : {"Range", "Sin", "Cos", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"})
         if (type == t) return true;
     return false;
@@ -61,6 +64,7 @@ struct use {
 class role_finder {
   public:
     explicit role_finder(pb::GraphProto const& g) {
+        (void)producers_of(g.node()); // values that are written twice would be followed again and again
         for (auto const& t : g.initializer()) known_.insert(t.name());
         for (auto const& n : g.node()) {
             if (n.op_type() == "Constant" && n.output_size() == 1) known_.insert(n.output(0));
@@ -81,12 +85,18 @@ class role_finder {
             },
             [](use const& u) { return u.position == 0 && views(u.node->op_type()); });
     }
+    /// Whether a normalization reads `name`.
+    [[nodiscard]] bool normalizes(std::string const& name) const {
+        auto const found = uses_.find(name);
+        return found != uses_.end() && std::any_of(found->second.begin(), found->second.end(),
+                                                   [](use const& u) { return u.node->op_type().ends_with("Normalization"); });
+    }
     /// Whether `name` is read, and what is made of it within a few nodes ends where nothing is trained: in a setting of an operator, the
     /// initial state of a recurrence, a comparison (masks), a sine or cosine (the frequencies of rotary embeddings).
     [[nodiscard]] bool never_trained(std::string const& name) const {
-        std::size_t followed = 0;
+        std::size_t followed = 0, ended = 0;
         return everywhere(
-            name, [](use const& u) { return untrained_position(u.node->op_type(), u.position); },
+            name, [&](use const& u) { return untrained_position(u.node->op_type(), u.position) && ++ended <= many; },
             [&](use const& u) {
                 auto const& type = u.node->op_type();
                 bool const passes = views(type) || type == "Expand" || type == "Slice" || type == "Split" || type == "Concat" || type == "Mul" ||
@@ -99,7 +109,7 @@ class role_finder {
     std::map<std::string, std::vector<use>, std::less<>> uses_;
     std::set<std::string, std::less<>> known_, outputs_;
 
-    static constexpr std::size_t few = 32;
+    static constexpr std::size_t few = 32, many = 1024;
 
     /// Whether `name` is read, and `test` holds wherever it is, or wherever the outputs of nodes that `follow` says are read.
     template <class Test, class Follow> [[nodiscard]] bool everywhere(std::string const& name, Test test, Follow follow) const {
@@ -131,6 +141,14 @@ class role_finder {
     auto const& dims = info.type().tensor_type().shape().dim();
     return std::all_of(dims.begin(), dims.end(), [](auto const& d) { return d.has_dim_value() && d.dim_value() > 0; }) ? dims.size() : -1;
 }
+/// Whether all elements are in the file and the same: ones and zeros that a normalization is given where the layer has no weights.
+[[nodiscard]] inline bool is_uniform(pb::TensorProto const& t) {
+    auto const& raw = t.raw_data();
+    auto const width = static_cast<std::ptrdiff_t>(stored_bytes(t.data_type()));
+    if (!raw.empty()) return static_cast<std::ptrdiff_t>(raw.size()) > width && std::equal(raw.begin() + width, raw.end(), raw.begin());
+    auto const& field = t.float_data();
+    return field.size() > 1 && std::adjacent_find(field.begin(), field.end(), std::not_equal_to<>{}) == field.end();
+}
 [[nodiscard]] inline bool is_floating_input(pb::ValueInfoProto const& info) {
     auto const t = info.type().tensor_type().elem_type();
     return t == pb::TensorProto::FLOAT || t == pb::TensorProto::FLOAT16 || t == pb::TensorProto::BFLOAT16 || t == pb::TensorProto::DOUBLE;
@@ -146,8 +164,8 @@ class role_finder {
 ///   first) or are named like them ("bert.embeddings.position_ids" beside "bert.embeddings.word_embeddings.weight"): floating-point ones
 ///   are trained, others are constants.
 /// - Where `data_inputs` names any, so are exactly the inputs that it does not name.
-/// - A Constant or ConstantOfShape is trained where every node reads it as a weight; a ConstantOfShape also where its shape is the
-///   initialiser `<its output>__SHAPE`, which is how ONNX's own weight-free files are written.
+/// - A Constant or ConstantOfShape is trained where every node reads it as a weight, but for a Constant of ones or the like that a normalization
+///   reads; a ConstantOfShape also where its shape is the initialiser `<its output>__SHAPE`, which is how ONNX's own weight-free files are written.
 [[nodiscard]] inline tensor_roles find_roles(pb::GraphProto const& g, std::vector<std::string> const& data_inputs) {
     tensor_roles out;
     detail::role_finder const uses(g);
@@ -187,12 +205,13 @@ class role_finder {
         if (filled && n.input(0) == n.output(0) + "__SHAPE") out.weights.insert(n.output(0));
         else if (n.op_type() == "Constant" || filled) {
             int rank = 0;
+            bool uniform = false;
             for (auto const& a : n.attribute())
-                if (a.name() == "value") rank = a.t().dims_size();
+                if (a.name() == "value") rank = a.t().dims_size(), uniform = !filled && detail::is_uniform(a.t());
             if (filled)
                 if (auto const& shape = *initialised.find(n.input(0))->second; shape.dims_size() == 1)
                     rank = static_cast<int>(std::clamp(shape.dims(0), std::int64_t{0}, static_cast<std::int64_t>(max_rank)));
-            if (uses.only_weight(n.output(0), rank)) out.weights.insert(n.output(0));
+            if (uses.only_weight(n.output(0), rank) && !(uniform && uses.normalizes(n.output(0)))) out.weights.insert(n.output(0));
         }
     }
     return out;

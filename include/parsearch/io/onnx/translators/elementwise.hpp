@@ -1,7 +1,7 @@
 #pragma once
 /// Translators of elementwise operators.
 
-#include <cmath>
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -23,11 +23,11 @@ inline void translate_nary(translation& t, ops::combine combine) {
     auto const in = t.all_inputs();
     if (in.size() == 1) return t.output(0, in[0]);
     auto op = t.infer(ops::nary{combine}, in);
+    auto const all = std::count_if(in.begin(), in.end(), [&](argument const& a) { return t.wants_gradient(a); });
     for (std::size_t i = 0; i < in.size(); ++i) {
-        bool others = false;
-        for (std::size_t j = 0; j < in.size(); ++j) others = others || (j != i && t.wants_gradient(in[j]));
+        bool const wants = t.wants_gradient(in[i]), others = all > (wants ? 1 : 0);
         bool const own = (combine == ops::combine::divide && i == 1) || (combine != ops::combine::multiply && combine != ops::combine::divide);
-        op.inputs[i].saved = op.inputs[i].saved && (others || (own && t.wants_gradient(in[i])));
+        op.inputs[i].saved = op.inputs[i].saved && (others || (own && wants));
     }
     t.insert(std::move(op), in);
 }
@@ -74,12 +74,12 @@ inline ops::dtype type_numbered(std::int64_t number) {
     switch (number) {
     case 1: return ops::dtype::f32;
     case 2: case 3: case 9: return ops::dtype::i8; // uint8, int8, bool
-    case 6: case 12: return ops::dtype::i32;
+    case 4: case 5: case 6: case 12: return ops::dtype::i32; // uint16, int16, int32, uint32
     case 7: case 13: return ops::dtype::i64;
     case 10: return ops::dtype::f16;
     case 11: return ops::dtype::f64;
     case 16: return ops::dtype::bf16;
-    default: throw invalid_input("element type number ", number, " is not supported: must be one of 1, 2, 3, 6, 7, 9, 10, 11, 12, 13, 16");
+    default: throw invalid_input("element type number ", number, " is not supported: must be one of 1 to 7, 9 to 13, 16");
     }
 }
 
