@@ -126,7 +126,9 @@ void prepare_folder(request const& asked) {
     fs::path const folder = asked.out;
     std::error_code error;
     fs::create_directories(folder, error);
-    if (!fs::is_directory(folder)) throw ps::invalid_input("--out ", asked.out, ": cannot be made: ", error ? error.message() : "it is no folder");
+    std::error_code looking;
+    if (!fs::is_directory(folder, looking))
+        throw ps::invalid_input("--out ", asked.out, ": cannot be made: ", error ? error.message() : looking ? looking.message() : "it is no folder");
     try {
         write_file(folder, ".probe", [](std::ostream&) {});
     } catch (ps::invalid_input const& e) {

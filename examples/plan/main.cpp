@@ -35,7 +35,10 @@ int run(int argc, char** argv) {
         }
         fmt::print("\nreport   {}/report.html\n", asked.out);
     }
-    std::fflush(stdout);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+        fmt::print(stderr, "plan: the standard output cannot be written\n");
+        return failed;
+    }
     if (!asked.quiet)
         for (auto const& note : notes) print_note(note);
     if (watch.interrupted()) return interrupted;

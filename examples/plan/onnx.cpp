@@ -47,7 +47,8 @@ loaded_model load_onnx(std::string const& path, std::vector<ps::io::setting> con
         else if (s.key == "replicate_unknown") ps::io::read_option(s.value, s.key, path, options.replicate_unknown);
         else {
             std::string known = "batch, type, recognise, replicate_unknown";
-            for (auto const& [symbol, dim] : open) known += ", " + symbol;
+            for (auto const& [symbol, dim] : open)
+                if (symbol != "batch") known += ", " + symbol;
             throw ps::invalid_input("model '", path, "': option '", s.key, "' is not known and no symbolic dim of the file: must be one of ", known);
         }
     }

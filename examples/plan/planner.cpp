@@ -38,6 +38,9 @@ void require_same(std::string const& what, std::string const& given, std::string
     if (hash != before.hash)
         throw ps::invalid_input("--rerun: ", what, " '", given, "' has the hash ", hash.empty() ? "of no file" : hash, ": the run was made with '",
                                 before.given, "' of hash ", before.hash.empty() ? "of no file" : before.hash);
+    // What moved has another name, what is no file has the same; options are the same.
+    if (hash.empty() ? given != before.given : ps::io::parse_settings(given).settings != ps::io::parse_settings(before.given).settings)
+        throw ps::invalid_input("--rerun: ", what, " '", given, "': the run was made with '", before.given, "': must be the same, with the same options");
 }
 
 std::size_t batch_of(ps::graph::dense_graph const& g) {

@@ -243,6 +243,7 @@ class Refusals(Folder):
         topology = self.path / "a" / "topology.json"
         (self.path / "moved.json").write_text(topology.read_text())
         plan("--rerun", self.path / "b" / "run.json", "--cluster", self.path / "moved.json", "--quiet")
+        self.assertIn("must be the same", self.said("--rerun", self.path / "b" / "run.json", "--model", "zoo:lenet"))
         topology.write_text(topology.read_text() + "\n")
         self.assertIn("has the hash", self.said("--rerun", self.path / "b" / "run.json"))
 
@@ -349,6 +350,10 @@ class Onnx(Folder):
         self.assertTrue(run["model"]["hash"].startswith("fnv1a64:"))
         plan("--rerun", self.path / "a" / "run.json", "--quiet", "--out", self.path / "b")
         self.assertEqual((self.path / "a" / "strategy.json").read_bytes(), (self.path / "b" / "strategy.json").read_bytes())
+        moved = self.path / "moved.onnx"
+        moved.write_bytes(model.read_bytes())
+        self.assertIn("with the same options", plan("--rerun", self.path / "a" / "run.json", "--model", moved, code=2)[1])
+        plan("--rerun", self.path / "a" / "run.json", "--model", f"{moved},batch=32,type=bf16", "--quiet")
         _, notes = plan("--model", f"{model},batch=2", "--cluster", "1x4xv100", "--evaluations", 3)
         self.assertIn("the batch is 2, so data parallelism splits it over 2 of 4 devices", notes)
         for setting, expected in (("depth=3", "option 'depth' is not known and no symbolic dim of the file"), ("batch=many", "option 'batch' is 'many'"),

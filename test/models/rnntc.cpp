@@ -37,6 +37,8 @@ TEST_CASE("rnntc: bad options are refused") {
     CHECK(support::refusal([] { return models::rnntc({.layers = 0}); }) == "rnntc: layers is 0: must be at least 1");
     CHECK(support::refusal([] { return models::rnntc({.hidden = 0}); }) == "rnntc: hidden is 0: must be at least 1");
     CHECK(support::refusal([] { return models::rnntc({.steps = 0}); }) == "rnntc: steps is 0: must be at least 1");
+    CHECK(support::refusal([] { return models::rnntc({.layers = 70000}); }) == "rnntc: layers is 70000: must be at most 65536");
+    CHECK(support::refusal([] { return models::rnntc({.layers = 65536, .steps = 2}); }) == "rnntc: layers * steps is 131072: must be at most 65536");
     CHECK(support::refusal([] { return models::rnntc({.vocabulary = -5}); }) == "rnntc: vocabulary is -5: must be at least 1");
     CHECK(support::refusal([] { return models::rnntc({.classes = 0}); }) == "rnntc: classes is 0: must be at least 1");
     CHECK(support::refusal([] { return models::rnntc({.batch = 0}); }) == "rnntc: batch is 0: must be at least 1");

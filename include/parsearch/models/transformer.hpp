@@ -29,7 +29,7 @@ struct transformer {
 };
 
 inline void check(std::string_view model, transformer const& t) {
-    check_size(model, "layers", t.layers);
+    check_count(model, "layers", t.layers);
     check_multiple(model, "hidden", t.hidden, "heads", t.heads);
     check_size(model, "sequence", t.sequence);
     check_size(model, "vocabulary", t.vocabulary);

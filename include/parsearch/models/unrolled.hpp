@@ -24,9 +24,10 @@ struct unrolled {
 };
 
 inline void check(std::string_view model, unrolled const& u) {
-    check_size(model, "layers", u.layers);
+    check_count(model, "layers", u.layers);
     check_size(model, "hidden", u.hidden);
-    check_size(model, "steps", u.steps);
+    check_count(model, "steps", u.steps);
+    check_count(model, "layers * steps", u.layers * u.steps);
     check_size(model, "vocabulary", u.vocabulary);
     check_size(model, "batch", u.batch);
     check_floating(model, u.type);

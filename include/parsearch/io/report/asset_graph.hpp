@@ -17,6 +17,8 @@ inline constexpr char const* graph_script = R"js(
     byId('graph-l').replaceChildren(...classes.slice(0, limit).map(([text, n], i) => el('span', { class: 'mono' }, el('i', { style: `background:${fillOf(i)};border:1px solid var(--line-strong)` }), `${text} × ${n}`)),
       ...(classes.length > limit ? [el('span', {}, `and ${count(classes.length - limit)} more`)] : []));
   }
+  // Names differ at their ends, so that is what stays of a long one.
+  const fitEnd = (text, room) => text.length * 6.3 <= room ? text : '…' + text.slice(-Math.max(1, Math.floor(room / 6.3) - 1));
   const fit = (text, room) => text.length * 6.3 <= room ? text : text.slice(0, Math.max(1, Math.floor(room / 6.3) - 1)) + '…';
 
   function build() {
@@ -48,7 +50,7 @@ inline constexpr char const* graph_script = R"js(
       const kinds = members.slice(0, 3).map(m => data.operators[m].kind).join(' + ') + (members.length > 3 ? ` + ${members.length - 3}` : '');
       const node = el('svg:g', { class: 'node', transform: `translate(${cx(i) - W / 2} ${top(i)})`, 'data-op': op },
         el('svg:rect', { width: W, height: H, rx: o.class < 0 ? H / 2 : 6 }),
-        el('svg:text', { x: W / 2, y: 19, 'text-anchor': 'middle' }, fit(o.name, W - 16)),
+        el('svg:text', { x: W / 2, y: 19, 'text-anchor': 'middle' }, fitEnd(o.name, W - 16)),
         el('svg:text', { class: 'sub', x: W / 2, y: 35, 'text-anchor': 'middle' }, fit(o.class < 0 ? text : kinds, (W - 16) * 1.12)),
         el('svg:title', {}, [...members.map(m => `${data.operators[m].name} (${data.operators[m].kind}) → ${data.operators[m].shape}`), o.class < 0 ? 'input' : text].join('\n')));
       boxes.push({ node, members });
