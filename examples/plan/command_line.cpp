@@ -90,6 +90,7 @@ Exit codes:
   1    an error inside the program, or a file of the plan that cannot be written: stderr says what
   2    the command line or an input is wrong: stderr says what, and nothing was planned
   3    the strategy found does not fit the memory of the devices (everything is written all the same)
+  4    --rerun found something else than the run before (everything is written all the same)
   130  interrupted by Ctrl-C or SIGTERM: the best so far is printed and written; a second Ctrl-C ends at once
 
 Times are those that the simulator predicts for one iteration (forward, backward and update of one batch).

@@ -41,7 +41,9 @@ int run(int argc, char** argv) {
     }
     if (!asked.quiet)
         for (auto const& note : notes) print_note(note);
+    else if (!made.verdict.empty()) print_note(made.verdict);
     if (watch.interrupted()) return interrupted;
+    if (made.differs) return another_result;
     return made.found().figures.fits ? ok : nothing_fits;
 }
 

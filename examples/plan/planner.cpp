@@ -115,11 +115,13 @@ void add_notes(request const& asked, planned& made, std::size_t compared) {
                                       shown_memory(made.found().figures.fullest_device_memory)));
     if (!asked.rerun) return;
     auto const& before = asked.rerun->result;
-    bool const same = before.cost_ps == made.found().cost.count() && (!made.stats || before.trajectory == ps::io::hexadecimal(made.stats->trajectory));
-    if (same) made.notes.push_back("the rerun found the same: equal cost and equal trajectory");
-    else
-        made.notes.push_back(ps::text("the rerun found something else: a cost of ", made.found().cost.count(), " ps, and ", before.cost_ps, " ps before",
-                                      asked.rerun->library == ps::version ? std::string() : ps::text("; that was made by version ", asked.rerun->library)));
+    bool const same_cost = before.cost_ps == made.found().cost.count();
+    made.differs = !same_cost || (made.stats && before.trajectory != ps::io::hexadecimal(made.stats->trajectory));
+    if (!made.differs) made.verdict = "the rerun found the same: equal cost and equal trajectory";
+    else if (same_cost) made.verdict = "the rerun found another plan of the same cost, by another trajectory";
+    else made.verdict = ps::text("the rerun found something else: a cost of ", made.found().cost.count(), " ps, and ", before.cost_ps, " ps before");
+    if (made.differs && asked.rerun->library != ps::version) made.verdict += ps::text("; that was made by version ", asked.rerun->library);
+    made.notes.push_back(made.verdict);
 }
 } // namespace
 

@@ -42,6 +42,8 @@ struct planned {
     std::optional<ps::stop_reason> reason{};
     std::vector<ps::io::cost_point> curve{};
     std::vector<std::string> notes{};
+    std::string verdict{};                    // of a rerun, the last of the notes
+    bool differs = false;                     // a rerun found something else
 
     [[nodiscard]] named_strategy const& found() const { return strategies.back(); }
 };

@@ -17,7 +17,7 @@ namespace plan {
 namespace ps = parsearch;
 
 // What the program ends with.
-enum exit_code { ok = 0, failed = 1, bad_input = 2, nothing_fits = 3, interrupted = 130 };
+enum exit_code { ok = 0, failed = 1, bad_input = 2, nothing_fits = 3, another_result = 4, interrupted = 130 };
 
 struct request {
     std::string model, cluster;

@@ -109,6 +109,14 @@ class Plans(Folder):
                 self.assertEqual(second["simulation"]["optimizer"], "adam")
                 self.assertIn("the rerun found the same", notes)
 
+    def test_rerun_that_finds_something_else_says_so(self):
+        plan("--model", GPT, "--cluster", "1x4xv100", "--evaluations", 20, "--quiet", "--out", self.path / "a")
+        run = self.load("a", "run.json")
+        run["result"]["cost_ps"] += 1
+        (self.path / "other.json").write_text(json.dumps(run))
+        _, notes = plan("--rerun", self.path / "other.json", "--quiet", code=4)
+        self.assertIn("the rerun found something else", notes)
+
     def test_rerun_starts_where_the_run_did(self):
         model = "zoo:mlp,features=4096,hidden=4096*4,batch=16"
         starts = set()
