@@ -14,9 +14,10 @@ else()
 endif()
 run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${work_dir}/build -G ${generator}
     -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_COMPILER=${compiler} ${library}
-    "-D CONSUMER_COMPONENTS=${components}")
+    -D CONSUMER_COMPONENTS=${components})
 run(${CMAKE_COMMAND} --build ${work_dir}/build)
 run(${work_dir}/build/consumer)
+string(REPLACE "|" ";" components "${components}")
 foreach(target IN LISTS components)
     string(REPLACE "parsearch::" "" name ${target})
     run(${work_dir}/build/consumer_${name})
