@@ -1,6 +1,7 @@
 #include "planner.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -113,6 +114,15 @@ void add_notes(request const& asked, planned& made, std::size_t compared) {
         made.notes.push_back(ps::text("the strategy does not fit: device ", made.found().figures.fullest_device, " needs ",
                                       shown_memory(made.found().figures.fullest_device_use), " of ",
                                       shown_memory(made.found().figures.fullest_device_memory)));
+    if (!made.strategies.front().figures.fits && made.found().figures.fits) {
+        named_strategy const* rival = nullptr;
+        for (std::size_t i = 0; i < compared; ++i)
+            if (auto const& other = made.strategies[i]; other.figures.fits && (!rival || other.figures.time < rival->figures.time)) rival = &other;
+        if (rival)
+            made.notes.push_back(ps::text(made.strategies.front().name, " does not fit; against the fastest that does, ", rival->name, ", the plan is ",
+                                          std::round(100 * ps::to_seconds(rival->figures.time) / ps::to_seconds(made.found().figures.time)) / 100,
+                                          " times as fast"));
+    }
     if (!asked.rerun) return;
     auto const& before = asked.rerun->result;
     bool const same_cost = before.cost_ps == made.found().cost.count();
