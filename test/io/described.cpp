@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <set>
@@ -68,7 +69,7 @@ std::string refused(std::string const& key, std::string const& value) {
 template <class T> struct anything {
     template <class U>
         requires(!std::same_as<U, T>)
-    operator U() const; // NOLINT: converts by itself
+    operator U() const { std::terminate(); } // NOLINT: converts by itself; never called
 };
 /// The number of members of an aggregate: the most values that can stand in its braces.
 template <class T, class... Values> constexpr std::size_t members() {
