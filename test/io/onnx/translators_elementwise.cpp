@@ -72,7 +72,7 @@ TEST_CASE("comparisons, truth values, Where, casts, integers: no gradient flows"
     CHECK_FALSE(named(made.graph, "n5").inputs[0].saved);
     CHECK(made.outputs[3] == made.tensors.at("x"));
     auto const narrow = b.node("Cast", {i}, {4, 6}, {{"to", std::int64_t{5}}}, i32);
-    CHECK(named(b.translate({narrow}).graph, "n8").outputs[0].type == i32);
+    CHECK(named(b.translate(narrow).graph, "n8").outputs[0].type == i32);
     auto const bad = b.node("Cast", {x}, {4, 6}, {{"to", std::int64_t{8}}});
     CHECK(refusal([&] { b.translate(bad); }).starts_with("node 'n9' (Cast): element type number 8 is not supported"));
 }
