@@ -51,7 +51,7 @@ inline constexpr std::size_t max_held = std::size_t{1} << 24;
 /// Constants of at most so many elements are not counted, neither where they are held nor where nodes are evaluated.
 inline constexpr std::size_t max_short = 64;
 /// The most elements of other constants that are read and made to evaluate nodes: the results of further ones have a shape only.
-inline constexpr std::size_t max_evaluated = std::size_t{1} << 27;
+inline constexpr std::size_t max_evaluated = std::size_t{1} << 25;
 
 /// The most inputs, and outputs, of one node.
 inline constexpr int max_operands = 4096;
