@@ -16,6 +16,7 @@
 #include <onnx/onnx_pb.h>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/io/onnx/element_types.hpp>
 #include <parsearch/io/onnx/network.hpp>
 #include <parsearch/ops/operation.hpp>
 
@@ -36,27 +37,10 @@ inline constexpr std::size_t max_name = 4096;
 /// An element type as the file numbers it (`TensorProto.DataType`).
 using element_type = std::int32_t;
 
-[[nodiscard]] constexpr bool is_floating(ops::dtype t) noexcept {
-    return t == ops::dtype::f64 || t == ops::dtype::f32 || t == ops::dtype::tf32 || t == ops::dtype::f16 || t == ops::dtype::bf16;
-}
-
-/// The library's type of the elements: booleans and bytes are i8, narrow and unsigned integers the next wider.
-/// Throws `invalid_input` beginning with `place` for strings, complex numbers and types of less than a byte.
+/// The library's type of the elements, as `dtype_numbered`. Throws `invalid_input` beginning with `place` where there is none.
 [[nodiscard]] inline ops::dtype dtype_of(element_type t, std::string_view place) {
+    if (auto const known = dtype_numbered(t)) return *known;
     switch (t) {
-        case pb::TensorProto::FLOAT: return ops::dtype::f32;
-        case pb::TensorProto::DOUBLE: return ops::dtype::f64;
-        case pb::TensorProto::FLOAT16: return ops::dtype::f16;
-        case pb::TensorProto::BFLOAT16: return ops::dtype::bf16;
-        case pb::TensorProto::BOOL:
-        case pb::TensorProto::UINT8:
-        case pb::TensorProto::INT8: return ops::dtype::i8;
-        case pb::TensorProto::INT16:
-        case pb::TensorProto::UINT16:
-        case pb::TensorProto::UINT32:
-        case pb::TensorProto::INT32: return ops::dtype::i32;
-        case pb::TensorProto::UINT64:
-        case pb::TensorProto::INT64: return ops::dtype::i64;
         case pb::TensorProto::UNDEFINED: throw invalid_input(place, ": no element type is given");
         case pb::TensorProto::STRING: throw invalid_input(place, ": elements are strings: must be numbers");
         case pb::TensorProto::COMPLEX64:

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/io/onnx/element_types.hpp>
 #include <parsearch/io/onnx/operators.hpp>
 #include <parsearch/io/onnx/translation.hpp>
 #include <parsearch/ops/elementwise.hpp>
@@ -69,18 +70,11 @@ inline void translate_dropout(translation& t) {
     t.output(0, t.emit(ops::dropout{.rate = rate}, t.input(0)));
 }
 
-/// The library's type of a number of ONNX's enumeration TensorProto.DataType.
-inline ops::dtype type_numbered(std::int64_t number) {
-    switch (number) {
-    case 1: return ops::dtype::f32;
-    case 2: case 3: case 9: return ops::dtype::i8; // uint8, int8, bool
-    case 4: case 5: case 6: case 12: return ops::dtype::i32; // uint16, int16, int32, uint32
-    case 7: case 13: return ops::dtype::i64;
-    case 10: return ops::dtype::f16;
-    case 11: return ops::dtype::f64;
-    case 16: return ops::dtype::bf16;
-    default: throw invalid_input("element type number ", number, " is not supported: must be one of 1 to 7, 9 to 13, 16");
-    }
+/// The type that attribute "to" names.
+inline ops::dtype named_type(translation const& t) {
+    auto const number = t.integer("to", 0);
+    if (auto const type = dtype_numbered(number)) return *type;
+    throw invalid_input("element type number ", number, " is not supported: must be one of 1 to 7, 9 to 13, 16");
 }
 
 inline void translate_cast(translation& t, ops::dtype to) {
@@ -126,7 +120,7 @@ inline void add_elementwise(operators& known) {
     known.add("", "Pow", detail::translate_power);
     known.add("", "Where", [](translation& t) { t.emit(ops::select{}, t.input(0), t.input(1), t.input(2)); });
     known.add("", "Dropout", detail::translate_dropout);
-    known.add("", "Cast", [](translation& t) { detail::translate_cast(t, detail::type_numbered(t.integer("to", 0))); });
+    known.add("", "Cast", [](translation& t) { detail::translate_cast(t, detail::named_type(t)); });
     known.add("", "CastLike", [](translation& t) { detail::translate_cast(t, t.shape(1).type); });
     known.add("com.microsoft", {"Gelu", "FastGelu", "BiasGelu"}, [](translation& t) { detail::translate_biased(t, gelu); });
     known.add("com.microsoft", "QuickGelu", [](translation& t) { t.emit(ops::unary{silu}, t.input(0)); });
