@@ -17,6 +17,7 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
+#include <parsearch/io/device_names.hpp>
 #include <parsearch/io/json.hpp>
 #include <parsearch/io/json_write.hpp>
 #include <parsearch/topology/cluster.hpp>
@@ -69,15 +70,13 @@ class topology_reader {
     }
 
     [[nodiscard]] static topology::device_spec read_kind(std::string const& name, json_value const& value) {
-        static constexpr std::array<topology::device_spec const*, 5> presets{&topology::k80, &topology::p100_sxm, &topology::v100_sxm,
-                                                                             &topology::a100_sxm, &topology::h100_sxm};
         auto const o = value.object({"preset", "memory_bytes", "memory_bytes_per_second", "launch_overhead_ps", "launch_overhead_s",
                                      "contraction_flops_per_second", "elementwise_flops_per_second"});
         topology::device_spec spec;
         if (auto const preset = o.find("preset")) {
             member_names names;
-            for (auto const* const p : presets) names.emplace_back(p->kind);
-            spec = *presets[preset->one_of(names)];
+            for (auto const& d : device_names) names.emplace_back(d.spec->kind);
+            spec = *device_names[preset->one_of(names)].spec;
         }
         spec.kind = name;
         if (auto const memory = o.find("memory_bytes")) spec.memory = memory->integer<byte_count>(0);
