@@ -155,27 +155,12 @@ TEST_CASE("profile JSON: the kernels of networks and random ones read back equal
 }
 
 TEST_CASE("profile JSON: whatever a document holds, a profile or a refusal; what is read fits the schema") {
-    constexpr std::uint64_t seed = 12;
-    INFO("seed ", seed);
-    std::mt19937_64 rng(seed);
-    std::size_t read_well = 0, refusals = 0;
-    auto const check = [&](std::string const& text) {
-        INFO(text);
-        try {
-            profile_notes notes;
-            auto const p = read(text, &notes);
-            ++read_well;
-            CHECK(schema().complaint(text) == "");
-            CHECK(read(written(p, notes)) == p);
-        } catch (invalid_input const&) {
-            ++refusals;
-        }
-    };
-    auto const good = nlohmann::json::parse(small);
-    for (int i = 0; i < 2000; ++i) {
-        check(support::mutated_values(rng, good).dump());
-        check(support::mutated_bytes(rng, small));
-    }
-    CHECK(read_well > 250);
-    CHECK(refusals > 2000);
+    auto const counts = support::read_mutations(12, 2000, small, [&](std::string const& text) {
+        profile_notes notes;
+        auto const p = read(text, &notes);
+        CHECK(schema().complaint(text) == "");
+        CHECK(read(written(p, notes)) == p);
+    });
+    CHECK(counts.read > 250);
+    CHECK(counts.refused > 2000);
 }

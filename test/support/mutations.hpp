@@ -9,8 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <parsearch/core/error.hpp>
 #include <parsearch/core/random.hpp>
 
 namespace support {
@@ -75,6 +77,32 @@ inline nlohmann::json mutated_values(std::mt19937_64& rng, nlohmann::json docume
         }
     }
     return document;
+}
+
+/// Reads documents of one kind that are mutations of `good`, `rounds` by values and `rounds` by bytes: `read(text)` checks what it reads or throws
+/// `invalid_input`. Answers how many were read and how many refused.
+struct mutation_counts {
+    std::size_t read = 0, refused = 0;
+};
+template <class Read> mutation_counts read_mutations(std::uint64_t seed, int rounds, std::string const& good, Read const& read) {
+    INFO("seed ", seed);
+    std::mt19937_64 rng(seed);
+    mutation_counts counts;
+    auto const check = [&](std::string const& text) {
+        INFO(text);
+        try {
+            read(text);
+            ++counts.read;
+        } catch (parsearch::invalid_input const&) {
+            ++counts.refused;
+        }
+    };
+    auto const document = nlohmann::json::parse(good);
+    for (int i = 0; i < rounds; ++i) {
+        check(mutated_values(rng, document).dump());
+        check(mutated_bytes(rng, good));
+    }
+    return counts;
 }
 
 } // namespace support
