@@ -65,6 +65,7 @@ found() {
     cli11) preprocesses '#include <CLI/CLI.hpp>' ;;
     fmt) preprocesses '#include <fmt/format.h>' ;;
     python3) have python3 ;;
+    simgrid) preprocesses '#include <simgrid/s4u.hpp>' ;;
     chromium) have chromium || have chromium-browser || have google-chrome ;;
     # with its runtime, which the sanitizers and the fuzzer need
     clang-16) have clang++-16 && [[ -d $(clang++-16 -print-runtime-dir) ]] ;;
@@ -84,6 +85,7 @@ package() {
     apt-get:onnx) echo libonnx-dev libprotobuf-dev ;;
     apt-get:cli11) echo libcli11-dev ;;
     apt-get:fmt) echo libfmt-dev ;;
+    apt-get:simgrid) echo libsimgrid-dev ;;
     apt-get:clang-16) echo clang-16 libclang-rt-16-dev ;;
     dnf:compiler | zypper:compiler) echo gcc-c++ ;;
     dnf:ninja) echo ninja-build ;;

@@ -43,7 +43,7 @@ void compare_with_naive(std::uint64_t seeds, bool training, sim::optimizer optim
         auto const p = make_problem(network, two_kinds(devices), telling_oracle{},
                                     {.simulation = {.movement = sim::movement::pairwise, .training = training, .optimizer = optimizer}});
         auto const s = support::random_strategy(rng, p, 0.25);
-        auto simulator = p.evaluator();
+        auto simulator = p.simulator();
         (void)simulator.simulate(s);
         std::map<support::computation, std::int64_t> read, at_hand;
         auto const expected = support::naive_iteration(

@@ -22,7 +22,7 @@ TEST_CASE("report: two devices and a message by hand") {
     auto const p = make_problem(g, support::mesh(2), [](ops::shard_work const&, std::uint32_t) { return picoseconds{100}; }, {.simulation = {.training = false}});
     auto s = support::all_on_first(p.graph());
     s[2].start = 1;
-    auto simulator = p.evaluator();
+    auto simulator = p.simulator();
     auto const r = sim::make_report(simulator, s);
     CHECK(r.makespan.count() == 600);
     CHECK(r.tasks.size() == 3);
@@ -43,7 +43,7 @@ TEST_CASE("report: the critical path has no gap, in any discipline") {
             std::mt19937_64 rng(seed);
             auto const oracle = [](ops::shard_work const& w, std::uint32_t) { return picoseconds{static_cast<std::int64_t>(w.bytes) % 5 * 40}; };
             auto const p = make_problem(support::random_network(rng), support::shared_medium(4), oracle, {.simulation = {.discipline = order}});
-            auto simulator = p.evaluator();
+            auto simulator = p.simulator();
             auto const r = sim::make_report(simulator, support::random_strategy(rng, p));
             REQUIRE_FALSE(r.critical_path.empty());
             std::int64_t at = 0;

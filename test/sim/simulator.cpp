@@ -18,7 +18,7 @@
 #include "support/hand_network.hpp"
 #include "support/naive_schedule.hpp"
 #include "support/plain_topology.hpp"
-#include "support/random_network.hpp"
+#include "support/random_problem.hpp"
 #include "support/refusal.hpp"
 
 using namespace parsearch;
@@ -66,7 +66,7 @@ graph::operator_graph diamond() {
 
 TEST_CASE("timeline: a chain on one device is the sum of its tasks") {
     auto const p = make_problem(chain(), support::mesh(1), round_times);
-    auto simulator = p.evaluator();
+    auto simulator = p.simulator();
     // Three forward, three backward (relu's too), two updates.
     CHECK(simulator(support::all_on_first(p.graph())).count() == 3 * 100 + 3 * 200 + 2 * 30);
     CHECK(simulator.tasks().size() == 8);
@@ -74,7 +74,7 @@ TEST_CASE("timeline: a chain on one device is the sum of its tasks") {
 
 TEST_CASE("timeline: inference has forward tasks only") {
     auto const p = make_problem(chain(), support::mesh(1), round_times, pairwise(false));
-    auto simulator = p.evaluator();
+    auto simulator = p.simulator();
     CHECK(simulator(support::all_on_first(p.graph())).count() == 300);
     CHECK(simulator.tasks().size() == 3);
 }
@@ -84,7 +84,7 @@ TEST_CASE("timeline: no backward where no gradient flows") {
     auto const x = g.add("before", ops::relu{}, g.input("x", {{4, 10}}));
     g.add("fc", ops::linear{.out = 10}, x);
     auto const p = make_problem(g, support::mesh(1), round_times);
-    CHECK(p.evaluator()(support::all_on_first(p.graph())).count() == 2 * 100 + 200 + 30);
+    CHECK(p.simulator()(support::all_on_first(p.graph())).count() == 2 * 100 + 200 + 30);
 }
 
 TEST_CASE("timeline: a diamond on two devices") {
@@ -93,7 +93,7 @@ TEST_CASE("timeline: a diamond on two devices") {
     auto const a = op_named(g, "a"), b = op_named(g, "b"), c = op_named(g, "c"), d = op_named(g, "d");
     auto s = support::all_on_first(g);
     s[c] = space::whole(g.operations[c], 1);
-    auto simulator = p.evaluator();
+    auto simulator = p.simulator();
     auto const cost = simulator(s);
     CHECK(starts(simulator, task_kind::forward, a) == 0);
     CHECK(starts(simulator, task_kind::forward, b) == 100);
@@ -125,7 +125,7 @@ TEST_CASE("timeline: messages over one link queue up, ties in the order of the t
         auto s = support::all_on_first(p.graph());
         s[2] = space::whole(p.graph().operations[2], 1);
         s[3] = space::whole(p.graph().operations[3], 2);
-        auto simulator = p.evaluator();
+        auto simulator = p.simulator();
         CHECK(simulator(s).count() == 1000);
         CHECK(starts(simulator, task_kind::forward, 2) == 500); // message on the link [100, 500)
         CHECK(starts(simulator, task_kind::forward, 3) == 900); // message on the link [500, 900)
@@ -140,7 +140,7 @@ TEST_CASE("timeline: a message streams through the links of its route") {
     auto const p = make_problem(g, support::line(3, 1, 7), round_times, pairwise(false));
     auto s = support::all_on_first(p.graph());
     s[2] = space::whole(p.graph().operations[2], 2);
-    auto simulator = p.evaluator();
+    auto simulator = p.simulator();
     CHECK(simulator(s).count() == 100 + 414 + 100);
     CHECK(support::count_tasks(simulator.tasks(), task_kind::transfer) == 2);
 }
@@ -148,9 +148,9 @@ TEST_CASE("timeline: a message streams through the links of its route") {
 TEST_CASE("timeline: zero durations") {
     auto const p = make_problem(diamond(), support::mesh(2), [](auto const&, std::uint32_t) { return picoseconds{0}; }, pairwise());
     auto s = support::all_on_first(p.graph());
-    CHECK(p.evaluator()(s).count() == 0);
+    CHECK(p.simulator()(s).count() == 0);
     s[op_named(p.graph(), "c")].start = 1;
-    CHECK(p.evaluator()(s).count() == 4 * 400); // the messages alone: there and back, twice
+    CHECK(p.simulator()(s).count() == 4 * 400); // the messages alone: there and back, twice
 }
 
 TEST_CASE("timeline: gradients are summed while backward goes on") {
@@ -158,7 +158,7 @@ TEST_CASE("timeline: gradients are summed while backward goes on") {
     auto const& g = p.graph();
     auto s = support::all_on_first(g);
     for (std::size_t op = 1; op < g.size(); ++op) s[op] = support::split(g.operations[op], "s", {0, 1});
-    auto simulator = p.evaluator();
+    auto simulator = p.simulator();
     auto const cost = simulator(s);
     auto const fc1 = op_named(g, "fc1"), fc2 = op_named(g, "fc2");
     // Forward to 300, backward of fc2 to 500: its all-reduce [500, 1500) beside the backward of relu and fc1 to 900. The all-reduce of
@@ -179,7 +179,7 @@ TEST_CASE("timeline: the gradient of shared weights is summed once, after its la
     auto const p = make_problem(g, support::mesh(2), with_collectives{});
     auto s = support::all_on_first(p.graph());
     for (std::size_t op = 1; op < s.size(); ++op) s[op] = support::split(p.graph().operations[op], "s", {0, 1});
-    auto simulator = p.evaluator();
+    auto simulator = p.simulator();
     // Forward to 200, backward to 600, one all-reduce [600, 1600), one update on each device.
     CHECK(simulator(s).count() == 1630);
     CHECK(support::count_tasks(simulator.tasks(), task_kind::collective) == 2); // one per link of the ring
@@ -196,7 +196,7 @@ TEST_CASE("timeline: steps of a shared weight on different devices") {
     auto const p = make_problem(g, support::mesh(2), with_collectives{});
     auto s = support::all_on_first(p.graph());
     s[2].start = 1;
-    auto simulator = p.evaluator();
+    auto simulator = p.simulator();
     // 100, message of 160 bytes, 100, 200, message of 160, 200, all-reduce 1000, update 30.
     CHECK(simulator(s).count() == 100 + 160 + 100 + 200 + 160 + 200 + 1000 + 30);
 }
@@ -208,7 +208,7 @@ TEST_CASE("timeline: partial sums reach their reader as messages") {
     auto const p = make_problem(g, support::mesh(2), round_times, pairwise());
     auto s = support::all_on_first(p.graph());
     s[1] = support::split(p.graph().operations[1], "k", {0, 1});
-    auto simulator = p.evaluator();
+    auto simulator = p.simulator();
     // Both halves to 100, the partial sum of device 1 on the link [100, 500), b [500, 600) and back [600, 800), its gradient to
     // device 1 [800, 1200), backward there to 1400, update to 1430. The weights are split: no all-reduce.
     CHECK(simulator(s).count() == 1430);
@@ -224,7 +224,7 @@ TEST_CASE("timeline: partial sums among three devices are a reduction, their gra
     auto const p = make_problem(g, support::mesh(3), with_collectives{});
     auto s = support::all_on_first(p.graph());
     s[1] = support::split(p.graph().operations[1], "k", {0, 1, 2});
-    auto simulator = p.evaluator();
+    auto simulator = p.simulator();
     CHECK(simulator(s).count() == 100 + 1000 + 100 + 200 + 1000 + 200 + 30);
     CHECK(simulator.traffic()[static_cast<std::size_t>(sim::traffic_kind::partial_sum)] == 2 * 400);
     CHECK(simulator.traffic()[static_cast<std::size_t>(sim::traffic_kind::gradient)] == 2 * 400);
@@ -236,7 +236,7 @@ TEST_CASE("timeline: partial sums that no operator reads are summed all the same
     auto const p = make_problem(g, support::mesh(2), with_collectives{}, pairwise(false));
     auto s = support::all_on_first(p.graph());
     s[1] = support::split(p.graph().operations[1], "k", {1, 0});
-    auto simulator = p.evaluator();
+    auto simulator = p.simulator();
     CHECK(simulator(s).count() == 1100);
     CHECK(simulator.traffic()[static_cast<std::size_t>(sim::traffic_kind::partial_sum)] == 800);
     s[1] = support::split(p.graph().operations[1], "k", {1, 1}); // on one device there is nothing to move
@@ -247,7 +247,7 @@ TEST_CASE("timeline: an update waits for the gradients of its own weights") {
     // All is on one device: an update waits for its own backward alone.
     auto const p = make_problem(chain(), support::mesh(2), with_collectives{});
     auto s = support::all_on_first(p.graph());
-    auto simulator = p.evaluator();
+    auto simulator = p.simulator();
     (void)simulator(s);
     auto const fc1 = op_named(p.graph(), "fc1"), fc2 = op_named(p.graph(), "fc2");
     // Backward of fc2 ends at 500 and makes its update and relu's backward ready: the smaller number first.
@@ -258,37 +258,6 @@ TEST_CASE("timeline: an update waits for the gradients of its own weights") {
 }
 
 namespace {
-
-/// Times that depend on everything that the oracle is told.
-struct mixed_oracle {
-    [[nodiscard]] picoseconds shard_time(ops::shard_work const& w, std::uint32_t) const {
-        return picoseconds{static_cast<std::int64_t>(w.flops / 8 + w.bytes / 4) % 500 * static_cast<std::int64_t>(w.op->work != ops::work_class::softmax)};
-    }
-};
-
-struct random_problem_options {
-    movement how = movement::collective;
-    discipline order = discipline::fifo;
-};
-auto random_problem(std::mt19937_64& rng, random_problem_options o, std::uint32_t devices) {
-    auto const t = uniform_index(rng, 3);
-    auto topology = t == 0 ? support::mesh(devices, 2, 3) : t == 1 ? support::line(devices, 1, 1) : support::shared_medium(devices, 4, 0);
-    if (devices > 2 && bernoulli(rng, 0.5))
-        for (std::uint32_t d = 0; d < devices; ++d) topology.node[d] = d / 2;
-    return make_problem(support::random_network(rng), topology, mixed_oracle{},
-                        {.simulation = {.movement = o.how, .discipline = o.order, .memory = sim::memory_policy::ignore}});
-}
-
-template <class S> bool same_tasks(S const& a, S const& b) {
-    auto const& x = a.tasks();
-    auto const& y = b.tasks();
-    bool same = x.resource == y.resource && x.duration == y.duration && x.kind == y.kind && x.predecessors == y.predecessors &&
-                x.first_predecessor == y.first_predecessor && a.schedule().start == b.schedule().start && a.schedule().end == b.schedule().end &&
-                a.schedule().ready == b.schedule().ready && a.traffic() == b.traffic() && a.memory().size() == b.memory().size();
-    for (std::size_t t = 0; same && t < x.size(); ++t) same = x.label[t].op == y.label[t].op && x.label[t].number == y.label[t].number;
-    for (std::size_t d = 0; same && d < a.memory().size(); ++d) same = a.memory()[d].total() == b.memory()[d].total();
-    return same;
-}
 
 /// For each computation, those whose results it needs, through whatever moves them.
 std::map<std::pair<task_kind, std::uint64_t>, std::set<std::pair<task_kind, std::uint64_t>>> needs(sim::task_graph const& t) {
@@ -314,8 +283,8 @@ TEST_CASE("simulator: schedules of random problems keep the rules and are the na
                 INFO("seed ", seed, ' ', name_of(order), ' ', name_of(how));
                 std::mt19937_64 rng(seed);
                 auto const size = static_cast<std::uint32_t>(1 + uniform_index(rng, 6));
-                auto const p = random_problem(rng, {how, order}, size);
-                auto simulator = p.evaluator();
+                auto const p = support::random_problem(rng, {.movement = how, .discipline = order, .memory = sim::memory_policy::ignore}, {.devices = size});
+                auto simulator = p.simulator();
                 auto const makespan = simulator(support::random_strategy(rng, p, 0.2));
                 auto const& tasks = simulator.tasks();
                 REQUIRE(makespan.count() == simulator.schedule().makespan);
@@ -335,11 +304,11 @@ TEST_CASE("simulator: collectives join the same computations as messages") {
     for (std::uint64_t seed = 0; seed < 400; ++seed) {
         INFO("seed ", seed);
         std::mt19937_64 rng(seed), again(seed);
-        auto const p = random_problem(rng, {movement::pairwise}, 6);
-        auto const q = random_problem(again, {movement::collective}, 6);
+        auto const p = support::random_problem(rng, {.movement = movement::pairwise}, {.devices = 6});
+        auto const q = support::random_problem(again, {.movement = movement::collective}, {.devices = 6});
         auto const s = support::random_strategy(rng, p, 0.2);
-        auto pairs = p.evaluator();
-        auto groups = q.evaluator();
+        auto pairs = p.simulator();
+        auto groups = q.simulator();
         (void)pairs(s);
         (void)groups(s);
         REQUIRE(needs(pairs.tasks()) == needs(groups.tasks()));
@@ -353,8 +322,8 @@ TEST_CASE("simulator: the answer depends on the strategy alone") {
         INFO("seed ", seed);
         std::mt19937_64 rng(seed);
         auto const how = seed % 2 ? movement::pairwise : movement::collective;
-        auto const p = random_problem(rng, {how}, static_cast<std::uint32_t>(2 + uniform_index(rng, 5)));
-        auto walked = p.evaluator();
+        auto const p = support::random_problem(rng, {.movement = how}, {.devices = static_cast<std::uint32_t>(2 + uniform_index(rng, 5))});
+        auto walked = p.simulator();
         auto s = support::random_strategy(rng, p);
         for (int step = 0; step < 300; ++step) {
             for (auto n = uniform_index(rng, 3); n-- > 0;) {
@@ -363,57 +332,39 @@ TEST_CASE("simulator: the answer depends on the strategy alone") {
             }
             auto const cost = walked(s);
             if (step % 10) continue;
-            auto fresh = p.evaluator();
+            auto fresh = p.simulator();
             REQUIRE(fresh(s) == cost);
-            REQUIRE(same_tasks(fresh, walked));
+            REQUIRE(support::simulation_difference(fresh, walked) == "");
         }
     }
 }
 
 TEST_CASE("simulator: copies are independent") {
     std::mt19937_64 rng(7);
-    auto const p = random_problem(rng, {}, 4);
+    auto const p = support::random_problem(rng, {}, {.devices = 4});
     auto const a = support::random_strategy(rng, p), b = support::random_strategy(rng, p);
-    auto first = p.evaluator();
+    auto first = p.simulator();
     auto const cost_a = first(a);
     auto second = std::make_unique<decltype(first)>(first);
     auto const cost_b = (*second)(b);
     auto third = *second;
-    auto fresh = p.evaluator();
-    CHECK(same_tasks(first, [&] { auto f = p.evaluator(); (void)f(a); return f; }()));
+    auto fresh = p.simulator();
+    CHECK(support::simulation_difference(first, [&] { auto f = p.simulator(); (void)f(a); return f; }()) == "");
     CHECK(first(a) == cost_a);
     CHECK((*second)(a) == cost_a);
     second.reset();
     CHECK(third(b) == cost_b);
     CHECK(fresh(b) == cost_b);
-    CHECK(same_tasks(third, fresh));
+    CHECK(support::simulation_difference(third, fresh) == "");
 }
 
 TEST_CASE("simulator: outlives its problem and what that was made of") {
     auto simulator = [] {
         auto const p = make_problem(chain(), support::mesh(2), round_times);
-        return p.evaluator();
+        return p.simulator();
     }();
     CHECK(simulator(support::all_on_first(simulator.input().graph)).count() == 960);
 }
-
-namespace {
-/// Fails when its budget of answers is used up; shared by all copies.
-struct failing_oracle {
-    std::shared_ptr<std::int64_t> answers_left;
-    bool throws = true;
-    [[nodiscard]] picoseconds shard_time(ops::shard_work const& w, std::uint32_t) const { return answer(10 + static_cast<std::int64_t>(w.pass)); }
-    [[nodiscard]] picoseconds transfer_time(byte_count bytes, link_description const&) const { return answer(bytes); }
-    [[nodiscard]] picoseconds collective_time(collective_kind, byte_count bytes, collective_group const&) const { return answer(2 * bytes); }
-
-  private:
-    [[nodiscard]] picoseconds answer(std::int64_t t) const {
-        if ((*answers_left)-- > 0) return picoseconds{t};
-        if (throws) throw std::runtime_error("no such measurement");
-        return picoseconds{-1};
-    }
-};
-} // namespace
 
 TEST_CASE("simulator: stays usable after an oracle that threw or answered a negative time") {
     constexpr std::int64_t enough = 1 << 30;
@@ -423,9 +374,9 @@ TEST_CASE("simulator: stays usable after an oracle that threw or answered a nega
             INFO("seed ", seed);
             std::mt19937_64 rng(seed);
             auto const left = std::make_shared<std::int64_t>(enough);
-            auto const p = make_problem(support::random_network(rng), support::mesh(4), failing_oracle{left, throws},
+            auto const p = make_problem(support::random_network(rng), support::mesh(4), support::failing_oracle{left, throws},
                                         {.simulation = {.movement = seed % 2 ? movement::pairwise : movement::collective}});
-            auto simulator = p.evaluator();
+            auto simulator = p.simulator();
             for (int step = 0; step < 12; ++step) {
                 auto const s = support::random_strategy(rng, p, 0.2);
                 *left = static_cast<std::int64_t>(uniform_index(rng, 40));
@@ -447,122 +398,18 @@ TEST_CASE("simulator: stays usable after an oracle that threw or answered a nega
                     next[op] = support::random_configuration(rng, p.graph().operations[op], p.space()[op], 4, false);
                 }
                 auto const cost = simulator(next);
-                auto fresh = p.evaluator();
+                auto fresh = p.simulator();
                 REQUIRE(fresh(next) == cost);
-                REQUIRE(same_tasks(fresh, simulator));
+                REQUIRE(support::simulation_difference(fresh, simulator) == "");
             }
         }
     CHECK(failures > 200);
 }
 
-TEST_CASE("simulator: proposals are what a fresh simulator says, within the bound") {
-    std::size_t above = 0, within = 0;
-    for (std::uint64_t seed = 0; seed < 40; ++seed) {
-        INFO("seed ", seed);
-        std::mt19937_64 rng(seed);
-        auto const p = random_problem(rng, {seed % 2 ? movement::pairwise : movement::collective, seed % 4 < 2 ? discipline::fifo : discipline::in_order}, 4);
-        auto simulator = p.evaluator();
-        auto s = support::random_strategy(rng, p, 0.1);
-        auto cost = simulator.reset(s);
-        for (int step = 0; step < 60; ++step) {
-            std::vector<change<space::configuration>> changes;
-            auto next = s;
-            for (std::size_t op = 0; op < s.size(); ++op)
-                if (bernoulli(rng, 0.3)) {
-                    next[op] = support::random_configuration(rng, p.graph().operations[op], p.space()[op], 4, bernoulli(rng, 0.1));
-                    changes.push_back({op, next[op]});
-                }
-            auto const exact = p.evaluator()(next);
-            auto const bound = picoseconds{exact.count() + static_cast<std::int64_t>(uniform_index(rng, 3)) - 1};
-            auto const answer = simulator.propose(changes, step % 5 ? bound : picoseconds::max());
-            if (step % 5 && exact > bound) {
-                REQUIRE_FALSE(answer);
-                ++above;
-            } else {
-                REQUIRE(answer);
-                REQUIRE(*answer == exact);
-                ++within;
-            }
-            if (bernoulli(rng, 0.5)) {
-                simulator.commit();
-                s = next;
-                cost = exact;
-            } else {
-                simulator.roll_back();
-            }
-            if (step % 7 == 0) {
-                REQUIRE(simulator(s) == cost);
-                auto fresh = p.evaluator();
-                REQUIRE(fresh(s) == cost);
-                REQUIRE(same_tasks(fresh, simulator));
-            }
-        }
-    }
-    CHECK(above > 300);
-    CHECK(within > 300);
-}
-
-TEST_CASE("simulator: a proposal that fails leaves the current strategy") {
-    constexpr std::int64_t enough = 1 << 30;
-    std::size_t failures = 0;
-    for (std::uint64_t seed = 0; seed < 60; ++seed) {
-        INFO("seed ", seed);
-        std::mt19937_64 rng(seed);
-        auto const left = std::make_shared<std::int64_t>(enough);
-        auto const p = make_problem(support::random_network(rng), support::mesh(4), failing_oracle{left, true});
-        auto simulator = p.evaluator();
-        auto const s = support::random_strategy(rng, p);
-        auto const cost = simulator.reset(s);
-        for (int step = 0; step < 8; ++step) {
-            std::vector<change<space::configuration>> wanted, other;
-            auto next = s;
-            for (std::size_t op = 0; op < s.size(); ++op) {
-                if (bernoulli(rng, 0.5)) wanted.push_back({op, support::random_configuration(rng, p.graph().operations[op], p.space()[op], 4, true)});
-                if (bernoulli(rng, 0.3)) {
-                    next[op] = support::random_configuration(rng, p.graph().operations[op], p.space()[op], 4, false);
-                    other.push_back({op, next[op]});
-                }
-            }
-            *left = static_cast<std::int64_t>(uniform_index(rng, 10));
-            bool failed = false;
-            try {
-                (void)simulator.propose(wanted, picoseconds::max());
-            } catch (std::runtime_error const&) {
-                failed = true;
-                ++failures;
-            }
-            *left = enough;
-            if (!failed || bernoulli(rng, 0.3)) simulator.roll_back();
-            auto const answer = simulator.propose(other, picoseconds::max());
-            REQUIRE(answer);
-            REQUIRE(*answer == p.evaluator()(next));
-            simulator.roll_back();
-            REQUIRE(simulator(s) == cost);
-        }
-    }
-    CHECK(failures > 100);
-}
-
-TEST_CASE("simulator: refused proposals") {
-    auto const p = make_problem(chain(), support::mesh(2), round_times);
-    auto simulator = p.evaluator();
-    std::vector<change<space::configuration>> changes{{1, space::whole(p.graph().operations[1], 1)}};
-    CHECK(support::refusal([&] { return simulator.propose(changes, picoseconds::max()); }) ==
-          "simulator: propose without a current strategy: reset must come first");
-    auto const s = support::all_on_first(p.graph());
-    auto const cost = simulator.reset(s);
-    changes.push_back({4, space::whole(p.graph().operations[1])});
-    CHECK(support::refusal([&] { return simulator.propose(changes, picoseconds::max()); }) == "change of operator number 4: the graph has 4 operators");
-    changes[1] = {2, space::whole(p.graph().operations[2], -1)};
-    CHECK(support::refusal([&] { return simulator.propose(changes, picoseconds::max()); }) ==
-          "operator 'relu' (relu): configuration puts shard 0 on device -1: the topology has 2");
-    CHECK(*simulator.propose({}, picoseconds::max()) == cost);
-}
-
 TEST_CASE("simulator: refused strategies leave it usable") {
     auto const p = make_problem(chain(), support::mesh(2), round_times, pairwise());
     auto const good = support::all_on_first(p.graph());
-    auto simulator = p.evaluator();
+    auto simulator = p.simulator();
     auto const cost = simulator(good);
     auto bad = good;
     bad[1].degree[0] = 3;
@@ -579,7 +426,7 @@ TEST_CASE("simulator: refused strategies leave it usable") {
 TEST_CASE("simulator: what an oracle answers wrongly is named") {
     auto const p = make_problem(
         chain(), support::mesh(2), [](ops::shard_work const& w, std::uint32_t) { return picoseconds{w.pass == ops::pass::backward ? -5 : 5}; });
-    CHECK(support::refusal([&] { return p.evaluator()(support::all_on_first(p.graph())); }) ==
+    CHECK(support::refusal([&] { return p.simulator()(support::all_on_first(p.graph())); }) ==
           "operator 'fc1' (linear), backward on a device of kind 'gpu': the cost oracle answers -5 ps: must be from 0 to 1152921504606846976 (13 days)");
 }
 
@@ -594,7 +441,7 @@ TEST_CASE("simulator: several edges between two operators, and an operator that 
     auto s = support::all_on_first(p.graph());
     s[op_named(p.graph(), "joined")].start = 1;
     s[op_named(p.graph(), "twice")].start = 1;
-    auto simulator = p.evaluator();
+    auto simulator = p.simulator();
     (void)simulator(s);
     // joined: two messages of 16 bytes; twice: one of 32, which serves both inputs.
     CHECK(support::count_tasks(simulator.tasks(), task_kind::transfer) == 3);

@@ -15,6 +15,7 @@
 #include <parsearch/concepts/operator_graph.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/search/moves.hpp>
+#include <parsearch/sim/delta_simulator.hpp>
 #include <parsearch/sim/report.hpp>
 #include <parsearch/sim/simulator.hpp>
 #include <parsearch/space/experts.hpp>
@@ -42,7 +43,9 @@ template <class Oracle, class Device, class Operator> class parallelization {
           space_(work_->graph, work_->topology.size(), options) {}
 
     [[nodiscard]] space::strategy_space const& space() const noexcept { return space_; }
-    [[nodiscard]] sim::simulator<Oracle, Device> evaluator() const { return sim::simulator<Oracle, Device>(work_); }
+    [[nodiscard]] sim::delta_simulator<Oracle, Device> evaluator() const { return sim::delta_simulator<Oracle, Device>(work_); }
+    /// The full simulation, for timelines and reports. It gives the evaluator's costs.
+    [[nodiscard]] sim::simulator<Oracle, Device> simulator() const { return sim::simulator<Oracle, Device>(work_); }
     /// Uniform configurations of one operator and of all its repeats, and FlexFlow's propagation.
     [[nodiscard]] auto moves() const {
         return std::tuple{search::uniform_move{0.5}, space::propagate_move{work_->graph}, space::repeat_move{work_->graph}};
@@ -91,7 +94,7 @@ concept Parallelization = requires(P const& p) {
 
 /// Simulates strategy `s` of `p`: timeline, utilisation, critical path, traffic and memory.
 template <Parallelization P, Strategy<space::configuration> S> [[nodiscard]] sim::report simulate(P const& p, S const& s) {
-    auto simulator = p.evaluator();
+    auto simulator = p.simulator();
     return sim::make_report(simulator, s);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 /// Puts the task graph of one training iteration together from the plans of its operators, edges and weights.
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -52,6 +53,20 @@ struct iteration_plan {
     std::vector<std::uint32_t> class_of;     ///< of each operator; of operators without weights: none
     static constexpr std::uint32_t none = ~std::uint32_t{0};
 };
+
+/// Bytes moved in one iteration by `traffic_kind`.
+[[nodiscard]] inline std::array<double, traffic_kinds> traffic_of(iteration_plan const& plan, bool training) noexcept {
+    std::array<double, traffic_kinds> sum{};
+    for (auto const& e : plan.edges)
+        for (std::size_t k = 0; k < traffic_kinds; ++k) sum[k] += e.bytes[k];
+    for (auto const& p : plan.operators) sum[static_cast<std::size_t>(traffic_kind::partial_sum)] += p.partial_bytes;
+    if (training)
+        for (auto const& c : plan.classes)
+            for (auto const& g : c.sync.groups)
+                sum[static_cast<std::size_t>(traffic_kind::weight_gradient)] +=
+                    collective_volume(collective_kind::all_reduce, static_cast<double>(g.bytes), static_cast<double>(g.devices.size()));
+    return sum;
+}
 
 /// Builds task graphs; keeps its buffers from one to the next. Task numbers, and with them ties and program order, go:
 /// - forward, operators in topological order: movement into the operator, edge by edge, then its shards;

@@ -39,6 +39,16 @@ struct shard_memory {
     return m;
 }
 
+/// Bytes of optimizer state of the weights on one device: 4 per element and state, and a copy of 4 where weights have fewer.
+[[nodiscard]] inline byte_count optimizer_memory(held_weights const& h, std::int64_t states) noexcept {
+    auto const master = h.bytes < 4 * h.elements ? 1 : 0;
+    return 4 * h.elements * (states + master);
+}
+/// Bytes that the weights on one device bring: themselves, and in training gradients and optimizer state.
+[[nodiscard]] inline byte_count weight_memory(held_weights const& h, simulation_options const& options, std::int64_t states) noexcept {
+    return options.training ? 2 * h.bytes + optimizer_memory(h, states) : h.bytes;
+}
+
 /// Adds up the memory of a strategy.
 class memory_account {
   public:
@@ -79,9 +89,7 @@ class memory_account {
             use.weights += h.bytes;
             if (!options.training) continue;
             use.gradients += h.bytes;
-            // Weights of fewer than 4 bytes are updated through a copy of 4.
-            auto const master = h.bytes < 4 * h.elements ? 1 : 0;
-            use.optimizer += 4 * h.elements * (states + master);
+            use.optimizer += optimizer_memory(h, states);
         }
     }
 

@@ -152,8 +152,38 @@ inline void find_exchanges(overlap_table& t, shard_regions const& made, shard_re
 }
 } // namespace detail
 
+namespace detail {
+
+/// Finds the shards that may overlap a region: those whose first axis does.
+class first_axis_index {
+  public:
+    explicit first_axis_index(shard_regions const& regions) : regions_(&regions) {
+        for (std::uint32_t n = 0; n < regions.size(); ++n) order_.push_back(n);
+        if (regions.size() == 0 || regions[0].empty()) return;
+        std::stable_sort(order_.begin(), order_.end(), [&](auto a, auto b) { return regions[a][0].begin < regions[b][0].begin; });
+        for (auto const n : order_) reach_.push_back(std::max(reach_.empty() ? regions[n][0].end : reach_.back(), regions[n][0].end));
+    }
+    /// Ascending numbers.
+    void find(std::span<ops::interval const> region, std::vector<std::uint32_t>& out) const {
+        auto first = order_.begin(), last = order_.end();
+        if (!region.empty()) {
+            first += std::upper_bound(reach_.begin(), reach_.end(), region[0].begin) - reach_.begin();
+            last = std::lower_bound(first, last, region[0].end, [&](auto n, auto end) { return (*regions_)[n][0].begin < end; });
+        }
+        out.assign(first, last);
+        std::sort(out.begin(), out.end());
+    }
+
+  private:
+    shard_regions const* regions_;
+    std::vector<std::uint32_t> order_; ///< by the beginning of the first axis
+    std::vector<std::int64_t> reach_;  ///< the farthest end so far, in that order
+};
+
+} // namespace detail
+
 /// Overlaps of output `made` of `producer` with input `read` of `consumer`.
-/// Complexity: O(producer shards * consumer shards * axes).
+/// Complexity: O(pairs whose first axes overlap * axes), at most producer shards * consumer shards.
 [[nodiscard]] inline overlap_table find_overlaps(ops::operation const& producer, ops::operand const& made,
                                                  std::span<std::int32_t const> producer_degrees, ops::operation const& consumer,
                                                  ops::operand const& read, std::span<std::int32_t const> consumer_degrees) {
@@ -161,8 +191,11 @@ inline void find_exchanges(overlap_table& t, shard_regions const& made, shard_re
     overlap_table t;
     t.first_of_consumer.push_back(0);
     t.first_of_producer.assign(from.size() + 1, 0);
+    detail::first_axis_index const index(from);
+    std::vector<std::uint32_t> near;
     for (std::uint32_t c = 0; c < to.size(); ++c) {
-        for (std::uint32_t p = 0; p < from.size(); ++p)
+        index.find(to[c], near);
+        for (auto const p : near)
             if (auto const n = detail::common_elements(from[p], to[c])) {
                 t.pairs.push_back({p, c, n});
                 ++t.first_of_producer[p + 1];

@@ -1,0 +1,227 @@
+#pragma once
+/// What is proven: networks, clusters and settings, and the special cases.
+
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <parsearch/cost/roofline.hpp>
+#include <parsearch/models/gpt.hpp>
+#include <parsearch/models/inception_v3.hpp>
+#include <parsearch/models/mlp.hpp>
+#include <parsearch/models/nmt.hpp>
+#include <parsearch/problem/problem.hpp>
+#include <parsearch/topology/nodes.hpp>
+
+#include "walk.hpp"
+
+namespace proof {
+
+using ps::sim::discipline, ps::sim::movement;
+
+struct cell {
+    std::string name{}; // unique
+    std::string network{}, about{};
+    std::uint32_t devices = 0;
+    discipline order{};
+    movement move{};
+    bool special = false;
+    std::uint64_t seed = 0;
+    std::function<counts(std::uint64_t proposals, std::atomic<bool> const& stop)> run{};
+};
+
+// ---- oracles
+
+inline std::uint64_t mixed(std::uint64_t h) noexcept {
+    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9;
+    h = (h ^ (h >> 27)) * 0x94d049bb133111eb;
+    return h ^ (h >> 31);
+}
+inline std::uint64_t hash_of(ps::ops::shard_work const& w) noexcept {
+    return mixed(std::bit_cast<std::uint64_t>(w.flops) + 3 * std::bit_cast<std::uint64_t>(w.bytes) + static_cast<std::uint64_t>(w.pass));
+}
+
+// Few times, nothing among them: ties everywhere.
+struct coarse_oracle {
+    static ps::picoseconds one_of(std::uint64_t h) noexcept {
+        constexpr std::array<std::int64_t, 6> times{0, 0, 1, 1, 2, 5};
+        return ps::picoseconds{times[h % times.size()] * 1'000'000};
+    }
+    ps::picoseconds shard_time(ps::ops::shard_work const& w, std::uint32_t) const noexcept { return one_of(hash_of(w)); }
+    ps::picoseconds transfer_time(ps::byte_count bytes, ps::link_description const&) const noexcept {
+        return bytes == 0 ? ps::picoseconds{0} : one_of(mixed(static_cast<std::uint64_t>(bytes)));
+    }
+    ps::picoseconds collective_time(ps::collective_kind, ps::byte_count bytes, ps::collective_group const& g) const noexcept {
+        return one_of(mixed(static_cast<std::uint64_t>(bytes) + g.size));
+    }
+};
+// No time at all.
+struct zero_oracle {
+    ps::picoseconds shard_time(ps::ops::shard_work const&, std::uint32_t) const noexcept { return {}; }
+    ps::picoseconds transfer_time(ps::byte_count, ps::link_description const&) const noexcept { return {}; }
+    ps::picoseconds collective_time(ps::collective_kind, ps::byte_count, ps::collective_group const&) const noexcept { return {}; }
+};
+// One shard in thirty takes thirteen days: sums go beyond what 64 bits hold.
+struct endless_oracle {
+    ps::cost::alpha_beta links{};
+    ps::picoseconds shard_time(ps::ops::shard_work const& w, std::uint32_t) const noexcept {
+        auto const h = hash_of(w);
+        return ps::picoseconds{h % 30 == 0 ? std::int64_t{1} << 60 : static_cast<std::int64_t>(h % 5'000'000)};
+    }
+};
+
+// ---- clusters
+
+inline ps::topology::cluster machine(ps::topology::device_spec const& device, std::uint32_t devices) {
+    auto const per_node = std::min(4u, devices);
+    return ps::topology::nodes({.count = devices / per_node, .gpus_per_node = per_node, .device = device});
+}
+// Eight to a node, as DGX.
+inline ps::topology::cluster dgx(std::uint32_t devices) {
+    auto const per_node = std::min(8u, devices);
+    return ps::topology::nodes({.count = devices / per_node, .gpus_per_node = per_node, .device = ps::topology::h100_sxm});
+}
+// Nodes of four V100 and nodes of four P100 in turn on one switch.
+inline ps::topology::cluster mixed_cluster(std::uint32_t nodes) {
+    constexpr std::chrono::microseconds latency{1};
+    ps::topology::cluster_builder builder;
+    auto const network = builder.add_switch("network");
+    for (std::uint32_t node = 0; node < nodes; ++node) {
+        bool const new_one = node % 2 == 0;
+        auto const nic = builder.add_switch(ps::text("node ", node));
+        std::vector<ps::topology::vertex> gpus;
+        for (int i = 0; i < 4; ++i) {
+            gpus.push_back(builder.add_device(new_one ? ps::topology::v100_sxm : ps::topology::p100_sxm, node));
+            builder.add_duplex_link(gpus.back(), nic, {15.75e9}, latency);
+            for (std::size_t g = 0; g + 1 < gpus.size(); ++g) builder.add_duplex_link(gpus[g], gpus.back(), {new_one ? 50e9 : 20e9}, latency);
+        }
+        builder.add_duplex_link(nic, network, {12.5e9}, latency);
+    }
+    return builder.build();
+}
+
+// ---- networks
+
+inline ps::graph::operator_graph chain(std::int64_t devices) {
+    return ps::models::mlp({.features = 1024, .hidden = std::vector<std::int64_t>(49, 1024), .classes = 1024, .batch = 64 * devices});
+}
+inline ps::graph::operator_graph inception(std::int64_t devices) { return ps::models::inception_v3({.batch = 16 * devices}); }
+inline ps::graph::operator_graph nmt(std::int64_t devices) { return ps::models::nmt({.steps = 6, .batch = 64 * devices}); }
+inline ps::graph::operator_graph gpt(std::int64_t devices) {
+    return ps::models::gpt({.layers = 3, .hidden = 1024, .heads = 16, .sequence = 1024, .vocabulary = 50304, .batch = 2 * devices, .type = ps::ops::dtype::bf16});
+}
+
+// ---- cells
+
+template <class P> counts run_walk(P const& problem, walk_options options, std::uint64_t proposals, std::atomic<bool> const& stop) {
+    options.proposals = proposals;
+    return walk<P>(problem, std::move(options), stop).run();
+}
+
+inline void add(std::vector<cell>& cells, cell c) {
+    c.name = ps::text(c.network, ' ', c.devices, ' ', name_of(c.order), ' ', name_of(c.move), c.about.empty() ? "" : ", ", c.about);
+    cells.push_back(std::move(c));
+}
+
+inline void add_networks(std::vector<cell>& cells) {
+    struct network {
+        char const* name;
+        ps::graph::operator_graph (*make)(std::int64_t devices);
+        ps::topology::cluster (*machine)(std::uint32_t devices);
+    };
+    static constexpr auto p100s = [](std::uint32_t n) { return machine(ps::topology::p100_sxm, n); };
+    static constexpr auto k80s = [](std::uint32_t n) { return machine(ps::topology::k80, n); };
+    for (auto const& net : {network{"chain", chain, k80s}, network{"Inception-v3", inception, p100s}, network{"NMT", nmt, p100s}, network{"GPT", gpt, dgx}})
+        for (std::uint32_t const devices : {4u, 16u, 64u})
+            for (auto const order : {discipline::fifo, discipline::in_order})
+                for (auto const move : {movement::pairwise, movement::collective}) {
+                    auto const seed = cells.size() + 1;
+                    add(cells, {.network = net.name, .devices = devices, .order = order, .move = move, .seed = seed, .run = [=](auto n, auto const& stop) {
+                        auto const cluster = net.machine(devices);
+                        auto const problem = ps::make_problem(net.make(devices), cluster, ps::cost::roofline{cluster},
+                                                              {.simulation = {.movement = move, .discipline = order}});
+                        // Layers over the devices of a node, or tensors over them.
+                        auto const expert = net.make == nmt ? ps::operation_parallel(problem) : ps::tensor_parallel(problem, 4);
+                        return run_walk(problem, {.seed = seed, .most_shards = devices == 64 ? 16 : 0, .expert = expert}, n, stop);
+                    }});
+                }
+}
+
+// A problem on devices with `part` of the memory that data parallelism takes on the fullest.
+template <class Make> auto short_of_memory(ps::graph::operator_graph const& g, std::uint32_t devices, double part, Make const& make) {
+    auto const enough = make(g, machine(ps::topology::p100_sxm, devices));
+    auto simulator = enough.simulator();
+    (void)simulator.simulate(ps::data_parallel(enough));
+    ps::byte_count most = 0;
+    for (auto const& m : simulator.memory()) most = std::max(most, m.total());
+    auto spec = ps::topology::p100_sxm;
+    spec.memory = static_cast<ps::byte_count>(part * static_cast<double>(most));
+    return make(g, machine(spec, devices));
+}
+
+inline void add_special(std::vector<cell>& cells) {
+    using ps::sim::simulation_options;
+    // Both disciplines with one movement each; `problem(options)` makes the problem.
+    auto const special = [&](char const* network, std::uint32_t devices, char const* about, simulation_options options, auto const& problem_of,
+                             std::optional<std::size_t> cache = {}) {
+        for (auto const order : {discipline::fifo, discipline::in_order})
+            for (auto const move : {movement::pairwise, movement::collective}) {
+                options.discipline = order;
+                options.movement = move;
+                auto const seed = cells.size() + 1;
+                add(cells, {.network = network, .about = about, .devices = devices, .order = order, .move = move, .special = true, .seed = seed,
+                            .run = [=](auto n, auto const& stop) { return run_walk(problem_of(options), {.seed = seed, .cache_bytes = cache}, n, stop); }});
+            }
+    };
+    auto const on = [](auto const& make, std::uint32_t devices, auto const& oracle) {
+        return [=](simulation_options const& o) { return ps::make_problem(make(devices), machine(ps::topology::p100_sxm, devices), oracle, {.simulation = o}); };
+    };
+    auto const rooflined = [](auto const& make, std::uint32_t devices) {
+        return [=](simulation_options const& o) {
+            auto const cluster = machine(ps::topology::p100_sxm, devices);
+            return ps::make_problem(make(devices), cluster, ps::cost::roofline{cluster}, {.simulation = o});
+        };
+    };
+    auto const cramped = [](auto const& make, std::uint32_t devices, double part) {
+        return [=](simulation_options const& o) {
+            return short_of_memory(make(devices), devices, part, [&](auto const& g, auto const& cluster) {
+                return ps::make_problem(g, cluster, ps::cost::roofline{cluster}, {.simulation = o});
+            });
+        };
+    };
+    special("NMT", 8, "few times: ties", {}, on(nmt, 8, coarse_oracle{}));
+    special("Inception-v3", 4, "few times: ties", {}, on(inception, 4, coarse_oracle{}));
+    special("NMT", 8, "no times", {}, on(nmt, 8, zero_oracle{}));
+    special("GPT", 8, "times beyond 64 bits", {}, on(gpt, 8, endless_oracle{}));
+    special("Inception-v3", 1, "one device", {}, rooflined(inception, 1));
+    special("NMT", 1, "one device, ties", {}, on(nmt, 1, coarse_oracle{}));
+    special("NMT", 16, "V100 and P100", {}, [](simulation_options const& o) {
+        auto const cluster = mixed_cluster(4);
+        return ps::make_problem(nmt(16), cluster, ps::cost::roofline{cluster}, {.simulation = o});
+    });
+    special("NMT", 8, "parameter servers", {.synchronisation = ps::sim::synchronisation::parameter_server}, rooflined(nmt, 8));
+    special("GPT", 8, "parameter servers after backward, ties", {.synchronisation = ps::sim::synchronisation::parameter_server, .overlap = false},
+            on(gpt, 8, coarse_oracle{}));
+    special("chain", 16, "all-reduce after backward", {.overlap = false}, rooflined(chain, 16));
+    special("NMT", 8, "all-reduce after backward, ties", {.overlap = false}, on(nmt, 8, coarse_oracle{}));
+    special("GPT", 16, "forward only", {.training = false}, rooflined(gpt, 16));
+    special("chain", 8, "0.96 of the memory of data parallelism, else infeasible", {.memory = ps::sim::memory_policy::reject}, cramped(chain, 8, 0.96));
+    special("NMT", 8, "Adam, half the memory of data parallelism, penalised", {.optimizer = ps::sim::optimizer::adam}, cramped(nmt, 8, 0.5));
+    special("GPT", 8, "no memory, penalised", {.optimizer = ps::sim::optimizer::momentum}, cramped(gpt, 8, 0));
+    special("Inception-v3", 4, "cache of 1 MB", {}, rooflined(inception, 4), std::size_t{1} << 20);
+}
+
+inline std::vector<cell> all_cells() {
+    std::vector<cell> cells;
+    add_networks(cells);
+    add_special(cells);
+    return cells;
+}
+
+} // namespace proof

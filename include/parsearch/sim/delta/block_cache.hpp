@@ -1,0 +1,195 @@
+#pragma once
+/// Blocks made once per configuration: of operators, of edges per pair, of classes per combination of their members' configurations.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <parsearch/sim/delta/blocks.hpp>
+#include <parsearch/sim/planner.hpp>
+
+namespace parsearch::sim {
+
+/// FNV-1a over the 32-bit words of something.
+struct word_hash {
+    [[nodiscard]] static constexpr std::uint64_t step(std::uint64_t h, std::uint64_t word) noexcept {
+        h = (h ^ word) * 0x9e3779b97f4a7c15;
+        return h ^ (h >> 29);
+    }
+    [[nodiscard]] std::size_t operator()(std::vector<std::uint32_t> const& words) const noexcept {
+        std::uint64_t h = words.size();
+        for (auto const w : words) h = step(h, w);
+        return static_cast<std::size_t>(h);
+    }
+    [[nodiscard]] std::size_t operator()(std::uint64_t word) const noexcept { return static_cast<std::size_t>(step(0, word)); }
+    [[nodiscard]] std::size_t operator()(space::configuration const& c) const noexcept {
+        std::uint64_t h = c.rank;
+        for (std::uint32_t k = 0; k < c.rank; ++k)
+            h = step(h, static_cast<std::uint64_t>(static_cast<std::uint32_t>(c.degree[k])) << 32 | static_cast<std::uint32_t>(c.stride[k]));
+        h = step(h, static_cast<std::uint32_t>(c.start));
+        for (auto const d : c.listed) h = step(h, static_cast<std::uint32_t>(d));
+        return static_cast<std::size_t>(h);
+    }
+};
+
+/// Makes blocks on first use and keeps them until `trim`. References stay valid until then.
+/// Throws what `planner` throws, and then keeps nothing of what was asked for.
+template <class Oracle, class Device> class block_cache {
+  public:
+    explicit block_cache(std::shared_ptr<workload<Oracle, Device> const> const& w)
+        : planner_(w), resources_{static_cast<std::uint32_t>(w->topology.size()), static_cast<std::uint32_t>(w->topology.links.size())},
+          shapes_(w->graph.size()), operators_(w->graph.size()), edge_shapes_(w->graph.edges.size()), arrivals_(w->graph.edges.size()),
+          edges_(w->graph.edges.size()), classes_(w->classes.size()) {}
+
+    [[nodiscard]] resource_numbers const& resources() const noexcept { return resources_; }
+    [[nodiscard]] workload<Oracle, Device> const& input() const noexcept { return planner_.input(); }
+    /// What the blocks take, about.
+    [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+
+    /// The operator's shape and, where it was needed before, its blocks.
+    operator_blocks& of_operator(std::uint32_t op, space::configuration const& c) {
+        auto& known = operators_[op];
+        if (auto const at = known.find(c); at != known.end()) return *at->second;
+        auto b = std::make_unique<operator_blocks>();
+        b->id = next_id_++;
+        b->configuration = c;
+        b->shape = &shape_of_operator(op, c);
+        b->everywhere = covers_devices(c);
+        bytes_ += sizeof *b + sizeof c + 32;
+        return *known.emplace(c, std::move(b)).first->second;
+    }
+    /// Makes the blocks of `b`, which is of operator `op`.
+    void build(std::uint32_t op, operator_blocks& b) {
+        if (b.built) return;
+        auto const& w = input();
+        b = {.id = b.id, .configuration = b.configuration, .shape = b.shape, .everywhere = b.everywhere};
+        b.plan.forward = b.shape->forward;
+        b.plan.backward = b.shape->backward;
+        planner_.place_operator(op, b.configuration, b.plan);
+        build_operator(b, w.options.training && w.graph.trains[op], w.topology.kind, resources_);
+        bytes_ += 4 * b.plan.devices.size() + b.forward.bytes() + b.backward.bytes() + b.inside_forward.bytes() + b.all_backward_waits.bytes();
+        b.built = true;
+    }
+
+    edge_shape const& shape_of_edge(std::uint32_t number, operator_blocks const& from, operator_blocks const& to) {
+        auto const key = std::uint64_t{from.shape->id} << 32 | to.shape->id;
+        auto& known = edge_shapes_[number];
+        if (auto const at = known.find(key); at != known.end()) return at->second;
+        bytes_ += sizeof(edge_shape) + 32;
+        return known.emplace(key, shape_of(planner_.overlaps(number, from.configuration, to.configuration),
+                                           planner_.is_served(number, to.configuration))).first->second;
+    }
+    /// See `planner::arrivals`; zero where no data move.
+    typename planner<Oracle, Device>::arrival_times arrivals(std::uint32_t number, operator_blocks const& from, operator_blocks const& to) {
+        auto const key = std::uint64_t{from.id} << 32 | to.id;
+        auto& known = arrivals_[number];
+        if (auto const at = known.find(key); at != known.end()) return at->second;
+        auto const& shape = shape_of_edge(number, from, to);
+        typename planner<Oracle, Device>::arrival_times times{};
+        if (shape.table) times = planner_.arrivals(number, *shape.table, from.configuration, to.configuration);
+        bytes_ += sizeof times + 32;
+        return known.emplace(key, times).first->second;
+    }
+
+    /// Both ends are built.
+    edge_blocks const& of_edge(std::uint32_t number, operator_blocks const& from, operator_blocks const& to) {
+        auto const key = std::uint64_t{from.id} << 32 | to.id;
+        auto& known = edges_[number];
+        if (auto const at = known.find(key); at != known.end()) return *at->second;
+        auto const& w = input();
+        auto const& shape = shape_of_edge(number, from, to);
+        auto b = std::make_unique<edge_blocks>();
+        b->plan = planner_.plan_edge(number, from.configuration, from.plan, to.configuration, to.plan);
+        build_edge(*b, shape, from, to, w.options.training && w.graph.carries_gradient(w.graph.edges[number]), resources_);
+        bytes_ += sizeof *b + b->forward.bytes() + b->backward.bytes() + 16 * (b->plan.forward.size() + b->plan.backward.size()) +
+                  12 * b->plan.collective_of.size();
+        for (auto const* d : {&b->forward_waits, &b->inside_forward, &b->consumer_waits, &b->consumer_local, &b->backward_waits, &b->inside_backward,
+                              &b->producer_waits, &b->producer_local})
+            bytes_ += d->bytes();
+        return *known.emplace(key, std::move(b)).first->second;
+    }
+
+    /// `member(op)` answers the blocks of a member.
+    template <class Member> class_blocks const& of_class(std::uint32_t c, Member const& member) {
+        auto const& w = input();
+        key_.clear();
+        for (auto const op : w.classes[c]) key_.push_back(member(op).id);
+        auto& known = classes_[c];
+        if (auto const at = known.find(key_); at != known.end()) return *at->second;
+        auto b = std::make_unique<class_blocks>();
+        b->plan.members = w.classes[c];
+        planner_.plan_class([&](std::uint32_t op) -> space::configuration const& { return member(op).configuration; },
+                            [&](std::uint32_t op) -> operator_plan const& { return member(op).plan; }, b->plan);
+        bytes_ += sizeof *b;
+        if (w.options.training) {
+            build_class(*b, w.options.overlap, [&](std::uint32_t op) { return member(op).backward.size(); }, resources_);
+            bytes_ += 2 * (b->sync.bytes() + b->update.bytes() + b->inside_sync.bytes() + b->update_waits_sync.bytes());
+            for (auto const& d : b->sync_waits) bytes_ += sizeof d + 2 * d.bytes();
+            for (auto const& d : b->update_waits) bytes_ += sizeof d + 2 * d.bytes();
+        }
+        for (auto const& h : b->plan.sync.held) bytes_ += sizeof h + 4 * h.groups.size() + 8 * h.contributors.size();
+        return *known.emplace(key_, std::move(b)).first->second;
+    }
+
+    /// Forgets all but what the sets of pointers name.
+    template <class Operators, class Edges, class Classes> void trim(Operators const& operators, Edges const& edges, Classes const& classes) {
+        for (std::size_t i = 0; i < operators_.size(); ++i) keep_only(operators_[i], operators[i]);
+        for (std::size_t i = 0; i < edges_.size(); ++i) {
+            keep_only(edges_[i], edges[i]);
+            arrivals_[i].clear();
+            edge_shapes_[i].clear();
+        }
+        for (std::size_t i = 0; i < classes_.size(); ++i) keep_only(classes_[i], classes[i]);
+        bytes_ = 0; // what the limit allows is beside the current strategy
+    }
+
+  private:
+    operator_shape const& shape_of_operator(std::uint32_t op, space::configuration const& c) {
+        space::configuration key{.rank = c.rank, .degree = c.degree};
+        auto& known = shapes_[op];
+        if (auto const at = known.find(key); at != known.end()) return *at->second;
+        auto shape = std::make_unique<operator_shape>();
+        shape->id = next_id_++;
+        planner_.time_operator(op, c, shape->forward, shape->backward);
+        shape->shortest_forward = *std::min_element(shape->forward.begin(), shape->forward.end());
+        shape->shortest_backward = *std::min_element(shape->backward.begin(), shape->backward.end());
+        shape->memory = memory_of(input().graph.operations[op], c.degrees());
+        return *known.emplace(std::move(key), std::move(shape)).first->second;
+    }
+
+    /// Split dims, the smallest stride first, count through all devices.
+    [[nodiscard]] bool covers_devices(space::configuration const& c) const noexcept {
+        if (!c.listed.empty() || c.start != 0 || c.shards() != static_cast<std::int64_t>(resources_.devices)) return false;
+        for (std::int64_t stride = 1; stride < static_cast<std::int64_t>(resources_.devices);) {
+            std::int32_t degree = 0;
+            for (std::uint32_t k = 0; k < c.rank; ++k)
+                if (c.degree[k] > 1 && c.stride[k] == stride) degree = c.degree[k];
+            if (degree == 0) return false;
+            stride *= degree;
+        }
+        return true;
+    }
+
+    template <class Map, class Blocks> static void keep_only(Map& known, Blocks const* one) {
+        std::erase_if(known, [&](auto const& entry) { return entry.second.get() != one; });
+    }
+
+    planner<Oracle, Device> planner_;
+    resource_numbers resources_;
+    std::uint32_t next_id_ = 0;
+    std::size_t bytes_ = 0;
+    std::vector<std::unordered_map<space::configuration, std::unique_ptr<operator_shape>, word_hash>> shapes_; ///< few: never forgotten
+    std::vector<std::unordered_map<space::configuration, std::unique_ptr<operator_blocks>, word_hash>> operators_;
+    std::vector<std::unordered_map<std::uint64_t, edge_shape, word_hash>> edge_shapes_;
+    std::vector<std::unordered_map<std::uint64_t, typename planner<Oracle, Device>::arrival_times, word_hash>> arrivals_;
+    std::vector<std::unordered_map<std::uint64_t, std::unique_ptr<edge_blocks>, word_hash>> edges_;
+    std::vector<std::unordered_map<std::vector<std::uint32_t>, std::unique_ptr<class_blocks>, word_hash>> classes_;
+    std::vector<std::uint32_t> key_;
+};
+
+} // namespace parsearch::sim

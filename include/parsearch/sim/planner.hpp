@@ -1,0 +1,225 @@
+#pragma once
+/// Plans the parts of an iteration under given configurations: times and places of an operator's shards, the movement along an edge,
+/// the synchronisation and update of shared weights.
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <parsearch/sim/assemble.hpp>
+#include <parsearch/sim/pricing.hpp>
+#include <parsearch/sim/workload.hpp>
+#include <parsearch/space/configuration.hpp>
+
+namespace parsearch::sim {
+
+/// Makes the parts of an `iteration_plan`, each a function of the configurations named in the call alone. Configurations must fit (see
+/// `space::validate`). Every call throws what the oracle throws, and `invalid_input` where it answers a time out of range.
+/// Remembers overlap tables and groups of devices within bounds.
+template <class Oracle, class Device> class planner {
+  public:
+    using workload_type = workload<Oracle, Device>;
+
+    explicit planner(std::shared_ptr<workload_type const> w)
+        : work_(std::move(w)), price_(work_->topology, work_->oracle, work_->devices), tables_(work_->graph.edges.size()) {}
+
+    [[nodiscard]] workload_type const& input() const noexcept { return *work_; }
+    [[nodiscard]] std::shared_ptr<workload_type const> const& share() const noexcept { return work_; }
+
+    void plan_operator(std::uint32_t op, space::configuration const& c, operator_plan& p) {
+        time_operator(op, c, p.forward, p.backward);
+        place_operator(op, c, p);
+    }
+    /// The durations alone, by kind of device: they follow from the degrees.
+    void time_operator(std::uint32_t op, space::configuration const& c, std::vector<std::int64_t>& forward_times, std::vector<std::int64_t>& backward_times) {
+        auto const& g = work_->graph;
+        auto const& operation = g.operations[op];
+        auto const degrees = c.degrees();
+        forward_times.assign(price_.kinds(), 0);
+        backward_times.assign(price_.kinds(), 0);
+        if (operation.work == ops::work_class::source) return;
+        auto const forward = ops::work_of(operation, degrees, ops::pass::forward);
+        auto const backward = ops::work_of(operation, degrees, ops::pass::backward, g.input_gradients(op));
+        bool const trains = work_->options.training && g.trains[op];
+        for (std::size_t k = 0; k < price_.kinds() && operation.work != ops::work_class::view; ++k) {
+            forward_times[k] = price_.shard(forward, k, g.names[op]);
+            if (trains) backward_times[k] = price_.shard(backward, k, g.names[op]);
+        }
+    }
+    /// The rest of the plan.
+    void place_operator(std::uint32_t op, space::configuration const& c, operator_plan& p) {
+        p.devices.clear();
+        for (std::int64_t n = 0, shards = c.shards(); n < shards; ++n) p.devices.push_back(static_cast<std::uint32_t>(c.device(n)));
+        p.partial_outputs.clear();
+        p.partial_bytes = 0;
+        if (work_->graph.operations[op].work != ops::work_class::source) plan_unread_partial_sums(op, c, p);
+    }
+
+    /// Lower bounds on how long the messages of an edge take from the first end of a producer's shard: until the last has arrived, and until
+    /// some shard of the consumer has all of its own. Collectives are left out.
+    struct arrival_times {
+        std::int64_t last = 0, first = 0;
+    };
+    [[nodiscard]] arrival_times arrivals(std::uint32_t number, overlap_table const& t, space::configuration const& from, space::configuration const& to) {
+        auto const& e = work_->graph.edges[number];
+        auto const element = ops::size_of(work_->graph.operations[e.producer].outputs[e.slot].type);
+        arrival_times out{0, std::numeric_limits<std::int64_t>::max()};
+        all_busy_.assign(work_->topology.links.size(), 0);
+        shard_busy_.resize(work_->topology.links.size());
+        for (std::uint32_t c = 0; c + 1 < t.first_of_consumer.size(); ++c) {
+            hops_.clear();
+            auto const there = static_cast<std::uint32_t>(to.device(c));
+            for (auto i = t.first_of_consumer[c]; i < t.first_of_consumer[c + 1]; ++i) {
+                if (work_->options.movement == movement::collective && t.exchange_of[i] >= 0) continue;
+                auto const here = static_cast<std::uint32_t>(from.device(t.pairs[i].producer));
+                if (here != there) price_.append_route(here, there, t.pairs[i].elements * element, hops_);
+            }
+            for (auto const& h : hops_) shard_busy_[h.link] = 0;
+            std::int64_t longest = 0;
+            for (auto const& h : hops_) {
+                longest = std::max(longest, shard_busy_[h.link] = saturating_sum(shard_busy_[h.link], h.duration));
+                out.last = std::max(out.last, all_busy_[h.link] = saturating_sum(all_busy_[h.link], h.duration));
+            }
+            out.first = std::min(out.first, longest);
+        }
+        return out;
+    }
+
+    /// Edge `number` between an operator under `from` and one under `to`; `made` and `read` are their plans.
+    [[nodiscard]] edge_plan plan_edge(std::uint32_t number, space::configuration const& from, operator_plan const& made,
+                                      space::configuration const& to, operator_plan const& read) {
+        auto const& g = work_->graph;
+        auto const& e = g.edges[number];
+        if (g.operations[e.producer].work == ops::work_class::source) return {};
+        if (is_served(number, to)) return {.served = true};
+        auto const& output = g.operations[e.producer].outputs[e.slot];
+        return sim::plan_edge(overlaps(number, from, to), ops::size_of(output.type), made.devices, read.devices, work_->options.movement,
+                              work_->options.training && g.carries_gradient(e), price_);
+    }
+
+    /// Class `number`, whose members have the configurations `configuration(op)` and the plans `plan(op)`. `p.members` is set.
+    template <class Configurations, class Plans>
+    void plan_class(Configurations const& configuration, Plans const& plan, class_plan& p) {
+        auto const& g = work_->graph;
+        p.sync = plan_sync(
+            g, p.members, [&](std::uint32_t op) { return configuration(op).degrees(); },
+            [&](std::uint32_t op) -> std::vector<std::uint32_t> const& { return plan(op).devices; });
+        p.all_reduce.clear();
+        p.servers.clear();
+        p.update.clear();
+        if (!work_->options.training) return;
+        bool const served = work_->options.synchronisation == synchronisation::parameter_server;
+        for (std::uint32_t i = 0; i < p.sync.groups.size(); ++i) {
+            auto const& group = p.sync.groups[i];
+            if (served) p.servers.push_back(plan_server(group, i, plan));
+            else p.all_reduce.push_back(price_.collective(collective_kind::all_reduce, group.bytes, group.devices));
+        }
+        auto const first = p.members.front();
+        auto const rule = cost_of(work_->options.optimizer);
+        ops::shard_work work{.op = &g.operations[first], .pass = ops::pass::update};
+        auto const degrees = configuration(first).degrees();
+        std::copy(degrees.begin(), degrees.end(), work.degrees.begin());
+        for (auto const& h : p.sync.held) {
+            auto elements = h.elements;
+            auto bytes = h.bytes;
+            for (auto const group : h.groups)
+                if (served && p.servers[group].server != h.device) {
+                    elements -= p.sync.groups[group].elements;
+                    bytes -= p.sync.groups[group].bytes;
+                }
+            // Reads weight and gradient, writes the weight, reads and writes each 4-byte state.
+            work.flops = rule.flops * static_cast<double>(elements);
+            work.bytes = 3.0 * static_cast<double>(bytes) + 8.0 * static_cast<double>(rule.states * elements);
+            p.update.push_back(elements == 0 ? class_plan::no_update : price_.shard(work, work_->topology.kind[h.device], g.names[first]));
+        }
+    }
+
+    /// True where an earlier input of the consumer reads the same parts of the same tensor (self-attention): the tensor is moved
+    /// once, and backward the gradients of both are added up before they are sent.
+    [[nodiscard]] bool is_served(std::uint32_t number, space::configuration const& to) const {
+        auto const& g = work_->graph;
+        auto const& e = g.edges[number];
+        auto const& consumer = g.operations[e.consumer];
+        for (auto earlier = g.first_in[e.consumer]; earlier < number; ++earlier) {
+            auto const& other = g.edges[earlier];
+            if (other.producer != e.producer || other.slot != e.slot || g.carries_gradient(other) != g.carries_gradient(e)) continue;
+            detail::shard_regions const a(consumer, consumer.inputs[e.input], to.degrees()), b(consumer, consumer.inputs[other.input], to.degrees());
+            bool same = true;
+            for (std::size_t n = 0; n < a.size() && same; ++n) same = detail::same_region(a[n], b[n]);
+            if (same) return true;
+        }
+        return false;
+    }
+
+    /// Overlap tables depend on degrees alone; each edge remembers those it met last.
+    std::shared_ptr<overlap_table const> overlaps(std::uint32_t number, space::configuration const& from, space::configuration const& to) {
+        auto const& g = work_->graph;
+        auto const& e = g.edges[number];
+        std::vector<std::int32_t> key(from.degrees().begin(), from.degrees().end());
+        key.insert(key.end(), to.degrees().begin(), to.degrees().end());
+        auto& known = tables_[number];
+        if (auto const at = known.find(key); at != known.end()) return at->second;
+        if (known.size() >= remembered_tables) known.clear();
+        auto const& producer = g.operations[e.producer];
+        auto const& consumer = g.operations[e.consumer];
+        auto table = std::make_shared<overlap_table const>(find_overlaps(producer, producer.outputs[e.slot], from.degrees(), consumer,
+                                                                         consumer.inputs[e.input], to.degrees()));
+        return known.emplace(std::move(key), std::move(table)).first->second;
+    }
+
+  private:
+    /// Outputs that nobody reads are still to be summed: an all-reduce among the shards of each part.
+    void plan_unread_partial_sums(std::uint32_t op, space::configuration const& c, operator_plan& p) {
+        auto const& g = work_->graph;
+        auto const& operation = g.operations[op];
+        for (std::uint32_t slot = 0; slot < operation.outputs.size(); ++slot) {
+            auto const& output = operation.outputs[slot];
+            auto const read = std::any_of(g.out(op).begin(), g.out(op).end(), [&](auto e) { return g.edges[e].slot == slot; });
+            if (read || ops::partial_sums(operation, output, c.degrees()) == 1) continue;
+            detail::shard_regions const regions(operation, output, c.degrees());
+            std::map<detail::region, std::vector<std::uint32_t>, detail::region_order> parts;
+            for (std::uint32_t n = 0; n < regions.size(); ++n)
+                if (detail::region r(regions[n].begin(), regions[n].end()); detail::region_elements(r) > 0) parts[std::move(r)].push_back(n);
+            for (auto const& [part, shards] : parts) {
+                std::vector<std::uint32_t> members;
+                for (auto const n : shards) members.push_back(p.devices[n]);
+                detail::make_set(members);
+                if (members.size() < 2) continue;
+                auto const bytes = detail::region_elements(part) * ops::size_of(output.type);
+                p.partial_outputs.push_back({shards, {}, price_.collective(collective_kind::all_reduce, bytes, members), {},
+                                             collective_kind::all_reduce, collective_kind::all_reduce, bytes,
+                                             static_cast<std::uint32_t>(members.size())});
+                p.partial_bytes += collective_volume(collective_kind::all_reduce, static_cast<double>(bytes), static_cast<double>(members.size()));
+            }
+        }
+    }
+
+    /// The server of a class's only group is its first device (FlexFlow's choice); several groups take turns among their devices.
+    template <class Plans> server_plan plan_server(sync_group const& group, std::uint32_t number, Plans const& plan) {
+        server_plan out{.server = group.devices[number % group.devices.size()], .clients = {}};
+        for (auto const d : group.devices) {
+            client_plan client;
+            for (auto const s : group.contributors)
+                if (plan(s.op).devices[s.shard] == d) client.contributors.push_back(s);
+            if (d != out.server) {
+                price_.append_route(d, out.server, group.bytes, client.push);
+                price_.append_route(out.server, d, group.bytes, client.pull);
+            }
+            out.clients.push_back(std::move(client));
+        }
+        return out;
+    }
+
+    static constexpr std::size_t remembered_tables = 256;
+    std::shared_ptr<workload_type const> work_;
+    pricing<Oracle, Device> price_;
+    std::vector<hop> hops_;
+    std::vector<std::int64_t> all_busy_, shard_busy_; ///< of each link
+    std::vector<std::map<std::vector<std::int32_t>, std::shared_ptr<overlap_table const>>> tables_;
+};
+
+} // namespace parsearch::sim
