@@ -69,22 +69,25 @@ class benchmark {
     }
 
     // The roofline costs next to nothing to ask, so that it is the simulator that is measured.
-    static auto problem_of(workload const& net, std::size_t devices, setting const& s, ps::space::space_options const& space = {}) {
+    static auto problem_of(workload const& net, std::size_t devices, setting const& s, ps::space::space_options const& space = {},
+                           ps::sim::memory_policy memory = ps::sim::memory_policy::penalise) {
         auto const nodes = static_cast<std::uint32_t>(devices / net.per_node);
         auto const cluster = net.name == gpt_name ? ps::topology::dgx_h100(nodes) : ps::topology::p100_cluster(nodes);
         return ps::make_problem(net.make(static_cast<std::int64_t>(devices)), cluster, ps::cost::roofline{cluster},
-                                {.space = space, .simulation = {.movement = s.movement, .discipline = s.discipline}});
+                                {.space = space, .simulation = {.movement = s.movement, .discipline = s.discipline, .memory = memory}});
     }
 
     void search_rows(workload const& net, std::size_t devices, setting const& s) {
         if (net.name == gpt_name) {
             auto const problem = problem_of(net, devices, s);
-            chain_rows(net, devices, s, "hybrid", problem, ps::search::with_moves(problem, hybrid_move(problem.graph(), devices)),
+            chain_rows(net, devices, s, "hybrid", problem, ps::search::with_moves(problem, hybrid_move(problem.graph(), devices, 8)),
                        ps::tensor_parallel(problem, 8), {});
             return;
         }
+        // FlexFlow's simulator knows no memory limits.
         auto const samples = problem_of(net, devices, s,
-                                        {.attribute = false, .parameter = false, .reduction = false, .placements = ps::space::placements::contiguous});
+                                        {.attribute = false, .parameter = false, .reduction = false, .placements = ps::space::placements::contiguous},
+                                        ps::sim::memory_policy::ignore);
         // FlexFlow's alpha: 1 per millisecond.
         chain_rows(net, devices, s, "flexflow", samples, ps::search::with_moves(samples, flexflow_move(samples.graph(), devices, net.per_node)),
                    ps::data_parallel(samples), 1e9);
@@ -115,7 +118,7 @@ class benchmark {
         auto const problem = problem_of(net, devices, s);
         auto r = row_of(net, devices, s, "random");
         fill_full(r, problem,
-                  net.name == gpt_name ? random_strategies(hybrid_move(problem.graph(), devices), ps::tensor_parallel(problem, 8), 4, rng_)
+                  net.name == gpt_name ? random_strategies(hybrid_move(problem.graph(), devices, 8), ps::tensor_parallel(problem, 8), 4, rng_)
                                        : random_strategies(problem.space(), 4, rng_));
         add(r);
     }

@@ -1,11 +1,13 @@
 #pragma once
 /// What is proven: networks, clusters and settings, and the special cases.
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,6 +18,9 @@
 #include <parsearch/models/inception_v3.hpp>
 #include <parsearch/models/mlp.hpp>
 #include <parsearch/models/nmt.hpp>
+#include <parsearch/models/vit.hpp>
+#include <parsearch/ops/reduce.hpp>
+#include <parsearch/ops/shape.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/topology/nodes.hpp>
 
@@ -116,6 +121,21 @@ inline ps::graph::operator_graph nmt(std::int64_t devices) { return ps::models::
 inline ps::graph::operator_graph gpt(std::int64_t devices) {
     return ps::models::gpt({.layers = 3, .hidden = 1024, .heads = 16, .sequence = 1024, .vocabulary = 50304, .batch = 2 * devices, .type = ps::ops::dtype::bf16});
 }
+// Fifty tokens, which two, five and ten divide; the classifier reads the first alone, so that shards are left whose output nobody reads.
+inline ps::graph::operator_graph vit(std::int64_t devices) {
+    return ps::models::vit({.image = 112, .layers = 3, .batch = 16 * devices});
+}
+// Half of every layer is dropped and some sums go nowhere: what lies on no path to the loss may end last.
+inline ps::graph::operator_graph slices(std::int64_t devices) {
+    ps::graph::operator_graph g;
+    ps::models::detail::chain net{g, g.input("samples", {{16 * devices, 256}, ps::ops::dtype::f32})};
+    for (int i = 1; i <= 4; ++i) {
+        net.then(ps::text("fc", i), ps::ops::linear{.out = 512}).then(ps::text("half", i), ps::ops::slice{.axis = 1, .begin = 0, .end = 256});
+        g.add(ps::text("sum", i), ps::ops::reduce{.axes = {1}}, net.end);
+    }
+    ps::models::detail::add_loss(g, net.end);
+    return g;
+}
 
 // ---- cells
 
@@ -214,6 +234,12 @@ inline void add_special(std::vector<cell>& cells) {
     special("chain", 8, "0.96 of the memory of data parallelism, else infeasible", {.memory = ps::sim::memory_policy::reject}, cramped(chain, 8, 0.96));
     special("NMT", 8, "Adam, half the memory of data parallelism, penalised", {.optimizer = ps::sim::optimizer::adam}, cramped(nmt, 8, 0.5));
     special("GPT", 8, "no memory, penalised", {.optimizer = ps::sim::optimizer::momentum}, cramped(gpt, 8, 0));
+    special("ViT", 8, "outputs that nobody reads", {}, rooflined(vit, 8));
+    special("slices", 8, "outputs that nobody reads, ties", {}, on(slices, 8, coarse_oracle{}));
+    special("slices", 8, "outputs that nobody reads, V100 and P100", {}, [](simulation_options const& o) {
+        auto const cluster = mixed_cluster(2);
+        return ps::make_problem(slices(8), cluster, ps::cost::roofline{cluster}, {.simulation = o});
+    });
     special("Inception-v3", 4, "cache of 1 MB", {}, rooflined(inception, 4), std::size_t{1} << 20);
 }
 

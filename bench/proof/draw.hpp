@@ -67,11 +67,13 @@ template <class P> class proposer {
             if (problem.graph().operations[op].work != ps::ops::work_class::source) operators_.push_back(op);
     }
 
-    // Each operator at most once.
-    void operator()(engine& rng, strategy const& current, changes& out) {
+    // Each operator at most once. `evenly`: mostly such that nodes are alike afterwards if they are now.
+    void operator()(engine& rng, strategy const& current, bool evenly, changes& out) {
         out.clear();
         auto const kind = below(rng, 100);
-        if (devices_ == 1 && kind < 80) {
+        if (evenly && below(rng, 4) != 0) {
+            for (auto const op : distinct(rng, kind == 0 ? operators_.size() / 4 : 1 + kind % 3)) out.push_back({op, even(rng, op)});
+        } else if (devices_ == 1 && kind < 80) {
             for (auto const op : distinct(rng, 1 + below(rng, 4))) out.push_back({op, fold(rng, op)});
         } else if (kind < 30) { // one from the whole space
             auto const op = any_operator(rng);
@@ -115,7 +117,23 @@ template <class P> class proposer {
         return s;
     }
 
+    // Every node has the same part of it, whatever the order of its shards.
+    [[nodiscard]] bool is_even(configuration const& c) const {
+        auto const& node = problem_->topology().node;
+        auto const per_node = node.size() / (std::size_t{*std::max_element(node.begin(), node.end())} + 1);
+        std::vector<std::size_t> shards(node.size());
+        for (std::int64_t n = 0; n < c.shards(); ++n) ++shards[static_cast<std::size_t>(c.device(n))];
+        for (std::size_t d = per_node; d < shards.size(); ++d)
+            if (shards[d] != shards[d - per_node]) return false;
+        return true;
+    }
+
   private:
+    [[nodiscard]] configuration even(engine& rng, std::size_t op) const {
+        for (int i = 0; i < 100; ++i)
+            if (auto c = from(problem_->space(), op, rng); is_even(c)) return c;
+        return ps::data_parallel(*problem_)[op];
+    }
     [[nodiscard]] std::size_t any_operator(engine& rng) const { return operators_[below(rng, operators_.size())]; }
     [[nodiscard]] std::vector<std::size_t> distinct(engine& rng, std::size_t n) const {
         std::vector<std::size_t> out;

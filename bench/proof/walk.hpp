@@ -56,7 +56,7 @@ template <class P> class walk {
         batch_.resize(most_drawn);
         for (std::size_t leg = 0; done_.random < options_.proposals && !stop_; ++leg) {
             start(leg);
-            auto const end = done_.random + std::min<std::uint64_t>(256, std::uint64_t{16} << leg);
+            auto const end = done_.random + std::min<std::uint64_t>(256, std::uint64_t{16} << std::min<std::size_t>(leg, 4));
             while (done_.random < std::min(end, options_.proposals) && !stop_) do_batch();
         }
         return done_;
@@ -76,7 +76,7 @@ template <class P> class walk {
         if (!options_.cache_bytes) return made;
         // The problem keeps what it is made of.
         std::shared_ptr<typename delta_type::workload_type const> const work(std::shared_ptr<void>{}, &made.input());
-        return delta_type(work, *options_.cache_bytes);
+        return delta_type(work, {.cache_bytes = *options_.cache_bytes});
     }
 
     [[noreturn]] void fail(std::string const& what) const {
@@ -93,18 +93,21 @@ template <class P> class walk {
         legs_ = leg;
         asked_ = "start";
         changed_ = nullptr;
-        switch (leg % 4) {
-        case 0: current_ = draw_.stages(options_.most_shards > 0 ? options_.most_shards : static_cast<std::int32_t>(problem_.topology().size())); break;
-        case 1: current_ = ps::data_parallel(problem_); break;
-        case 2: current_ = options_.expert ? *options_.expert : draw_.scattered(rng_); break;
-        default: current_ = draw_.scattered(rng_); break;
+        auto const most = options_.most_shards > 0 ? options_.most_shards : static_cast<std::int32_t>(problem_.topology().size());
+        evenly_ = leg % 5 == 2;
+        switch (leg % 5) {
+        case 0: current_ = draw_.stages(most); break;
+        case 1:
+        case 2: current_ = ps::data_parallel(problem_); break;
+        case 3: current_ = draw_.scattered(rng_); break;
+        default: current_ = options_.expert ? *options_.expert : draw_.scattered(rng_); break;
         }
         // A simulator that has seen nothing, so that a plan which it should have renewed does not go unnoticed.
         simulator_ = problem_.simulator();
         refer(simulator_, current_, now_);
         if (auto const cost = delta_.reset(current_); cost != now_.cost) fail(ps::text("reset answers ", cost.count(), ", not ", now_.cost.count()));
         compare(now_);
-        if (leg % 4 == 3) {
+        if (leg % 5 == 3) {
             asked_ = "copied";
             delta_ = delta_type(delta_);
             compare(now_);
@@ -120,7 +123,7 @@ template <class P> class walk {
         std::vector<std::size_t> order;
         for (std::size_t i = 0; i < n; ++i) {
             auto& d = batch_[i];
-            draw_(rng_, current_, d.there);
+            draw_(rng_, current_, evenly_, d.there);
             d.back.clear();
             for (auto const& c : d.there) d.back.push_back({c.op, current_[c.op]});
             apply(d.there);
@@ -160,6 +163,7 @@ template <class P> class walk {
     }
     void keep(drawn& d) {
         if (d.wanted.tasks.size() > most_tasks_) return visit(d);
+        if (evenly_ && !std::all_of(d.there.begin(), d.there.end(), [&](auto const& c) { return draw_.is_even(c.configuration); })) return visit(d);
         go(d.there, d.wanted);
         apply(d.there);
         std::swap(now_, d.wanted);
@@ -220,6 +224,7 @@ template <class P> class walk {
     reference now_;
     std::vector<drawn> batch_;
     std::size_t most_tasks_ = 0, legs_ = 0;
+    bool evenly_ = false; // nodes are alike, most proposals keep them so
     char const* asked_ = "";            // for messages: what was last asked for
     changes const* changed_ = nullptr;
     counts done_;

@@ -132,7 +132,7 @@ template <class P> pass_figures full_pass(P const& problem, std::vector<strategy
     std::vector<double> all;
     repeat(seconds, strategies.size(), [&](std::size_t i) {
         simulator.reset(strategies[i % strategies.size()]);
-        auto const size = static_cast<double>(simulator.task_count());
+        auto const size = static_cast<double>(simulator.scheduled_tasks());
         // The first pass after a change finds its buffers cold, so both count.
         for (int n = 0; n < 2; ++n) {
             auto const begin = steady::now();

@@ -59,11 +59,11 @@ class flexflow_move {
     std::vector<std::size_t> operators_, degrees_;
 };
 
-// Proposals that keep all devices busy: a uniform operator, one of its configurations of as many shards as devices.
+// Proposals of data and tensor parallelism: a uniform operator, samples over groups of devices within a node, other dims within the groups.
 class hybrid_move {
   public:
-    hybrid_move(ps::graph::dense_graph const& g, std::size_t devices)
-        : graph_(&g), devices_(static_cast<std::int64_t>(devices)), known_(g.size()) {}
+    hybrid_move(ps::graph::dense_graph const& g, std::size_t devices, std::size_t per_node)
+        : graph_(&g), devices_(static_cast<std::int64_t>(devices)), per_node_(static_cast<std::int64_t>(per_node)), known_(g.size()) {}
 
     /// The configurations of operator `op`, listed when they are first asked for.
     [[nodiscard]] std::vector<configuration> const& of(std::size_t op) {
@@ -71,7 +71,7 @@ class hybrid_move {
         if (!known) {
             known.emplace();
             auto const& operation = graph_->operations[op];
-            if (operation.work != ps::ops::work_class::source) list(operation, 0, devices_, ps::space::whole(operation), *known);
+            if (operation.work != ps::ops::work_class::source) list(operation, 0, 1, ps::space::whole(operation), *known);
         }
         return *known;
     }
@@ -87,24 +87,29 @@ class hybrid_move {
     }
 
   private:
-    // Splits the dims from `k` on into `left` shards in every way.
-    static void list(ps::ops::operation const& operation, std::size_t k, std::int64_t left, configuration c, std::vector<configuration>& out) {
+    // Splits the dims from `k` on: those but the sample dim into shards that divide a node, the sample dim over what is left.
+    void list(ps::ops::operation const& operation, std::size_t k, std::int64_t tensor, configuration c, std::vector<configuration>& out) const {
         if (k == operation.dims.size()) {
-            if (left != 1) return;
-            ps::space::lay_out(c, ps::space::inner_dims_first(operation));
-            out.push_back(c);
+            for (std::size_t d = 0; d < k; ++d)
+                if (operation.dims[d].kind == ps::ops::dim_kind::sample && operation.dims[d].extent % (devices_ / tensor) == 0) {
+                    c.degree[d] = static_cast<std::int32_t>(devices_ / tensor);
+                    ps::space::lay_out(c, ps::space::inner_dims_first(operation));
+                    out.push_back(c);
+                    return;
+                }
             return;
         }
         auto const& dim = operation.dims[k];
-        for (std::int64_t n = 1; n <= (dim.kind == ps::ops::dim_kind::fixed ? 1 : left); ++n) {
-            if (left % n != 0 || dim.extent % n != 0) continue;
+        bool const whole = dim.kind == ps::ops::dim_kind::fixed || dim.kind == ps::ops::dim_kind::sample;
+        for (std::int64_t n = 1; n <= (whole ? 1 : per_node_ / tensor); ++n) {
+            if (per_node_ % (tensor * n) != 0 || dim.extent % n != 0) continue;
             c.degree[k] = static_cast<std::int32_t>(n);
-            list(operation, k + 1, left / n, c, out);
+            list(operation, k + 1, tensor * n, c, out);
         }
     }
 
     ps::graph::dense_graph const* graph_;
-    std::int64_t devices_;
+    std::int64_t devices_, per_node_;
     std::vector<std::optional<std::vector<configuration>>> known_;
 };
 

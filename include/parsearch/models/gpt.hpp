@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <parsearch/models/transformer.hpp>
+#include <parsearch/ops/weighted.hpp>
 
 namespace parsearch::models {
 
@@ -29,7 +30,9 @@ struct gpt_options {
     detail::check("gpt", t);
     graph::operator_graph g;
     auto const tokens = detail::embed(g, t, "tokens", o.vocabulary, o.batch);
-    detail::chain net{g, detail::sum(g, "embedding.add", tokens, detail::embed(g, t, "positions", o.sequence, 1))};
+    detail::chain net{g, tokens};
+    // Every device adds its part of the table: nothing is sent for it.
+    net.then("positions", ops::weighted<ops::nary>{.weight = {.input = 1, .name = "positions"}, .as = {{o.sequence, o.hidden}, o.type}});
     detail::drop(net, "embedding.dropout", o.dropout);
     net.end = detail::blocks(g, t, net.end);
     net.then("norm", ops::layer_norm{}).then("logits", ops::linear{.out = o.vocabulary, .bias = false, .parameter = "tokens"});

@@ -24,29 +24,30 @@
 
 namespace parsearch::sim {
 
+/// Options of `delta_simulator`: the answers do not depend on them.
+struct delta_options {
+    /// How much the blocks of configurations that are not current may take before they are forgotten.
+    std::size_t cache_bytes = std::size_t{1} << 30;
+    bool fold = true; ///< simulate one node where a strategy treats all alike
+};
+
 /// Prices changes to a current strategy, equal to the full simulation in every task's ready, start and end. See docs/simulation.md.
 /// One simulator serves one thread; copies are independent and start with an empty cache.
 template <class Oracle, class Device> class delta_simulator {
   public:
     using workload_type = workload<Oracle, Device>;
 
-    /// `cache_bytes`: how much the blocks of configurations that are not current may take before they are forgotten.
-    explicit delta_simulator(std::shared_ptr<workload_type const> w, std::size_t cache_bytes = std::size_t{512} << 20)
-        : work_(std::move(w)), cache_bytes_(cache_bytes), cache_(std::make_unique<block_cache<Oracle, Device>>(work_)),
+    explicit delta_simulator(std::shared_ptr<workload_type const> w, delta_options const& options = {})
+        : work_(std::move(w)), options_(options), cache_(std::make_unique<block_cache<Oracle, Device>>(work_, options.fold)),
           graph_(std::make_unique<block_graph>(
               make_block_graph(work_->graph, work_->classes, work_->class_of, work_->options.training, work_->options.overlap))),
-          engine_(*graph_, cache_->resources(), work_->options.discipline),
-          bounds_(work_->graph, *graph_, work_->class_of, work_->classes.size()),
-          memory_(work_->graph, work_->topology.size(), work_->classes.size(), work_->options), operators_(work_->graph.size()),
+          bounds_(work_->graph, *graph_, work_->class_of, work_->classes.size()), operators_(work_->graph.size()),
           edges_(work_->graph.edges.size()), classes_(work_->classes.size()), next_of_(work_->graph.size()), edge_seen_(work_->graph.edges.size()),
           class_seen_(work_->classes.size()), load_(work_->topology.size()) {
-        for (auto const& c : graph_->classes)
-            if (c.update != none) engine_.count(c.update, false);
-        if (graph_->all_backward == none) return;
-        all_backward_->add(cache_->resources().barrier(), 0);
-        engine_.set_tasks(graph_->all_backward, all_backward_.get());
+        lanes_.emplace_back(*this, cache_->resources());
+        if (cache_->folds()) lanes_.emplace_back(*this, cache_->folds()->resources());
     }
-    delta_simulator(delta_simulator const& other) : delta_simulator(other.work_, other.cache_bytes_) {
+    delta_simulator(delta_simulator const& other) : delta_simulator(other.work_, other.options_) {
         if (!other.has_strategy_) return;
         std::vector<space::configuration> current;
         for (auto const* b : other.operators_) current.push_back(b->configuration);
@@ -89,7 +90,7 @@ template <class Oracle, class Device> class delta_simulator {
             check(c.op, c.configuration);
             stage(static_cast<std::uint32_t>(c.op), c.configuration);
         }
-        if (engine_.valid() && total_ < most_total && is_hopeless(bound)) return std::nullopt;
+        if (current().schedule.valid() && total_ < most_total && is_hopeless(bound)) return std::nullopt;
         return evaluate(bound);
     }
     /// The same of one operator.
@@ -99,11 +100,14 @@ template <class Oracle, class Device> class delta_simulator {
     }
     /// Keeps the last proposal. Throws what the oracle throws only where the proposal was over its bound.
     void commit() {
-        if (!patched_ && !staged_.empty()) {
-            patch();
-            patch_engine();
+        if (!patched_ && !staged_.empty()) patch();
+        if (patched_) {
+            current_ = lane_;
+            current().schedule.commit();
+            current().is_up_to_date();
+            for (std::size_t other = 0; other < lanes_.size(); ++other)
+                if (other != current_) lanes_[other].fall_behind(*this);
         }
-        engine_.commit();
         for (auto const& [op, old] : undo_operators_) note_work(op);
         clear_undo();
         read_ = false;
@@ -111,21 +115,23 @@ template <class Oracle, class Device> class delta_simulator {
     /// Drops the last proposal. Complexity: of what it replaced.
     void roll_back() {
         if (patched_) {
+            auto& mine = lanes_[lane_];
             for (auto const& [number, old] : undo_edges_) edges_[number] = old;
             take_back_edge_facts();
             for (auto const& [c, old] : undo_classes_) {
                 classes_[c] = old;
-                memory_.set_class(c, old);
+                mine.set_class_memory(c, old);
                 if (old) note_class(c);
             }
             for (auto const& [op, old] : undo_operators_) {
                 operators_[op] = old;
-                memory_.set_operator(op, old);
+                mine.set_operator_memory(op, old);
                 if (old) note_operator(op, *old);
             }
             total_ = total_before_;
-            memory_.settle();
-            engine_.roll_back();
+            unfolded_ = unfolded_before_;
+            mine.memory.settle();
+            mine.schedule.roll_back();
         }
         clear_undo();
     }
@@ -139,12 +145,12 @@ template <class Oracle, class Device> class delta_simulator {
     [[nodiscard]] iteration_plan const& plan() { return read(), plan_; }
     [[nodiscard]] workload_type const& input() const noexcept { return *work_; }
 
-    /// Tasks of the current strategy.
-    [[nodiscard]] std::uint64_t task_count() const noexcept { return engine_.size(); }
+    /// Tasks that are scheduled for the current strategy: fewer than it has where nodes are folded into one.
+    [[nodiscard]] std::uint64_t scheduled_tasks() const noexcept { return current().schedule.size(); }
     /// Simulates the current strategy once more without any help from what is known, for measurements. Answers the makespan.
     picoseconds simulate_whole() {
-        auto const makespan = engine_.run_whole();
-        engine_.commit();
+        auto const makespan = current().schedule.run_whole();
+        current().schedule.commit();
         return picoseconds{makespan};
     }
 
@@ -153,6 +159,89 @@ template <class Oracle, class Device> class delta_simulator {
     static constexpr auto none = block_graph::none;
     // Sums of durations above this are left to the full simulator, which stays at the largest value.
     static constexpr double most_total = 0x1p61;
+
+    /// The schedule and memory of the strategy on all resources, or on one of each class of resources.
+    struct lane {
+        lane(delta_simulator const& of, resource_numbers const& r)
+            : folded(r.size() != of.cache_->resources().size()), schedule(*of.graph_, r, of.work_->options.discipline),
+              memory(of.work_->graph, r.devices, of.work_->classes.size(), of.work_->options), old_operators(of.operators_.size(), 0),
+              old_edges(of.edges_.size(), 0), old_classes(of.classes_.size(), 0) {
+            for (auto const& c : of.graph_->classes)
+                if (c.update != none) schedule.count(c.update, false);
+            if (of.graph_->all_backward == none) return;
+            all_backward->add(r.barrier(), 0);
+            schedule.set_tasks(of.graph_->all_backward, all_backward.get());
+        }
+
+        template <class Blocks> [[nodiscard]] auto const& parts(Blocks const& b) const noexcept { return folded ? *b.folded : b.parts; }
+        void set_operator_memory(std::uint32_t op, operator_blocks const* b) {
+            if (b && (!folded || b->folded)) memory.set_operator(op, {&b->shape->memory, &parts(*b).devices});
+            else memory.set_operator(op, {});
+        }
+        void set_class_memory(std::uint32_t c, class_blocks const* b) { memory.set_class(c, b ? &parts(*b).memory : nullptr); }
+
+        void fall_behind(delta_simulator const& of) {
+            for (auto const& [op, b] : of.undo_operators_) note(op, old_operators, operators);
+            for (auto const& [e, b] : of.undo_edges_) note(e, old_edges, edges);
+            for (auto const& [c, b] : of.undo_classes_) note(c, old_classes, classes);
+        }
+        static void note(std::uint32_t i, std::vector<char>& old, std::vector<std::uint32_t>& list) {
+            if (!std::exchange(old[i], 1)) list.push_back(i);
+        }
+        [[nodiscard]] bool is_behind() const noexcept { return !(operators.empty() && edges.empty() && classes.empty()); }
+        /// Takes up what was committed elsewhere, but for what cannot be placed here: a proposal comes in its place.
+        void catch_up(delta_simulator const& of) {
+            if (!is_behind()) return;
+            auto const take = [&](std::vector<std::uint32_t>& list, std::vector<char>& old, auto const& blocks, auto const& set) {
+                std::erase_if(list, [&](std::uint32_t i) {
+                    if (folded && !blocks[i]->folded && !is_source(of, blocks, i)) return false;
+                    old[i] = 0;
+                    set(i, *blocks[i]);
+                    return true;
+                });
+            };
+            take(operators, old_operators, of.operators_, [&](auto op, auto const& b) {
+                set_operator_memory(op, &b);
+                of.place(*this, op, b);
+            });
+            take(edges, old_edges, of.edges_, [&](auto e, auto const& b) { of.place(*this, e, b); });
+            take(classes, old_classes, of.classes_, [&](auto c, auto const& b) {
+                set_class_memory(c, &b);
+                of.place(*this, c, b);
+            });
+            memory.settle();
+            schedule.commit();
+        }
+        [[nodiscard]] static bool is_source(delta_simulator const& of, std::vector<operator_blocks*> const&, std::uint32_t op) noexcept {
+            return of.graph_->operators[op].forward == none;
+        }
+        template <class Others> [[nodiscard]] static bool is_source(delta_simulator const&, Others const&, std::uint32_t) noexcept { return false; }
+        /// The current strategy is all here.
+        void is_up_to_date() noexcept {
+            for (auto const i : operators) old_operators[i] = 0;
+            for (auto const i : edges) old_edges[i] = 0;
+            for (auto const i : classes) old_classes[i] = 0;
+            operators.clear();
+            edges.clear();
+            classes.clear();
+        }
+        /// Nothing of the current strategy is here.
+        void fall_behind_in_all(delta_simulator const& of) {
+            for (std::uint32_t i = 0; i < of.operators_.size(); ++i) note(i, old_operators, operators);
+            for (std::uint32_t i = 0; i < of.edges_.size(); ++i)
+                if (of.edges_[i]) note(i, old_edges, edges);
+            for (std::uint32_t i = 0; i < of.classes_.size(); ++i) note(i, old_classes, classes);
+        }
+
+        bool folded = false;
+        std::unique_ptr<task_list> all_backward = std::make_unique<task_list>();
+        engine schedule;
+        memory_ledger memory;
+        std::vector<char> old_operators, old_edges, old_classes; ///< what changed since, as flags and lists
+        std::vector<std::uint32_t> operators{}, edges{}, classes{};
+    };
+    [[nodiscard]] lane& current() noexcept { return lanes_[current_]; }
+    [[nodiscard]] lane const& current() const noexcept { return lanes_[current_]; }
 
     void check(std::size_t op, space::configuration const& c) const {
         if (op >= operators_.size()) throw invalid_input("change of operator number ", op, ": the graph has ", operators_.size(), " operators");
@@ -163,8 +252,17 @@ template <class Oracle, class Device> class delta_simulator {
 
     void begin() {
         roll_back();
-        if (cache_->bytes() > cache_bytes_) cache_->trim(operators_, edges_, classes_);
+        if (cache_->bytes() > options_.cache_bytes) {
+            // What is behind may still name blocks that go.
+            for (auto& l : lanes_)
+                if (l.is_behind()) {
+                    l = lane(*this, l.folded ? cache_->folds()->resources() : cache_->resources());
+                    l.fall_behind_in_all(*this);
+                }
+            cache_->trim(operators_, edges_, classes_);
+        }
         total_before_ = total_;
+        unfolded_before_ = unfolded_;
     }
     void stage(std::uint32_t op, space::configuration const& c) {
         auto& b = cache_->of_operator(op, c);
@@ -211,35 +309,50 @@ template <class Oracle, class Device> class delta_simulator {
             }
         });
         patched_ = true;
+        for (auto const& [op, b] : staged_) replace(*b, operators_[op], graph_->operators[op].forward != none);
+        for (auto const& [number, b] : new_edges_) replace(*b, edges_[number], true);
+        for (auto const& [c, b] : new_classes_) replace(*b, classes_[c], true);
+        lane_ = lanes_.size() > 1 && unfolded_ == 0 ? 1 : 0;
+        auto& mine = lanes_[lane_];
+        mine.catch_up(*this);
+        // What is proposed resumes from the schedule of the current strategy, which may be known in the other lane only.
+        if (has_strategy_ && !mine.is_behind() && !mine.schedule.valid() && total_before_ < most_total) {
+            mine.schedule.run({});
+            mine.schedule.commit();
+        }
         for (auto const& [op, b] : staged_) {
             undo_operators_.push_back({op, operators_[op]});
-            total_ += work_of(b) - work_of(operators_[op]);
             operators_[op] = b;
-            memory_.set_operator(op, b);
+            mine.set_operator_memory(op, b);
             note_operator(op, *b);
+            place(mine, op, *b);
         }
         for (auto const& [number, b] : new_edges_) {
             undo_edges_.push_back({number, edges_[number]});
-            total_ += work_of(b) - work_of(edges_[number]);
             edges_[number] = b;
             note_edge(number, *operators_[g.edges[number].producer], *operators_[g.edges[number].consumer]);
+            place(mine, number, *b);
         }
         for (auto const& [c, b] : new_classes_) {
             undo_classes_.push_back({c, classes_[c]});
-            total_ += work_of(b) - work_of(classes_[c]);
             classes_[c] = b;
-            memory_.set_class(c, b);
+            mine.set_class_memory(c, b);
             note_class(c);
+            place(mine, c, *b);
         }
-        memory_.settle();
+        mine.memory.settle();
     }
-    template <class Blocks> [[nodiscard]] static double work_of(Blocks const* b) noexcept { return b ? b->work : 0; }
+    /// Counts that `b` comes in the place of `old`.
+    template <class Blocks, class Old> void replace(Blocks const& b, Old const* old, bool scheduled) noexcept {
+        total_ += b.work - (old ? old->work : 0);
+        if (scheduled) unfolded_ += (b.folded ? 0 : 1) - (old && !old->folded ? 1 : 0);
+    }
 
     void note_operator(std::uint32_t op, operator_blocks const& b) noexcept {
         auto& facts = bounds_.of_operator(op);
         facts.forward = b.shape->shortest_forward;
         facts.backward = b.shape->shortest_backward;
-        facts.sums = !b.inside_forward.empty();
+        facts.sums = !b.parts.inside_forward.empty();
     }
     void note_edge(std::uint32_t number, operator_blocks const& from, operator_blocks const& to) {
         auto const& shape = cache_->shape_of_edge(number, from, to);
@@ -253,7 +366,7 @@ template <class Oracle, class Device> class delta_simulator {
     void note_class(std::uint32_t c) noexcept {
         auto const& b = *classes_[c];
         auto const all = std::find(b.every.begin(), b.every.end(), false) == b.every.end();
-        bounds_.of_class(c) = {all ? b.shortest : 0, b.shortest_update, b.sync.size() > 0 && all};
+        bounds_.of_class(c) = {all ? b.shortest : 0, b.shortest_update, b.parts.sync.size() > 0 && all};
     }
     /// The committed work of `op` on the first device.
     void note_work(std::uint32_t op) noexcept {
@@ -262,53 +375,51 @@ template <class Oracle, class Device> class delta_simulator {
         facts.forward_here = facts.backward_here = 0;
         for (std::size_t n = 0; n < b.plan.devices.size() && graph_->operators[op].forward != none; ++n)
             if (b.plan.devices[n] == 0) {
-                facts.forward_here += b.forward.duration[n];
-                if (graph_->operators[op].backward != none) facts.backward_here += b.backward.duration[n];
+                facts.forward_here += b.parts.forward.duration[n];
+                if (graph_->operators[op].backward != none) facts.backward_here += b.parts.backward.duration[n];
             }
     }
 
-    void patch_engine() {
-        for (auto const& [op, old] : undo_operators_) place(op, *operators_[op]);
-        for (auto const& [number, old] : undo_edges_) place(number, *edges_[number]);
-        for (auto const& [c, old] : undo_classes_) place(c, *classes_[c]);
-    }
-    void place(std::uint32_t op, operator_blocks const& b) {
+    void place(lane& to, std::uint32_t op, operator_blocks const& b) const {
         auto const& at = graph_->operators[op];
         if (at.forward == none) return;
-        engine_.set_tasks(at.forward, &b.forward);
-        engine_.set_dependence(at.inside_forward, &b.inside_forward);
+        auto const& p = to.parts(b);
+        to.schedule.set_tasks(at.forward, &p.forward);
+        to.schedule.set_dependence(at.inside_forward, &p.inside_forward);
         if (at.backward == none) return;
-        engine_.set_tasks(at.backward, &b.backward);
-        engine_.set_dependence(at.forward_to_backward, &b.backward_waits_forward);
+        to.schedule.set_tasks(at.backward, &p.backward);
+        to.schedule.set_dependence(at.forward_to_backward, &p.backward_waits_forward);
         if (at.to_all_backward == none) return;
-        engine_.set_dependence(at.to_all_backward, &b.all_backward_waits);
+        to.schedule.set_dependence(at.to_all_backward, &p.all_backward_waits);
     }
-    void place(std::uint32_t number, edge_blocks const& b) {
+    void place(lane& to, std::uint32_t number, edge_blocks const& b) const {
+        auto const& p = to.parts(b);
         auto const set = [&](block_graph::movement_arcs const& at, task_list const& tasks, dependence const& sender, dependence const& inside,
                              dependence const& receiver, dependence const& local) {
             if (at.block == none) return;
-            engine_.set_tasks(at.block, &tasks);
-            engine_.set_dependence(at.sender, &sender);
-            engine_.set_dependence(at.inside, &inside);
-            engine_.set_dependence(at.receiver, &receiver);
-            engine_.set_dependence(at.local, &local);
+            to.schedule.set_tasks(at.block, &tasks);
+            to.schedule.set_dependence(at.sender, &sender);
+            to.schedule.set_dependence(at.inside, &inside);
+            to.schedule.set_dependence(at.receiver, &receiver);
+            to.schedule.set_dependence(at.local, &local);
         };
-        set(graph_->forward[number], b.forward, b.forward_waits, b.inside_forward, b.consumer_waits, b.consumer_local);
-        set(graph_->backward[number], b.backward, b.backward_waits, b.inside_backward, b.producer_waits, b.producer_local);
+        set(graph_->forward[number], p.forward, p.forward_waits, p.inside_forward, p.consumer_waits, p.consumer_local);
+        set(graph_->backward[number], p.backward, p.backward_waits, p.inside_backward, p.producer_waits, p.producer_local);
     }
-    void place(std::uint32_t c, class_blocks const& b) {
+    void place(lane& to, std::uint32_t c, class_blocks const& b) const {
         auto const& at = graph_->classes[c];
         if (at.update == none) return;
-        engine_.set_tasks(at.sync, &b.sync);
-        engine_.set_tasks(at.update, &b.update);
+        auto const& p = to.parts(b);
+        to.schedule.set_tasks(at.sync, &p.sync);
+        to.schedule.set_tasks(at.update, &p.update);
         for (std::size_t m = 0; m < at.to_sync.size(); ++m) {
-            engine_.set_dependence(at.to_sync[m], &b.sync_waits[m]);
-            engine_.set_dependence(at.to_update[m], &b.update_waits[m]);
+            to.schedule.set_dependence(at.to_sync[m], &p.sync_waits[m]);
+            to.schedule.set_dependence(at.to_update[m], &p.update_waits[m]);
         }
-        if (at.from_all_backward != none) engine_.set_dependence(at.from_all_backward, &b.sync_waits_all);
-        engine_.set_dependence(at.inside_sync, &b.inside_sync);
-        engine_.set_dependence(at.sync_to_update, &b.update_waits_sync);
-        engine_.set_dependence(at.inside_update, &b.inside_update);
+        if (at.from_all_backward != none) to.schedule.set_dependence(at.from_all_backward, &p.sync_waits_all);
+        to.schedule.set_dependence(at.inside_sync, &p.inside_sync);
+        to.schedule.set_dependence(at.sync_to_update, &p.update_waits_sync);
+        to.schedule.set_dependence(at.inside_update, &p.inside_update);
     }
     void clear_undo() noexcept {
         undo_operators_.clear();
@@ -324,8 +435,7 @@ template <class Oracle, class Device> class delta_simulator {
     /// Patches in what is staged and prices it: memory first, then bounds, then the schedule as far as it is needed.
     std::optional<picoseconds> evaluate(picoseconds bound) {
         patch();
-        auto const penalty = memory_cost(work_->options, memory_.over(work_->topology.devices));
-        patch_engine();
+        auto const penalty = memory_cost(work_->options, bytes_over());
         if (penalty == infeasible) return bound == infeasible ? std::optional(infeasible) : std::nullopt;
         if (!(penalty <= bound)) return std::nullopt;
         auto const left = bound - penalty;
@@ -335,12 +445,26 @@ template <class Oracle, class Device> class delta_simulator {
         return cost > bound ? std::nullopt : std::optional(cost);
     }
 
+    [[nodiscard]] byte_count bytes_over() const noexcept {
+        auto const& mine = lanes_[lane_];
+        auto const& devices = work_->topology.devices;
+        byte_count over = 0;
+        if (mine.folded) {
+            for (std::size_t c = 0; c < cache_->folds()->devices().size(); ++c)
+                over += cache_->folds()->size_of(static_cast<std::uint32_t>(c)) * std::max<byte_count>(0, mine.memory.bytes(c) - devices[cache_->folds()->devices()[c]].memory);
+        } else {
+            for (std::size_t d = 0; d < devices.size(); ++d) over += std::max<byte_count>(0, mine.memory.bytes(d) - devices[d].memory);
+        }
+        return over;
+    }
+
     std::optional<std::int64_t> schedule_within(std::int64_t bound) {
-        auto const [device, link] = engine_.heaviest();
+        auto& mine = lanes_[lane_];
+        auto const [device, link] = mine.schedule.heaviest();
         if (device > bound || link > bound) return std::nullopt;
         bounds_.find_tails();
         if (device > bound - bounds_.after_device()) return std::nullopt;
-        return engine_.run({bound, bounds_.after(), bounds_.after_device()});
+        return mine.schedule.run({bound, bounds_.after(), bounds_.after_device()});
     }
 
     /// Whether the staged change of one operator is sure to cost more than `bound`, from its shape and its inputs' messages alone:
@@ -377,14 +501,14 @@ template <class Oracle, class Device> class delta_simulator {
         auto const& kind = work_->topology.kind;
         auto const sum = [](operator_shape const& s, std::size_t k) { return s.forward[k] + s.backward[k]; };
         if (old.everywhere && b.everywhere && b.shape->forward.size() == 1)
-            return engine_.device_load() - sum(*old.shape, 0) + sum(*b.shape, 0);
+            return current().schedule.device_load() - sum(*old.shape, 0) + sum(*b.shape, 0);
         auto const shards = b.configuration.shards();
         std::int64_t most = 0;
         for (auto const d : old.plan.devices) load_[d] -= sum(*old.shape, kind[d]);
         for (std::int64_t n = 0; n < shards; ++n) {
             auto const d = static_cast<std::size_t>(b.configuration.device(n));
             load_[d] += sum(*b.shape, kind[d]);
-            most = std::max(most, load_[d] + engine_.load(static_cast<std::uint32_t>(d)));
+            most = std::max(most, load_[d] + current().schedule.load(current().folded ? cache_->folds()->class_of(static_cast<std::uint32_t>(d)) : static_cast<std::uint32_t>(d)));
         }
         for (auto const d : old.plan.devices) load_[d] = 0;
         for (std::int64_t n = 0; n < shards; ++n) load_[static_cast<std::size_t>(b.configuration.device(n))] = 0;
@@ -394,14 +518,14 @@ template <class Oracle, class Device> class delta_simulator {
     /// The earliest makespan, given when the current schedule ends what `op` reads: before that nothing is different.
     [[nodiscard]] std::int64_t earliest_with(std::uint32_t op, operator_blocks const& b) {
         auto const& g = work_->graph;
-        auto const end_of = [&](std::uint32_t e) { return engine_.least_end(graph_->operators[g.edges[e].producer].forward); };
+        auto const end_of = [&](std::uint32_t e) { return current().schedule.least_end(graph_->operators[g.edges[e].producer].forward); };
         auto first = std::numeric_limits<std::int64_t>::max();
         for (auto e = g.first_in[op]; e < g.first_in[op + 1]; ++e)
             if (graph_->forward[e].block != none) first = std::min(first, end_of(e));
         if (auto const c = work_->class_of[op]; c != none) // its synchronisation changes, which may begin with other members
             for (auto const member : work_->classes[c])
                 if (member != op && graph_->operators[member].backward != none)
-                    first = std::min(first, engine_.least_end(graph_->operators[member].backward));
+                    first = std::min(first, current().schedule.least_end(graph_->operators[member].backward));
         std::int64_t all = 0, some = 0; // when the last message is there; when some shard has all of its own
         for (auto e = g.first_in[op]; e < g.first_in[op + 1]; ++e) {
             if (graph_->forward[e].block == none) continue;
@@ -438,6 +562,30 @@ template <class Oracle, class Device> class delta_simulator {
         scheduler().run(tasks_, work_->options.discipline, schedule_);
         return schedule_.makespan;
     }
+    /// The blocks of the current strategy in program order, with the classes of their tasks.
+    template <class F> void for_blocks(F const& f) const {
+        std::vector<std::pair<task_list const*, std::vector<std::uint32_t> const*>> blocks(graph_->blocks);
+        auto const set = [&](std::uint32_t block, task_list const& tasks, std::vector<std::uint32_t> const& fold) {
+            if (block != none) blocks[block] = {&tasks, &fold};
+        };
+        std::vector<std::uint32_t> const one(1, 0);
+        set(graph_->all_backward, *lanes_[0].all_backward, one);
+        for (std::size_t op = 0; op < operators_.size(); ++op) {
+            set(graph_->operators[op].forward, operators_[op]->parts.forward, operators_[op]->fold_forward);
+            set(graph_->operators[op].backward, operators_[op]->parts.backward, operators_[op]->fold_backward);
+        }
+        for (std::size_t e = 0; e < edges_.size(); ++e)
+            if (edges_[e]) {
+                set(graph_->forward[e].block, edges_[e]->parts.forward, edges_[e]->fold_forward);
+                set(graph_->backward[e].block, edges_[e]->parts.backward, edges_[e]->fold_backward);
+            }
+        for (std::size_t c = 0; c < classes_.size(); ++c) {
+            set(graph_->classes[c].sync, classes_[c]->parts.sync, classes_[c]->fold_sync);
+            set(graph_->classes[c].update, classes_[c]->parts.update, classes_[c]->fold_update);
+        }
+        for (std::uint32_t b = 0; b < graph_->blocks; ++b)
+            if (blocks[b].first) f(b, *blocks[b].first, *blocks[b].second);
+    }
     void read() {
         if (read_) return;
         if (!has_strategy_) throw invalid_input("delta_simulator: read without a current strategy: reset must come first");
@@ -445,18 +593,20 @@ template <class Oracle, class Device> class delta_simulator {
             (void)full_makespan();
         } else {
             assemble();
-            if (!engine_.valid()) simulate_whole();
+            if (!current().schedule.valid()) simulate_whole();
             schedule_.ready.clear();
             schedule_.start.clear();
             schedule_.end.clear();
-            for (std::uint32_t b = 0; b < graph_->blocks; ++b)
-                for (std::uint32_t i = 0; i < engine_.moments(b).size(); ++i) {
-                    auto const& m = engine_.moments(b)[i];
+            schedule_.makespan = current().schedule.makespan();
+            for_blocks([&](std::uint32_t block, task_list const& tasks, std::vector<std::uint32_t> const& fold) {
+                auto const& moments = current().schedule.moments(block);
+                for (std::uint32_t i = 0; i < tasks.size(); ++i) {
+                    auto const& m = moments[current().folded ? fold[i] : i];
                     schedule_.ready.push_back(m.ready);
-                    schedule_.start.push_back(m.end - engine_.tasks(b)->duration[i]);
+                    schedule_.start.push_back(m.end - tasks.duration[i]);
                     schedule_.end.push_back(m.end);
                 }
-            schedule_.makespan = engine_.makespan();
+            });
         }
         memory_account(work_->graph, work_->topology.size())
             .add_up(
@@ -466,19 +616,19 @@ template <class Oracle, class Device> class delta_simulator {
     }
 
     std::shared_ptr<workload_type const> work_;
-    std::size_t cache_bytes_;
+    delta_options options_;
     std::unique_ptr<block_cache<Oracle, Device>> cache_;
     std::unique_ptr<block_graph> graph_;
-    std::unique_ptr<task_list> all_backward_ = std::make_unique<task_list>();
-    engine engine_;
     path_bounds bounds_;
-    memory_ledger memory_;
+    std::vector<lane> lanes_; ///< all resources; where nodes are alike, one node
+    std::size_t current_ = 0, lane_ = 0; ///< the lane of the current strategy, of the proposal
     bool has_strategy_ = false;
     // Of the proposal, which is the current strategy where none is open:
     std::vector<operator_blocks*> operators_;
     std::vector<edge_blocks const*> edges_;
     std::vector<class_blocks const*> classes_;
     double total_ = 0; ///< of all durations
+    std::int64_t unfolded_ = 0; ///< how many of these do not treat all nodes alike
     // What the proposal replaced:
     bool patched_ = false; ///< what is staged is in place
     std::vector<std::pair<std::uint32_t, operator_blocks*>> staged_, undo_operators_;
@@ -489,6 +639,7 @@ template <class Oracle, class Device> class delta_simulator {
     std::vector<std::uint64_t> edge_seen_, class_seen_;
     std::uint64_t seen_ = 0;
     double total_before_ = 0;
+    std::int64_t unfolded_before_ = 0;
     std::vector<std::int64_t> load_; ///< what a change adds to each device
     // For readers:
     bool read_ = false;

@@ -73,6 +73,11 @@ inline void validate(configuration const& c, ops::operation const& op, std::size
     }
     if (!c.listed.empty() && c.listed.size() != static_cast<std::size_t>(shards))
         throw invalid_input(place, "lists ", c.listed.size(), " devices for ", shards, " shards: must be one each");
+    if (c.listed.empty()) { // the lowest and the highest device, without walking over the shards
+        std::int64_t low = c.start, high = c.start;
+        for (std::size_t k = 0; k < c.rank; ++k) (c.stride[k] < 0 ? low : high) += std::int64_t{c.degree[k] - 1} * c.stride[k];
+        if (low >= 0 && std::cmp_less(high, devices)) return;
+    }
     for (std::int64_t n = 0; n < shards; ++n)
         if (auto const d = c.place(n); d < 0 || std::cmp_greater_equal(d, devices))
             throw invalid_input(place, "puts shard ", n, " on device ", d, ": the topology has ", devices);

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <parsearch/sim/delta/blocks.hpp>
+#include <parsearch/sim/delta/fold.hpp>
 #include <parsearch/sim/planner.hpp>
 
 namespace parsearch::sim {
@@ -41,13 +43,15 @@ struct word_hash {
 /// Throws what `planner` throws, and then keeps nothing of what was asked for.
 template <class Oracle, class Device> class block_cache {
   public:
-    explicit block_cache(std::shared_ptr<workload<Oracle, Device> const> const& w)
-        : planner_(w), resources_{static_cast<std::uint32_t>(w->topology.size()), static_cast<std::uint32_t>(w->topology.links.size())},
+    /// `fold`: blocks are folded where all nodes are alike.
+    block_cache(std::shared_ptr<workload<Oracle, Device> const> const& w, bool fold)
+        : planner_(w), folding_(fold ? folding::of(w->topology) : std::nullopt), resources_{static_cast<std::uint32_t>(w->topology.size()), static_cast<std::uint32_t>(w->topology.links.size())},
           shapes_(w->graph.size()), operators_(w->graph.size()), edge_shapes_(w->graph.edges.size()), arrivals_(w->graph.edges.size()),
           edges_(w->graph.edges.size()), classes_(w->classes.size()) {}
 
     [[nodiscard]] resource_numbers const& resources() const noexcept { return resources_; }
     [[nodiscard]] workload<Oracle, Device> const& input() const noexcept { return planner_.input(); }
+    [[nodiscard]] std::optional<folding> const& folds() const noexcept { return folding_; }
     /// What the blocks take, about.
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
@@ -67,12 +71,15 @@ template <class Oracle, class Device> class block_cache {
     void build(std::uint32_t op, operator_blocks& b) {
         if (b.built) return;
         auto const& w = input();
-        b = {.id = b.id, .configuration = b.configuration, .shape = b.shape, .everywhere = b.everywhere};
+        b.plan = {};
+        b.parts = {};
         b.plan.forward = b.shape->forward;
         b.plan.backward = b.shape->backward;
         planner_.place_operator(op, b.configuration, b.plan);
         build_operator(b, w.options.training && w.graph.trains[op], w.topology.kind, resources_);
-        bytes_ += 4 * b.plan.devices.size() + b.forward.bytes() + b.backward.bytes() + b.inside_forward.bytes() + b.all_backward_waits.bytes();
+        if (folding_ && w.graph.operations[op].work != ops::work_class::source) folding_->fold_operator(b);
+        bytes_ += 16 * b.plan.devices.size() + b.parts.forward.bytes() + b.parts.backward.bytes() + b.parts.inside_forward.bytes() +
+                  b.parts.all_backward_waits.bytes();
         b.built = true;
     }
 
@@ -106,10 +113,11 @@ template <class Oracle, class Device> class block_cache {
         auto b = std::make_unique<edge_blocks>();
         b->plan = planner_.plan_edge(number, from.configuration, from.plan, to.configuration, to.plan);
         build_edge(*b, shape, from, to, w.options.training && w.graph.carries_gradient(w.graph.edges[number]), resources_);
-        bytes_ += sizeof *b + b->forward.bytes() + b->backward.bytes() + 16 * (b->plan.forward.size() + b->plan.backward.size()) +
+        if (folding_) folding_->fold_edge(*b, from, to);
+        bytes_ += sizeof *b + 2 * (b->parts.forward.bytes() + b->parts.backward.bytes()) + 16 * (b->plan.forward.size() + b->plan.backward.size()) +
                   12 * b->plan.collective_of.size();
-        for (auto const* d : {&b->forward_waits, &b->inside_forward, &b->consumer_waits, &b->consumer_local, &b->backward_waits, &b->inside_backward,
-                              &b->producer_waits, &b->producer_local})
+        for (auto const* d : {&b->parts.forward_waits, &b->parts.inside_forward, &b->parts.consumer_waits, &b->parts.consumer_local,
+                              &b->parts.backward_waits, &b->parts.inside_backward, &b->parts.producer_waits, &b->parts.producer_local})
             bytes_ += d->bytes();
         return *known.emplace(key, std::move(b)).first->second;
     }
@@ -127,12 +135,17 @@ template <class Oracle, class Device> class block_cache {
                             [&](std::uint32_t op) -> operator_plan const& { return member(op).plan; }, b->plan);
         bytes_ += sizeof *b;
         if (w.options.training) {
-            build_class(*b, w.options.overlap, [&](std::uint32_t op) { return member(op).backward.size(); }, resources_);
-            bytes_ += 2 * (b->sync.bytes() + b->update.bytes() + b->inside_sync.bytes() + b->update_waits_sync.bytes());
-            for (auto const& d : b->sync_waits) bytes_ += sizeof d + 2 * d.bytes();
-            for (auto const& d : b->update_waits) bytes_ += sizeof d + 2 * d.bytes();
+            build_class(*b, w.options.overlap, [&](std::uint32_t op) { return member(op).parts.backward.size(); }, resources_);
+            bytes_ += 2 * (b->parts.sync.bytes() + b->parts.update.bytes() + b->parts.inside_sync.bytes() + b->parts.update_waits_sync.bytes());
+            for (auto const& d : b->parts.sync_waits) bytes_ += sizeof d + 2 * d.bytes();
+            for (auto const& d : b->parts.update_waits) bytes_ += sizeof d + 2 * d.bytes();
         }
-        for (auto const& h : b->plan.sync.held) bytes_ += sizeof h + 4 * h.groups.size() + 8 * h.contributors.size();
+        auto const states = cost_of(w.options.optimizer).states;
+        for (auto const& h : b->plan.sync.held) {
+            b->parts.memory.push_back({h.device, weight_memory(h, w.options, states)});
+            bytes_ += sizeof h + 4 * h.groups.size() + 8 * h.contributors.size() + 16;
+        }
+        if (folding_) folding_->fold_class(*b, member);
         return *known.emplace(key_, std::move(b)).first->second;
     }
 
@@ -180,6 +193,7 @@ template <class Oracle, class Device> class block_cache {
     }
 
     planner<Oracle, Device> planner_;
+    std::optional<folding> folding_;
     resource_numbers resources_;
     std::uint32_t next_id_ = 0;
     std::size_t bytes_ = 0;

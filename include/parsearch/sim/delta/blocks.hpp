@@ -100,7 +100,15 @@ struct operator_shape {
     shard_memory memory{};
 };
 
-/// The blocks of an operator under one configuration. All from `plan` on is made when it is first patched in.
+/// The tasks of an operator in both passes, as `engine` takes them.
+struct operator_parts {
+    task_list forward{}, backward{};
+    dependence inside_forward{};           ///< sums that nobody reads follow the shards in their block
+    dependence backward_waits_forward{}, all_backward_waits{};
+    std::vector<std::uint32_t> devices{};  ///< of each shard
+};
+
+/// The blocks of an operator under one configuration. All from `built` on is made when it is first patched in.
 struct operator_blocks {
     std::uint32_t id = 0; ///< of the operator's configuration, never used again
     space::configuration configuration{};
@@ -108,9 +116,9 @@ struct operator_blocks {
     bool everywhere = false; ///< one shard on every device
     bool built = false;
     operator_plan plan{};
-    task_list forward{}, backward{};
-    dependence inside_forward{};           ///< sums that nobody reads follow the shards in their block
-    dependence backward_waits_forward{}, all_backward_waits{};
+    operator_parts parts{};
+    std::unique_ptr<operator_parts> folded{}; ///< on classes of resources; none where they do not treat their members alike
+    std::vector<std::uint32_t> fold_forward{}, fold_backward{}; ///< the class of each task
     double work = 0; ///< all durations
 };
 
@@ -120,22 +128,37 @@ struct edge_shape {
     bool every_consumer = false, every_producer = false;
 };
 
+/// The tasks along an edge in both passes: collectives and messages.
+struct edge_parts {
+    task_list forward{}, backward{};
+    dependence forward_waits{}, inside_forward{}, consumer_waits{}, consumer_local{};
+    dependence backward_waits{}, inside_backward{}, producer_waits{}, producer_local{};
+};
+
 /// The blocks of an edge under one configuration at each end.
 struct edge_blocks {
     edge_plan plan{};
-    task_list forward{}, backward{}; ///< collectives and messages
-    dependence forward_waits{}, inside_forward{}, consumer_waits{}, consumer_local{};
-    dependence backward_waits{}, inside_backward{}, producer_waits{}, producer_local{};
+    edge_parts parts{};
+    std::unique_ptr<edge_parts> folded{};
+    std::vector<std::uint32_t> fold_forward{}, fold_backward{};
     double work = 0;
+};
+
+/// The synchronisation and updates of a sharing class, and what its weights take.
+struct class_parts {
+    task_list sync{}, update{};
+    std::vector<dependence> sync_waits{}, update_waits{}; ///< for the backward blocks of the members
+    dependence sync_waits_all{};                          ///< for all backward blocks, where synchronisation does not overlap with them
+    dependence inside_sync{}, update_waits_sync{}, inside_update{};
+    std::vector<std::pair<std::uint32_t, byte_count>> memory{}; ///< by device
 };
 
 /// The blocks of a sharing class under one configuration of each member.
 struct class_blocks {
     class_plan plan{};
-    task_list sync{}, update{};
-    std::vector<dependence> sync_waits{}, update_waits{}; ///< for the backward blocks of the members
-    dependence sync_waits_all{};                          ///< for all backward blocks, where synchronisation does not overlap with them
-    dependence inside_sync{}, update_waits_sync{}, inside_update{};
+    class_parts parts{};
+    std::unique_ptr<class_parts> folded{};
+    std::vector<std::uint32_t> fold_sync{}, fold_update{};
     std::vector<bool> every{};                      ///< of each member: every shard contributes to some gradient here
     std::int64_t shortest = 0, shortest_update = 0; ///< a lower bound on the time from the end of a member's shard, or of a sync task, to the end of an update
     double work = 0;
@@ -210,32 +233,33 @@ inline void build_operator(operator_blocks& b, bool trains, std::span<std::uint3
     auto const& p = b.plan;
     auto const shards = static_cast<std::uint32_t>(p.devices.size());
     for (auto const d : p.devices) {
-        b.forward.add(d, p.forward[kind_of_device[d]]);
-        if (trains) b.backward.add(d, p.backward[kind_of_device[d]]);
+        b.parts.forward.add(d, p.forward[kind_of_device[d]]);
+        if (trains) b.parts.backward.add(d, p.backward[kind_of_device[d]]);
     }
     dependence_builder inside;
     for (auto const& sum : p.partial_outputs) {
-        auto const begin = detail::add_collective(b.forward, inside, sum.forward, r).first;
+        auto const begin = detail::add_collective(b.parts.forward, inside, sum.forward, r).first;
         for (auto const shard : sum.producers) inside.add(begin, shard);
     }
-    b.inside_forward = inside.make(b.forward.size(), b.forward.size());
-    b.work = b.forward.work() + b.backward.work();
+    b.parts.devices = p.devices;
+    b.parts.inside_forward = inside.make(b.parts.forward.size(), b.parts.forward.size());
+    b.work = b.parts.forward.work() + b.parts.backward.work();
     if (!trains) return;
-    b.backward_waits_forward = {.aligned = shards, .each = true};
+    b.parts.backward_waits_forward = {.aligned = shards, .each = true};
     for (std::uint32_t n = 0; n < shards; ++n) inside.add(0, n);
-    b.all_backward_waits = inside.make(1, shards);
+    b.parts.all_backward_waits = inside.make(1, shards);
 }
 
 /// The blocks of an edge; `b.plan` is made. `gradients`: they move backward along it.
 inline void build_edge(edge_blocks& b, edge_shape const& shape, operator_blocks const& producer, operator_blocks const& consumer, bool gradients,
                        resource_numbers const& r) {
     if (b.plan.served || !b.plan.table) return;
-    detail::build_direction(b.plan, {false, producer.forward.size(), consumer.forward.size()}, r, b.forward, b.forward_waits, b.inside_forward,
-                            b.consumer_waits, b.consumer_local, shape.every_consumer);
+    detail::build_direction(b.plan, {false, producer.parts.forward.size(), consumer.parts.forward.size()}, r, b.parts.forward, b.parts.forward_waits, b.parts.inside_forward,
+                            b.parts.consumer_waits, b.parts.consumer_local, shape.every_consumer);
     if (gradients)
-        detail::build_direction(b.plan, {true, consumer.backward.size(), producer.backward.size()}, r, b.backward, b.backward_waits,
-                                b.inside_backward, b.producer_waits, b.producer_local, shape.every_producer);
-    b.work = b.forward.work() + b.backward.work();
+        detail::build_direction(b.plan, {true, consumer.parts.backward.size(), producer.parts.backward.size()}, r, b.parts.backward, b.parts.backward_waits,
+                                b.parts.inside_backward, b.parts.producer_waits, b.parts.producer_local, shape.every_producer);
+    b.work = b.parts.forward.work() + b.parts.backward.work();
 }
 
 /// The blocks of a sharing class; `b.plan` is made. `backward_tasks(op)` counts a member's backward tasks.
@@ -256,7 +280,7 @@ void build_class(class_blocks& b, bool overlap, Count const& backward_tasks, res
     b.shortest = b.shortest_update = std::numeric_limits<std::int64_t>::max();
     for (std::uint32_t i = 0; i < p.sync.groups.size(); ++i) {
         if (p.servers.empty()) {
-            auto const [begin, end] = detail::add_collective(b.sync, inside, p.all_reduce[i], r);
+            auto const [begin, end] = detail::add_collective(b.parts.sync, inside, p.all_reduce[i], r);
             wait(begin, p.sync.groups[i].contributors);
             ends.push_back(end);
             std::int64_t longest = 0;
@@ -266,10 +290,10 @@ void build_class(class_blocks& b, bool overlap, Count const& backward_tasks, res
         }
         b.shortest = 0;
         auto const& server = p.servers[i];
-        auto const first = b.sync.size();
+        auto const first = b.parts.sync.size();
         for (auto const& client : server.clients)
-            for (auto const& h : client.push) wait(b.sync.add(r.link(h.link), h.duration), client.contributors);
-        auto const end = b.sync.add(r.barrier(), 0);
+            for (auto const& h : client.push) wait(b.parts.sync.add(r.link(h.link), h.duration), client.contributors);
+        auto const end = b.parts.sync.add(r.barrier(), 0);
         for (auto t = first; t < end; ++t) inside.add(end, t);
         for (auto const& client : server.clients)
             if (client.push.empty()) wait(end, client.contributors);
@@ -279,7 +303,7 @@ void build_class(class_blocks& b, bool overlap, Count const& backward_tasks, res
     for (std::uint32_t i = 0; i < p.sync.held.size(); ++i) {
         auto const& h = p.sync.held[i];
         if (p.update[i] == class_plan::no_update) continue;
-        updates[i] = b.update.add(h.device, p.update[i]);
+        updates[i] = b.parts.update.add(h.device, p.update[i]);
         b.shortest_update = std::min(b.shortest_update, p.update[i]);
         for (auto const group : h.groups)
             if (p.servers.empty() || p.servers[group].server == h.device) update_sync.add(updates[i], ends[group]);
@@ -293,20 +317,20 @@ void build_class(class_blocks& b, bool overlap, Count const& backward_tasks, res
         for (auto const group : p.sync.held[i].groups)
             if (!p.servers.empty() && p.servers[group].server == p.sync.held[i].device)
                 for (auto const& client : p.servers[group].clients)
-                    for (auto const& h : client.pull) update_inside.add(b.update.add(r.link(h.link), h.duration), updates[i]);
-    if (b.update.size() == 0) b.shortest = b.shortest_update = 0;
+                    for (auto const& h : client.pull) update_inside.add(b.parts.update.add(r.link(h.link), h.duration), updates[i]);
+    if (b.parts.update.size() == 0) b.shortest = b.shortest_update = 0;
     else b.shortest += b.shortest_update;
     for (std::size_t m = 0; m < p.members.size(); ++m) {
         auto const n = backward_tasks(p.members[m]);
-        b.sync_waits.push_back(gradients[m].make(b.sync.size(), n));
-        b.update_waits.push_back(update[m].make(b.update.size(), n));
+        b.parts.sync_waits.push_back(gradients[m].make(b.parts.sync.size(), n));
+        b.parts.update_waits.push_back(update[m].make(b.parts.update.size(), n));
         b.every.push_back(std::find(contributes[m].begin(), contributes[m].end(), false) == contributes[m].end());
     }
-    b.work = b.sync.work() + b.update.work();
-    b.sync_waits_all = all.make(b.sync.size(), 1, true);
-    b.inside_sync = inside.make(b.sync.size(), b.sync.size());
-    b.update_waits_sync = update_sync.make(b.update.size(), b.sync.size());
-    b.inside_update = update_inside.make(b.update.size(), b.update.size());
+    b.work = b.parts.sync.work() + b.parts.update.work();
+    b.parts.sync_waits_all = all.make(b.parts.sync.size(), 1, true);
+    b.parts.inside_sync = inside.make(b.parts.sync.size(), b.parts.sync.size());
+    b.parts.update_waits_sync = update_sync.make(b.parts.update.size(), b.parts.sync.size());
+    b.parts.inside_update = update_inside.make(b.parts.update.size(), b.parts.update.size());
 }
 
 } // namespace parsearch::sim

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include <parsearch/sim/delta/blocks.hpp>
+#include <parsearch/sim/memory.hpp>
 
 namespace parsearch::sim {
 
-/// Holds the blocks of every operator and class by pointer and the bytes that follow from them.
+/// Holds what every operator and class takes, by pointer, and the sums. "Devices" may be classes of devices, each given as one of them.
 /// `set_operator` and `set_class` replace one; `settle` brings the sums up to date; setting the old ones again undoes exactly.
 /// Complexity of a change: O(D log V) for D devices and V operators, and the shards of the operators that keep a tensor with it.
 class memory_ledger {
@@ -24,9 +24,16 @@ class memory_ledger {
             for (std::uint32_t op = 0; op < g.size(); ++op) find_tensors(op);
     }
 
-    void set_operator(std::uint32_t op, operator_blocks const* b) {
+    /// The memory of a shard and the device of each; nothing: the operator takes none.
+    struct placed {
+        shard_memory const* shard = nullptr;
+        std::vector<std::uint32_t> const* devices = nullptr;
+    };
+    using weights = std::vector<std::pair<std::uint32_t, byte_count>>; ///< by device
+
+    void set_operator(std::uint32_t op, placed b) {
         auto const work = graph_->operations[op].work;
-        auto const* const old = std::exchange(operators_[op], b);
+        auto const old = std::exchange(operators_[op], b);
         for (auto const t : kept_by_[op])
             if (!tensors_[t].stale) {
                 tensors_[t].stale = true;
@@ -34,23 +41,25 @@ class memory_ledger {
             }
         if (work == ops::work_class::source || work == ops::work_class::view) return;
         bool const keeps = options_.training && graph_->trains[op];
-        if (keeps && old)
-            for (auto const d : old->plan.devices) total_[d] -= old->shape->memory.saved;
-        if (keeps && b)
-            for (auto const d : b->plan.devices) total_[d] += b->shape->memory.saved;
+        if (keeps && old.shard)
+            for (auto const d : *old.devices) total_[d] -= old.shard->saved;
+        if (keeps && b.shard)
+            for (auto const d : *b.devices) total_[d] += b.shard->saved;
         std::fill(row_.begin(), row_.end(), 0);
-        if (b) {
+        if (b.shard) {
             byte_count working = 0;
-            for (auto const bytes : b->shape->memory.inputs) working += bytes;
-            for (auto const bytes : b->shape->memory.outputs) working += bytes;
-            for (auto const d : b->plan.devices) row_[d] += keeps ? 2 * working : working;
+            for (auto const bytes : b.shard->inputs) working += bytes;
+            for (auto const bytes : b.shard->outputs) working += bytes;
+            for (auto const d : *b.devices) row_[d] += keeps ? 2 * working : working;
         }
         set_buffers(op);
     }
 
-    void set_class(std::uint32_t c, class_blocks const* b) {
-        if (auto const* const old = std::exchange(classes_[c], b)) add_weights(old->plan.sync, -1);
-        if (b) add_weights(b->plan.sync, 1);
+    void set_class(std::uint32_t c, weights const* b) {
+        if (auto const* const old = std::exchange(classes_[c], b))
+            for (auto const& [d, bytes] : *old) total_[d] -= bytes;
+        if (b)
+            for (auto const& [d, bytes] : *b) total_[d] += bytes;
     }
 
     /// After all changes.
@@ -66,13 +75,6 @@ class memory_ledger {
     }
 
     [[nodiscard]] byte_count bytes(std::size_t device) const noexcept { return total_[device] + buffers_[devices_ + device]; }
-
-    /// Bytes beyond what the devices have, in all.
-    [[nodiscard]] byte_count over(std::span<device_description const> devices) const noexcept {
-        byte_count sum = 0;
-        for (std::size_t d = 0; d < devices_; ++d) sum += std::max<byte_count>(0, bytes(d) - devices[d].memory);
-        return sum;
-    }
 
   private:
     struct keeper {
@@ -116,23 +118,18 @@ class memory_ledger {
         tensor.bytes.clear();
         touched_.clear();
         for (auto const& k : tensor.keepers) {
-            auto const* const b = operators_[k.op];
-            if (!b) continue;
-            auto const bytes = k.output ? b->shape->memory.outputs[k.operand] : b->shape->memory.inputs[k.operand];
+            auto const& b = operators_[k.op];
+            if (!b.shard) continue;
+            auto const bytes = k.output ? b.shard->outputs[k.operand] : b.shard->inputs[k.operand];
             if (bytes == 0) continue;
-            for (auto const d : b->plan.devices) one_[d] += bytes;
-            for (auto const d : b->plan.devices)
+            for (auto const d : *b.devices) one_[d] += bytes;
+            for (auto const d : *b.devices)
                 if (auto const here = std::exchange(one_[d], 0)) {
                     if (most_[d] == 0) touched_.push_back(d);
                     most_[d] = std::max(most_[d], here);
                 }
         }
         for (auto const d : touched_) tensor.bytes.push_back({d, std::exchange(most_[d], 0)});
-    }
-
-    void add_weights(sync_plan const& plan, std::int64_t sign) {
-        auto const states = cost_of(options_.optimizer).states;
-        for (auto const& h : plan.held) total_[h.device] += sign * weight_memory(h, options_, states);
     }
 
     /// Writes `row_` as the leaves of `op` in a tree of maxima per device, up to where nothing changes.
@@ -153,8 +150,8 @@ class memory_ledger {
     graph::dense_graph const* graph_;
     simulation_options options_;
     std::size_t devices_, leaves_;
-    std::vector<operator_blocks const*> operators_;
-    std::vector<class_blocks const*> classes_;
+    std::vector<placed> operators_;
+    std::vector<weights const*> classes_;
     std::vector<kept_tensor> tensors_;
     std::vector<std::vector<std::uint32_t>> kept_by_; ///< tensors that an operator keeps
     std::vector<std::uint32_t> stale_, touched_;
