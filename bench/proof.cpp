@@ -77,7 +77,7 @@ std::optional<std::string> run_all(std::vector<cell> const& cells, std::uint64_t
                 auto const begin = std::chrono::steady_clock::now();
                 std::string what;
                 try {
-                    rows[order[n]] = c.run(proposals, stop);
+                    rows[order[n]] = c.run(proposals * c.times, stop);
                 } catch (std::exception const& e) {
                     what = e.what();
                 }

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,10 +14,16 @@
 #include <doctest/doctest.h>
 
 #include <parsearch/concepts/search_problem.hpp>
+#include <parsearch/cost/roofline.hpp>
 #include <parsearch/graph/boost.hpp>
 #include <parsearch/graph/operator_graph.hpp>
+#include <parsearch/models/lenet.hpp>
+#include <parsearch/models/mlp.hpp>
+#include <parsearch/models/nmt.hpp>
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/linear.hpp>
+#include <parsearch/search/greedy.hpp>
+#include <parsearch/search/mcmc.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 #include "support/hand_network.hpp"
@@ -128,4 +136,93 @@ TEST_CASE("problem: operation parallelism wants nodes of one size and consecutiv
     CHECK(refused({0, 1, 1, 1}).find(rule) != std::string::npos);
     CHECK(refused({0, 1, 0, 1}).find(rule) != std::string::npos);
     CHECK(refused({0, 0, 1}).find(rule) != std::string::npos);
+}
+
+namespace {
+
+/// A problem with another evaluator in the place of its own.
+template <class P, class E> struct evaluated_by {
+    P const* problem;
+    E make;
+    [[nodiscard]] auto const& space() const { return problem->space(); }
+    [[nodiscard]] auto evaluator() const { return make(*problem); }
+    [[nodiscard]] auto moves() const { return problem->moves(); }
+};
+template <class P, class E> evaluated_by(P const*, E) -> evaluated_by<P, E>;
+
+/// An incremental evaluator that finishes whatever it is told of bounds.
+template <class E> struct unbounded {
+    E evaluator;
+    template <class S> picoseconds operator()(S const& s) { return evaluator(s); }
+    template <class S> picoseconds reset(S const& s) { return evaluator.reset(s); }
+    std::optional<picoseconds> propose(std::span<change<space::configuration> const> changes, picoseconds) {
+        return evaluator.propose(changes, cost_traits<picoseconds>::infinity());
+    }
+    void commit() { evaluator.commit(); }
+    void roll_back() { evaluator.roll_back(); }
+};
+
+/// The full simulator, and nothing but a call.
+template <class E> struct whole {
+    E simulator;
+    template <class S> picoseconds operator()(S const& s) { return simulator(s); }
+};
+
+/// Searches with the problem's evaluator, the same without bounds, and the full simulation, which must take the same course.
+template <class P> void take_the_same_course(P const& p, std::uint64_t seed, std::uint64_t evaluations) {
+    evaluated_by const patient{&p, [](P const& q) { return unbounded<evaluator_t<P>>{q.evaluator()}; }};
+    evaluated_by const plain{&p, [](P const& q) { return whole<decltype(q.simulator())>{q.simulator()}; }};
+    static_assert(IncrementalEvaluator<evaluator_t<decltype(patient)>, space::flat_strategy, space::configuration>);
+    static_assert(!IncrementalEvaluator<evaluator_t<decltype(plain)>, space::flat_strategy, space::configuration>);
+    auto const same = [](auto const& a, auto const& b) {
+        CHECK(a.cost == b.cost);
+        CHECK(a.best == b.best);
+        CHECK(a.stats.trajectory == b.stats.trajectory);
+        CHECK(a.stats.accepted == b.stats.accepted);
+        CHECK(a.stats.evaluations == b.stats.evaluations);
+    };
+    auto const chain = [&](auto const& problem) {
+        std::mt19937_64 rng(seed);
+        return search::mcmc(problem, data_parallel(p), rng, {.evaluations = evaluations});
+    };
+    auto const found = chain(p);
+    CHECK(found.stats.accepted > 0);
+    CHECK(p.simulator()(found.best) == found.cost);
+    same(found, chain(patient));
+    same(found, chain(plain));
+    auto const sweep = [&](auto const& problem) {
+        std::mt19937_64 rng(seed);
+        return search::greedy(problem, data_parallel(p), rng, {.evaluations = evaluations, .candidates = 8});
+    };
+    auto const swept = sweep(p);
+    same(swept, sweep(patient));
+    same(swept, sweep(plain));
+}
+
+} // namespace
+
+TEST_CASE("problem: searches take the same course with bounds, without, and with the full simulation") {
+    auto const nodes = topology::p100_cluster(4); // of four devices
+    for (std::uint64_t seed = 0; seed < 2; ++seed)
+        for (auto const order : {sim::discipline::fifo, sim::discipline::in_order}) {
+            INFO("seed ", seed, " ", name_of(order));
+            auto const options = [&](auto alter) {
+                problem_options o{.simulation = {.discipline = order}};
+                alter(o.simulation);
+                return o;
+            };
+            auto const as_it_is = options([](auto&) {});
+            take_the_same_course(make_problem(models::lenet({.batch = 64}), nodes, cost::roofline{nodes}, as_it_is), seed, 800);
+            take_the_same_course(make_problem(models::nmt({.steps = 3, .batch = 64}), nodes, cost::roofline{nodes}, as_it_is), seed, 300);
+            auto const served = options([](auto& o) {
+                o.movement = sim::movement::pairwise;
+                o.synchronisation = sim::synchronisation::parameter_server;
+                o.overlap = false;
+            });
+            take_the_same_course(make_problem(models::mlp({.batch = 64}), nodes, cost::roofline{nodes}, served), seed, 500);
+            auto const scarce = options([](auto& o) { o.memory = sim::memory_policy::penalise, o.memory_penalty = 20; });
+            auto tight = support::mesh(4, 0.01);
+            for (auto& d : tight.device) d.memory = 1'000'000;
+            take_the_same_course(make_problem(models::mlp({.batch = 64}), tight, ten, scarce), seed, 500);
+        }
 }

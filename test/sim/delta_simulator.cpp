@@ -50,13 +50,21 @@ template <class Oracle> using delta = sim::delta_simulator<Oracle, std::uint32_t
 /// What `propose` must answer for a strategy that costs `exact`.
 std::optional<picoseconds> within(picoseconds exact, picoseconds bound) { return exact > bound ? std::nullopt : std::optional(exact); }
 
+/// A configuration of operator `op`; where `even`, mostly one that uses all devices, often samples over all of them.
+template <class P> space::configuration draw_configuration(std::mt19937_64& rng, P const& p, std::size_t op, double free, bool even) {
+    auto const devices = p.topology().size();
+    if (even && bernoulli(rng, 0.6)) return space::data_parallel(p.graph(), devices)[op];
+    auto c = support::random_configuration(rng, p.graph().operations[op], p.space()[op], devices, bernoulli(rng, free));
+    if (even && bernoulli(rng, 0.9))
+        for (int tries = 0; tries < 30 && c.shards() != static_cast<std::int64_t>(devices); ++tries)
+            c = support::random_configuration(rng, p.graph().operations[op], p.space()[op], devices, false);
+    return c;
+}
+
 /// A configuration for some operators: for one, several or all, now and then the one that it has.
-template <class P> changes draw_changes(std::mt19937_64& rng, P const& p, strategy const& s, double free) {
+template <class P> changes draw_changes(std::mt19937_64& rng, P const& p, strategy const& s, double free, bool even = false) {
     changes out;
-    auto const add = [&](std::size_t op) {
-        bool const same = bernoulli(rng, 0.05);
-        out.push_back({op, same ? s[op] : support::random_configuration(rng, p.graph().operations[op], p.space()[op], p.topology().size(), bernoulli(rng, free))});
-    };
+    auto const add = [&](std::size_t op) { out.push_back({op, bernoulli(rng, 0.05) ? s[op] : draw_configuration(rng, p, op, free, even)}); };
     auto const kind = uniform_index(rng, 20);
     if (kind < 12) add(uniform_index(rng, s.size()));
     else
@@ -87,27 +95,29 @@ struct walk_options {
     int steps = 60;
     double free = 0.1;         ///< share of configurations outside the space
     int look_every = 5;        ///< steps between comparisons of all that can be read
-    std::size_t cache_bytes = std::size_t{512} << 20;
+    bool even = false;         ///< most configurations use all devices
+    sim::delta_options delta{};
 };
 struct walk_counts {
-    int within = 0, above = 0, infeasible = 0, committed_unknown = 0;
+    int within = 0, above = 0, infeasible = 0, committed_unknown = 0, folded = 0;
 };
 
 /// A walk of proposals through the strategies of `p`, each held to the full simulation.
 template <class P> void walk(std::mt19937_64& rng, P const& p, walk_options const& o, walk_counts& counts) {
-    auto simulator = sim::delta_simulator(p.work, o.cache_bytes);
+    auto simulator = sim::delta_simulator(p.work, o.delta);
     auto full = p.simulator();
-    auto s = support::random_strategy(rng, p, o.free);
+    strategy s;
+    for (std::size_t op = 0; op < p.size(); ++op) s.push_back(draw_configuration(rng, p, op, o.free, o.even));
     auto cost = full(s);
     REQUIRE(simulator.reset(s) == cost);
     for (int step = 0; step < o.steps; ++step) {
         INFO("step ", step);
         if (bernoulli(rng, 0.04)) { // another start
-            s = bernoulli(rng, 0.5) ? with(s, draw_changes(rng, p, s, o.free)) : support::random_strategy(rng, p, o.free);
+            s = bernoulli(rng, 0.5) ? with(s, draw_changes(rng, p, s, o.free, o.even)) : support::random_strategy(rng, p, o.even ? 0 : o.free);
             cost = full(s);
             REQUIRE(simulator.reset(s) == cost);
         }
-        auto const drawn = draw_changes(rng, p, s, o.free);
+        auto const drawn = draw_changes(rng, p, s, o.free, o.even);
         auto const next = with(s, drawn);
         auto const exact = full(next);
         auto const bound = draw_bound(rng, exact, cost);
@@ -126,6 +136,7 @@ template <class P> void walk(std::mt19937_64& rng, P const& p, walk_options cons
             auto fresh = p.simulator();
             (void)fresh.simulate(s);
             REQUIRE(simulation_difference(simulator, fresh) == "");
+            counts.folded += simulator.scheduled_tasks() < fresh.tasks().size();
         }
     }
 }
@@ -145,7 +156,7 @@ walk_counts walks(std::uint64_t seeds, std::size_t operators, walk_options const
         auto shape = random_shape(rng, operators);
         support::mixed_oracle oracle{bernoulli(rng, 0.5) ? 1 : 100};
         alter(rng, options, shape, oracle);
-        INFO(name_of(options.discipline), ' ', name_of(options.movement), ' ', name_of(options.synchronisation), " overlap ", options.overlap, " training ",
+        INFO(name_of(options.discipline), " ", name_of(options.movement), " ", name_of(options.synchronisation), " overlap ", options.overlap, " training ",
              options.training, " devices ", shape.devices, " grain ", oracle.grain);
         auto const p = support::random_workload(rng, options, shape, oracle);
         walk(rng, p, o, counts);
@@ -179,6 +190,25 @@ TEST_CASE("delta_simulator: a diamond by hand") {
     CHECK(simulator(s).count() == 1230);
 }
 
+TEST_CASE("delta_simulator: a collective and messages of one edge meet on a link") {
+    // Shards on devices 0, 1, 2 exchange everything: a collective. Those on 3 and 4 send messages, ready at the same time on the same link,
+    // but of larger numbers than the collective's task, which waits for its barrier.
+    graph::operator_graph g;
+    g.add("b", ops::relu{}, g.add("a", ops::linear{.out = 3, .bias = false}, g.input("x", {{6, 4}})));
+    auto const p = make_problem(g, support::shared_medium(6), round_times, {.simulation = {.training = false}});
+    auto s = support::all_on_first(p.graph());
+    s[1].degree[0] = 2; // s2 o3
+    s[1].degree[1] = 3;
+    s[1].listed = {0, 1, 2, 3, 4, 5};
+    s[2] = support::split(p.graph().operations[2], "s", {0, 1, 2, 3, 3, 4});
+    auto simulator = p.evaluator();
+    auto full = p.simulator();
+    CHECK(simulator.reset(s) == full(s));
+    REQUIRE(support::count_tasks(full.tasks(), sim::task_kind::collective) == 1);
+    REQUIRE(support::count_tasks(full.tasks(), sim::task_kind::transfer) > 2);
+    CHECK(simulation_difference(simulator, full) == "");
+}
+
 TEST_CASE("delta_simulator: walks on small networks under all options") {
     auto const counts = walks(500, 8, {}, as_drawn);
     CHECK(counts.within > 5000);
@@ -194,9 +224,64 @@ TEST_CASE("delta_simulator: walks on networks of hundreds of tasks") {
     CHECK(counts.above > 1000);
 }
 
+namespace {
+/// Halves, thirds and sums of features, so that many a shard has no part in what moves along an edge.
+graph::operator_graph random_slices(std::mt19937_64& rng) {
+    graph::operator_graph g;
+    std::vector<graph::tensor_ref> tensors{g.add("first", ops::linear{.out = 12, .bias = false}, g.input("x", {{4, 12}}))};
+    for (int made = 0; made < 8; ++made) {
+        auto const x = tensors[uniform_index(rng, tensors.size())], y = tensors[uniform_index(rng, tensors.size())];
+        auto const features = g.shape(x).extents[1];
+        auto const name = text("op", made);
+        switch (uniform_index(rng, 4)) {
+        case 0: tensors.push_back(g.add(name, ops::concat{.axis = 1}, x, y)); break;
+        case 1: tensors.push_back(g.add(name, ops::linear{.out = 12, .bias = false}, x)); break;
+        default: {
+            auto const part = features % 3 == 0 ? features / 3 : features / 2;
+            if (features < 4) break;
+            auto const parts = g.add(name, ops::split{.axis = 1, .sizes = {part, features - part}}, x);
+            tensors.push_back(parts[0]);
+            tensors.push_back(parts[1]);
+        }
+        }
+    }
+    return g;
+}
+} // namespace
+
+TEST_CASE("delta_simulator: walks on networks of slices") {
+    walk_counts counts;
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+        INFO("seed ", seed);
+        std::mt19937_64 rng(seed);
+        auto const options = support::random_options(rng);
+        auto const topology = support::random_topology(rng, random_shape(rng, 0));
+        auto const p = support::make_workload_problem(random_slices(rng), topology, support::mixed_oracle{}, options);
+        walk(rng, p, {}, counts);
+    }
+    CHECK(counts.within > 2000);
+    CHECK(counts.above > 2000);
+}
+
 TEST_CASE("delta_simulator: walks where most times are zero or tie") {
     auto const counts = walks(150, 10, {}, [](auto&, auto&, auto&, auto& oracle) { oracle.grain = 300; });
     CHECK(counts.within > 1500);
+}
+
+TEST_CASE("delta_simulator: walks where strategies treat nodes alike, folded and not, with a cache and without") {
+    auto const counts = walks(300, 10, {.free = 0.01, .even = true}, [](auto& rng, auto& options, auto& shape, auto&) {
+        shape.devices = bernoulli(rng, 0.6) ? 4 : 8;
+        shape.nodes = 4;
+        shape.kinds = bernoulli(rng, 0.2);
+        shape.memory = bernoulli(rng, 0.3) ? 4000 : shape.memory;
+        options.memory = static_cast<memory_policy>(uniform_index(rng, 3));
+        options.memory_penalty = 2;
+    });
+    CHECK(counts.folded > 500);
+    CHECK(counts.within > 3000);
+    auto const four_nodes = [](auto&, auto&, auto& shape, auto&) { shape.devices = shape.nodes = 4; };
+    CHECK(walks(50, 10, {.free = 0.01, .even = true, .delta = {.cache_bytes = 0}}, four_nodes).folded > 40);
+    CHECK(walks(50, 10, {.free = 0.01, .even = true, .delta = {.fold = false}}, four_nodes).folded == 0);
 }
 
 TEST_CASE("delta_simulator: walks with memory that does not suffice") {
@@ -214,7 +299,7 @@ TEST_CASE("delta_simulator: walks with memory that does not suffice") {
 }
 
 TEST_CASE("delta_simulator: walks with a cache that keeps nothing") {
-    auto const counts = walks(100, 12, {.cache_bytes = 0}, as_drawn);
+    auto const counts = walks(100, 12, {.delta = {.cache_bytes = 0}}, as_drawn);
     CHECK(counts.within > 1000);
 }
 
@@ -428,7 +513,7 @@ TEST_CASE("delta_simulator: stays usable after an oracle that threw or answered 
             std::mt19937_64 rng(seed);
             auto const left = std::make_shared<std::int64_t>(enough);
             auto const p = support::random_workload(rng, support::random_options(rng), {}, support::failing_oracle{left, throws});
-            auto simulator = sim::delta_simulator(p.work, seed % 3 ? std::size_t{1} << 20 : 0);
+            auto simulator = sim::delta_simulator(p.work, {.cache_bytes = seed % 3 ? std::size_t{1} << 20 : 0});
             auto const fails = [&](auto const& price) {
                 *left = static_cast<std::int64_t>(uniform_index(rng, 20));
                 bool failed = false;
@@ -587,7 +672,7 @@ TEST_CASE("delta_simulator: more memory than a device has, under each policy") {
     auto const ten = [](ops::shard_work const&, std::uint32_t) { return picoseconds{10}; };
     for (auto const policy : {memory_policy::ignore, memory_policy::penalise, memory_policy::reject})
         for (byte_count const missing : {0, 1, 7}) {
-            INFO(name_of(policy), ' ', missing);
+            INFO(name_of(policy), " ", missing);
             topology.device[0].memory = 1024 - missing;
             topology.device[1].memory = 0;
             auto const p = make_problem(g, topology, ten, {.simulation = {.memory = policy, .memory_penalty = 3}});

@@ -53,6 +53,19 @@ inline plain_topology shared_medium(std::uint32_t devices, double bytes_per_pico
     return t;
 }
 
+/// A switch to which every device has a link each way.
+inline plain_topology star(std::uint32_t devices, double bytes_per_picosecond = 1, std::int64_t latency = 0) {
+    plain_topology t(devices);
+    for (std::uint32_t d = 0; d < devices; ++d) {
+        t.add_link(bytes_per_picosecond, latency); // up
+        t.add_link(bytes_per_picosecond, latency); // down
+    }
+    for (std::uint32_t a = 0; a < devices; ++a)
+        for (std::uint32_t b = 0; b < devices; ++b)
+            if (a != b) t.routes[a][b] = {2 * a, 2 * b + 1};
+    return t;
+}
+
 /// Devices in a row, a link each way between neighbours.
 inline plain_topology line(std::uint32_t devices, double bytes_per_picosecond = 1, std::int64_t latency = 0) {
     plain_topology t(devices);

@@ -69,16 +69,20 @@ struct problem_shape {
     std::uint32_t devices = 4;
     std::size_t operators = 8; ///< at most
     bool kinds = false;        ///< devices of odd numbers are of a kind of their own
+    std::uint32_t nodes = 0;   ///< of equal size; 0: one node, or nodes of two devices
     parsearch::byte_count memory = parsearch::byte_count{1} << 40;
 };
 
-/// A mesh, a line or a shared medium, some of it in nodes of two devices.
+/// A mesh, a line, a star or a shared medium, some of it in nodes.
 inline plain_topology random_topology(std::mt19937_64& rng, problem_shape const& shape) {
     using namespace parsearch;
-    auto const t = uniform_index(rng, 3);
-    auto topology = t == 0 ? mesh(shape.devices, 2, 3) : t == 1 ? line(shape.devices, 1, 1) : shared_medium(shape.devices, 4, 0);
-    if (shape.devices > 2 && bernoulli(rng, 0.5))
-        for (std::uint32_t d = 0; d < shape.devices; ++d) topology.node[d] = d / 2;
+    auto const t = uniform_index(rng, 4);
+    auto topology = t == 0   ? mesh(shape.devices, 2, 3)
+                    : t == 1 ? line(shape.devices, 1, 1)
+                    : t == 2 ? star(shape.devices, 1, 2)
+                             : shared_medium(shape.devices, 4, 0);
+    auto const per_node = shape.nodes > 0 ? shape.devices / shape.nodes : shape.devices > 2 && bernoulli(rng, 0.5) ? 2 : shape.devices;
+    for (std::uint32_t d = 0; d < shape.devices; ++d) topology.node[d] = d / per_node;
     for (std::uint32_t d = 0; d < shape.devices; ++d) {
         topology.device[d].memory = shape.memory;
         if (shape.kinds && d % 2) topology.device[d].kind = "other";

@@ -178,7 +178,7 @@ template <class Oracle, class Device> class delta_simulator {
             if (b && (!folded || b->folded)) memory.set_operator(op, {&b->shape->memory, &parts(*b).devices});
             else memory.set_operator(op, {});
         }
-        void set_class_memory(std::uint32_t c, class_blocks const* b) { memory.set_class(c, b ? &parts(*b).memory : nullptr); }
+        void set_class_memory(std::uint32_t c, class_blocks const* b) { memory.set_class(c, b && (!folded || b->folded) ? &parts(*b).memory : nullptr); }
 
         void fall_behind(delta_simulator const& of) {
             for (auto const& [op, b] : of.undo_operators_) note(op, old_operators, operators);

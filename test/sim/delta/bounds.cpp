@@ -1,0 +1,175 @@
+#include <parsearch/sim/delta/bounds.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <parsearch/sim/schedule.hpp>
+
+#include "support/block_tasks.hpp"
+#include "support/hand_network.hpp"
+#include "support/placed_blocks.hpp"
+#include "support/random_problem.hpp"
+
+using namespace parsearch;
+using sim::path_bounds;
+
+namespace {
+
+/// x -> first -> middle -> last: linear layers.
+graph::dense_graph three_layers() {
+    graph::operator_graph g;
+    auto x = g.input("x", {{4, 4}});
+    for (auto const* name : {"first", "middle", "last"}) x = g.add(name, ops::linear{.out = 4, .bias = false}, x);
+    return graph::read_graph(g).graph;
+}
+std::vector<std::vector<std::uint32_t>> const classes{{1}, {2}, {3}};
+std::vector<std::uint32_t> const class_of{sim::block_graph::none, 0, 1, 2};
+
+/// Forward 100, backward 200, on the first device half of all; an update of 30 after a synchronisation of 40.
+void fill(path_bounds& b, bool connected = true) {
+    for (std::uint32_t op = 1; op < 4; ++op) b.of_operator(op) = {100, 200, 50, 60, false};
+    for (std::uint32_t e = 1; e < 3; ++e) b.of_edge(e) = {connected, connected};
+    for (std::uint32_t c = 0; c < 3; ++c) b.of_class(c) = {70, 30, true};
+    b.find_tails();
+}
+
+} // namespace
+
+TEST_CASE("bounds: a chain by hand") {
+    auto const g = three_layers();
+    auto const blocks = sim::make_block_graph(g, classes, class_of, true, true);
+    path_bounds b(g, blocks, class_of, 3);
+    fill(b);
+    auto const after = b.after();
+    CHECK(after[blocks.operators[1].backward] == 70);
+    CHECK(after[blocks.operators[2].backward] == 270);
+    CHECK(after[blocks.operators[3].backward] == 470);
+    CHECK(after[blocks.operators[3].forward] == 670);
+    CHECK(after[blocks.operators[1].forward] == 870);
+    CHECK(after[blocks.classes[2].sync] == 30);
+    CHECK(b.after_device() == 70);
+    CHECK(b.tail(1) == 970);
+    // After a forward shard of the layer in the middle: the last one there and back, its own backward, that of the first.
+    CHECK(b.after_work(2) == 50 + 60 + 60 + 70);
+    // Sums that nobody reads may end when they like.
+    b.of_operator(3).sums = true;
+    b.find_tails();
+    CHECK(b.after()[blocks.operators[3].forward] == 0);
+    CHECK(b.tail(2) == 870);
+}
+
+TEST_CASE("bounds: where a shard has no part in an exchange, nothing is known to follow") {
+    auto const g = three_layers();
+    auto const blocks = sim::make_block_graph(g, classes, class_of, true, true);
+    path_bounds b(g, blocks, class_of, 3);
+    fill(b, false);
+    CHECK(b.after()[blocks.operators[3].backward] == 70);
+    CHECK(b.after()[blocks.operators[1].forward] == 270); // its own backward
+    CHECK(b.after_work(1) == 0);
+}
+
+TEST_CASE("bounds: without overlap every backward shard is followed by the longest synchronisation") {
+    auto const g = three_layers();
+    auto const blocks = sim::make_block_graph(g, classes, class_of, true, false);
+    path_bounds b(g, blocks, class_of, 3);
+    fill(b);
+    CHECK(b.after()[blocks.operators[1].backward] == 70);
+    b.of_class(2).after_backward = 500;
+    b.find_tails();
+    CHECK(b.after()[blocks.operators[1].backward] == 500);
+    b.of_class(2).synchronises = false;
+    b.find_tails();
+    CHECK(b.after()[blocks.operators[1].backward] == 70);
+    CHECK(b.after()[blocks.operators[3].backward] == 500);
+}
+
+TEST_CASE("bounds: inference, and graphs without tasks") {
+    auto const g = three_layers();
+    auto const blocks = sim::make_block_graph(g, classes, class_of, false, true);
+    path_bounds b(g, blocks, class_of, 3);
+    fill(b);
+    CHECK(b.tail(1) == 300);
+    CHECK(b.after_device() == 0);
+    CHECK(b.after_work(1) == 100);
+    graph::operator_graph inputs;
+    inputs.input("x", {{4, 4}});
+    auto const none = graph::read_graph(inputs).graph;
+    std::vector<std::uint32_t> const no_class{sim::block_graph::none};
+    auto const nothing = sim::make_block_graph(none, std::vector<std::vector<std::uint32_t>>{}, no_class, true, true);
+    path_bounds empty(none, nothing, no_class, 0);
+    empty.find_tails();
+    CHECK(empty.after_device() == 0);
+}
+
+TEST_CASE("bounds: what they say follows does follow, in schedules of either discipline") {
+    std::size_t positive = 0, work = 0;
+    for (std::uint64_t seed = 0; seed < 500; ++seed) {
+        INFO("seed ", seed);
+        std::mt19937_64 rng(seed);
+        auto const options = support::random_options(rng);
+        auto const p = support::random_workload(rng, options, {.devices = static_cast<std::uint32_t>(1 + uniform_index(rng, 6)), .kinds = bernoulli(rng, 0.5)});
+        auto const& g = p.graph();
+        auto const s = support::random_strategy(rng, p, 0.2);
+        auto const blocks = support::block_graph_of(*p.work);
+        sim::block_cache cache(p.work, false);
+        auto const placed = support::place_blocks(cache, blocks, s);
+        path_bounds bounds(g, blocks, p.work->class_of, p.work->classes.size());
+        for (std::uint32_t op = 0; op < g.size(); ++op) {
+            auto const& b = *placed.operators[op];
+            auto& facts = bounds.of_operator(op);
+            facts = {b.shape->shortest_forward, b.shape->shortest_backward, 0, 0, !b.parts.inside_forward.empty()};
+            for (std::size_t n = 0; n < b.plan.devices.size(); ++n)
+                if (b.plan.devices[n] == 0) {
+                    if (blocks.operators[op].forward != sim::block_graph::none) facts.forward_here += b.parts.forward.duration[n];
+                    if (blocks.operators[op].backward != sim::block_graph::none) facts.backward_here += b.parts.backward.duration[n];
+                }
+        }
+        for (std::uint32_t e = 0; e < g.edges.size(); ++e) {
+            if (!placed.edges[e]) continue;
+            auto const& shape = cache.shape_of_edge(e, *placed.operators[g.edges[e].producer], *placed.operators[g.edges[e].consumer]);
+            bounds.of_edge(e) = {shape.every_consumer, shape.every_producer};
+        }
+        for (std::uint32_t c = 0; c < placed.classes.size(); ++c) {
+            auto const& b = *placed.classes[c];
+            auto const all = std::find(b.every.begin(), b.every.end(), false) == b.every.end();
+            bounds.of_class(c) = {all ? b.shortest : 0, b.shortest_update, b.parts.sync.size() > 0 && all};
+        }
+        bounds.find_tails();
+        auto const tasks = support::flatten(blocks, placed.tasks, placed.waits, cache.resources());
+        auto const first = support::first_tasks(placed.tasks);
+        std::vector<std::int64_t> tail(tasks.size());
+        for (auto i = tasks.size(); i-- > 0;)
+            for (auto const q : tasks.before(i)) tail[q] = std::max(tail[q], tail[i] + tasks.duration[i]);
+        for (std::uint32_t b = 0; b < blocks.blocks; ++b)
+            for (auto t = first[b]; t < first[b + 1]; ++t) {
+                INFO("block ", b);
+                REQUIRE(bounds.after()[b] <= tail[t]);
+                positive += bounds.after()[b] > 0;
+            }
+        sim::schedule schedule;
+        sim::scheduler{}.run(tasks, options.discipline, schedule);
+        for (std::uint32_t op = 0; op < g.size(); ++op) {
+            auto const& at = blocks.operators[op];
+            auto const shards = static_cast<std::uint32_t>(s[op].shards());
+            if (at.forward == sim::block_graph::none) continue;
+            INFO("operator ", op);
+            auto soonest = std::numeric_limits<std::int64_t>::max();
+            for (auto t = first[at.forward]; t < first[at.forward] + shards; ++t) {
+                REQUIRE(schedule.start[t] + bounds.tail(op) <= schedule.makespan);
+                REQUIRE(bounds.after_device() <= tail[t]);
+                soonest = std::min(soonest, schedule.end[t]);
+            }
+            if (at.backward != sim::block_graph::none)
+                for (auto t = first[at.backward]; t < first[at.backward] + shards; ++t) REQUIRE(bounds.after_device() <= tail[t]);
+            REQUIRE(soonest + bounds.after_work(op) <= schedule.makespan);
+            work += bounds.after_work(op) > bounds.after_device();
+        }
+    }
+    CHECK(positive > 5000);
+    CHECK(work > 100);
+}

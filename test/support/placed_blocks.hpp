@@ -1,0 +1,95 @@
+#pragma once
+/// The blocks of a strategy in the places that a block graph has for them.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <parsearch/sim/delta/block_cache.hpp>
+#include <parsearch/sim/delta/block_graph.hpp>
+#include <parsearch/sim/delta/blocks.hpp>
+
+namespace support {
+
+/// What lies where, by block and by arc; nothing where a strategy has nothing for a place.
+struct placed_blocks {
+    std::vector<parsearch::sim::task_list const*> tasks;
+    std::vector<parsearch::sim::dependence const*> waits;
+    std::vector<parsearch::sim::operator_blocks*> operators; ///< these by operator, edge and class
+    std::vector<parsearch::sim::edge_blocks const*> edges;
+    std::vector<parsearch::sim::class_blocks const*> classes;
+    std::shared_ptr<parsearch::sim::task_list const> all_backward;
+};
+
+template <class Workload> parsearch::sim::block_graph block_graph_of(Workload const& w) {
+    return parsearch::sim::make_block_graph(w.graph, w.classes, w.class_of, w.options.training, w.options.overlap);
+}
+
+/// Takes the blocks of `s` from `cache`.
+template <class Cache, class Strategy> placed_blocks place_blocks(Cache& cache, parsearch::sim::block_graph const& g, Strategy const& s) {
+    using namespace parsearch;
+    auto const& w = cache.input();
+    constexpr auto none = sim::block_graph::none;
+    placed_blocks out;
+    out.tasks.resize(g.blocks);
+    out.waits.resize(g.arcs.size());
+    auto const put = [&](std::uint32_t block, sim::task_list const& tasks) {
+        if (block != none) out.tasks[block] = &tasks;
+    };
+    auto const join = [&](std::uint32_t arc, sim::dependence const& d) {
+        if (arc != none) out.waits[arc] = &d;
+    };
+    for (std::uint32_t op = 0; op < w.graph.size(); ++op) {
+        out.operators.push_back(&cache.of_operator(op, s[op]));
+        auto& b = *out.operators.back();
+        cache.build(op, b);
+        auto const& at = g.operators[op];
+        auto const& parts = b.parts;
+        put(at.forward, parts.forward);
+        put(at.backward, parts.backward);
+        join(at.inside_forward, parts.inside_forward);
+        join(at.forward_to_backward, parts.backward_waits_forward);
+        join(at.to_all_backward, parts.all_backward_waits);
+    }
+    for (std::uint32_t e = 0; e < w.graph.edges.size(); ++e) {
+        auto const& edge = w.graph.edges[e];
+        if (w.graph.operations[edge.producer].work == ops::work_class::source) {
+            out.edges.push_back(nullptr);
+            continue;
+        }
+        out.edges.push_back(&cache.of_edge(e, *out.operators[edge.producer], *out.operators[edge.consumer]));
+        auto const& b = out.edges.back()->parts;
+        put(g.forward[e].block, b.forward);
+        join(g.forward[e].sender, b.forward_waits);
+        join(g.forward[e].inside, b.inside_forward);
+        join(g.forward[e].receiver, b.consumer_waits);
+        join(g.forward[e].local, b.consumer_local);
+        put(g.backward[e].block, b.backward);
+        join(g.backward[e].sender, b.backward_waits);
+        join(g.backward[e].inside, b.inside_backward);
+        join(g.backward[e].receiver, b.producer_waits);
+        join(g.backward[e].local, b.producer_local);
+    }
+    for (std::uint32_t c = 0; c < w.classes.size(); ++c) {
+        out.classes.push_back(&cache.of_class(c, [&](std::uint32_t op) -> sim::operator_blocks const& { return *out.operators[op]; }));
+        auto const& b = out.classes.back()->parts;
+        auto const& at = g.classes[c];
+        put(at.sync, b.sync);
+        put(at.update, b.update);
+        for (std::size_t m = 0; m < at.to_sync.size(); ++m) join(at.to_sync[m], b.sync_waits[m]);
+        for (std::size_t m = 0; m < at.to_update.size(); ++m) join(at.to_update[m], b.update_waits[m]);
+        join(at.from_all_backward, b.sync_waits_all);
+        join(at.inside_sync, b.inside_sync);
+        join(at.sync_to_update, b.update_waits_sync);
+        join(at.inside_update, b.inside_update);
+    }
+    if (g.all_backward != none) {
+        auto barrier = std::make_shared<sim::task_list>();
+        barrier->add(cache.resources().barrier(), 0);
+        out.all_backward = barrier;
+        out.tasks[g.all_backward] = barrier.get();
+    }
+    return out;
+}
+
+} // namespace support
