@@ -120,7 +120,8 @@ inline ps::graph::operator_graph chain(std::int64_t devices) {
 inline ps::graph::operator_graph inception(std::int64_t devices) { return ps::models::inception_v3({.batch = 16 * devices}); }
 inline ps::graph::operator_graph nmt(std::int64_t devices) { return ps::models::nmt({.steps = 6, .batch = 64 * devices}); }
 inline ps::graph::operator_graph gpt(std::int64_t devices) {
-    return ps::models::gpt({.layers = 3, .hidden = 1024, .heads = 16, .sequence = 1024, .vocabulary = 50304, .batch = 2 * devices, .type = ps::ops::dtype::bf16});
+    return ps::models::gpt({.layers = 3, .hidden = 1024, .heads = 16, .sequence = 1024, .vocabulary = 50304, .batch = 2 * devices,
+                            .type = ps::ops::dtype::bf16});
 }
 // Fifty tokens, which two, five and ten divide; the classifier reads the first alone, so that shards are left whose output nobody reads.
 inline ps::graph::operator_graph vit(std::int64_t devices) {
@@ -205,7 +206,9 @@ inline void add_special(std::vector<cell>& cells) {
             }
     };
     auto const on = [](auto const& make, std::uint32_t devices, auto const& oracle) {
-        return [=](simulation_options const& o) { return ps::make_problem(make(devices), machine(ps::topology::p100_sxm, devices), oracle, {.simulation = o}); };
+        return [=](simulation_options const& o) {
+            return ps::make_problem(make(devices), machine(ps::topology::p100_sxm, devices), oracle, {.simulation = o});
+        };
     };
     auto const rooflined = [](auto const& make, std::uint32_t devices) {
         return [=](simulation_options const& o) {

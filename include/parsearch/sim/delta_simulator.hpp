@@ -20,6 +20,7 @@
 #include <parsearch/sim/delta/bounds.hpp>
 #include <parsearch/sim/delta/engine.hpp>
 #include <parsearch/sim/delta/memory_ledger.hpp>
+#include <parsearch/sim/delta/place.hpp>
 #include <parsearch/sim/simulator.hpp>
 
 namespace parsearch::sim {
@@ -202,12 +203,12 @@ template <class Oracle, class Device> class delta_simulator {
             };
             take(operators, old_operators, of.operators_, [&](auto op, auto const& b) {
                 set_operator_memory(op, &b);
-                of.place(*this, op, b);
+                if (!is_source(of, of.operators_, op)) sim::place(schedule, *of.graph_, op, parts(b));
             });
-            take(edges, old_edges, of.edges_, [&](auto e, auto const& b) { of.place(*this, e, b); });
+            take(edges, old_edges, of.edges_, [&](auto e, auto const& b) { sim::place(schedule, *of.graph_, e, parts(b)); });
             take(classes, old_classes, of.classes_, [&](auto c, auto const& b) {
                 set_class_memory(c, &b);
-                of.place(*this, c, b);
+                sim::place(schedule, *of.graph_, c, parts(b));
             });
             memory.settle();
             schedule.commit();
@@ -325,20 +326,20 @@ template <class Oracle, class Device> class delta_simulator {
             operators_[op] = b;
             mine.set_operator_memory(op, b);
             note_operator(op, *b);
-            place(mine, op, *b);
+            if (graph_->operators[op].forward != none) sim::place(mine.schedule, *graph_, op, mine.parts(*b));
         }
         for (auto const& [number, b] : new_edges_) {
             undo_edges_.push_back({number, edges_[number]});
             edges_[number] = b;
             note_edge(number, *operators_[g.edges[number].producer], *operators_[g.edges[number].consumer]);
-            place(mine, number, *b);
+            sim::place(mine.schedule, *graph_, number, mine.parts(*b));
         }
         for (auto const& [c, b] : new_classes_) {
             undo_classes_.push_back({c, classes_[c]});
             classes_[c] = b;
             mine.set_class_memory(c, b);
             note_class(c);
-            place(mine, c, *b);
+            sim::place(mine.schedule, *graph_, c, mine.parts(*b));
         }
         mine.memory.settle();
     }
@@ -380,47 +381,6 @@ template <class Oracle, class Device> class delta_simulator {
             }
     }
 
-    void place(lane& to, std::uint32_t op, operator_blocks const& b) const {
-        auto const& at = graph_->operators[op];
-        if (at.forward == none) return;
-        auto const& p = to.parts(b);
-        to.schedule.set_tasks(at.forward, &p.forward);
-        to.schedule.set_dependence(at.inside_forward, &p.inside_forward);
-        if (at.backward == none) return;
-        to.schedule.set_tasks(at.backward, &p.backward);
-        to.schedule.set_dependence(at.forward_to_backward, &p.backward_waits_forward);
-        if (at.to_all_backward == none) return;
-        to.schedule.set_dependence(at.to_all_backward, &p.all_backward_waits);
-    }
-    void place(lane& to, std::uint32_t number, edge_blocks const& b) const {
-        auto const& p = to.parts(b);
-        auto const set = [&](block_graph::movement_arcs const& at, task_list const& tasks, dependence const& sender, dependence const& inside,
-                             dependence const& receiver, dependence const& local) {
-            if (at.block == none) return;
-            to.schedule.set_tasks(at.block, &tasks);
-            to.schedule.set_dependence(at.sender, &sender);
-            to.schedule.set_dependence(at.inside, &inside);
-            to.schedule.set_dependence(at.receiver, &receiver);
-            to.schedule.set_dependence(at.local, &local);
-        };
-        set(graph_->forward[number], p.forward, p.forward_waits, p.inside_forward, p.consumer_waits, p.consumer_local);
-        set(graph_->backward[number], p.backward, p.backward_waits, p.inside_backward, p.producer_waits, p.producer_local);
-    }
-    void place(lane& to, std::uint32_t c, class_blocks const& b) const {
-        auto const& at = graph_->classes[c];
-        if (at.update == none) return;
-        auto const& p = to.parts(b);
-        to.schedule.set_tasks(at.sync, &p.sync);
-        to.schedule.set_tasks(at.update, &p.update);
-        for (std::size_t m = 0; m < at.to_sync.size(); ++m) {
-            to.schedule.set_dependence(at.to_sync[m], &p.sync_waits[m]);
-            to.schedule.set_dependence(at.to_update[m], &p.update_waits[m]);
-        }
-        if (at.from_all_backward != none) to.schedule.set_dependence(at.from_all_backward, &p.sync_waits_all);
-        to.schedule.set_dependence(at.inside_sync, &p.inside_sync);
-        to.schedule.set_dependence(at.sync_to_update, &p.update_waits_sync);
-        to.schedule.set_dependence(at.inside_update, &p.inside_update);
-    }
     void clear_undo() noexcept {
         undo_operators_.clear();
         undo_edges_.clear();
@@ -438,7 +398,7 @@ template <class Oracle, class Device> class delta_simulator {
         auto const penalty = memory_cost(work_->options, bytes_over());
         if (penalty == infeasible) return bound == infeasible ? std::optional(infeasible) : std::nullopt;
         if (!(penalty <= bound)) return std::nullopt;
-        auto const left = bound - penalty;
+        auto const left = bound == infeasible ? infeasible : bound - penalty;
         auto const makespan = most_total <= total_ ? full_makespan() : schedule_within(left.count());
         if (!makespan || *makespan > left.count()) return std::nullopt;
         auto const cost = total_cost(picoseconds{*makespan}, penalty);
@@ -475,23 +435,31 @@ template <class Oracle, class Device> class delta_simulator {
         auto const& at = graph_->operators[op];
         if (at.forward == none) return false;
         auto const limit = bound.count();
-        bool hopeless = false;
-        with_staged([&] {
-            auto const c = work_->class_of[op];
-            auto const class_before = c == none ? path_bounds::class_facts{} : bounds_.of_class(c);
-            auto const before = bounds_.of_operator(op);
-            auto& facts = bounds_.of_operator(op);
-            facts.forward = b->shape->shortest_forward;
-            facts.backward = b->shape->shortest_backward;
-            if (c != none) bounds_.of_class(c) = {};
-            auto const& g = work_->graph;
-            for_edges_at(op, [&](std::uint32_t e) { note_edge(e, *proposed(g.edges[e].producer), *proposed(g.edges[e].consumer)); });
-            bounds_.find_tails();
-            hopeless = device_load_with(op, *b) > limit - bounds_.after_device() || earliest_with(op, *b) > limit;
+        auto const c = work_->class_of[op];
+        auto const class_before = c == none ? path_bounds::class_facts{} : bounds_.of_class(c);
+        auto const before = bounds_.of_operator(op);
+        auto const restore = [&] {
             take_back_edge_facts();
             if (c != none) bounds_.of_class(c) = class_before;
-            facts = before;
-        });
+            bounds_.of_operator(op) = before;
+        };
+        bool hopeless = false;
+        try {
+            with_staged([&] {
+                auto& facts = bounds_.of_operator(op);
+                facts.forward = b->shape->shortest_forward;
+                facts.backward = b->shape->shortest_backward;
+                if (c != none) bounds_.of_class(c) = {};
+                auto const& g = work_->graph;
+                for_edges_at(op, [&](std::uint32_t e) { note_edge(e, *proposed(g.edges[e].producer), *proposed(g.edges[e].consumer)); });
+                bounds_.find_tails();
+                hopeless = device_load_with(op, *b) > limit - bounds_.after_device() || earliest_with(op, *b) > limit;
+            });
+        } catch (...) {
+            restore();
+            throw;
+        }
+        restore();
         return hopeless;
     }
 
@@ -562,30 +530,6 @@ template <class Oracle, class Device> class delta_simulator {
         scheduler().run(tasks_, work_->options.discipline, schedule_);
         return schedule_.makespan;
     }
-    /// The blocks of the current strategy in program order, with the classes of their tasks.
-    template <class F> void for_blocks(F const& f) const {
-        std::vector<std::pair<task_list const*, std::vector<std::uint32_t> const*>> blocks(graph_->blocks);
-        auto const set = [&](std::uint32_t block, task_list const& tasks, std::vector<std::uint32_t> const& fold) {
-            if (block != none) blocks[block] = {&tasks, &fold};
-        };
-        std::vector<std::uint32_t> const one(1, 0);
-        set(graph_->all_backward, *lanes_[0].all_backward, one);
-        for (std::size_t op = 0; op < operators_.size(); ++op) {
-            set(graph_->operators[op].forward, operators_[op]->parts.forward, operators_[op]->fold_forward);
-            set(graph_->operators[op].backward, operators_[op]->parts.backward, operators_[op]->fold_backward);
-        }
-        for (std::size_t e = 0; e < edges_.size(); ++e)
-            if (edges_[e]) {
-                set(graph_->forward[e].block, edges_[e]->parts.forward, edges_[e]->fold_forward);
-                set(graph_->backward[e].block, edges_[e]->parts.backward, edges_[e]->fold_backward);
-            }
-        for (std::size_t c = 0; c < classes_.size(); ++c) {
-            set(graph_->classes[c].sync, classes_[c]->parts.sync, classes_[c]->fold_sync);
-            set(graph_->classes[c].update, classes_[c]->parts.update, classes_[c]->fold_update);
-        }
-        for (std::uint32_t b = 0; b < graph_->blocks; ++b)
-            if (blocks[b].first) f(b, *blocks[b].first, *blocks[b].second);
-    }
     void read() {
         if (read_) return;
         if (!has_strategy_) throw invalid_input("delta_simulator: read without a current strategy: reset must come first");
@@ -598,7 +542,7 @@ template <class Oracle, class Device> class delta_simulator {
             schedule_.start.clear();
             schedule_.end.clear();
             schedule_.makespan = current().schedule.makespan();
-            for_blocks([&](std::uint32_t block, task_list const& tasks, std::vector<std::uint32_t> const& fold) {
+            for_blocks(*graph_, operators_, edges_, classes_, *lanes_[0].all_backward, [&](std::uint32_t block, task_list const& tasks, std::vector<std::uint32_t> const& fold) {
                 auto const& moments = current().schedule.moments(block);
                 for (std::uint32_t i = 0; i < tasks.size(); ++i) {
                     auto const& m = moments[current().folded ? fold[i] : i];

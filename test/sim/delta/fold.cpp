@@ -153,6 +153,16 @@ TEST_CASE("fold: a block folds where the members of each class do the same") {
     CHECK(fold == list{0, 1, 2, 0, 1});
     CHECK_FALSE(folded({{2, 7}, {2, 9}, {4, 9}, {4, 7}})); // not in the same order
     CHECK(folded({}));
+    // Each waits for a task of another block: of one class, or of two.
+    sim::task_list tasks;
+    tasks.add(2, 7);
+    tasks.add(4, 7);
+    sim::dependence const waits{.aligned = 2};
+    list const alike{0, 0}, different{0, 1};
+    folding::input input{&waits, &alike};
+    CHECK(f.tasks(tasks, {&input, 1}, fold));
+    input.of = &different;
+    CHECK_FALSE(f.tasks(tasks, {&input, 1}, fold));
 }
 
 TEST_CASE("fold: tasks of one class wait for the same classes") {

@@ -77,6 +77,7 @@ class path_bounds {
             after_[at.forward] = after;
             after_device_ = std::min(after_device_, after);
         }
+        if (after_device_ == most) after_device_ = 0; // there are no tasks
         for (std::size_t c = 0; c < classes_.size(); ++c)
             if (blocks_->classes[c].sync != none) after_[blocks_->classes[c].sync] = classes_[c].update;
         // Sums end whenever they do.

@@ -13,24 +13,10 @@
 
 #include <parsearch/sim/delta/block_graph.hpp>
 #include <parsearch/sim/delta/blocks.hpp>
+#include <parsearch/sim/delta/engine_state.hpp>
 #include <parsearch/sim/schedule.hpp>
 
 namespace parsearch::sim {
-
-/// When a task was ready and ended, in picoseconds; and, while it is scheduled, how many predecessors it waits for and which task of its
-/// block became ready with it before.
-struct moment {
-    std::int64_t ready = 0, end = 0;
-    std::uint32_t waits = 0, chain = 0;
-};
-
-/// What a run may stop at: every task of block b is followed by tasks that take `after[b]` at least, and the last counted task of a
-/// device by `after_device`.
-struct run_limits {
-    std::int64_t bound = std::numeric_limits<std::int64_t>::max();
-    std::span<std::int64_t const> after{};
-    std::int64_t after_device = 0;
-};
 
 /// Holds the tasks of a `block_graph` under a current strategy with their schedule, and a proposal beside it.
 /// `set_tasks` and `set_dependence` replace parts of the proposal, `run` schedules it, `commit` or `roll_back` ends it. What is set must
@@ -145,24 +131,6 @@ class engine {
   private:
     static constexpr std::uint32_t none = block_graph::none;
 
-    struct block_state {
-        std::vector<moment> next; ///< of the proposal
-        std::vector<std::uint32_t> predecessors; ///< how many each task has
-        std::uint64_t touched_in = 0; ///< the run that `next` is of
-        bool counts = true;
-        bool stale = true; ///< `predecessors` are to be counted
-        bool roots = false; ///< some task has none
-        std::uint32_t open_last = 0;    ///< last task of the newest bundle
-        std::int64_t open_ready = -1;   ///< its time; -1: there is none to add to
-        std::int64_t next_enabled = 0;
-    };
-    /// What a block waits for, or what waits for it.
-    struct connection {
-        std::uint32_t block = 0;
-        dependence const* some = nullptr; ///< nothing where there are no pairs
-        dependence const* all = nullptr;
-    };
-
     void set_arc(std::uint32_t arc, dependence const* with) noexcept {
         auto const* const some = with && !with->empty() ? with : nullptr;
         auto& in = into_[slot_in_[arc]];
@@ -189,21 +157,6 @@ class engine {
         most_ready_[b] = most;
         least_end_[b] = end;
     }
-
-    /// Tasks of a block that become ready at one time: a chain from `first`.
-    struct bundle {
-        std::int64_t ready = 0;
-        std::uint32_t block = 0, first = 0;
-        friend bool operator>(bundle const& a, bundle const& b) noexcept { return a.ready != b.ready ? a.ready > b.ready : a.block > b.block; }
-    };
-
-    /// The resources just before the tasks of (time, block) and later ones start; in_order: before `block`.
-    struct checkpoint {
-        std::int64_t time = -1;
-        std::uint32_t block = 0;
-        std::int64_t longest = 0;
-        std::vector<std::int64_t> free, done;
-    };
 
     void change(std::uint32_t block) {
         if (!changed_flag_[block]) changed_.push_back(block);
@@ -351,8 +304,10 @@ class engine {
         auto& mine = blocks_[b];
         auto const n = tasks_[b] ? tasks_[b]->size() : 0;
         mine.predecessors.assign(n, 0);
+        mine.inner = false;
         for (auto const& c : into(b)) {
             if (!c.some) continue;
+            mine.inner = mine.inner || c.block == b;
             auto const& d = *c.some;
             if (d.aligned) for (std::uint32_t i = 0; i < d.aligned; ++i) ++mine.predecessors[i];
             else for (std::uint32_t i = 0; i < n; ++i) mine.predecessors[i] += d.first_before[i + 1] - d.first_before[i];
@@ -434,6 +389,20 @@ class engine {
         mine.open_last = i;
     }
 
+    /// Of barriers and others in `started_` the others are put back: what the barriers make ready at the same time, a collective's
+    /// tasks, may come before a message on their link. True: `started_` may be in any order.
+    bool barriers_first(std::uint32_t b) {
+        auto const is_barrier = [&](std::uint32_t i) { return tasks_[b]->resource[i] == resources_.barrier(); };
+        auto const others = std::partition(started_.begin(), started_.end(), is_barrier);
+        if (others == started_.begin() || others == started_.end()) return true;
+        for (auto i = others; i != started_.end(); ++i) {
+            blocks_[b].next[*i].chain = none;
+            make_ready(b, *i);
+        }
+        started_.erase(others, started_.end());
+        return true;
+    }
+
     /// Starts all tasks that are ready in the block of `top` at its time; answers their number, 0 where the bound is passed.
     std::uint32_t start_bundle(bundle const& top) {
         auto const b = top.block;
@@ -449,6 +418,7 @@ class engine {
             queue_.pop_back();
         }
         if (mine.open_ready == top.ready) mine.open_ready = -1;
+        if (mine.inner && barriers_first(b)) sorted = false;
         if (!sorted) std::sort(started_.begin(), started_.end());
         auto const& list = *tasks_[b];
         auto const* const resource = list.resource.data();
