@@ -249,6 +249,37 @@ graph::operator_graph random_slices(std::mt19937_64& rng) {
 }
 } // namespace
 
+namespace {
+/// Branches of different lengths that share their weights, so that some is synchronised while others have not begun.
+graph::operator_graph random_branches(std::mt19937_64& rng) {
+    graph::operator_graph g;
+    for (int branch = 0; branch < 3; ++branch) {
+        auto x = g.input(text("x", branch), {{4, 4}});
+        auto const length = 1 + uniform_index(rng, branch == 0 ? 6 : 2);
+        for (std::uint64_t i = 0; i < length; ++i) {
+            auto const weights = bernoulli(rng, 0.6) ? text("shared", uniform_index(rng, 2)) : std::string{};
+            x = g.add(text("op", branch, '.', i), ops::linear{.out = 4, .bias = false, .parameter = weights}, x);
+        }
+    }
+    return g;
+}
+} // namespace
+
+TEST_CASE("delta_simulator: walks on branches that share weights") {
+    walk_counts counts;
+    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+        INFO("seed ", seed);
+        std::mt19937_64 rng(seed);
+        auto options = support::random_options(rng);
+        options.training = true;
+        auto const topology = support::random_topology(rng, random_shape(rng, 0));
+        auto const p = support::make_workload_problem(random_branches(rng), topology, support::mixed_oracle{bernoulli(rng, 0.5) ? 1 : 20}, options);
+        walk(rng, p, {}, counts);
+    }
+    CHECK(counts.within > 3000);
+    CHECK(counts.above > 3000);
+}
+
 TEST_CASE("delta_simulator: walks on networks of slices") {
     walk_counts counts;
     for (std::uint64_t seed = 0; seed < 200; ++seed) {

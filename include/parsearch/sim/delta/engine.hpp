@@ -276,6 +276,7 @@ class engine {
         from_block_ = from ? from->block : 0;
         begin_at(from);
         touched_.clear();
+        if (longest_ > limits_.bound) return false;
         for (std::uint32_t b = 0; b < graph_->blocks; ++b)
             if (!from || changed_flag_[b] || (enabled_[b] <= from_time_ && !all_before(b))) enter(b);
         auto const every = spacing();
@@ -304,7 +305,7 @@ class engine {
         auto& mine = blocks_[b];
         auto const n = tasks_[b] ? tasks_[b]->size() : 0;
         mine.predecessors.assign(n, 0);
-        mine.inner = false;
+        mine.inner = mine.instant = false;
         for (auto const& c : into(b)) {
             if (!c.some) continue;
             mine.inner = mine.inner || c.block == b;
@@ -312,6 +313,8 @@ class engine {
             if (d.aligned) for (std::uint32_t i = 0; i < d.aligned; ++i) ++mine.predecessors[i];
             else for (std::uint32_t i = 0; i < n; ++i) mine.predecessors[i] += d.first_before[i + 1] - d.first_before[i];
         }
+        for (std::uint32_t i = 0; mine.inner && i < n; ++i)
+            mine.instant = mine.instant || (tasks_[b]->duration[i] == 0 && tasks_[b]->resource[i] != resources_.barrier());
         mine.roots = std::find(mine.predecessors.begin(), mine.predecessors.end(), 0u) != mine.predecessors.end();
         mine.stale = false;
     }
@@ -389,18 +392,22 @@ class engine {
         mine.open_last = i;
     }
 
-    /// Of barriers and others in `started_` the others are put back: what the barriers make ready at the same time, a collective's
-    /// tasks, may come before a message on their link. True: `started_` may be in any order.
-    bool barriers_first(std::uint32_t b) {
-        auto const is_barrier = [&](std::uint32_t i) { return tasks_[b]->resource[i] == resources_.barrier(); };
-        auto const others = std::partition(started_.begin(), started_.end(), is_barrier);
-        if (others == started_.begin() || others == started_.end()) return true;
-        for (auto i = others; i != started_.end(); ++i) {
+    /// Puts back of `started_` what a task that they make ready at the same instant may precede: where there are barriers, all others (a
+    /// barrier may start before any of them); else what follows the first task of no duration.
+    void keep_back(std::uint32_t b) {
+        auto const& list = *tasks_[b];
+        auto rest = std::partition(started_.begin(), started_.end(), [&](std::uint32_t i) { return list.resource[i] == resources_.barrier(); });
+        if (rest == started_.begin() && blocks_[b].instant) {
+            std::sort(started_.begin(), started_.end());
+            rest = std::find_if(started_.begin(), started_.end(), [&](std::uint32_t i) { return list.duration[i] == 0; });
+            if (rest != started_.end()) ++rest;
+        }
+        if (rest == started_.begin()) return;
+        for (auto i = rest; i != started_.end(); ++i) {
             blocks_[b].next[*i].chain = none;
             make_ready(b, *i);
         }
-        started_.erase(others, started_.end());
-        return true;
+        started_.erase(rest, started_.end());
     }
 
     /// Starts all tasks that are ready in the block of `top` at its time; answers their number, 0 where the bound is passed.
@@ -418,7 +425,10 @@ class engine {
             queue_.pop_back();
         }
         if (mine.open_ready == top.ready) mine.open_ready = -1;
-        if (mine.inner && barriers_first(b)) sorted = false;
+        if (mine.inner) {
+            keep_back(b);
+            sorted = false;
+        }
         if (!sorted) std::sort(started_.begin(), started_.end());
         auto const& list = *tasks_[b];
         auto const* const resource = list.resource.data();
@@ -488,6 +498,7 @@ class engine {
         }
         begin_at(from);
         touched_.clear();
+        if (longest_ > limits_.bound) return false;
         auto const begin = from ? from->block : 0;
         auto const every = spacing();
         std::uint64_t since = from ? 0 : every;

@@ -34,6 +34,7 @@ struct block_state {
     bool stale = true; ///< `predecessors` are to be counted
     bool roots = false; ///< some task has none
     bool inner = false; ///< some task waits for another of the block
+    bool instant = false; ///< and some that is no barrier takes no time
     std::uint32_t open_last = 0;    ///< last task of the newest bundle
     std::int64_t open_ready = -1;   ///< its time; -1: there is none to add to
     std::int64_t next_enabled = 0;
