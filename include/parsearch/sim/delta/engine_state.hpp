@@ -1,20 +1,22 @@
 #pragma once
-/// What `engine` keeps of tasks and runs.
+/// What the passes of `engine` work on: tasks of all blocks in one place, what they wait for, resources, checkpoints.
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include <parsearch/sim/delta/block_graph.hpp>
 #include <parsearch/sim/delta/blocks.hpp>
 
 namespace parsearch::sim {
 
-/// When a task was ready and ended, in picoseconds; and, while it is scheduled, how many predecessors it waits for and which task of its
-/// block became ready with it before.
+/// When a task was ready and ended, in picoseconds.
 struct moment {
     std::int64_t ready = 0, end = 0;
-    std::uint32_t waits = 0, chain = 0;
 };
 
 /// What a run may stop at: every task of block b is followed by tasks that take `after[b]` at least, and the last counted task of a
@@ -25,40 +27,236 @@ struct run_limits {
     std::int64_t after_device = 0;
 };
 
-/// A block in a run.
+/// A task, as a run needs it.
+struct work_item {
+    std::int64_t duration = 0;
+    std::uint32_t resource = 0, predecessors = 0; ///< the latter: how many, where the block is not stale
+};
+/// A resource in a run: the time of its last end, and counted work to come.
+struct resource_state {
+    std::int64_t free = 0, left = 0;
+};
+/// What a block waits for, or what waits for it: pairs one to one below `aligned`, or those of `list`.
+struct connection {
+    std::uint32_t block = 0, aligned = 0;
+    dependence const* list = nullptr;
+};
+
+/// A block of the proposal, and in a run.
 struct block_state {
-    std::vector<moment> next; ///< of the proposal
-    std::vector<std::uint32_t> predecessors; ///< how many each task has
-    std::uint64_t touched_in = 0; ///< the run that `next` is of
+    std::uint32_t begin = 0, size = 0, capacity = 0; ///< where its tasks are
+    std::uint32_t now_size = 0;                      ///< how many it has in the current schedule
+    std::uint32_t into = 0, out_of = 0;              ///< connections that are not empty
+    std::uint32_t first_resource = 0;                ///< where `consecutive`: task i is on first_resource + i
+    std::uint8_t side = 0;                           ///< where the current schedule is
+    bool consecutive = false;
     bool counts = true;
-    bool stale = true; ///< `predecessors` are to be counted
-    bool roots = false; ///< some task has none
-    bool inner = false; ///< some task waits for another of the block
-    bool instant = false; ///< and some that is no barrier takes no time
-    std::uint32_t open_last = 0;    ///< last task of the newest bundle
-    std::int64_t open_ready = -1;   ///< its time; -1: there is none to add to
+    bool changed = false;  ///< in the proposal
+    bool stale = true;     ///< predecessors are to be counted
+    bool stale_into = true, stale_out_of = true;
+    bool roots = false;    ///< some task has no predecessor
+    bool inner = false;    ///< some task waits for another of the block
+    bool instant = false;  ///< and some that is no barrier takes no time
+    std::uint32_t open_last = 0;   ///< last task of the newest bundle
+    std::int64_t open_ready = -1;  ///< its time; -1: there is none to add to
+    std::uint64_t touched_in = 0;  ///< the run that wrote it last
     std::int64_t next_enabled = 0;
 };
-/// What a block waits for, or what waits for it.
-struct connection {
-    std::uint32_t block = 0;
-    dependence const* some = nullptr; ///< nothing where there are no pairs
-    dependence const* all = nullptr;
+/// Of a block in the current schedule; `enabled`: when the predecessors of some task had all started.
+struct block_summary {
+    std::int64_t least_ready = 0, most_ready = 0, least_end = -1, enabled = 0;
 };
 
-/// Tasks of a block that become ready at one time: a chain from `first`.
-struct bundle {
-    std::int64_t ready = 0;
-    std::uint32_t block = 0, first = 0;
-    friend bool operator>(bundle const& a, bundle const& b) noexcept { return a.ready != b.ready ? a.ready > b.ready : a.block > b.block; }
-};
-
-/// The resources just before the tasks of (time, block) and later ones start; in_order: before `block`.
+/// The resources just before the tasks of (time, block) and later ones start; in_order: before `block`. `left`: counted work done so far.
 struct checkpoint {
     std::int64_t time = -1;
     std::uint32_t block = 0;
     std::int64_t longest = 0;
-    std::vector<std::int64_t> free, done;
+    std::vector<resource_state> resources;
+};
+
+/// Tasks of the proposal and their times beside those of the current schedule: task i of a block is at `begin + i` of each list.
+class engine_state {
+  public:
+    engine_state(block_graph const& g, resource_numbers r)
+        : graph(&g), numbers(r), blocks(g.blocks), summary(g.blocks), waits_(g.arcs.size()), into_(g.arcs.size()), out_of_(g.arcs.size()),
+          resources(r.size()), load(r.size()) {}
+
+    block_graph const* graph;
+    resource_numbers numbers;
+    std::vector<block_state> blocks;
+    std::vector<block_summary> summary;
+    std::vector<work_item> work;
+
+  private:
+    std::vector<moment> times_[2];
+    std::vector<dependence const*> waits_; ///< of each arc
+    std::vector<connection> into_, out_of_;
+    std::uint64_t wasted_ = 0, moved_ = 0;
+
+  public:
+    std::vector<resource_state> resources; ///< in a run
+    std::vector<std::int64_t> load;        ///< counted work of each resource in the proposal
+    std::uint64_t task_count = 0;
+    std::vector<std::uint32_t> changed, touched; ///< blocks: by the proposal, by the run
+    bool valid = false;                          ///< the current schedule is known
+    std::uint64_t run = 0;
+    run_limits limits{};
+    std::int64_t longest = 0;
+
+    [[nodiscard]] moment const* now(std::uint32_t b) const noexcept { return times_[blocks[b].side].data() + blocks[b].begin; }
+    [[nodiscard]] moment* next(std::uint32_t b) noexcept { return times_[blocks[b].side ^ 1].data() + blocks[b].begin; }
+    [[nodiscard]] dependence const* waits(std::uint32_t arc) const noexcept { return waits_[arc]; }
+
+    [[nodiscard]] std::span<connection const> into(std::uint32_t b) noexcept {
+        auto& mine = blocks[b];
+        auto* const first = into_.data() + graph->first_in[b];
+        if (std::exchange(mine.stale_into, false))
+            mine.into = collect(first, graph->into(b), [&](std::uint32_t arc) { return graph->arcs[arc].from; });
+        return {first, mine.into};
+    }
+    [[nodiscard]] std::span<connection const> out_of(std::uint32_t b) noexcept {
+        auto& mine = blocks[b];
+        auto* const first = out_of_.data() + graph->first_out[b];
+        if (std::exchange(mine.stale_out_of, false))
+            mine.out_of = collect(first, graph->out_of(b), [&](std::uint32_t arc) { return graph->arcs[arc].to; });
+        return {first, mine.out_of};
+    }
+
+    void set_tasks(std::uint32_t b, task_list const* with) {
+        auto& mine = blocks[b];
+        count_load(b, -1);
+        task_count -= mine.size;
+        auto const n = with ? with->size() : 0;
+        make_room(b, n);
+        mine.size = n;
+        mine.consecutive = n > 0 && with->resource[0] + std::uint64_t{n} <= numbers.barrier();
+        if (n > 0) mine.first_resource = with->resource[0];
+        auto* const to = work.data() + mine.begin;
+        for (std::uint32_t i = 0; i < n; ++i) {
+            to[i] = {with->duration[i], with->resource[i], 0};
+            mine.consecutive = mine.consecutive && with->resource[i] == mine.first_resource + i;
+        }
+        task_count += n;
+        count_load(b, 1);
+        mine.stale = true;
+    }
+    void set_waits(std::uint32_t arc, dependence const* with) noexcept {
+        waits_[arc] = with;
+        auto const& a = graph->arcs[arc];
+        blocks[a.to].stale = blocks[a.to].stale_into = blocks[a.from].stale_out_of = true;
+    }
+    void change(std::uint32_t b) {
+        if (!std::exchange(blocks[b].changed, true)) changed.push_back(b);
+    }
+
+    /// Program order in memory, where many blocks have moved. Before a run.
+    void tidy() {
+        if (moved_ > 16 + blocks.size() / 8) lay_out();
+    }
+
+    /// Whether the run may go on: in block b a task ended at `last_end`, and resources that then do all counted work to come are busy until
+    /// `device_busy` and `link_busy`.
+    [[nodiscard]] bool within(std::uint32_t b, std::int64_t last_end, std::int64_t device_busy, std::int64_t link_busy) const noexcept {
+        auto const after = limits.after.empty() ? 0 : limits.after[b];
+        return last_end <= limits.bound - after && device_busy <= limits.bound - limits.after_device && link_busy <= limits.bound;
+    }
+
+    // ---- checkpoints
+
+    /// After so many tasks the next one is due.
+    [[nodiscard]] std::uint64_t spacing() const noexcept { return std::max<std::uint64_t>(64, task_count / 64); }
+    /// Resumes after the first `kept` of the current schedule's.
+    checkpoint const* begin(std::size_t kept) {
+        resumed_ = kept;
+        touched.clear();
+        for (std::size_t r = 0; r < resources.size(); ++r) resources[r] = {0, load[r]};
+        if (kept == 0) return nullptr;
+        auto const& c = pool_[saved_[kept - 1]];
+        for (std::size_t r = 0; r < resources.size(); ++r) resources[r] = {c.resources[r].free, load[r] - c.resources[r].left};
+        longest = c.longest;
+        return &c;
+    }
+    template <class Before> [[nodiscard]] std::size_t checkpoints_while(Before const& before) const {
+        return static_cast<std::size_t>(std::find_if_not(saved_.begin(), saved_.end(), [&](std::uint32_t c) { return before(pool_[c]); }) - saved_.begin());
+    }
+    void take_checkpoint(std::int64_t time, std::uint32_t block) {
+        if (spare_.empty()) {
+            spare_.push_back(static_cast<std::uint32_t>(pool_.size()));
+            pool_.emplace_back();
+        }
+        fresh_.push_back(spare_.back());
+        spare_.pop_back();
+        auto& c = pool_[fresh_.back()];
+        c.time = time;
+        c.block = block;
+        c.longest = longest;
+        c.resources = resources;
+        for (std::size_t r = 0; r < resources.size(); ++r) c.resources[r].left = load[r] - resources[r].left;
+    }
+    void drop_checkpoints() {
+        spare_.insert(spare_.end(), fresh_.begin(), fresh_.end());
+        fresh_.clear();
+    }
+    void keep_checkpoints() {
+        spare_.insert(spare_.end(), saved_.begin() + static_cast<std::ptrdiff_t>(resumed_), saved_.end());
+        saved_.resize(resumed_);
+        saved_.insert(saved_.end(), fresh_.begin(), fresh_.end());
+        fresh_.clear();
+    }
+
+  private:
+    template <class Other> std::uint32_t collect(connection* to, std::span<std::uint32_t const> arcs, Other const& other) const noexcept {
+        std::uint32_t n = 0;
+        for (auto const arc : arcs)
+            if (auto const* const d = waits_[arc]; d && !d->empty()) to[n++] = {other(arc), d->aligned, d};
+        return n;
+    }
+    // Wraps around where the sum of durations does not fit; then nothing is run.
+    void count_load(std::uint32_t b, std::int64_t sign) noexcept {
+        auto const& mine = blocks[b];
+        if (!mine.counts) return;
+        for (auto const& w : std::span(work).subspan(mine.begin, mine.size)) {
+            auto& sum = load[w.resource];
+            sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) + static_cast<std::uint64_t>(sign * w.duration));
+        }
+    }
+    void make_room(std::uint32_t b, std::uint32_t n) {
+        auto& mine = blocks[b];
+        if (n <= mine.capacity) return;
+        if (wasted_ > 4096 && wasted_ > work.size() / 2) lay_out();
+        auto const at = static_cast<std::uint32_t>(work.size());
+        auto const capacity = std::bit_ceil(n);
+        work.resize(at + capacity);
+        for (auto& list : times_) {
+            list.resize(at + capacity);
+            std::copy_n(list.begin() + mine.begin, mine.now_size, list.begin() + at);
+        }
+        wasted_ += mine.capacity;
+        ++moved_;
+        mine.begin = at;
+        mine.capacity = capacity;
+    }
+    void lay_out() {
+        std::vector<work_item> items;
+        std::vector<moment> both[2];
+        for (auto& mine : blocks) {
+            auto const at = static_cast<std::uint32_t>(items.size());
+            auto const room = std::max(mine.size, mine.now_size);
+            auto const take = [&](auto& to, auto const& from) { to.insert(to.end(), from.begin() + mine.begin, from.begin() + mine.begin + room); };
+            take(items, work);
+            for (int side : {0, 1}) take(both[side], times_[side]);
+            mine.begin = at;
+            mine.capacity = room;
+        }
+        work = std::move(items);
+        for (int side : {0, 1}) times_[side] = std::move(both[side]);
+        wasted_ = moved_ = 0;
+    }
+
+    std::vector<checkpoint> pool_;
+    std::vector<std::uint32_t> spare_, saved_, fresh_; ///< of `pool_`: unused, of the current schedule, of the run
+    std::size_t resumed_ = 0;                          ///< saved checkpoints before the run
 };
 
 } // namespace parsearch::sim
