@@ -212,7 +212,7 @@ TEST_CASE("planner: stays usable after an oracle that failed") {
     CHECK(failures > 100);
 }
 
-TEST_CASE("planner: arrivals by hand") {
+TEST_CASE("planner: times of an edge's messages by hand") {
     // Four shards of 32 bytes each send to two on other devices, over links of their own or one for all; latency is paid by each.
     graph::operator_graph g;
     g.add("b", ops::relu{}, g.add("a", ops::linear{.out = 8, .bias = false}, g.input("x", {{4, 8}})));
@@ -226,18 +226,25 @@ TEST_CASE("planner: arrivals by hand") {
         planner.plan_operator(2, to, read);
         auto const plan = planner.plan_edge(1, from, made, to, read);
         REQUIRE(plan.forward.size() == 4);
-        auto const times = planner.arrivals(1, *plan.table, from, to);
-        CHECK(times.first == 2 * 37); // two messages over one link
-        CHECK(times.last == (shared ? 4 : 2) * 37);
+        auto const times = planner.times_of(1, *plan.table, from, to);
+        REQUIRE(times.consumers.size() == 2);
+        REQUIRE(times.producers.size() == 4);
+        for (auto const& t : times.consumers) CHECK(t.there == 2 * 37); // two messages over one link
+        for (auto const& t : times.consumers) CHECK(t.back == 2 * 37);
+        for (auto const& t : times.producers) CHECK(t.there == 37); // one message each
+        for (auto const& t : times.producers) CHECK(t.back == 37);
+        CHECK(times.last_there == (shared ? 4 : 2) * 37);
+        CHECK(times.last_back == (shared ? 4 : 2) * 37);
         // On the same devices nothing is sent.
-        auto const here = support::split(p.graph().operations[2], "s", {0, 1});
-        CHECK(planner.arrivals(1, *plan.table, from, here).last == 0);
-        CHECK(planner.arrivals(1, *plan.table, from, here).first == 0);
+        auto const here = planner.times_of(1, *plan.table, from, support::split(p.graph().operations[2], "s", {0, 1}));
+        CHECK(here.last_there == 0);
+        CHECK(here.consumers[0].there == 0);
+        CHECK(here.producers[3].back == 0);
     }
 }
 
 TEST_CASE("planner: no message arrives before the bound says so") {
-    std::size_t positive = 0;
+    std::size_t positive = 0, gradients = 0;
     for (std::uint64_t seed = 0; seed < 300; ++seed) {
         INFO("seed ", seed);
         std::mt19937_64 rng(seed);
@@ -249,26 +256,43 @@ TEST_CASE("planner: no message arrives before the bound says so") {
         auto simulator = p.simulator();
         (void)simulator.simulate(s);
         auto const& t = simulator.tasks();
-        // When the first forward shard of each operator ends; when shards have all that they read from one edge; when the last has.
-        std::vector<std::int64_t> first_end(g.size(), std::numeric_limits<std::int64_t>::max());
+        // When the first shard of each operator ends in each pass, and when each shard is ready.
+        auto const end = [&](std::uint32_t i) { return simulator.schedule().end[i]; };
+        struct pass {
+            std::int64_t first_end = std::numeric_limits<std::int64_t>::max();
+            std::vector<std::int64_t> ready{};
+        };
+        std::vector<pass> forward(g.size()), backward(g.size());
         for (std::uint32_t i = 0; i < t.size(); ++i)
-            if (t.kind[i] == sim::task_kind::forward) first_end[t.label[i].op] = std::min(first_end[t.label[i].op], simulator.schedule().end[i]);
+            if (t.kind[i] == sim::task_kind::forward || t.kind[i] == sim::task_kind::backward) {
+                auto& mine = (t.kind[i] == sim::task_kind::forward ? forward : backward)[t.label[i].op];
+                mine.first_end = std::min(mine.first_end, end(i));
+                mine.ready.push_back(simulator.schedule().ready[i]);
+            }
         for (std::uint32_t e = 0; e < g.edges.size(); ++e) {
             if (!plan.edges[e].table || plan.edges[e].served) continue;
-            auto const times = planner.arrivals(e, *plan.edges[e].table, s[g.edges[e].producer], s[g.edges[e].consumer]);
-            REQUIRE(times.first <= times.last);
+            auto const& table = *plan.edges[e].table;
+            auto const [from, to] = std::pair(g.edges[e].producer, g.edges[e].consumer);
+            auto const times = planner.times_of(e, table, s[from], s[to]);
             std::int64_t last = 0;
             for (std::uint32_t i = 0; i < t.size(); ++i)
-                if (t.kind[i] == sim::task_kind::transfer && t.label[i].edge == e && t.label[i].op == g.edges[e].consumer && t.label[i].traffic != sim::traffic_kind::gradient)
-                    last = std::max(last, simulator.schedule().end[i]);
-            if (times.last > 0) REQUIRE(first_end[g.edges[e].producer] + times.last <= last);
-            positive += times.first > 0;
-            std::int64_t soonest = std::numeric_limits<std::int64_t>::max();
-            for (std::uint32_t i = 0; i < t.size(); ++i)
-                if (t.kind[i] == sim::task_kind::forward && t.label[i].op == g.edges[e].consumer) soonest = std::min(soonest, simulator.schedule().ready[i]);
-            auto const& firsts = plan.edges[e].table->first_of_consumer;
-            if (std::adjacent_find(firsts.begin(), firsts.end()) == firsts.end()) REQUIRE(first_end[g.edges[e].producer] + times.first <= soonest);
+                if (t.kind[i] == sim::task_kind::transfer && t.label[i].edge == e && t.label[i].op == to && t.label[i].traffic != sim::traffic_kind::gradient) last = std::max(last, end(i));
+            if (times.last_there > 0) REQUIRE(forward[from].first_end + times.last_there <= last);
+            for (std::size_t n = 0; n < times.consumers.size(); ++n) {
+                REQUIRE(times.consumers[n].there <= times.last_there);
+                REQUIRE(times.consumers[n].back <= times.last_back);
+                positive += times.consumers[n].there > 0;
+                if (table.first_of_consumer[n] != table.first_of_consumer[n + 1]) REQUIRE(forward[from].first_end + times.consumers[n].there <= forward[to].ready[n]);
+            }
+            for (std::size_t n = 0; n < times.producers.size(); ++n) {
+                REQUIRE(times.producers[n].there <= times.last_there);
+                REQUIRE(times.producers[n].back <= times.last_back);
+                if (times.producers[n].back == 0) continue;
+                ++gradients;
+                REQUIRE(backward[to].first_end + times.producers[n].back <= backward[from].ready[n]);
+            }
         }
     }
     CHECK(positive > 50);
+    CHECK(gradients > 50);
 }

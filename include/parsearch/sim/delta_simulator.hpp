@@ -110,6 +110,7 @@ template <class Oracle, class Device> class delta_simulator {
                 if (other != current_) lanes_[other].fall_behind(*this);
         }
         for (auto const& [op, old] : undo_operators_) note_work(op);
+        know_round_trips_ = know_round_trips_ && undo_operators_.empty();
         clear_undo();
         read_ = false;
     }
@@ -331,7 +332,7 @@ template <class Oracle, class Device> class delta_simulator {
         for (auto const& [number, b] : new_edges_) {
             undo_edges_.push_back({number, edges_[number]});
             edges_[number] = b;
-            note_edge(number, *operators_[g.edges[number].producer], *operators_[g.edges[number].consumer]);
+            note_edge(number, *operators_[g.edges[number].producer], *operators_[g.edges[number].consumer], b);
             sim::place(mine.schedule, *graph_, number, mine.parts(*b));
         }
         for (auto const& [c, b] : new_classes_) {
@@ -354,11 +355,18 @@ template <class Oracle, class Device> class delta_simulator {
         facts.forward = b.shape->shortest_forward;
         facts.backward = b.shape->shortest_backward;
         facts.sums = !b.parts.inside_forward.empty();
+        facts.everywhere = b.everywhere;
     }
-    void note_edge(std::uint32_t number, operator_blocks const& from, operator_blocks const& to) {
+    /// `blocks`: of the edge, where they are known.
+    void note_edge(std::uint32_t number, operator_blocks const& from, operator_blocks const& to, edge_blocks const* blocks = nullptr) {
         auto const& shape = cache_->shape_of_edge(number, from, to);
         undo_facts_.push_back({number, bounds_.of_edge(number)});
-        bounds_.of_edge(number) = {shape.every_consumer, shape.every_producer};
+        bounds_.of_edge(number) = {shape.every_consumer, shape.every_producer, blocks && is_aligned(*blocks, from, to)};
+    }
+    [[nodiscard]] static bool is_aligned(edge_blocks const& b, operator_blocks const& from, operator_blocks const& to) noexcept {
+        auto const n = from.plan.devices.size();
+        return to.plan.devices.size() == n && b.parts.forward.size() + b.parts.backward.size() == 0 && b.parts.consumer_local.aligned == n &&
+               b.parts.producer_local.aligned == n;
     }
     void take_back_edge_facts() noexcept {
         for (auto i = undo_facts_.size(); i-- > 0;) bounds_.of_edge(undo_facts_[i].first) = undo_facts_[i].second;
@@ -367,7 +375,7 @@ template <class Oracle, class Device> class delta_simulator {
     void note_class(std::uint32_t c) noexcept {
         auto const& b = *classes_[c];
         auto const all = std::find(b.every.begin(), b.every.end(), false) == b.every.end();
-        bounds_.of_class(c) = {all ? b.shortest : 0, b.shortest_update, b.parts.sync.size() > 0 && all};
+        bounds_.of_class(c) = {all ? b.shortest : 0, b.shortest_update, b.parts.sync.size() > 0 && all, b.every.size() > 1};
     }
     /// The committed work of `op` on the first device.
     void note_work(std::uint32_t op) noexcept {
@@ -435,6 +443,7 @@ template <class Oracle, class Device> class delta_simulator {
         auto const& at = graph_->operators[op];
         if (at.forward == none) return false;
         auto const limit = bound.count();
+        if (device_load_with(op, *b) > limit) return true; // most that are hopeless, and the cheapest to find
         auto const c = work_->class_of[op];
         auto const class_before = c == none ? path_bounds::class_facts{} : bounds_.of_class(c);
         auto const before = bounds_.of_operator(op);
@@ -443,6 +452,7 @@ template <class Oracle, class Device> class delta_simulator {
             if (c != none) bounds_.of_class(c) = class_before;
             bounds_.of_operator(op) = before;
         };
+        if (!std::exchange(know_round_trips_, true)) bounds_.find_round_trips(work_->options.discipline == discipline::in_order);
         bool hopeless = false;
         try {
             with_staged([&] {
@@ -453,7 +463,7 @@ template <class Oracle, class Device> class delta_simulator {
                 auto const& g = work_->graph;
                 for_edges_at(op, [&](std::uint32_t e) { note_edge(e, *proposed(g.edges[e].producer), *proposed(g.edges[e].consumer)); });
                 bounds_.find_tails();
-                hopeless = device_load_with(op, *b) > limit - bounds_.after_device() || earliest_with(op, *b) > limit;
+                hopeless = earliest_with(op, *b) > limit;
             });
         } catch (...) {
             restore();
@@ -494,21 +504,54 @@ template <class Oracle, class Device> class delta_simulator {
             for (auto const member : work_->classes[c])
                 if (member != op && graph_->operators[member].backward != none)
                     first = std::min(first, current().schedule.least_end(graph_->operators[member].backward));
+        // Shards in turn, as their messages wait for each other: data there, the consumers' round trip, gradients here and on. Apart from
+        // that, the last of all messages at each of these, as some shard must wait for it.
+        auto const shards = static_cast<std::size_t>(b.configuration.shards());
+        times_.assign(shards, 0);
         std::int64_t all = 0, some = 0; // when the last message is there; when some shard has all of its own
         for (auto e = g.first_in[op]; e < g.first_in[op + 1]; ++e) {
             if (graph_->forward[e].block == none) continue;
             auto const sent = work_->options.discipline == discipline::in_order ? end_of(e) : first;
-            auto const times = cache_->arrivals(e, *proposed(g.edges[e].producer), b);
-            all = std::max(all, sent + times.last);
-            if (bounds_.of_edge(e).every_consumer) some = std::max(some, sent + times.first);
+            auto const& times = cache_->times_of_edge(e, *proposed(g.edges[e].producer), b);
+            all = std::max(all, sent + times.last_there);
+            for (std::size_t n = 0; n < times.consumers.size(); ++n) times_[n] = std::max(times_[n], sent + times.consumers[n].there);
+            if (bounds_.of_edge(e).every_consumer) some = std::max(some, sent + least(times.consumers, &shard_times::there));
         }
-        auto const done = some + b.shape->shortest_forward;
+        auto const done = some + b.shape->shortest_forward, last_done = all + b.shape->shortest_forward;
         auto earliest = std::max(all + bounds_.tail(op), done + bounds_.after_work(op));
+        returned_.assign(shards, 0);
+        std::int64_t last = 0; // when some shard has all gradients
+        bool trains = false;
         for (auto const e : g.out(op)) {
-            auto const& consumer = *proposed(g.edges[e].consumer);
-            earliest = std::max(earliest, done + cache_->arrivals(e, b, consumer).last + bounds_.tail(g.edges[e].consumer));
+            auto const consumer = g.edges[e].consumer;
+            auto const& times = cache_->times_of_edge(e, b, *proposed(consumer));
+            earliest = std::max(earliest, done + times.last_there + bounds_.tail(consumer));
+            if (graph_->backward[e].block == none || !bounds_.of_edge(e).every_producer || times.producers.empty()) continue;
+            trains = true;
+            auto const round_trip = bounds_.round_trip(consumer);
+            for (std::size_t n = 0; n < shards; ++n)
+                returned_[n] = std::max(returned_[n], times_[n] + b.shape->shortest_forward + times.producers[n].there + round_trip + times.producers[n].back);
+            last = std::max({last, done + least(times.producers, &shard_times::there) + round_trip + times.last_back,
+                             last_done + round_trip + least(times.producers, &shard_times::back)});
+        }
+        if (!trains) return earliest;
+        auto const latest = std::max(last, *std::max_element(returned_.begin(), returned_.end())) + b.shape->shortest_backward;
+        auto const first_returned = *std::min_element(returned_.begin(), returned_.end()) + b.shape->shortest_backward;
+        earliest = std::max(earliest, latest);
+        for (auto e = g.first_in[op]; e < g.first_in[op + 1]; ++e) {
+            if (graph_->backward[e].block == none || !bounds_.of_edge(e).every_consumer) continue;
+            auto const producer = g.edges[e].producer;
+            auto const& times = cache_->times_of_edge(e, *proposed(producer), b);
+            if (times.consumers.empty()) continue;
+            auto sent = std::max(first_returned + times.last_back, last + b.shape->shortest_backward + least(times.consumers, &shard_times::back));
+            for (std::size_t n = 0; n < shards; ++n) sent = std::max(sent, returned_[n] + b.shape->shortest_backward + times.consumers[n].back);
+            earliest = std::max(earliest, sent + bounds_.way_back(producer));
         }
         return earliest;
+    }
+    using shard_times = typename planner<Oracle, Device>::shard_times;
+    [[nodiscard]] static std::int64_t least(std::vector<shard_times> const& shards, std::int64_t shard_times::* member) noexcept {
+        return shards.empty() ? 0 : (*std::min_element(shards.begin(), shards.end(), [&](auto const& x, auto const& y) { return x.*member < y.*member; })).*member;
     }
 
     // ---- reading
@@ -584,6 +627,8 @@ template <class Oracle, class Device> class delta_simulator {
     std::uint64_t seen_ = 0;
     double total_before_ = 0;
     std::int64_t unfolded_before_ = 0;
+    bool know_round_trips_ = false; ///< by `bounds_`, of the current strategy
+    std::vector<std::int64_t> times_, returned_; ///< of each shard: when it has its data, and its gradients
     std::vector<std::int64_t> load_; ///< what a change adds to each device
     // For readers:
     bool read_ = false;

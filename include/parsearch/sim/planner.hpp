@@ -59,33 +59,47 @@ template <class Oracle, class Device> class planner {
         if (work_->graph.operations[op].work != ops::work_class::source) plan_unread_partial_sums(op, c, p);
     }
 
-    /// Lower bounds on how long the messages of an edge take from the first end of a producer's shard: until the last has arrived, and until
-    /// some shard of the consumer has all of its own. Collectives are left out.
-    struct arrival_times {
-        std::int64_t last = 0, first = 0;
+    /// Lower bounds on how long messages of a shard take from the time at which the first may be sent. Collectives are left out.
+    /// Of a consumer's shard: until it has all that it reads along the edge; backward, until all gradients that it sends have arrived.
+    /// Of a producer's: until the first of its data has arrived; backward, until it has all gradients.
+    struct shard_times {
+        std::int64_t there = 0, back = 0;
     };
-    [[nodiscard]] arrival_times arrivals(std::uint32_t number, overlap_table const& t, space::configuration const& from, space::configuration const& to) {
-        auto const& e = work_->graph.edges[number];
-        auto const element = ops::size_of(work_->graph.operations[e.producer].outputs[e.slot].type);
-        arrival_times out{0, std::numeric_limits<std::int64_t>::max()};
-        all_busy_.assign(work_->topology.links.size(), 0);
-        shard_busy_.resize(work_->topology.links.size());
-        for (std::uint32_t c = 0; c + 1 < t.first_of_consumer.size(); ++c) {
-            hops_.clear();
-            auto const there = static_cast<std::uint32_t>(to.device(c));
-            for (auto i = t.first_of_consumer[c]; i < t.first_of_consumer[c + 1]; ++i) {
-                if (work_->options.movement == movement::collective && t.exchange_of[i] >= 0) continue;
-                auto const here = static_cast<std::uint32_t>(from.device(t.pairs[i].producer));
-                if (here != there) price_.append_route(here, there, t.pairs[i].elements * element, hops_);
-            }
-            for (auto const& h : hops_) shard_busy_[h.link] = 0;
-            std::int64_t longest = 0;
-            for (auto const& h : hops_) {
-                longest = std::max(longest, shard_busy_[h.link] = saturating_sum(shard_busy_[h.link], h.duration));
-                out.last = std::max(out.last, all_busy_[h.link] = saturating_sum(all_busy_[h.link], h.duration));
-            }
-            out.first = std::min(out.first, longest);
+    struct edge_times {
+        std::int64_t last_there = 0, last_back = 0; ///< until the last message of all has arrived
+        std::vector<shard_times> consumers{}, producers{};
+    };
+    [[nodiscard]] edge_times times_of(std::uint32_t number, overlap_table const& t, space::configuration const& from, space::configuration const& to) {
+        auto const& g = work_->graph;
+        auto const& e = g.edges[number];
+        auto const element = ops::size_of(g.operations[e.producer].outputs[e.slot].type);
+        edge_times out;
+        out.consumers.resize(t.first_of_consumer.size() - 1);
+        out.producers.resize(t.first_of_producer.size() - 1);
+        auto const consumer = [&](std::uint32_t c, auto const& f) {
+            for (auto i = t.first_of_consumer[c]; i < t.first_of_consumer[c + 1]; ++i) f(i);
+        };
+        auto const producer = [&](std::uint32_t p, auto const& f) {
+            for (auto i = t.first_of_producer[p]; i < t.first_of_producer[p + 1]; ++i) f(t.by_producer[i]);
+        };
+        find_messages(t, element, [&](auto const& pair) { return std::pair(from.device(pair.producer), to.device(pair.consumer)); });
+        out.last_there = busiest([&](auto const& f) { for (std::uint32_t i = 0; i < t.pairs.size(); ++i) f(i); });
+        for (std::uint32_t c = 0; c < out.consumers.size(); ++c) out.consumers[c].there = busiest([&](auto const& f) { consumer(c, f); });
+        for (std::uint32_t p = 0; p < out.producers.size(); ++p) {
+            auto& least = out.producers[p].there;
+            least = std::numeric_limits<std::int64_t>::max();
+            producer(p, [&](std::uint32_t i) {
+                std::int64_t longest = 0;
+                for (auto h = first_hop_[i]; h < first_hop_[i + 1]; ++h) longest = std::max(longest, hops_[h].duration);
+                least = std::min(least, longest);
+            });
+            if (least == std::numeric_limits<std::int64_t>::max()) least = 0;
         }
+        if (!work_->options.training || !g.carries_gradient(e)) return out;
+        find_messages(t, element, [&](auto const& pair) { return std::pair(to.device(pair.consumer), from.device(pair.producer)); });
+        out.last_back = busiest([&](auto const& f) { for (std::uint32_t i = 0; i < t.pairs.size(); ++i) f(i); });
+        for (std::uint32_t c = 0; c < out.consumers.size(); ++c) out.consumers[c].back = busiest([&](auto const& f) { consumer(c, f); });
+        for (std::uint32_t p = 0; p < out.producers.size(); ++p) out.producers[p].back = busiest([&](auto const& f) { producer(p, f); });
         return out;
     }
 
@@ -172,6 +186,31 @@ template <class Oracle, class Device> class planner {
     }
 
   private:
+    /// The links of each pair's message in `hops_`, from `first_hop_[pair]` on. `ends(pair)` answers the devices that send and receive.
+    template <class Ends> void find_messages(overlap_table const& t, byte_count element, Ends const& ends) {
+        hops_.clear();
+        first_hop_.assign(1, 0);
+        for (std::size_t i = 0; i < t.pairs.size(); ++i) {
+            auto const [here, there] = ends(t.pairs[i]);
+            if (here != there && (work_->options.movement != movement::collective || t.exchange_of[i] < 0))
+                price_.append_route(static_cast<std::uint32_t>(here), static_cast<std::uint32_t>(there), t.pairs[i].elements * element, hops_);
+            first_hop_.push_back(static_cast<std::uint32_t>(hops_.size()));
+        }
+        busy_.resize(work_->topology.links.size());
+    }
+    /// How long the busiest link is, of the messages of some pairs: `for_pairs(f)` calls `f(pair)`.
+    template <class Pairs> [[nodiscard]] std::int64_t busiest(Pairs const& for_pairs) {
+        auto const for_hops = [&](auto const& f) {
+            for_pairs([&](std::uint32_t pair) {
+                for (auto h = first_hop_[pair]; h < first_hop_[pair + 1]; ++h) f(hops_[h]);
+            });
+        };
+        for_hops([&](hop const& h) { busy_[h.link] = 0; });
+        std::int64_t longest = 0;
+        for_hops([&](hop const& h) { longest = std::max(longest, busy_[h.link] = saturating_sum(busy_[h.link], h.duration)); });
+        return longest;
+    }
+
     /// Outputs that nobody reads are still to be summed: an all-reduce among the shards of each part.
     void plan_unread_partial_sums(std::uint32_t op, space::configuration const& c, operator_plan& p) {
         auto const& g = work_->graph;
@@ -218,7 +257,8 @@ template <class Oracle, class Device> class planner {
     std::shared_ptr<workload_type const> work_;
     pricing<Oracle, Device> price_;
     std::vector<hop> hops_;
-    std::vector<std::int64_t> all_busy_, shard_busy_; ///< of each link
+    std::vector<std::uint32_t> first_hop_;
+    std::vector<std::int64_t> busy_; ///< of each link
     std::vector<std::map<std::vector<std::int32_t>, std::shared_ptr<overlap_table const>>> tables_;
 };
 

@@ -46,7 +46,7 @@ template <class Oracle, class Device> class block_cache {
     /// `fold`: blocks are folded where all nodes are alike.
     block_cache(std::shared_ptr<workload<Oracle, Device> const> const& w, bool fold)
         : planner_(w), folding_(fold ? folding::of(w->topology) : std::nullopt), resources_{static_cast<std::uint32_t>(w->topology.size()), static_cast<std::uint32_t>(w->topology.links.size())},
-          shapes_(w->graph.size()), operators_(w->graph.size()), edge_shapes_(w->graph.edges.size()), arrivals_(w->graph.edges.size()),
+          shapes_(w->graph.size()), operators_(w->graph.size()), edge_shapes_(w->graph.edges.size()), edge_times_(w->graph.edges.size()),
           edges_(w->graph.edges.size()), classes_(w->classes.size()) {}
 
     [[nodiscard]] resource_numbers const& resources() const noexcept { return resources_; }
@@ -91,16 +91,16 @@ template <class Oracle, class Device> class block_cache {
         return known.emplace(key, shape_of(planner_.overlaps(number, from.configuration, to.configuration),
                                            planner_.is_served(number, to.configuration))).first->second;
     }
-    /// See `planner::arrivals`; zero where no data move.
-    typename planner<Oracle, Device>::arrival_times arrivals(std::uint32_t number, operator_blocks const& from, operator_blocks const& to) {
+    /// See `planner::times_of`; empty where no data move.
+    typename planner<Oracle, Device>::edge_times const& times_of_edge(std::uint32_t number, operator_blocks const& from, operator_blocks const& to) {
         auto const key = std::uint64_t{from.id} << 32 | to.id;
-        auto& known = arrivals_[number];
+        auto& known = edge_times_[number];
         if (auto const at = known.find(key); at != known.end()) return at->second;
         auto const& shape = shape_of_edge(number, from, to);
-        typename planner<Oracle, Device>::arrival_times times{};
-        if (shape.table) times = planner_.arrivals(number, *shape.table, from.configuration, to.configuration);
-        bytes_ += sizeof times + 32;
-        return known.emplace(key, times).first->second;
+        typename planner<Oracle, Device>::edge_times times{};
+        if (shape.table) times = planner_.times_of(number, *shape.table, from.configuration, to.configuration);
+        bytes_ += sizeof times + 32 + 16 * (times.consumers.size() + times.producers.size());
+        return known.emplace(key, std::move(times)).first->second;
     }
 
     /// Both ends are built.
@@ -154,7 +154,7 @@ template <class Oracle, class Device> class block_cache {
         for (std::size_t i = 0; i < operators_.size(); ++i) keep_only(operators_[i], operators[i]);
         for (std::size_t i = 0; i < edges_.size(); ++i) {
             keep_only(edges_[i], edges[i]);
-            arrivals_[i].clear();
+            edge_times_[i].clear();
             edge_shapes_[i].clear();
         }
         for (std::size_t i = 0; i < classes_.size(); ++i) keep_only(classes_[i], classes[i]);
@@ -200,7 +200,7 @@ template <class Oracle, class Device> class block_cache {
     std::vector<std::unordered_map<space::configuration, std::unique_ptr<operator_shape>, word_hash>> shapes_; ///< few: never forgotten
     std::vector<std::unordered_map<space::configuration, std::unique_ptr<operator_blocks>, word_hash>> operators_;
     std::vector<std::unordered_map<std::uint64_t, edge_shape, word_hash>> edge_shapes_;
-    std::vector<std::unordered_map<std::uint64_t, typename planner<Oracle, Device>::arrival_times, word_hash>> arrivals_;
+    std::vector<std::unordered_map<std::uint64_t, typename planner<Oracle, Device>::edge_times, word_hash>> edge_times_;
     std::vector<std::unordered_map<std::uint64_t, std::unique_ptr<edge_blocks>, word_hash>> edges_;
     std::vector<std::unordered_map<std::vector<std::uint32_t>, std::unique_ptr<class_blocks>, word_hash>> classes_;
     std::vector<std::uint32_t> key_;

@@ -226,7 +226,7 @@ class engine_state {
         if (n <= mine.capacity) return;
         if (wasted_ > 4096 && wasted_ > work.size() / 2) lay_out();
         auto const at = static_cast<std::uint32_t>(work.size());
-        auto const capacity = std::bit_ceil(n);
+        auto const capacity = std::bit_ceil(std::max(n, 4u));
         work.resize(at + capacity);
         for (auto& list : times_) {
             list.resize(at + capacity);
@@ -242,12 +242,10 @@ class engine_state {
         std::vector<moment> both[2];
         for (auto& mine : blocks) {
             auto const at = static_cast<std::uint32_t>(items.size());
-            auto const room = std::max(mine.size, mine.now_size);
-            auto const take = [&](auto& to, auto const& from) { to.insert(to.end(), from.begin() + mine.begin, from.begin() + mine.begin + room); };
+            auto const take = [&](auto& to, auto const& from) { to.insert(to.end(), from.begin() + mine.begin, from.begin() + mine.begin + mine.capacity); };
             take(items, work);
             for (int side : {0, 1}) take(both[side], times_[side]);
             mine.begin = at;
-            mine.capacity = room;
         }
         work = std::move(items);
         for (int side : {0, 1}) times_[side] = std::move(both[side]);
