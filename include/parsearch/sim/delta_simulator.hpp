@@ -18,6 +18,7 @@
 #include <parsearch/sim/delta/block_cache.hpp>
 #include <parsearch/sim/delta/block_graph.hpp>
 #include <parsearch/sim/delta/bounds.hpp>
+#include <parsearch/sim/delta/change_bounds.hpp>
 #include <parsearch/sim/delta/engine.hpp>
 #include <parsearch/sim/delta/memory_ledger.hpp>
 #include <parsearch/sim/delta/place.hpp>
@@ -28,7 +29,7 @@ namespace parsearch::sim {
 /// Options of `delta_simulator`: the answers do not depend on them.
 struct delta_options {
     /// How much the blocks of configurations that are not current may take before they are forgotten.
-    std::size_t cache_bytes = std::size_t{1} << 30;
+    std::size_t cache_bytes = std::size_t{256} << 20;
     bool fold = true; ///< simulate one node where a strategy treats all alike
 };
 
@@ -44,7 +45,7 @@ template <class Oracle, class Device> class delta_simulator {
               make_block_graph(work_->graph, work_->classes, work_->class_of, work_->options.training, work_->options.overlap))),
           bounds_(work_->graph, *graph_, work_->class_of, work_->classes.size()), operators_(work_->graph.size()),
           edges_(work_->graph.edges.size()), classes_(work_->classes.size()), next_of_(work_->graph.size()), edge_seen_(work_->graph.edges.size()),
-          class_seen_(work_->classes.size()), load_(work_->topology.size()) {
+          class_seen_(work_->classes.size()), changed_(*work_, *graph_, *cache_) {
         lanes_.emplace_back(*this, cache_->resources());
         if (cache_->folds()) lanes_.emplace_back(*this, cache_->folds()->resources());
     }
@@ -443,7 +444,8 @@ template <class Oracle, class Device> class delta_simulator {
         auto const& at = graph_->operators[op];
         if (at.forward == none) return false;
         auto const limit = bound.count();
-        if (device_load_with(op, *b) > limit) return true; // most that are hopeless, and the cheapest to find
+        // Most that are hopeless, and the cheapest to find.
+        if (changed_.device_load(*operators_[op], *b, current().schedule, current().folded) > limit) return true;
         auto const c = work_->class_of[op];
         auto const class_before = c == none ? path_bounds::class_facts{} : bounds_.of_class(c);
         auto const before = bounds_.of_operator(op);
@@ -462,8 +464,7 @@ template <class Oracle, class Device> class delta_simulator {
                 if (c != none) bounds_.of_class(c) = {};
                 auto const& g = work_->graph;
                 for_edges_at(op, [&](std::uint32_t e) { note_edge(e, *proposed(g.edges[e].producer), *proposed(g.edges[e].consumer)); });
-                bounds_.find_tails();
-                hopeless = earliest_with(op, *b) > limit;
+                hopeless = changed_.earliest(op, *b, bounds_, current().schedule, [&](std::uint32_t other) -> auto const& { return *proposed(other); }, limit) > limit;
             });
         } catch (...) {
             restore();
@@ -471,87 +472,6 @@ template <class Oracle, class Device> class delta_simulator {
         }
         restore();
         return hopeless;
-    }
-
-    /// The forward and backward work of the busiest of the devices that `op` runs on as `b`.
-    [[nodiscard]] std::int64_t device_load_with(std::uint32_t op, operator_blocks const& b) {
-        auto const& old = *operators_[op];
-        auto const& kind = work_->topology.kind;
-        auto const sum = [](operator_shape const& s, std::size_t k) { return s.forward[k] + s.backward[k]; };
-        if (old.everywhere && b.everywhere && b.shape->forward.size() == 1)
-            return current().schedule.device_load() - sum(*old.shape, 0) + sum(*b.shape, 0);
-        auto const shards = b.configuration.shards();
-        std::int64_t most = 0;
-        for (auto const d : old.plan.devices) load_[d] -= sum(*old.shape, kind[d]);
-        for (std::int64_t n = 0; n < shards; ++n) {
-            auto const d = static_cast<std::size_t>(b.configuration.device(n));
-            load_[d] += sum(*b.shape, kind[d]);
-            most = std::max(most, load_[d] + current().schedule.load(current().folded ? cache_->folds()->class_of(static_cast<std::uint32_t>(d)) : static_cast<std::uint32_t>(d)));
-        }
-        for (auto const d : old.plan.devices) load_[d] = 0;
-        for (std::int64_t n = 0; n < shards; ++n) load_[static_cast<std::size_t>(b.configuration.device(n))] = 0;
-        return most;
-    }
-
-    /// The earliest makespan, given when the current schedule ends what `op` reads: before that nothing is different.
-    [[nodiscard]] std::int64_t earliest_with(std::uint32_t op, operator_blocks const& b) {
-        auto const& g = work_->graph;
-        auto const end_of = [&](std::uint32_t e) { return current().schedule.least_end(graph_->operators[g.edges[e].producer].forward); };
-        auto first = std::numeric_limits<std::int64_t>::max();
-        for (auto e = g.first_in[op]; e < g.first_in[op + 1]; ++e)
-            if (graph_->forward[e].block != none) first = std::min(first, end_of(e));
-        if (auto const c = work_->class_of[op]; c != none) // its synchronisation changes, which may begin with other members
-            for (auto const member : work_->classes[c])
-                if (member != op && graph_->operators[member].backward != none)
-                    first = std::min(first, current().schedule.least_end(graph_->operators[member].backward));
-        // Shards in turn, as their messages wait for each other: data there, the consumers' round trip, gradients here and on. Apart from
-        // that, the last of all messages at each of these, as some shard must wait for it.
-        auto const shards = static_cast<std::size_t>(b.configuration.shards());
-        times_.assign(shards, 0);
-        std::int64_t all = 0, some = 0; // when the last message is there; when some shard has all of its own
-        for (auto e = g.first_in[op]; e < g.first_in[op + 1]; ++e) {
-            if (graph_->forward[e].block == none) continue;
-            auto const sent = work_->options.discipline == discipline::in_order ? end_of(e) : first;
-            auto const& times = cache_->times_of_edge(e, *proposed(g.edges[e].producer), b);
-            all = std::max(all, sent + times.last_there);
-            for (std::size_t n = 0; n < times.consumers.size(); ++n) times_[n] = std::max(times_[n], sent + times.consumers[n].there);
-            if (bounds_.of_edge(e).every_consumer) some = std::max(some, sent + least(times.consumers, &shard_times::there));
-        }
-        auto const done = some + b.shape->shortest_forward, last_done = all + b.shape->shortest_forward;
-        auto earliest = std::max(all + bounds_.tail(op), done + bounds_.after_work(op));
-        returned_.assign(shards, 0);
-        std::int64_t last = 0; // when some shard has all gradients
-        bool trains = false;
-        for (auto const e : g.out(op)) {
-            auto const consumer = g.edges[e].consumer;
-            auto const& times = cache_->times_of_edge(e, b, *proposed(consumer));
-            earliest = std::max(earliest, done + times.last_there + bounds_.tail(consumer));
-            if (graph_->backward[e].block == none || !bounds_.of_edge(e).every_producer || times.producers.empty()) continue;
-            trains = true;
-            auto const round_trip = bounds_.round_trip(consumer);
-            for (std::size_t n = 0; n < shards; ++n)
-                returned_[n] = std::max(returned_[n], times_[n] + b.shape->shortest_forward + times.producers[n].there + round_trip + times.producers[n].back);
-            last = std::max({last, done + least(times.producers, &shard_times::there) + round_trip + times.last_back,
-                             last_done + round_trip + least(times.producers, &shard_times::back)});
-        }
-        if (!trains) return earliest;
-        auto const latest = std::max(last, *std::max_element(returned_.begin(), returned_.end())) + b.shape->shortest_backward;
-        auto const first_returned = *std::min_element(returned_.begin(), returned_.end()) + b.shape->shortest_backward;
-        earliest = std::max(earliest, latest);
-        for (auto e = g.first_in[op]; e < g.first_in[op + 1]; ++e) {
-            if (graph_->backward[e].block == none || !bounds_.of_edge(e).every_consumer) continue;
-            auto const producer = g.edges[e].producer;
-            auto const& times = cache_->times_of_edge(e, *proposed(producer), b);
-            if (times.consumers.empty()) continue;
-            auto sent = std::max(first_returned + times.last_back, last + b.shape->shortest_backward + least(times.consumers, &shard_times::back));
-            for (std::size_t n = 0; n < shards; ++n) sent = std::max(sent, returned_[n] + b.shape->shortest_backward + times.consumers[n].back);
-            earliest = std::max(earliest, sent + bounds_.way_back(producer));
-        }
-        return earliest;
-    }
-    using shard_times = typename planner<Oracle, Device>::shard_times;
-    [[nodiscard]] static std::int64_t least(std::vector<shard_times> const& shards, std::int64_t shard_times::* member) noexcept {
-        return shards.empty() ? 0 : (*std::min_element(shards.begin(), shards.end(), [&](auto const& x, auto const& y) { return x.*member < y.*member; })).*member;
     }
 
     // ---- reading
@@ -628,8 +548,7 @@ template <class Oracle, class Device> class delta_simulator {
     double total_before_ = 0;
     std::int64_t unfolded_before_ = 0;
     bool know_round_trips_ = false; ///< by `bounds_`, of the current strategy
-    std::vector<std::int64_t> times_, returned_; ///< of each shard: when it has its data, and its gradients
-    std::vector<std::int64_t> load_; ///< what a change adds to each device
+    change_bounds<Oracle, Device> changed_;
     // For readers:
     bool read_ = false;
     iteration_plan plan_;

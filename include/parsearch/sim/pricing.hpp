@@ -55,11 +55,19 @@ template <class Oracle, class Device> class pricing {
 
     /// The links of a message: it streams through all of them at once, so it holds each for its own time of the bytes plus
     /// the empty-message time (latency) of the others. Appends to `out`.
-    void append_route(std::uint32_t from, std::uint32_t to, byte_count bytes, std::vector<hop>& out) const {
+    void append_route(std::uint32_t from, std::uint32_t to, byte_count bytes, std::vector<hop>& out) {
         auto const route = topology_->route(from, to);
         std::int64_t latency = 0;
         for (auto const l : route) latency += idle_[l];
-        for (auto const l : route) out.push_back({l, message(bytes, topology_->links[l]) + latency - idle_[l]});
+        // Messages of one size come in runs.
+        if (bytes != size_) {
+            known_.assign(idle_.size(), unknown);
+            size_ = bytes;
+        }
+        for (auto const l : route) {
+            if (known_[l] == unknown) known_[l] = message(bytes, topology_->links[l]);
+            out.push_back({l, known_[l] + latency - idle_[l]});
+        }
     }
 
     /// The links of a collective over `members` (ascending): the slowest link of the ring is held for the collective's time,
@@ -98,10 +106,13 @@ template <class Oracle, class Device> class pricing {
     }
 
     static constexpr std::size_t remembered_groups = 1 << 14;
+    static constexpr std::int64_t unknown = -1;
     topology::dense_topology const* topology_;
     Oracle oracle_;
     std::vector<Device> example_; ///< a device of each kind
     std::vector<std::int64_t> idle_; ///< time of an empty message, by link
+    byte_count size_ = -1;
+    std::vector<std::int64_t> known_; ///< time of a message of that size, by link
     std::map<std::vector<std::uint32_t>, topology::ring_group> groups_;
 };
 
