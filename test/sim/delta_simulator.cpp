@@ -496,7 +496,10 @@ TEST_CASE("delta_simulator: copies are independent") {
         auto second = std::make_unique<decltype(first)>(first);
         REQUIRE(second->propose({}, infinite) == cost_a);
         second->roll_back();
-        REQUIRE((*second)(b) == cost_b);
+        REQUIRE((*second)(b) == cost_b); // leaves the current strategy
+        REQUIRE(second->propose({}, infinite) == cost_a);
+        second->roll_back();
+        REQUIRE(second->reset(b) == cost_b);
         auto third = *second;
         REQUIRE(simulation_difference(third, *second) == "");
         second.reset();

@@ -1,6 +1,8 @@
 #pragma once
 /// The blocks of a strategy in the places that a block graph has for them.
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -8,6 +10,7 @@
 #include <parsearch/sim/delta/block_cache.hpp>
 #include <parsearch/sim/delta/block_graph.hpp>
 #include <parsearch/sim/delta/blocks.hpp>
+#include <parsearch/sim/delta/bounds.hpp>
 
 namespace support {
 
@@ -90,6 +93,37 @@ template <class Cache, class Strategy> placed_blocks place_blocks(Cache& cache, 
         out.tasks[g.all_backward] = barrier.get();
     }
     return out;
+}
+
+/// All that bounds need of them.
+template <class Cache> void note_facts(parsearch::sim::path_bounds& bounds, Cache& cache, parsearch::sim::block_graph const& g, placed_blocks const& placed) {
+    constexpr auto none = parsearch::sim::block_graph::none;
+    auto const& edges = cache.input().graph.edges;
+    for (std::uint32_t op = 0; op < placed.operators.size(); ++op) {
+        auto const& b = *placed.operators[op];
+        auto& facts = bounds.of_operator(op);
+        facts = {b.shape->shortest_forward, b.shape->shortest_backward, 0, 0, !b.parts.inside_forward.empty(), b.everywhere};
+        for (std::size_t n = 0; n < b.plan.devices.size(); ++n)
+            if (b.plan.devices[n] == 0) {
+                if (g.operators[op].forward != none) facts.forward_here += b.parts.forward.duration[n];
+                if (g.operators[op].backward != none) facts.backward_here += b.parts.backward.duration[n];
+            }
+    }
+    for (std::uint32_t e = 0; e < edges.size(); ++e) {
+        if (!placed.edges[e]) continue;
+        auto const &from = *placed.operators[edges[e].producer], &to = *placed.operators[edges[e].consumer];
+        auto const& shape = cache.shape_of_edge(e, from, to);
+        auto const& parts = placed.edges[e]->parts;
+        auto const n = from.plan.devices.size();
+        auto const aligned = to.plan.devices.size() == n && parts.forward.size() + parts.backward.size() == 0 && parts.consumer_local.aligned == n &&
+                             parts.producer_local.aligned == n;
+        bounds.of_edge(e) = {shape.every_consumer, shape.every_producer, aligned};
+    }
+    for (std::uint32_t c = 0; c < placed.classes.size(); ++c) {
+        auto const& b = *placed.classes[c];
+        auto const all = std::find(b.every.begin(), b.every.end(), false) == b.every.end();
+        bounds.of_class(c) = {all ? b.shortest : 0, b.shortest_update, b.parts.sync.size() > 0 && all, b.every.size() > 1};
+    }
 }
 
 } // namespace support

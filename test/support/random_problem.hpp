@@ -15,6 +15,7 @@
 #include <parsearch/cost/collectives.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/sim/simulator.hpp>
+#include <parsearch/space/experts.hpp>
 
 #include "support/plain_topology.hpp"
 #include "support/random_network.hpp"
@@ -137,6 +138,14 @@ inline parsearch::sim::simulation_options random_options(std::mt19937_64& rng) {
     o.optimizer = static_cast<sim::optimizer>(uniform_index(rng, 3));
     o.memory = sim::memory_policy::ignore;
     return o;
+}
+
+/// Samples over all devices, but for a share of `other` operators.
+template <class Problem> std::vector<parsearch::space::configuration> mostly_data_parallel(std::mt19937_64& rng, Problem const& p, double other) {
+    auto s = parsearch::space::data_parallel(p.graph(), p.topology().size());
+    for (std::size_t op = 0; op < s.size(); ++op)
+        if (parsearch::bernoulli(rng, other)) s[op] = random_configuration(rng, p.graph().operations[op], p.space()[op], p.topology().size(), false);
+    return s;
 }
 
 /// The first thing in which the last simulations of two simulators differ; empty where they are the same.

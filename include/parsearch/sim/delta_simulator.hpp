@@ -66,22 +66,18 @@ template <class Oracle, class Device> class delta_simulator {
     /// Makes `s` current and answers its cost, as `simulator` does.
     /// Throws `invalid_input` naming operator, value and rule where a configuration does not fit its operator or the topology.
     template <Strategy<space::configuration> S> picoseconds reset(S const& s) {
-        if constexpr (requires { { s.size() } -> std::convertible_to<std::size_t>; })
-            if (static_cast<std::size_t>(s.size()) != operators_.size())
-                throw invalid_input("a strategy of ", s.size(), " configurations: the graph has ", operators_.size(), " operators, must be one each");
-        begin();
-        for (std::size_t op = 0; op < operators_.size(); ++op) {
-            space::configuration const& c = configuration_of(s, op);
-            if (has_strategy_ && operators_[op]->configuration == c) continue;
-            check(op, c);
-            stage(static_cast<std::uint32_t>(op), c);
-        }
-        auto const cost = *evaluate(infeasible);
+        auto const cost = price(s);
         commit();
         has_strategy_ = true;
         return cost;
     }
-    template <Strategy<space::configuration> S> picoseconds operator()(S const& s) { return reset(s); }
+    /// The cost of `s`; the current strategy stays. Where there is none, `s` becomes current. Throws as `reset` does.
+    template <Strategy<space::configuration> S> picoseconds operator()(S const& s) {
+        if (!has_strategy_) return reset(s);
+        auto const cost = price(s);
+        roll_back();
+        return cost;
+    }
 
     /// The cost with `changes` (an operator at most once) applied to the current strategy, or nothing where it is above `bound`: the
     /// simulation stops as soon as that is certain. Throws as `reset` does, and leaves the current strategy; also where there is none.
@@ -116,7 +112,7 @@ template <class Oracle, class Device> class delta_simulator {
         read_ = false;
     }
     /// Drops the last proposal. Complexity: of what it replaced.
-    void roll_back() {
+    void roll_back() noexcept {
         if (patched_) {
             auto& mine = lanes_[lane_];
             for (auto const& [number, old] : undo_edges_) edges_[number] = old;
@@ -400,6 +396,21 @@ template <class Oracle, class Device> class delta_simulator {
     }
 
     // ---- pricing
+
+    /// Proposes all of `s`.
+    template <class S> picoseconds price(S const& s) {
+        if constexpr (requires { { s.size() } -> std::convertible_to<std::size_t>; })
+            if (static_cast<std::size_t>(s.size()) != operators_.size())
+                throw invalid_input("a strategy of ", s.size(), " configurations: the graph has ", operators_.size(), " operators, must be one each");
+        begin();
+        for (std::size_t op = 0; op < operators_.size(); ++op) {
+            space::configuration const& c = configuration_of(s, op);
+            if (has_strategy_ && operators_[op]->configuration == c) continue;
+            check(op, c);
+            stage(static_cast<std::uint32_t>(op), c);
+        }
+        return *evaluate(infeasible);
+    }
 
     /// Patches in what is staged and prices it: memory first, then bounds, then the schedule as far as it is needed.
     std::optional<picoseconds> evaluate(picoseconds bound) {

@@ -59,20 +59,20 @@ inline constexpr std::int64_t max_shards = 1 << 20;
 
 /// Checks that `c` fits `op` on `devices` devices. Throws `invalid_input` naming `where`, the value and the rule.
 inline void validate(configuration const& c, ops::operation const& op, std::size_t devices, std::string_view where) {
-    auto const place = text("operator '", where, "' (", op.kind, "): configuration ");
+    auto const wrong = [&](auto const&... what) { return invalid_input("operator '", where, "' (", op.kind, "): configuration ", what...); };
     if (c.rank != op.dims.size())
-        throw invalid_input(place, "has ", c.rank, " degrees: the operator has ", op.dims.size(), " iteration dims");
+        throw wrong("has ", c.rank, " degrees: the operator has ", op.dims.size(), " iteration dims");
     std::int64_t shards = 1;
     for (std::size_t k = 0; k < c.rank; ++k) {
         auto const& d = op.dims[k];
         if (c.degree[k] < 1 || d.extent % c.degree[k] != 0)
-            throw invalid_input(place, "splits dim '", d.name, "' of extent ", d.extent, " by ", c.degree[k], ": must be a divisor");
+            throw wrong("splits dim '", d.name, "' of extent ", d.extent, " by ", c.degree[k], ": must be a divisor");
         if (c.degree[k] > 1 && d.kind == ops::dim_kind::fixed)
-            throw invalid_input(place, "splits dim '", d.name, "' by ", c.degree[k], ": the dim is not divisible");
-        if ((shards *= c.degree[k]) > max_shards) throw invalid_input(place, "makes more than ", max_shards, " shards: too many");
+            throw wrong("splits dim '", d.name, "' by ", c.degree[k], ": the dim is not divisible");
+        if ((shards *= c.degree[k]) > max_shards) throw wrong("makes more than ", max_shards, " shards: too many");
     }
     if (!c.listed.empty() && c.listed.size() != static_cast<std::size_t>(shards))
-        throw invalid_input(place, "lists ", c.listed.size(), " devices for ", shards, " shards: must be one each");
+        throw wrong("lists ", c.listed.size(), " devices for ", shards, " shards: must be one each");
     if (c.listed.empty()) { // the lowest and the highest device, without walking over the shards
         std::int64_t low = c.start, high = c.start;
         for (std::size_t k = 0; k < c.rank; ++k) (c.stride[k] < 0 ? low : high) += std::int64_t{c.degree[k] - 1} * c.stride[k];
@@ -80,7 +80,7 @@ inline void validate(configuration const& c, ops::operation const& op, std::size
     }
     for (std::int64_t n = 0; n < shards; ++n)
         if (auto const d = c.place(n); d < 0 || std::cmp_greater_equal(d, devices))
-            throw invalid_input(place, "puts shard ", n, " on device ", d, ": the topology has ", devices);
+            throw wrong("puts shard ", n, " on device ", d, ": the topology has ", devices);
 }
 
 /// The whole operator on one device.

@@ -119,26 +119,7 @@ TEST_CASE("bounds: what they say follows does follow, in schedules of either dis
         sim::block_cache cache(p.work, false);
         auto const placed = support::place_blocks(cache, blocks, s);
         path_bounds bounds(g, blocks, p.work->class_of, p.work->classes.size());
-        for (std::uint32_t op = 0; op < g.size(); ++op) {
-            auto const& b = *placed.operators[op];
-            auto& facts = bounds.of_operator(op);
-            facts = {b.shape->shortest_forward, b.shape->shortest_backward, 0, 0, !b.parts.inside_forward.empty()};
-            for (std::size_t n = 0; n < b.plan.devices.size(); ++n)
-                if (b.plan.devices[n] == 0) {
-                    if (blocks.operators[op].forward != sim::block_graph::none) facts.forward_here += b.parts.forward.duration[n];
-                    if (blocks.operators[op].backward != sim::block_graph::none) facts.backward_here += b.parts.backward.duration[n];
-                }
-        }
-        for (std::uint32_t e = 0; e < g.edges.size(); ++e) {
-            if (!placed.edges[e]) continue;
-            auto const& shape = cache.shape_of_edge(e, *placed.operators[g.edges[e].producer], *placed.operators[g.edges[e].consumer]);
-            bounds.of_edge(e) = {shape.every_consumer, shape.every_producer};
-        }
-        for (std::uint32_t c = 0; c < placed.classes.size(); ++c) {
-            auto const& b = *placed.classes[c];
-            auto const all = std::find(b.every.begin(), b.every.end(), false) == b.every.end();
-            bounds.of_class(c) = {all ? b.shortest : 0, b.shortest_update, b.parts.sync.size() > 0 && all};
-        }
+        support::note_facts(bounds, cache, blocks, placed);
         bounds.find_tails();
         auto const tasks = support::flatten(blocks, placed.tasks, placed.waits, cache.resources());
         auto const first = support::first_tasks(placed.tasks);
@@ -172,4 +153,111 @@ TEST_CASE("bounds: what they say follows does follow, in schedules of either dis
     }
     CHECK(positive > 5000);
     CHECK(work > 100);
+}
+
+TEST_CASE("bounds: there and back in a chain by hand") {
+    auto const g = three_layers();
+    auto const blocks = sim::make_block_graph(g, classes, class_of, true, true);
+    path_bounds b(g, blocks, class_of, 3);
+    using sums = std::vector<std::int64_t>;
+    auto const there = [&](bool in_order) { return b.find_round_trips(in_order), sums{b.round_trip(1), b.round_trip(2), b.round_trip(3)}; };
+    auto const back = [&](bool in_order) { return b.find_round_trips(in_order), sums{b.way_back(1), b.way_back(2), b.way_back(3)}; };
+    fill(b);
+    CHECK(there(true) == sums{300, 300, 300}); // nothing is everywhere or aligned
+    CHECK(there(false) == sums{300, 300, 300});
+    CHECK(back(true) == sums{270, 270, 270});
+    CHECK(back(false) == sums{270, 270, 270});
+    for (std::uint32_t op = 1; op < 4; ++op) b.of_operator(op).everywhere = true;
+    for (std::uint32_t e = 1; e < 3; ++e) b.of_edge(e).aligned = true;
+    for (bool const in_order : {false, true}) {
+        CHECK(there(in_order) == sums{900, 600, 300});
+        CHECK(back(in_order) == sums{270, 470, 670});
+    }
+    // The first layer's weights are read elsewhere, too.
+    b.of_class(0).shared = true;
+    for (bool const in_order : {false, true}) CHECK(back(in_order) == sums{200, 400, 600});
+    b.of_class(0).shared = false;
+    // The layer in the middle is not on all devices.
+    b.of_operator(2).everywhere = false;
+    CHECK(there(true) == sums{600, 600, 300});
+    CHECK(back(true) == sums{270, 470, 470});
+    // Nor is the first: what follows is the update of the last.
+    b.of_operator(1).everywhere = false;
+    b.of_class(2).after_backward = 35;
+    CHECK(back(true) == sums{270, 270, 235});
+    // Something moves between the last two.
+    b.of_edge(2).aligned = false;
+    CHECK(there(false) == sums{600, 300, 300});
+    CHECK(back(false) == sums{270, 470, 235});
+}
+
+TEST_CASE("bounds: there and back along several ways counts every operator once") {
+    graph::operator_graph made;
+    auto const x = made.input("x", {{4, 4}});
+    auto const a = made.add("a", ops::linear{.out = 4, .bias = false}, x), b = made.add("b", ops::linear{.out = 4, .bias = false}, x);
+    made.add("d", ops::add{}, made.add("c", ops::relu{}, a), made.add("both", ops::add{}, a, b));
+    auto const g = graph::read_graph(made).graph;
+    std::vector<std::uint32_t> number;
+    for (auto const* name : {"a", "b", "c", "both", "d"}) number.push_back(support::op_named(g, name));
+    std::vector<std::uint32_t> member(g.size(), sim::block_graph::none);
+    member[number[0]] = 0;
+    member[number[1]] = 1;
+    auto const blocks = sim::make_block_graph(g, std::vector<std::vector<std::uint32_t>>{{number[0]}, {number[1]}}, member, true, true);
+    path_bounds bounds(g, blocks, member, 2);
+    for (auto const op : number) bounds.of_operator(op) = {100, 200, 0, 0, false};
+    for (std::uint32_t e = 0; e < g.edges.size(); ++e) bounds.of_edge(e) = {true, true, true};
+    bounds.of_class(0) = {70, 30, true};
+    bounds.of_class(1) = {10, 5, true};
+    bounds.find_round_trips(false);
+    CHECK(bounds.round_trip(number[0]) == 4 * 300);
+    CHECK(bounds.round_trip(number[1]) == 3 * 300);
+    CHECK(bounds.way_back(number[4]) == 5 * 200 + 10); // whichever layer comes last
+    CHECK(bounds.way_back(number[2]) == 2 * 200 + 70);
+}
+
+TEST_CASE("bounds: what they say lies between a shard's passes and after them does") {
+    struct { std::size_t there = 0, back = 0, exact = 0; } counts[2];
+    for (std::uint64_t seed = 0; seed < 800; ++seed) {
+        INFO("seed ", seed);
+        std::mt19937_64 rng(seed);
+        auto options = support::random_options(rng);
+        options.training = true;
+        auto const devices = static_cast<std::uint32_t>(bernoulli(rng, 0.8) ? 1 + uniform_index(rng, 4) : 5 + uniform_index(rng, 4));
+        auto const p = support::random_workload(rng, options, {.devices = devices, .operators = 14, .kinds = bernoulli(rng, 0.3)},
+                                                support::mixed_oracle{bernoulli(rng, 0.7) ? 1 : 100});
+        auto const s = bernoulli(rng, 0.8) ? support::mostly_data_parallel(rng, p, 0.15) : support::random_strategy(rng, p, 0.2);
+        auto const blocks = support::block_graph_of(*p.work);
+        sim::block_cache cache(p.work, false);
+        auto const placed = support::place_blocks(cache, blocks, s);
+        path_bounds bounds(p.graph(), blocks, p.work->class_of, p.work->classes.size());
+        support::note_facts(bounds, cache, blocks, placed);
+        auto const first = support::first_tasks(placed.tasks);
+        sim::schedule schedule;
+        sim::scheduler{}.run(support::flatten(blocks, placed.tasks, placed.waits, cache.resources()), options.discipline, schedule);
+        for (bool const in_order : {false, true}) {
+            if (in_order && options.discipline == sim::discipline::fifo) continue;
+            bounds.find_round_trips(in_order);
+            auto& count = counts[in_order];
+            for (std::uint32_t op = 0; op < p.size(); ++op) {
+                auto const& at = blocks.operators[op];
+                if (at.backward == sim::block_graph::none) continue;
+                INFO("in_order ", in_order, " operator ", op);
+                auto const c = p.work->class_of[op];
+                auto const& mine = bounds.of_operator(op);
+                count.there += bounds.round_trip(op) > mine.forward + mine.backward;
+                count.back += bounds.way_back(op) > mine.backward + (c == sim::block_graph::none ? 0 : bounds.of_class(c).after_backward);
+                for (std::uint32_t n = 0; n < static_cast<std::uint32_t>(s[op].shards()); ++n) {
+                    auto const there = first[at.forward] + n, back = first[at.backward] + n;
+                    REQUIRE(schedule.end[back] - schedule.start[there] >= bounds.round_trip(op));
+                    REQUIRE(schedule.makespan - schedule.start[back] >= bounds.way_back(op));
+                    count.exact += bounds.round_trip(op) > mine.forward + mine.backward && schedule.end[back] - schedule.start[there] == bounds.round_trip(op);
+                }
+            }
+        }
+    }
+    for (auto const& count : counts) {
+        CHECK(count.there > 500);
+        CHECK(count.back > 500);
+        CHECK(count.exact > 50);
+    }
 }

@@ -87,7 +87,7 @@ class engine {
     }
 
     /// Drops the proposal.
-    void roll_back() {
+    void roll_back() noexcept {
         for (auto i = undo_tasks_.size(); i-- > 0;) place(undo_tasks_[i].first, undo_tasks_[i].second);
         for (auto i = undo_waits_.size(); i-- > 0;) state_.set_waits(undo_waits_[i].first, undo_waits_[i].second);
         finish();
