@@ -475,7 +475,7 @@ template <class Oracle, class Device> class delta_simulator {
                 if (c != none) bounds_.of_class(c) = {};
                 auto const& g = work_->graph;
                 for_edges_at(op, [&](std::uint32_t e) { note_edge(e, *proposed(g.edges[e].producer), *proposed(g.edges[e].consumer)); });
-                hopeless = changed_.earliest(op, *b, bounds_, current().schedule, [&](std::uint32_t other) -> auto const& { return *proposed(other); }, limit) > limit;
+                hopeless = changed_.earliest(op, *operators_[op], *b, bounds_, current().schedule, [&](std::uint32_t other) -> auto const& { return *proposed(other); }, limit) > limit;
             });
         } catch (...) {
             restore();

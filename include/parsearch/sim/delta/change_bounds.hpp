@@ -39,14 +39,14 @@ template <class Oracle, class Device> class change_bounds {
         return most;
     }
 
-    /// The earliest makespan with operator `op` as `with`, or any value above `limit` where it is later than that. `known` has the facts of
+    /// The earliest makespan with operator `op` as `with` in the place of `now`, or any value above `limit` where it is later than that. `known` has the facts of
     /// the change but not its tails, which are found when they are needed; `schedule` is of the current strategy; `blocks(op)` answers an
     /// operator's blocks with the change. Complexity: O(operators + edges + messages of the operator).
     template <class Blocks>
-    [[nodiscard]] std::int64_t earliest(std::uint32_t op, operator_blocks const& with, path_bounds& known, engine& schedule, Blocks const& blocks,
-                                        std::int64_t limit) {
+    [[nodiscard]] std::int64_t earliest(std::uint32_t op, operator_blocks const& now, operator_blocks const& with, path_bounds& known, engine& schedule,
+                                        Blocks const& blocks, std::int64_t limit) {
         auto const& g = work_->graph;
-        auto const data = arrivals(op, with, known, schedule, blocks);
+        auto const data = arrivals(op, with, known, schedule, blocks, first_difference(op, now, with, schedule, blocks));
         auto const forward = with.shape->shortest_forward, backward = with.shape->shortest_backward;
         auto const done = data.some + forward, last_done = data.last + forward;
         std::int64_t there = 0, back = 0; // what is sure to come between the passes of `op`, and after
@@ -104,23 +104,41 @@ template <class Oracle, class Device> class change_bounds {
     struct arrival {
         std::int64_t last = 0, some = 0;
     };
-    /// Also when each shard has its data, in `arrived_`. Before the current schedule ends some input of what changes nothing is different.
+    /// Before this time the schedule is the current one: no task of the operator that goes or comes is ready, nor a message to it, nor a task
+    /// of its class. In order, what comes before the operator stays as it is anyway.
     template <class Blocks>
-    [[nodiscard]] arrival arrivals(std::uint32_t op, operator_blocks const& with, path_bounds& known, engine& schedule, Blocks const& blocks) {
+    [[nodiscard]] std::int64_t first_difference(std::uint32_t op, operator_blocks const& now, operator_blocks const& with, engine& schedule, Blocks const& blocks) const {
         auto const& g = work_->graph;
-        auto const end_of = [&](std::uint32_t e) { return schedule.least_end(graph_->operators[g.edges[e].producer].forward); };
+        if (work_->options.discipline == discipline::in_order) return 0;
         auto first = std::numeric_limits<std::int64_t>::max();
-        for (auto e = g.first_in[op]; e < g.first_in[op + 1]; ++e)
-            if (graph_->forward[e].block != none) first = std::min(first, end_of(e));
-        if (auto const c = work_->class_of[op]; c != none) // its synchronisation changes, which may begin with other members
+        bool before = false, after = false; // every shard waits for something
+        for (auto e = g.first_in[op]; e < g.first_in[op + 1]; ++e) {
+            if (graph_->forward[e].block == none) continue;
+            auto const& producer = blocks(g.edges[e].producer);
+            first = std::min(first, first_end(e, schedule));
+            before = before || cache_->shape_of_edge(e, producer, now).every_consumer;
+            after = after || cache_->shape_of_edge(e, producer, with).every_consumer;
+        }
+        if (!before || !after) return 0;
+        if (auto const c = work_->class_of[op]; c != none) // its synchronisation may begin with other members
             for (auto const member : work_->classes[c])
                 if (member != op && graph_->operators[member].backward != none)
                     first = std::min(first, schedule.least_end(graph_->operators[member].backward));
+        return first;
+    }
+    [[nodiscard]] std::int64_t first_end(std::uint32_t e, engine& schedule) const {
+        return schedule.least_end(graph_->operators[work_->graph.edges[e].producer].forward);
+    }
+
+    /// Also when each shard has its data, in `arrived_`. `first`: see `first_difference`.
+    template <class Blocks>
+    [[nodiscard]] arrival arrivals(std::uint32_t op, operator_blocks const& with, path_bounds& known, engine& schedule, Blocks const& blocks, std::int64_t first) {
+        auto const& g = work_->graph;
         arrived_.assign(static_cast<std::size_t>(with.configuration.shards()), 0);
         arrival out;
         for (auto e = g.first_in[op]; e < g.first_in[op + 1]; ++e) {
             if (graph_->forward[e].block == none) continue;
-            auto const sent = work_->options.discipline == discipline::in_order ? end_of(e) : first;
+            auto const sent = work_->options.discipline == discipline::in_order ? first_end(e, schedule) : first;
             auto const& times = cache_->times_of_edge(e, blocks(g.edges[e].producer), with);
             out.last = std::max(out.last, sent + times.last_there);
             for (std::size_t n = 0; n < times.consumers.size(); ++n) arrived_[n] = std::max(arrived_[n], sent + times.consumers[n].there);
