@@ -53,6 +53,7 @@ template <class Oracle, class Device> class delta_simulator {
         if (!other.has_strategy_) return;
         std::vector<space::configuration> current;
         for (auto const* b : other.operators_) current.push_back(b->configuration);
+        for (auto const& [op, old] : other.undo_operators_) current[op] = old->configuration;
         reset(current);
     }
     delta_simulator& operator=(delta_simulator const& other) {
@@ -79,24 +80,27 @@ template <class Oracle, class Device> class delta_simulator {
         return cost;
     }
 
-    /// The cost with `changes` (an operator at most once) applied to the current strategy, or nothing where it is above `bound`: the
+    /// The cost with `changes`, one after the other, applied to the current strategy, or nothing where it is above `bound`: the
     /// simulation stops as soon as that is certain. Throws as `reset` does, and leaves the current strategy; also where there is none.
     std::optional<picoseconds> propose(std::span<change<space::configuration> const> changes, picoseconds bound) {
         if (!has_strategy_) throw invalid_input("delta_simulator: propose without a current strategy: reset must come first");
         begin();
-        for (auto const& c : changes) {
-            check(c.op, c.configuration);
-            stage(static_cast<std::uint32_t>(c.op), c.configuration);
-        }
-        if (current().schedule.valid() && total_ < most_total && is_hopeless(bound)) return std::nullopt;
-        return evaluate(bound);
+        return or_nothing([&]() -> std::optional<picoseconds> {
+            for (auto const& c : changes) {
+                check(c.op, c.configuration);
+                if (changes.size() > 1) std::erase_if(staged_, [&](auto const& earlier) { return earlier.first == c.op; });
+                stage(static_cast<std::uint32_t>(c.op), c.configuration);
+            }
+            if (current().schedule.valid() && total_ < most_total && is_hopeless(bound)) return std::nullopt;
+            return evaluate(bound);
+        });
     }
     /// The same of one operator.
     std::optional<picoseconds> propose(std::size_t op, space::configuration const& c, picoseconds bound) {
         change<space::configuration> const one{op, c};
         return propose(std::span(&one, 1), bound);
     }
-    /// Keeps the last proposal. Throws what the oracle throws only where the proposal was over its bound.
+    /// Keeps the last proposal. Complexity: of the tasks that were scheduled. Throws what the oracle throws only where the proposal was over its bound.
     void commit() {
         if (!patched_ && !staged_.empty()) patch();
         if (patched_) {
@@ -146,8 +150,12 @@ template <class Oracle, class Device> class delta_simulator {
 
     /// Tasks that are scheduled for the current strategy: fewer than it has where nodes are folded into one.
     [[nodiscard]] std::uint64_t scheduled_tasks() const noexcept { return current().schedule.size(); }
-    /// Simulates the current strategy once more without any help from what is known, for measurements. Answers the makespan.
+    /// Simulates the current strategy once more without any help from what is known, for measurements. Answers the makespan; drops what was
+    /// proposed.
     picoseconds simulate_whole() {
+        roll_back();
+        if (!has_strategy_) throw invalid_input("delta_simulator: simulate_whole without a current strategy: reset must come first");
+        if (most_total <= total_) return picoseconds{*full_makespan()};
         auto const makespan = current().schedule.run_whole();
         current().schedule.commit();
         return picoseconds{makespan};
@@ -193,7 +201,7 @@ template <class Oracle, class Device> class delta_simulator {
             if (!is_behind()) return;
             auto const take = [&](std::vector<std::uint32_t>& list, std::vector<char>& old, auto const& blocks, auto const& set) {
                 std::erase_if(list, [&](std::uint32_t i) {
-                    if (folded && !blocks[i]->folded && !is_source(of, blocks, i)) return false;
+                    if (folded && !blocks[i]->folded && has_tasks(of, blocks[i], i)) return false;
                     old[i] = 0;
                     set(i, *blocks[i]);
                     return true;
@@ -201,7 +209,7 @@ template <class Oracle, class Device> class delta_simulator {
             };
             take(operators, old_operators, of.operators_, [&](auto op, auto const& b) {
                 set_operator_memory(op, &b);
-                if (!is_source(of, of.operators_, op)) sim::place(schedule, *of.graph_, op, parts(b));
+                if (has_tasks(of, &b, op)) sim::place(schedule, *of.graph_, op, parts(b));
             });
             take(edges, old_edges, of.edges_, [&](auto e, auto const& b) { sim::place(schedule, *of.graph_, e, parts(b)); });
             take(classes, old_classes, of.classes_, [&](auto c, auto const& b) {
@@ -211,10 +219,8 @@ template <class Oracle, class Device> class delta_simulator {
             memory.settle();
             schedule.commit();
         }
-        [[nodiscard]] static bool is_source(delta_simulator const& of, std::vector<operator_blocks*> const&, std::uint32_t op) noexcept {
-            return of.graph_->operators[op].forward == none;
-        }
-        template <class Others> [[nodiscard]] static bool is_source(delta_simulator const&, Others const&, std::uint32_t) noexcept { return false; }
+        [[nodiscard]] static bool has_tasks(delta_simulator const& of, operator_blocks const*, std::uint32_t op) noexcept { return of.graph_->operators[op].forward != none; }
+        template <class Blocks> [[nodiscard]] static bool has_tasks(delta_simulator const&, Blocks const*, std::uint32_t) noexcept { return true; }
         /// The current strategy is all here.
         void is_up_to_date() noexcept {
             for (auto const i : operators) old_operators[i] = 0;
@@ -266,6 +272,15 @@ template <class Oracle, class Device> class delta_simulator {
     void stage(std::uint32_t op, space::configuration const& c) {
         auto& b = cache_->of_operator(op, c);
         if (&b != operators_[op]) staged_.push_back({op, &b});
+    }
+    /// What `f` answers; where it throws, nothing is proposed.
+    template <class F> auto or_nothing(F const& f) {
+        try {
+            return f();
+        } catch (...) {
+            roll_back();
+            throw;
+        }
     }
     /// The blocks of `op` with what is staged.
     [[nodiscard]] operator_blocks* proposed(std::uint32_t op) const noexcept { return next_of_[op] ? next_of_[op] : operators_[op]; }
@@ -403,13 +418,15 @@ template <class Oracle, class Device> class delta_simulator {
             if (static_cast<std::size_t>(s.size()) != operators_.size())
                 throw invalid_input("a strategy of ", s.size(), " configurations: the graph has ", operators_.size(), " operators, must be one each");
         begin();
-        for (std::size_t op = 0; op < operators_.size(); ++op) {
-            space::configuration const& c = configuration_of(s, op);
-            if (has_strategy_ && operators_[op]->configuration == c) continue;
-            check(op, c);
-            stage(static_cast<std::uint32_t>(op), c);
-        }
-        return *evaluate(infeasible);
+        return or_nothing([&] {
+            for (std::size_t op = 0; op < operators_.size(); ++op) {
+                space::configuration const& c = configuration_of(s, op);
+                if (has_strategy_ && operators_[op]->configuration == c) continue;
+                check(op, c);
+                stage(static_cast<std::uint32_t>(op), c);
+            }
+            return *evaluate(infeasible);
+        });
     }
 
     /// Patches in what is staged and prices it: memory first, then bounds, then the schedule as far as it is needed.
@@ -455,6 +472,8 @@ template <class Oracle, class Device> class delta_simulator {
         auto const& at = graph_->operators[op];
         if (at.forward == none) return false;
         auto const limit = bound.count();
+        auto const longest = [](std::vector<std::int64_t> const& by_kind) { return static_cast<double>(*std::max_element(by_kind.begin(), by_kind.end())); };
+        if (total_ + static_cast<double>(b->configuration.shards()) * (longest(b->shape->forward) + longest(b->shape->backward)) >= most_total) return false;
         // Most that are hopeless, and the cheapest to find.
         if (changed_.device_load(*operators_[op], *b, current().schedule, current().folded) > limit) return true;
         auto const c = work_->class_of[op];

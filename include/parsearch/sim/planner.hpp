@@ -28,7 +28,6 @@ template <class Oracle, class Device> class planner {
         : work_(std::move(w)), price_(work_->topology, work_->oracle, work_->devices), tables_(work_->graph.edges.size()) {}
 
     [[nodiscard]] workload_type const& input() const noexcept { return *work_; }
-    [[nodiscard]] std::shared_ptr<workload_type const> const& share() const noexcept { return work_; }
 
     void plan_operator(std::uint32_t op, space::configuration const& c, operator_plan& p) {
         time_operator(op, c, p.forward, p.backward);
@@ -59,7 +58,8 @@ template <class Oracle, class Device> class planner {
         if (work_->graph.operations[op].work != ops::work_class::source) plan_unread_partial_sums(op, c, p);
     }
 
-    /// Lower bounds on how long messages of a shard take from the time at which the first may be sent. Collectives are left out.
+    /// Lower bounds, in picoseconds, on how long messages of a shard take from the time at which the first may be sent. Collectives are left
+    /// out, and nothing is above 2^58. Complexity: O(links of all messages).
     /// Of a consumer's shard: until it has all that it reads along the edge; backward, until all gradients that it sends have arrived.
     /// Of a producer's: until the first of its data has arrived; backward, until it has all gradients.
     struct shard_times {
@@ -91,7 +91,7 @@ template <class Oracle, class Device> class planner {
             producer(p, [&](std::uint32_t i) {
                 std::int64_t longest = 0;
                 for (auto h = first_hop_[i]; h < first_hop_[i + 1]; ++h) longest = std::max(longest, hops_[h].duration);
-                least = std::min(least, longest);
+                least = std::min({least, longest, most_bound});
             });
             if (least == std::numeric_limits<std::int64_t>::max()) least = 0;
         }
@@ -169,7 +169,11 @@ template <class Oracle, class Device> class planner {
         return false;
     }
 
-    /// Overlap tables depend on degrees alone; each edge remembers those it met last.
+    /// Forgets the overlap tables.
+    void forget() noexcept {
+        for (auto& known : tables_) known.clear();
+    }
+    /// Overlap tables depend on degrees alone; each edge remembers up to 256.
     std::shared_ptr<overlap_table const> overlaps(std::uint32_t number, space::configuration const& from, space::configuration const& to) {
         auto const& g = work_->graph;
         auto const& e = g.edges[number];
@@ -208,7 +212,7 @@ template <class Oracle, class Device> class planner {
         for_hops([&](hop const& h) { busy_[h.link] = 0; });
         std::int64_t longest = 0;
         for_hops([&](hop const& h) { longest = std::max(longest, busy_[h.link] = saturating_sum(busy_[h.link], h.duration)); });
-        return longest;
+        return std::min(longest, most_bound);
     }
 
     /// Outputs that nobody reads are still to be summed: an all-reduce among the shards of each part.
@@ -254,6 +258,7 @@ template <class Oracle, class Device> class planner {
     }
 
     static constexpr std::size_t remembered_tables = 256;
+    static constexpr std::int64_t most_bound = std::int64_t{1} << 58; ///< so that a few can be added
     std::shared_ptr<workload_type const> work_;
     pricing<Oracle, Device> price_;
     std::vector<hop> hops_;

@@ -13,6 +13,7 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/cost/collectives.hpp>
 #include <parsearch/ops/shard.hpp>
+#include <parsearch/sim/schedule.hpp>
 #include <parsearch/topology/dense_topology.hpp>
 #include <parsearch/topology/group.hpp>
 
@@ -58,7 +59,7 @@ template <class Oracle, class Device> class pricing {
     void append_route(std::uint32_t from, std::uint32_t to, byte_count bytes, std::vector<hop>& out) {
         auto const route = topology_->route(from, to);
         std::int64_t latency = 0;
-        for (auto const l : route) latency += idle_[l];
+        for (auto const l : route) latency = saturating_sum(latency, idle_[l]);
         // Messages of one size come in runs.
         if (bytes != size_) {
             known_.assign(idle_.size(), unknown);
@@ -66,7 +67,7 @@ template <class Oracle, class Device> class pricing {
         }
         for (auto const l : route) {
             if (known_[l] == unknown) known_[l] = message(bytes, topology_->links[l]);
-            out.push_back({l, known_[l] + latency - idle_[l]});
+            out.push_back({l, saturating_sum(known_[l], latency - idle_[l])});
         }
     }
 

@@ -17,7 +17,7 @@
 
 namespace parsearch::sim {
 
-/// FNV-1a over the 32-bit words of something.
+/// A multiplicative hash of the words of something.
 struct word_hash {
     [[nodiscard]] static constexpr std::uint64_t step(std::uint64_t h, std::uint64_t word) noexcept {
         h = (h ^ word) * 0x9e3779b97f4a7c15;
@@ -87,9 +87,9 @@ template <class Oracle, class Device> class block_cache {
         auto const key = std::uint64_t{from.shape->id} << 32 | to.shape->id;
         auto& known = edge_shapes_[number];
         if (auto const at = known.find(key); at != known.end()) return at->second;
-        bytes_ += sizeof(edge_shape) + 32;
-        return known.emplace(key, shape_of(planner_.overlaps(number, from.configuration, to.configuration),
-                                           planner_.is_served(number, to.configuration))).first->second;
+        auto shape = shape_of(planner_.overlaps(number, from.configuration, to.configuration), planner_.is_served(number, to.configuration));
+        bytes_ += sizeof(edge_shape) + 32 + (shape.table ? 48 * shape.table->pairs.size() : 0);
+        return known.emplace(key, std::move(shape)).first->second;
     }
     /// See `planner::times_of`; empty where no data move.
     typename planner<Oracle, Device>::edge_times const& times_of_edge(std::uint32_t number, operator_blocks const& from, operator_blocks const& to) {
@@ -158,6 +158,7 @@ template <class Oracle, class Device> class block_cache {
             edge_shapes_[i].clear();
         }
         for (std::size_t i = 0; i < classes_.size(); ++i) keep_only(classes_[i], classes[i]);
+        planner_.forget();
         bytes_ = 0; // what the limit allows is beside the current strategy
     }
 
