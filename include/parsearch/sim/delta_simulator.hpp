@@ -29,7 +29,7 @@ namespace parsearch::sim {
 /// Options of `delta_simulator`: the answers do not depend on them.
 struct delta_options {
     /// How much the blocks of configurations that are not current may take before they are forgotten.
-    std::size_t cache_bytes = std::size_t{256} << 20;
+    std::size_t cache_bytes = std::size_t{1} << 30;
     bool fold = true; ///< simulate one node where a strategy treats all alike
 };
 
