@@ -13,8 +13,8 @@
 
 namespace parsearch::sim {
 
-/// What bounds need of a strategy, by operator, edge and class, set one by one, and the bounds. All hold for every schedule of either
-/// discipline: they count dependences and work, not queues. Durations in picoseconds.
+/// What bounds need of a strategy, by operator, edge and class, set one by one, and the bounds. They hold for every schedule: they count
+/// dependences and work, not queues; round trips by program for those that devices run in program order. Durations in picoseconds.
 class path_bounds {
   public:
     path_bounds(graph::dense_graph const& g, block_graph const& b, std::vector<std::uint32_t> const& class_of, std::size_t classes)
