@@ -96,9 +96,9 @@ TEST_CASE("bounds: inference, and graphs without tasks") {
     CHECK(b.tail(1) == 300);
     CHECK(b.after_device() == 0);
     CHECK(b.after_work(1) == 100);
-    graph::operator_graph inputs;
-    inputs.input("x", {{4, 4}});
-    auto const none = graph::read_graph(inputs).graph;
+    graph::operator_graph without_tasks;
+    without_tasks.input("x", {{4, 4}});
+    auto const none = graph::read_graph(without_tasks).graph;
     std::vector<std::uint32_t> const no_class{sim::block_graph::none};
     auto const nothing = sim::make_block_graph(none, std::vector<std::vector<std::uint32_t>>{}, no_class, true, true);
     path_bounds empty(none, nothing, no_class, 0);
@@ -222,8 +222,8 @@ TEST_CASE("bounds: what they say lies between a shard's passes and after them do
         std::mt19937_64 rng(seed);
         auto options = support::random_options(rng);
         options.training = true;
-        auto const devices = static_cast<std::uint32_t>(bernoulli(rng, 0.8) ? 1 + uniform_index(rng, 4) : 5 + uniform_index(rng, 4));
-        auto const p = support::random_workload(rng, options, {.devices = devices, .operators = 14, .kinds = bernoulli(rng, 0.3)},
+        auto const machine = static_cast<std::uint32_t>(bernoulli(rng, 0.8) ? 1 + uniform_index(rng, 4) : 5 + uniform_index(rng, 4));
+        auto const p = support::random_workload(rng, options, {.devices = machine, .operators = 14, .kinds = bernoulli(rng, 0.3)},
                                                 support::mixed_oracle{bernoulli(rng, 0.7) ? 1 : 100});
         auto const s = bernoulli(rng, 0.8) ? support::mostly_data_parallel(rng, p, 0.15) : support::random_strategy(rng, p, 0.2);
         auto const blocks = support::block_graph_of(*p.work);

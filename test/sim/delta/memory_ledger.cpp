@@ -88,19 +88,19 @@ TEST_CASE("memory_ledger: the sums of the account, through random changes and ba
     for (std::uint64_t seed = 0; seed < 300; ++seed) {
         INFO("seed ", seed);
         std::mt19937_64 rng(seed);
-        auto const devices = 1 + uniform_index(rng, 6);
-        auto const p = support::random_workload(rng, support::random_options(rng), {.devices = static_cast<std::uint32_t>(devices), .operators = 10});
+        auto const count = 1 + uniform_index(rng, 6);
+        auto const p = support::random_workload(rng, support::random_options(rng), {.devices = static_cast<std::uint32_t>(count), .operators = 10});
         kept k(p, support::random_strategy(rng, p, 0.2));
-        auto sums = bytes(k.ledger, devices);
+        auto sums = bytes(k.ledger, count);
         REQUIRE(sums == expected(p, k.s));
         for (int step = 0; step < 12; ++step) {
             INFO("step ", step);
             auto next = k.s;
             for (std::size_t op = 0; op < next.size(); ++op)
-                if (bernoulli(rng, 0.3)) next[op] = support::random_configuration(rng, p.graph().operations[op], p.space()[op], devices, bernoulli(rng, 0.2));
+                if (bernoulli(rng, 0.3)) next[op] = support::random_configuration(rng, p.graph().operations[op], p.space()[op], count, bernoulli(rng, 0.2));
             auto const before = k.blocks;
             k.change(support::place_blocks(k.cache, k.graph, next));
-            auto const changed = bytes(k.ledger, devices);
+            auto const changed = bytes(k.ledger, count);
             REQUIRE(changed == expected(p, next));
             differ += changed != sums;
             if (bernoulli(rng, 0.5)) {
@@ -108,7 +108,7 @@ TEST_CASE("memory_ledger: the sums of the account, through random changes and ba
                 sums = changed;
             } else {
                 k.change(before);
-                REQUIRE(bytes(k.ledger, devices) == sums);
+                REQUIRE(bytes(k.ledger, count) == sums);
             }
         }
     }
