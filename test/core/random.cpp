@@ -173,6 +173,22 @@ TEST_CASE("random: uniform_index is unbiased") {
     CHECK(chi_square(16, 20'000, [&] { return static_cast<std::size_t>(uniform_bits(dice) >> 60); }) < 37.70);
 }
 
+TEST_CASE("random: uniform_unit is the upper 53 bits, in [0, 1)") {
+    all_bits rng{0, 2047, 2048, half, half + 2047, all_ones};
+    CHECK(uniform_unit(rng) == 0);
+    CHECK(uniform_unit(rng) == 0); // the lower 11 bits do not count
+    CHECK(uniform_unit(rng) == 0x1p-53);
+    CHECK(uniform_unit(rng) == 0.5);
+    CHECK(uniform_unit(rng) == 0.5);
+    CHECK(uniform_unit(rng) == 1 - 0x1p-53);
+    CHECK(rng.left() == 0);
+
+    std::mt19937_64 engine{3};
+    CHECK(chi_square(10, 100'000, [&] { return static_cast<std::size_t>(10 * uniform_unit(engine)); }) < 27.88); // the quantile of 0.999
+    die dice{3};
+    CHECK(chi_square(10, 20'000, [&] { return static_cast<std::size_t>(10 * uniform_unit(dice)); }) < 27.88);
+}
+
 TEST_CASE("random: bernoulli") {
     all_bits extremes{0, all_ones, half - 1, half};
     CHECK_FALSE(bernoulli(extremes, 0));
@@ -222,7 +238,7 @@ TEST_CASE("random: standard_exponential is exponential") {
 TEST_CASE("random: the Kolmogorov-Smirnov test tells other distributions apart") {
     std::mt19937_64 engine{4};
     std::vector<double> uniform(10'000), scaled(10'000);
-    for (double& x : uniform) x = 2 * static_cast<double>(uniform_bits(engine) >> 11) * 0x1p-53;
+    for (double& x : uniform) x = 2 * uniform_unit(engine);
     for (double& x : scaled) x = 1.1 * standard_exponential(engine);
     CHECK(kolmogorov_smirnov(uniform) > 1.95);
     CHECK(kolmogorov_smirnov(scaled) > 1.95);

@@ -12,6 +12,7 @@
 #include "support/naive_iteration.hpp"
 #include "support/plain_topology.hpp"
 #include "support/random_network.hpp"
+#include "support/sanitized.hpp"
 
 using namespace parsearch;
 
@@ -35,7 +36,7 @@ support::plain_topology two_kinds(std::uint32_t devices) {
 }
 
 void compare_with_naive(std::uint64_t seeds, bool training, sim::optimizer optimizer, support::update_rule rule) {
-    for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    for (std::uint64_t seed = 0; seed < support::cases(seeds); ++seed) {
         INFO("seed ", seed);
         std::mt19937_64 rng(seed);
         auto const network = support::random_network(rng);

@@ -1,17 +1,9 @@
 // The delta simulator allocates nothing once it has met the configurations that it is asked for. Sanitizers have allocators of their own.
-#if defined(__SANITIZE_ADDRESS__)
-#define PARSEARCH_TEST_SANITIZED
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define PARSEARCH_TEST_SANITIZED
-#endif
-#endif
+#include "support/sanitized.hpp"
 #ifndef PARSEARCH_TEST_SANITIZED
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 #include <random>
 #include <vector>
 
@@ -23,24 +15,10 @@
 #include <parsearch/search/choices.hpp>
 #include <parsearch/topology/nodes.hpp>
 
+#include "support/allocations.hpp"
+
 using namespace parsearch;
-
-namespace {
-std::size_t allocations = 0;
-
-void* counted(std::size_t bytes) {
-    ++allocations;
-    if (void* const p = std::malloc(bytes == 0 ? 1 : bytes)) return p;
-    throw std::bad_alloc();
-}
-} // namespace
-
-void* operator new(std::size_t bytes) { return counted(bytes); }
-void* operator new[](std::size_t bytes) { return counted(bytes); }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete[](void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+using support::allocations;
 
 TEST_CASE("delta_simulator: nothing is allocated in the steady state") {
     auto const cluster = topology::p100_cluster(2);

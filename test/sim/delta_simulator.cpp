@@ -19,6 +19,7 @@
 #include "support/plain_topology.hpp"
 #include "support/random_problem.hpp"
 #include "support/refusal.hpp"
+#include "support/sanitized.hpp"
 
 using namespace parsearch;
 using sim::discipline, sim::memory_policy, sim::movement, sim::synchronisation;
@@ -149,7 +150,7 @@ problem_shape random_shape(std::mt19937_64& rng, std::size_t operators) {
 template <class Alter>
 walk_counts walks(std::uint64_t seeds, std::size_t operators, walk_options const& o, Alter const& alter) {
     walk_counts counts;
-    for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    for (std::uint64_t seed = 0; seed < support::cases(seeds); ++seed) {
         INFO("seed ", seed);
         std::mt19937_64 rng(seed);
         auto options = support::random_options(rng);
@@ -211,17 +212,17 @@ TEST_CASE("delta_simulator: a collective and messages of one edge meet on a link
 
 TEST_CASE("delta_simulator: walks on small networks under all options") {
     auto const counts = walks(500, 8, {}, as_drawn);
-    CHECK(counts.within > 5000);
-    CHECK(counts.above > 5000);
-    CHECK(counts.committed_unknown > 2000);
+    CHECK(counts.within > support::cases(5000));
+    CHECK(counts.above > support::cases(5000));
+    CHECK(counts.committed_unknown > support::cases(2000));
 }
 
 TEST_CASE("delta_simulator: walks on networks of hundreds of tasks") {
     auto const counts = walks(60, 60, {.steps = 80, .free = 0.05, .look_every = 8}, [](auto& rng, auto&, auto& shape, auto&) {
         shape.devices = static_cast<std::uint32_t>(4 + uniform_index(rng, 5));
     });
-    CHECK(counts.within > 1000);
-    CHECK(counts.above > 1000);
+    CHECK(counts.within > support::cases(1000));
+    CHECK(counts.above > support::cases(1000));
 }
 
 namespace {
@@ -267,7 +268,7 @@ graph::operator_graph random_branches(std::mt19937_64& rng) {
 
 TEST_CASE("delta_simulator: walks on branches that share weights") {
     walk_counts counts;
-    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    for (std::uint64_t seed = 0; seed < support::cases(300u); ++seed) {
         INFO("seed ", seed);
         std::mt19937_64 rng(seed);
         auto options = support::random_options(rng);
@@ -276,13 +277,13 @@ TEST_CASE("delta_simulator: walks on branches that share weights") {
         auto const p = support::make_workload_problem(random_branches(rng), topology, support::mixed_oracle{bernoulli(rng, 0.5) ? 1 : 20}, options);
         walk(rng, p, {}, counts);
     }
-    CHECK(counts.within > 3000);
-    CHECK(counts.above > 3000);
+    CHECK(counts.within > support::cases(3000));
+    CHECK(counts.above > support::cases(3000));
 }
 
 TEST_CASE("delta_simulator: walks on networks of slices") {
     walk_counts counts;
-    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    for (std::uint64_t seed = 0; seed < support::cases(200u); ++seed) {
         INFO("seed ", seed);
         std::mt19937_64 rng(seed);
         auto const options = support::random_options(rng);
@@ -290,13 +291,13 @@ TEST_CASE("delta_simulator: walks on networks of slices") {
         auto const p = support::make_workload_problem(random_slices(rng), topology, support::mixed_oracle{}, options);
         walk(rng, p, {}, counts);
     }
-    CHECK(counts.within > 2000);
-    CHECK(counts.above > 2000);
+    CHECK(counts.within > support::cases(2000));
+    CHECK(counts.above > support::cases(2000));
 }
 
 TEST_CASE("delta_simulator: walks where most times are zero or tie") {
     auto const counts = walks(150, 10, {}, [](auto&, auto&, auto&, auto& oracle) { oracle.grain = 300; });
-    CHECK(counts.within > 1500);
+    CHECK(counts.within > support::cases(1500));
 }
 
 TEST_CASE("delta_simulator: walks where strategies treat nodes alike, folded and not, with a cache and without") {
@@ -308,10 +309,10 @@ TEST_CASE("delta_simulator: walks where strategies treat nodes alike, folded and
         options.memory = static_cast<memory_policy>(uniform_index(rng, 3));
         options.memory_penalty = 2;
     });
-    CHECK(counts.folded > 500);
-    CHECK(counts.within > 3000);
+    CHECK(counts.folded > support::cases(500));
+    CHECK(counts.within > support::cases(3000));
     auto const four_nodes = [](auto&, auto&, auto& shape, auto&) { shape.devices = shape.nodes = 4; };
-    CHECK(walks(50, 10, {.free = 0.01, .even = true, .delta = {.cache_bytes = 0}}, four_nodes).folded > 40);
+    CHECK(walks(50, 10, {.free = 0.01, .even = true, .delta = {.cache_bytes = 0}}, four_nodes).folded > support::cases(40));
     CHECK(walks(50, 10, {.free = 0.01, .even = true, .delta = {.fold = false}}, four_nodes).folded == 0);
 }
 
@@ -323,15 +324,15 @@ TEST_CASE("delta_simulator: walks with memory that does not suffice") {
             options.memory_penalty = bernoulli(rng, 0.2) ? 0 : bernoulli(rng, 0.2) ? 1e13 : 3.5;
             shape.memory = static_cast<byte_count>(uniform_index(rng, 6000));
         });
-        CHECK(counts.within > 500);
-        CHECK(counts.above > 500);
-        if (policy == memory_policy::reject) CHECK(counts.infeasible > 500);
+        CHECK(counts.within > support::cases(500));
+        CHECK(counts.above > support::cases(500));
+        if (policy == memory_policy::reject) CHECK(counts.infeasible > support::cases(500));
     }
 }
 
 TEST_CASE("delta_simulator: walks with a cache that keeps nothing") {
     auto const counts = walks(100, 12, {.delta = {.cache_bytes = 0}}, as_drawn);
-    CHECK(counts.within > 1000);
+    CHECK(counts.within > support::cases(1000));
 }
 
 namespace {
@@ -353,7 +354,7 @@ struct vast_oracle {
 TEST_CASE("delta_simulator: walks where sums of times pass 64 bits") {
     walk_counts counts;
     int saturated = 0, small = 0;
-    for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    for (std::uint64_t seed = 0; seed < support::cases(150u); ++seed) {
         INFO("seed ", seed);
         std::mt19937_64 rng(seed);
         auto options = support::random_options(rng);
@@ -364,9 +365,9 @@ TEST_CASE("delta_simulator: walks where sums of times pass 64 bits") {
         saturated += cost == infinite;
         small += cost.count() < std::int64_t{1} << 59;
     }
-    CHECK(counts.infeasible > 200); // whose cost stays at the largest value
-    CHECK(counts.within > 500);
-    CHECK(saturated > 5);
+    CHECK(counts.infeasible > support::cases(200)); // whose cost stays at the largest value
+    CHECK(counts.within > support::cases(500));
+    CHECK(saturated > support::cases(5));
     CHECK(small > 5);
 }
 
@@ -403,7 +404,7 @@ TEST_CASE("delta_simulator: an operator graph of inputs alone costs nothing") {
 }
 
 TEST_CASE("delta_simulator: its schedules are the naive ones") {
-    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    for (std::uint64_t seed = 0; seed < support::cases(100u); ++seed) {
         INFO("seed ", seed);
         std::mt19937_64 rng(seed);
         auto const options = support::random_options(rng);
@@ -426,7 +427,7 @@ TEST_CASE("delta_simulator: its schedules are the naive ones") {
 }
 
 TEST_CASE("delta_simulator: what is rolled back leaves no trace") {
-    for (std::uint64_t seed = 0; seed < 80; ++seed) {
+    for (std::uint64_t seed = 0; seed < support::cases(80u); ++seed) {
         INFO("seed ", seed);
         std::mt19937_64 rng(seed);
         auto options = support::random_options(rng);
@@ -541,7 +542,7 @@ TEST_CASE("delta_simulator: outlives its problem and what that was made of") {
 TEST_CASE("delta_simulator: stays usable after an oracle that threw or answered a negative time") {
     constexpr std::int64_t enough = 1 << 30;
     std::size_t failures = 0;
-    for (std::uint64_t seed = 0; seed < 100; ++seed)
+    for (std::uint64_t seed = 0; seed < support::cases(100u); ++seed)
         for (bool const throws : {true, false}) {
             INFO("seed ", seed, " throws ", throws);
             std::mt19937_64 rng(seed);
@@ -604,7 +605,7 @@ TEST_CASE("delta_simulator: stays usable after an oracle that threw or answered 
                 REQUIRE(simulation_difference(simulator, fresh) == "");
             }
         }
-    CHECK(failures > 200);
+    CHECK(failures > support::cases(200));
 }
 
 namespace {
@@ -621,7 +622,7 @@ struct flaky_oracle {
 
 TEST_CASE("delta_simulator: an oracle that throws while bounds are looked for leaves no trace in them") {
     std::size_t failures = 0;
-    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    for (std::uint64_t seed = 0; seed < support::cases(120u); ++seed) {
         INFO("seed ", seed);
         std::mt19937_64 rng(seed);
         auto const down = std::make_shared<bool>(false);
@@ -648,7 +649,7 @@ TEST_CASE("delta_simulator: an oracle that throws while bounds are looked for le
             simulator.roll_back();
         }
     }
-    CHECK(failures > 200);
+    CHECK(failures > support::cases(100)); // that many of the proposals needed the oracle
 }
 
 TEST_CASE("delta_simulator: refused proposals and strategies leave the current strategy") {

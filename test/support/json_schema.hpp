@@ -19,6 +19,8 @@
 
 #include <parsearch/core/error.hpp>
 
+#include "support/project.hpp"
+
 namespace support {
 
 /// A schema of docs/schemas. A keyword that the checker does not know is an error, so that no schema says more than is checked.
@@ -26,7 +28,7 @@ class json_schema {
   public:
     /// "topology" for docs/schemas/topology.schema.json.
     explicit json_schema(std::string const& format) {
-        auto const path = std::filesystem::path(__FILE__).parent_path() / ".." / ".." / "docs" / "schemas" / (format + ".schema.json");
+        auto const path = project_file(std::filesystem::path("docs") / "schemas" / (format + ".schema.json"));
         std::ifstream in(path);
         if (!in) throw std::runtime_error(path.string() + " cannot be opened");
         root_ = nlohmann::json::parse(in);
@@ -125,7 +127,7 @@ class json_schema {
 
 /// The first example in docs/formats.md of a document of `format`.
 inline std::string documented_example(std::string const& format) {
-    auto const path = std::filesystem::path(__FILE__).parent_path() / ".." / ".." / "docs" / "formats.md";
+    auto const path = project_file("docs/formats.md");
     std::ifstream in(path);
     if (!in) throw std::runtime_error(path.string() + " cannot be opened");
     std::string const page(std::istreambuf_iterator<char>(in), {}), fence = "```";

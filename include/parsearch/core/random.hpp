@@ -40,6 +40,14 @@ template <RandomBits R> [[nodiscard]] std::uint64_t uniform_bits(R& rng) {
     }
 }
 
+namespace detail {
+/// The double in [0, 1) of the upper 53 of 64 bits. Exact.
+[[nodiscard]] constexpr double unit_of(std::uint64_t bits) noexcept { return static_cast<double>(bits >> 11) * 0x1p-53; }
+} // namespace detail
+
+/// A uniform double in [0, 1) of 53 random bits: every multiple of 2^-53 is as likely.
+template <RandomBits R> [[nodiscard]] double uniform_unit(R& rng) { return detail::unit_of(uniform_bits(rng)); }
+
 /// A uniform integer in [0, n). Precondition: n > 0. Expected draws below 2.
 template <RandomBits R> [[nodiscard]] std::uint64_t uniform_index(R& rng, std::uint64_t n) {
     std::uint64_t mask = n - 1;
@@ -48,10 +56,26 @@ template <RandomBits R> [[nodiscard]] std::uint64_t uniform_index(R& rng, std::u
         if (std::uint64_t const draw = uniform_bits(rng) & mask; draw < n) return draw;
 }
 
+/// A small engine, for whoever needs many: SplitMix64.
+/// Source: G. L. Steele, D. Lea, C. H. Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
+class split_mix {
+  public:
+    explicit split_mix(std::uint64_t seed) : state_(seed) {}
+    static constexpr std::uint64_t min() { return 0; }
+    static constexpr std::uint64_t max() { return ~std::uint64_t{0}; }
+    std::uint64_t operator()() {
+        std::uint64_t z = (state_ += 0x9e3779b97f4a7c15);
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+        return z ^ (z >> 31);
+    }
+
+  private:
+    std::uint64_t state_;
+};
+
 /// True with probability `p` (0 never, 1 always).
-template <RandomBits R> [[nodiscard]] bool bernoulli(R& rng, double p) {
-    return static_cast<double>(uniform_bits(rng) >> 11) * 0x1p-53 < p;
-}
+template <RandomBits R> [[nodiscard]] bool bernoulli(R& rng, double p) { return uniform_unit(rng) < p; }
 
 /// An exponential variate of mean 1, the same on every platform (-ln u without a logarithm).
 /// Source: J. von Neumann, Various techniques used in connection with random digits, 1951:
@@ -67,7 +91,7 @@ template <RandomBits R> [[nodiscard]] double standard_exponential(R& rng) {
             last = next;
             odd = !odd;
         }
-        if (odd) return whole + static_cast<double>(first >> 11) * 0x1p-53;
+        if (odd) return whole + detail::unit_of(first);
     }
 }
 

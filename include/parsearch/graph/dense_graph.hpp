@@ -205,4 +205,36 @@ template <OperatorGraph G>
     return out;
 }
 
+/// An operator of a `dense_graph` and its name, as they are in it.
+struct dense_operator {
+    std::string_view name;
+    ops::operation const* operation = nullptr;
+    [[nodiscard]] ops::operation const& describe() const noexcept { return *operation; }
+};
+
 } // namespace parsearch::graph
+
+namespace parsearch {
+
+/// A dense graph is an operator graph: `names`, `operations`, `edges` and `first_in` count, the rest follows from them when it is read.
+template <> struct operator_graph_adaptor<graph::dense_graph> {
+    /// The numbers 0..n-1. Throws `invalid_input` where the arrays do not belong together.
+    static std::vector<std::uint32_t> operators(graph::dense_graph const& g) {
+        bool fits = g.names.size() == g.size() && g.first_in.size() == g.size() + 1 && g.first_in.front() == 0 && g.first_in.back() == g.edges.size();
+        for (std::size_t op = 0; fits && op < g.size(); ++op) fits = g.first_in[op] <= g.first_in[op + 1];
+        if (!fits)
+            throw invalid_input("dense_graph of ", g.size(), " operations, ", g.names.size(), " names, ", g.edges.size(), " edges: 'names' must have ",
+                                "one entry per operation, 'first_in' one more, which rise from 0 to the number of edges");
+        std::vector<std::uint32_t> out(g.size());
+        for (std::uint32_t op = 0; op < out.size(); ++op) out[op] = op;
+        return out;
+    }
+    static std::vector<tensor_source<std::uint32_t>> inputs(graph::dense_graph const& g, std::uint32_t op) {
+        std::vector<tensor_source<std::uint32_t>> out;
+        for (auto const& e : g.in(op)) out.push_back({e.producer, e.slot});
+        return out;
+    }
+    static graph::dense_operator description(graph::dense_graph const& g, std::uint32_t op) { return {g.names[op], &g.operations[op]}; }
+};
+
+} // namespace parsearch

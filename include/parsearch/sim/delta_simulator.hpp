@@ -20,9 +20,10 @@
 #include <parsearch/sim/delta/bounds.hpp>
 #include <parsearch/sim/delta/change_bounds.hpp>
 #include <parsearch/sim/delta/engine.hpp>
-#include <parsearch/sim/delta/memory_ledger.hpp>
+#include <parsearch/sim/delta/lane.hpp>
 #include <parsearch/sim/delta/place.hpp>
 #include <parsearch/sim/simulator.hpp>
+#include <parsearch/sim/strategy_bounds.hpp>
 
 namespace parsearch::sim {
 
@@ -46,8 +47,8 @@ template <class Oracle, class Device> class delta_simulator {
           bounds_(work_->graph, *graph_, work_->class_of, work_->classes.size()), operators_(work_->graph.size()),
           edges_(work_->graph.edges.size()), classes_(work_->classes.size()), next_of_(work_->graph.size()), edge_seen_(work_->graph.edges.size()),
           class_seen_(work_->classes.size()), changed_(*work_, *graph_, *cache_) {
-        lanes_.emplace_back(*this, cache_->resources());
-        if (cache_->folds()) lanes_.emplace_back(*this, cache_->folds()->resources());
+        lanes_.push_back(make_lane(false));
+        if (cache_->folds()) lanes_.push_back(make_lane(true));
     }
     delta_simulator(delta_simulator const& other) : delta_simulator(other.work_, other.options_) {
         if (!other.has_strategy_) return;
@@ -108,10 +109,13 @@ template <class Oracle, class Device> class delta_simulator {
             current().schedule.commit();
             current().is_up_to_date();
             for (std::size_t other = 0; other < lanes_.size(); ++other)
-                if (other != current_) lanes_[other].fall_behind(*this);
+                if (other != current_) lanes_[other].fall_behind(undo_operators_, undo_edges_, undo_classes_);
         }
         for (auto const& [op, old] : undo_operators_) note_work(op);
-        know_round_trips_ = know_round_trips_ && undo_operators_.empty();
+        if (!undo_operators_.empty()) {
+            know_round_trips_ = false;
+            since_commit_ = 0;
+        }
         clear_undo();
         read_ = false;
     }
@@ -148,6 +152,9 @@ template <class Oracle, class Device> class delta_simulator {
     [[nodiscard]] iteration_plan const& plan() { return read(), plan_; }
     [[nodiscard]] workload_type const& input() const noexcept { return *work_; }
 
+    /// Lower bounds on all strategies of `space` that extend a partial one. Makes tables: O(pairs of configurations at the edges).
+    template <ConfigurationSpace X> [[nodiscard]] strategy_bounds<Oracle, Device> bounds(X const& space) const { return {work_, space}; }
+
     /// Tasks that are scheduled for the current strategy: fewer than it has where nodes are folded into one.
     [[nodiscard]] std::uint64_t scheduled_tasks() const noexcept { return current().schedule.size(); }
     /// Simulates the current strategy once more without any help from what is known, for measurements. Answers the makespan; drops what was
@@ -167,84 +174,9 @@ template <class Oracle, class Device> class delta_simulator {
     // Sums of durations above this are left to the full simulator, which stays at the largest value.
     static constexpr double most_total = 0x1p61;
 
-    /// The schedule and memory of the strategy on all resources, or on one of each class of resources.
-    struct lane {
-        lane(delta_simulator const& of, resource_numbers const& r)
-            : folded(r.size() != of.cache_->resources().size()), schedule(*of.graph_, r, of.work_->options.discipline),
-              memory(of.work_->graph, r.devices, of.work_->classes.size(), of.work_->options), old_operators(of.operators_.size(), 0),
-              old_edges(of.edges_.size(), 0), old_classes(of.classes_.size(), 0) {
-            for (auto const& c : of.graph_->classes)
-                if (c.update != none) schedule.count(c.update, false);
-            if (of.graph_->all_backward == none) return;
-            all_backward->add(r.barrier(), 0);
-            schedule.set_tasks(of.graph_->all_backward, all_backward.get());
-        }
-
-        template <class Blocks> [[nodiscard]] auto const& parts(Blocks const& b) const noexcept { return folded ? *b.folded : b.parts; }
-        void set_operator_memory(std::uint32_t op, operator_blocks const* b) {
-            if (b && (!folded || b->folded)) memory.set_operator(op, {&b->shape->memory, &parts(*b).devices});
-            else memory.set_operator(op, {});
-        }
-        void set_class_memory(std::uint32_t c, class_blocks const* b) { memory.set_class(c, b && (!folded || b->folded) ? &parts(*b).memory : nullptr); }
-
-        void fall_behind(delta_simulator const& of) {
-            for (auto const& [op, b] : of.undo_operators_) note(op, old_operators, operators);
-            for (auto const& [e, b] : of.undo_edges_) note(e, old_edges, edges);
-            for (auto const& [c, b] : of.undo_classes_) note(c, old_classes, classes);
-        }
-        static void note(std::uint32_t i, std::vector<char>& old, std::vector<std::uint32_t>& list) {
-            if (!std::exchange(old[i], 1)) list.push_back(i);
-        }
-        [[nodiscard]] bool is_behind() const noexcept { return !(operators.empty() && edges.empty() && classes.empty()); }
-        /// Takes up what was committed elsewhere, but for what cannot be placed here: a proposal comes in its place.
-        void catch_up(delta_simulator const& of) {
-            if (!is_behind()) return;
-            auto const take = [&](std::vector<std::uint32_t>& list, std::vector<char>& old, auto const& blocks, auto const& set) {
-                std::erase_if(list, [&](std::uint32_t i) {
-                    if (folded && !blocks[i]->folded && has_tasks(of, blocks[i], i)) return false;
-                    old[i] = 0;
-                    set(i, *blocks[i]);
-                    return true;
-                });
-            };
-            take(operators, old_operators, of.operators_, [&](auto op, auto const& b) {
-                set_operator_memory(op, &b);
-                if (has_tasks(of, &b, op)) sim::place(schedule, *of.graph_, op, parts(b));
-            });
-            take(edges, old_edges, of.edges_, [&](auto e, auto const& b) { sim::place(schedule, *of.graph_, e, parts(b)); });
-            take(classes, old_classes, of.classes_, [&](auto c, auto const& b) {
-                set_class_memory(c, &b);
-                sim::place(schedule, *of.graph_, c, parts(b));
-            });
-            memory.settle();
-            schedule.commit();
-        }
-        [[nodiscard]] static bool has_tasks(delta_simulator const& of, operator_blocks const*, std::uint32_t op) noexcept { return of.graph_->operators[op].forward != none; }
-        template <class Blocks> [[nodiscard]] static bool has_tasks(delta_simulator const&, Blocks const*, std::uint32_t) noexcept { return true; }
-        /// The current strategy is all here.
-        void is_up_to_date() noexcept {
-            for (auto const i : operators) old_operators[i] = 0;
-            for (auto const i : edges) old_edges[i] = 0;
-            for (auto const i : classes) old_classes[i] = 0;
-            operators.clear();
-            edges.clear();
-            classes.clear();
-        }
-        /// Nothing of the current strategy is here.
-        void fall_behind_in_all(delta_simulator const& of) {
-            for (std::uint32_t i = 0; i < of.operators_.size(); ++i) note(i, old_operators, operators);
-            for (std::uint32_t i = 0; i < of.edges_.size(); ++i)
-                if (of.edges_[i]) note(i, old_edges, edges);
-            for (std::uint32_t i = 0; i < of.classes_.size(); ++i) note(i, old_classes, classes);
-        }
-
-        bool folded = false;
-        std::unique_ptr<task_list> all_backward = std::make_unique<task_list>();
-        engine schedule;
-        memory_ledger memory;
-        std::vector<char> old_operators, old_edges, old_classes; ///< what changed since, as flags and lists
-        std::vector<std::uint32_t> operators{}, edges{}, classes{};
-    };
+    [[nodiscard]] lane make_lane(bool folded) const {
+        return lane(*graph_, work_->graph, work_->classes.size(), work_->options, folded ? cache_->folds()->resources() : cache_->resources(), folded);
+    }
     [[nodiscard]] lane& current() noexcept { return lanes_[current_]; }
     [[nodiscard]] lane const& current() const noexcept { return lanes_[current_]; }
 
@@ -261,8 +193,8 @@ template <class Oracle, class Device> class delta_simulator {
             // What is behind may still name blocks that go.
             for (auto& l : lanes_)
                 if (l.is_behind()) {
-                    l = lane(*this, l.folded ? cache_->folds()->resources() : cache_->resources());
-                    l.fall_behind_in_all(*this);
+                    l = make_lane(l.folded);
+                    l.fall_behind_in_all(edges_);
                 }
             cache_->trim(operators_, edges_, classes_);
         }
@@ -328,7 +260,7 @@ template <class Oracle, class Device> class delta_simulator {
         for (auto const& [c, b] : new_classes_) replace(*b, classes_[c], true);
         lane_ = lanes_.size() > 1 && unfolded_ == 0 ? 1 : 0;
         auto& mine = lanes_[lane_];
-        mine.catch_up(*this);
+        mine.catch_up(operators_, edges_, classes_);
         // What is proposed resumes from the schedule of the current strategy, which may be known in the other lane only.
         if (has_strategy_ && !mine.is_behind() && !mine.schedule.valid() && total_before_ < most_total) {
             mine.schedule.run({});
@@ -484,6 +416,8 @@ template <class Oracle, class Device> class delta_simulator {
             if (c != none) bounds_.of_class(c) = class_before;
             bounds_.of_operator(op) = before;
         };
+        // Made anew after each commit: not worth it where the next commit is near.
+        if (!know_round_trips_ && ++since_commit_ < patience) return false;
         if (!std::exchange(know_round_trips_, true)) bounds_.find_round_trips(work_->options.discipline == discipline::in_order);
         bool hopeless = false;
         try {
@@ -514,7 +448,7 @@ template <class Oracle, class Device> class delta_simulator {
         plan_.class_of = work_->class_of;
         for (auto const* b : operators_) plan_.operators.push_back(b->plan);
         for (auto const* b : edges_) plan_.edges.push_back(b ? b->plan : edge_plan{});
-        for (auto const* b : classes_) plan_.classes.push_back(b->plan);
+        for (std::uint32_t c = 0; c < classes_.size(); ++c) plan_.classes.push_back(cache_->plan_of(c, *classes_[c]));
         assembler(work_->graph, work_->topology.kind, cache_->resources().links).run(plan_, work_->options.training, work_->options.overlap, tasks_);
     }
     std::optional<std::int64_t> full_makespan() {
@@ -578,6 +512,8 @@ template <class Oracle, class Device> class delta_simulator {
     double total_before_ = 0;
     std::int64_t unfolded_before_ = 0;
     bool know_round_trips_ = false; ///< by `bounds_`, of the current strategy
+    static constexpr std::uint32_t patience = 3;
+    std::uint32_t since_commit_ = 0; ///< proposals that these might have ended
     change_bounds<Oracle, Device> changed_;
     // For readers:
     bool read_ = false;

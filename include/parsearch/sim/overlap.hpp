@@ -171,7 +171,7 @@ class first_axis_index {
             last = std::lower_bound(first, last, region[0].end, [&](auto n, auto end) { return (*regions_)[n][0].begin < end; });
         }
         out.assign(first, last);
-        std::sort(out.begin(), out.end());
+        if (!std::is_sorted(out.begin(), out.end())) std::sort(out.begin(), out.end());
     }
 
   private:

@@ -26,6 +26,11 @@ template <class Oracle, class Device> class planner {
 
     explicit planner(std::shared_ptr<workload_type const> w)
         : work_(std::move(w)), price_(work_->topology, work_->oracle, work_->devices), tables_(work_->graph.edges.size()) {}
+    /// With a pricing made of an equal topology, devices and oracle, for what it remembers.
+    planner(std::shared_ptr<workload_type const> w, pricing<Oracle, Device> price)
+        : work_(std::move(w)), price_(std::move(price)), tables_(work_->graph.edges.size()) {}
+    /// The pricing, for another planner; this one is not used any more.
+    [[nodiscard]] pricing<Oracle, Device> take_pricing() noexcept { return std::move(price_); }
 
     [[nodiscard]] workload_type const& input() const noexcept { return *work_; }
 

@@ -60,14 +60,10 @@ template <class Oracle, class Device> class pricing {
         auto const route = topology_->route(from, to);
         std::int64_t latency = 0;
         for (auto const l : route) latency = saturating_sum(latency, idle_[l]);
-        // Messages of one size come in runs.
-        if (bytes != size_) {
-            known_.assign(idle_.size(), unknown);
-            size_ = bytes;
-        }
+        auto& known = times_of(bytes);
         for (auto const l : route) {
-            if (known_[l] == unknown) known_[l] = message(bytes, topology_->links[l]);
-            out.push_back({l, saturating_sum(known_[l], latency - idle_[l])});
+            if (known[l] == unknown) known[l] = message(bytes, topology_->links[l]);
+            out.push_back({l, saturating_sum(known[l], latency - idle_[l])});
         }
     }
 
@@ -106,14 +102,31 @@ template <class Oracle, class Device> class pricing {
         return groups_.emplace(members, topology::describe_group(*topology_, members)).first->second;
     }
 
+    /// Times of messages of a size, by link, as far as they are known. Messages of few sizes come in turns.
+    std::vector<std::int64_t>& times_of(byte_count bytes) {
+        for (std::size_t i = 0; i < messages_.size(); ++i)
+            if (messages_[i].bytes == bytes) {
+                if (i > 0) std::swap(messages_[i - 1], messages_[i]); // those asked for often move to the front
+                return messages_[i > 0 ? i - 1 : 0].known;
+            }
+        if (messages_.size() < remembered_sizes) messages_.emplace_back();
+        messages_.back().bytes = bytes;
+        messages_.back().known.assign(idle_.size(), unknown);
+        return messages_.back().known;
+    }
+
+    struct message_times {
+        byte_count bytes = 0;
+        std::vector<std::int64_t> known;
+    };
+    static constexpr std::size_t remembered_sizes = 8;
     static constexpr std::size_t remembered_groups = 1 << 14;
     static constexpr std::int64_t unknown = -1;
     topology::dense_topology const* topology_;
     Oracle oracle_;
     std::vector<Device> example_; ///< a device of each kind
     std::vector<std::int64_t> idle_; ///< time of an empty message, by link
-    byte_count size_ = -1;
-    std::vector<std::int64_t> known_; ///< time of a message of that size, by link
+    std::vector<message_times> messages_; ///< of at most `remembered_sizes` sizes
     std::map<std::vector<std::uint32_t>, topology::ring_group> groups_;
 };
 

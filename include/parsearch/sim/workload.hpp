@@ -24,6 +24,8 @@ using sharing_class = std::vector<std::uint32_t>;
 template <class Oracle, class Device>
     requires CostOracle<Oracle, ops::shard_work, Device>
 struct workload {
+    using oracle_type = Oracle;
+    using device_type = Device;
     graph::dense_graph graph;
     topology::dense_topology topology;
     std::vector<Device> devices;
@@ -47,6 +49,22 @@ inline void validate(simulation_options const& options) {
         throw invalid_input("simulation option memory_penalty is ", options.memory_penalty, " ps per byte: must be finite and not negative");
 }
 
+/// The sharing classes of `g`, by smallest member.
+[[nodiscard]] inline std::vector<sharing_class> find_classes(graph::dense_graph const& g) {
+    std::vector<sharing_class> out;
+    std::vector<std::size_t> of_root(g.size());
+    for (std::uint32_t op = 0; op < g.size(); ++op) {
+        if (g.operations[op].weights.empty()) continue;
+        auto const root = g.sharing[op]; // the smallest member: it comes first
+        if (root == op) {
+            of_root[op] = out.size();
+            out.emplace_back();
+        }
+        out[of_root[root]].push_back(op);
+    }
+    return out;
+}
+
 template <class Oracle, class Device>
 [[nodiscard]] std::shared_ptr<workload<Oracle, Device> const> make_workload(graph::dense_graph graph, topology::dense_topology topology,
                                                                             std::vector<Device> devices, Oracle oracle,
@@ -54,18 +72,11 @@ template <class Oracle, class Device>
     validate(options);
     auto w = std::make_shared<workload<Oracle, Device>>(
         workload<Oracle, Device>{std::move(graph), std::move(topology), std::move(devices), std::move(oracle), options, {}, {}});
+    w->classes = find_classes(w->graph);
     constexpr auto none = ~std::uint32_t{0};
     w->class_of.assign(w->graph.size(), none);
-    for (std::uint32_t op = 0; op < w->graph.size(); ++op) {
-        if (w->graph.operations[op].weights.empty()) continue;
-        auto const root = w->graph.sharing[op]; // the smallest member: it comes first
-        if (root == op) {
-            w->class_of[op] = static_cast<std::uint32_t>(w->classes.size());
-            w->classes.emplace_back();
-        }
-        w->class_of[op] = w->class_of[root];
-        w->classes[w->class_of[op]].push_back(op);
-    }
+    for (std::uint32_t c = 0; c < w->classes.size(); ++c)
+        for (auto const op : w->classes[c]) w->class_of[op] = c;
     return w;
 }
 

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <parsearch/core/error.hpp>
@@ -14,6 +15,13 @@
 #include <parsearch/space/strategy_space.hpp>
 
 namespace parsearch::space {
+
+/// A strategy and what it is called.
+struct named_strategy {
+    std::string name{};
+    flat_strategy strategy{};
+    friend bool operator==(named_strategy const&, named_strategy const&) = default;
+};
 
 namespace detail {
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -48,7 +49,7 @@ inline void validate(space_options const& o, std::size_t devices) {
 
 /// The configurations of one operator on `devices` devices: every combination of degrees (divisors of the extents, within the
 /// options) times every placement. Shards of a configuration are on distinct devices. Random access costs O(dims + log degrees), and
-/// where strided O(devices / shards) for the strides.
+/// where strided O(devices / shards) for the strides; it allocates nothing.
 class operator_space {
   public:
     operator_space(ops::operation const& op, std::size_t devices, space_options const& options, std::string_view name)
@@ -66,6 +67,10 @@ class operator_space {
 
     [[nodiscard]] std::size_t size() const noexcept { return first_.back(); }
 
+    /// The number of combinations of degrees, and the number of the first configuration of combination `n`; of `combinations()`: `size()`.
+    [[nodiscard]] std::size_t combinations() const noexcept { return degrees_.size(); }
+    [[nodiscard]] std::size_t first_of(std::size_t n) const noexcept { return first_[n]; }
+
     /// Configuration number `i` < size().
     [[nodiscard]] configuration operator[](std::size_t i) const {
         auto const at = static_cast<std::size_t>(std::upper_bound(first_.begin(), first_.end(), i) - first_.begin()) - 1;
@@ -74,9 +79,9 @@ class operator_space {
         auto const shards = static_cast<std::int32_t>(c.shards());
         auto const starts = start_count(shards);
         auto order = split_dims(c);
-        permute(order, rest / starts);
+        permute(order.all(), rest / starts);
         rest %= starts;
-        lay_out(c, order, place(c, shards, rest));
+        lay_out(c, order.all(), place(c, shards, rest));
         return c;
     }
 
@@ -87,14 +92,26 @@ class operator_space {
 
     /// True where `c` is one of them. Complexity: O(log combinations), where strided O(devices / shards) more.
     [[nodiscard]] bool contains(configuration const& c) const {
-        if (c.rank != rank_ || !c.listed.empty() || !std::binary_search(degrees_.begin(), degrees_.end(), c.degree)) return false;
+        if (!c.listed.empty() || split_of(c) == splits()) return false;
         auto order = split_dims(c);
-        if (all_orders_) std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return c.stride[a] < c.stride[b]; });
-        auto const stride = order.empty() ? 1 : c.stride[order.front()];
+        if (all_orders_) std::ranges::sort(order.all(), [&](auto a, auto b) { return c.stride[a] < c.stride[b]; });
+        auto const stride = order.count == 0 ? 1 : c.stride[order.dims[0]];
         configuration same{.rank = rank_, .degree = c.degree, .start = c.start};
-        lay_out(same, order, stride);
+        lay_out(same, order.all(), stride);
         return same == c && has_placement(static_cast<std::int32_t>(c.shards()), stride, c.start);
     }
+
+    /// Configurations are numbered by combination of degrees, then by placement. The number of combinations.
+    [[nodiscard]] std::size_t splits() const noexcept { return degrees_.size(); }
+    /// The number of the combination that `c` has; `splits()` where it is none of them. Complexity: O(log combinations).
+    [[nodiscard]] std::size_t split_of(configuration const& c) const noexcept {
+        auto const at = std::lower_bound(degrees_.begin(), degrees_.end(), c.degree);
+        return c.rank == rank_ && at != degrees_.end() && *at == c.degree ? static_cast<std::size_t>(at - degrees_.begin()) : splits();
+    }
+    /// The numbers [first, second) of the configurations with combination number `split` < splits().
+    [[nodiscard]] std::pair<std::size_t, std::size_t> placements_of(std::size_t split) const noexcept { return {first_[split], first_[split + 1]}; }
+    /// The shards of combination number `split` < splits().
+    [[nodiscard]] std::int64_t shards_of(std::size_t split) const noexcept { return ops::shard_count({degrees_[split].data(), rank_}); }
 
   private:
     static std::vector<std::int32_t> divisors(ops::operation const& op, ops::dim const& d, space_options const& o, std::int32_t limit,
@@ -120,7 +137,7 @@ class operator_space {
         if (k == choices.size()) {
             configuration const c{.rank = rank_, .degree = degree};
             degrees_.push_back(degree);
-            first_.push_back(first_.back() + start_count(shards) * order_count(split_dims(c).size()));
+            first_.push_back(first_.back() + start_count(shards) * order_count(split_dims(c).count));
             return;
         }
         for (auto const n : choices[k]) {
@@ -171,11 +188,16 @@ class operator_space {
         return chosen;
     }
 
+    struct dim_list {
+        std::array<std::uint32_t, ops::max_dims> dims{};
+        std::size_t count = 0;
+        [[nodiscard]] std::span<std::uint32_t> all() noexcept { return {dims.data(), count}; }
+    };
     /// The split dims, those whose shards are to be nearest first.
-    [[nodiscard]] std::vector<std::uint32_t> split_dims(configuration const& c) const {
-        std::vector<std::uint32_t> out;
+    [[nodiscard]] dim_list split_dims(configuration const& c) const noexcept {
+        dim_list out;
         for (auto const k : inner_first_)
-            if (c.degree[k] > 1) out.push_back(k);
+            if (c.degree[k] > 1) out.dims[out.count++] = k;
         return out;
     }
     [[nodiscard]] std::size_t order_count(std::size_t dims) const noexcept {
@@ -184,7 +206,7 @@ class operator_space {
         return n;
     }
     /// Permutation number `i` of `v`, 0 being as it is.
-    static void permute(std::vector<std::uint32_t>& v, std::size_t i) {
+    static void permute(std::span<std::uint32_t> v, std::size_t i) {
         for (std::size_t k = v.size(); k > 1; --k) {
             std::rotate(v.end() - static_cast<std::ptrdiff_t>(k), v.end() - static_cast<std::ptrdiff_t>(k) + static_cast<std::ptrdiff_t>(i % k),
                         v.end() - static_cast<std::ptrdiff_t>(k) + static_cast<std::ptrdiff_t>(i % k) + 1);

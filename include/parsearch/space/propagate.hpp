@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -58,6 +59,7 @@ namespace detail {
 /// Source: FlexFlow release 21.09, `--enable-propagation` (weight 0.25, continuation 0.75).
 class propagate_move {
   public:
+    static constexpr std::string_view name = "propagate";
     double weight = 0.25;
     double continuation = 0.75;
 
@@ -69,15 +71,14 @@ class propagate_move {
         auto const& g = *graph_;
         auto at = static_cast<std::size_t>(uniform_index(rng, g.size()));
         configuration here = configuration_of(strategy, at);
-        std::vector<bool> met(g.size(), false);
+        auto const first = at;
         std::uint64_t walk = 0; // tells the operators met apart, for the trajectory
         do {
-            met[at] = true;
             auto const e = draw_edge(at, rng);
             if (!e) break;
             bool const forward = e->producer == at;
             auto const next = forward ? e->consumer : e->producer;
-            if (met[next]) break;
+            if (next == first || std::ranges::any_of(out, [&](auto const& c) { return c.op == next; })) break;
             auto const carried = carried_over(g, *e, here, forward);
             if (!carried || !space.of(next).contains(*carried)) break;
             out.push_back({next, *carried});

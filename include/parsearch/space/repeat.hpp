@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,7 @@ namespace parsearch::space {
 /// all members of a family agree.
 class repeat_move {
   public:
+    static constexpr std::string_view name = "repeat";
     double weight = 0.25;
 
     explicit repeat_move(graph::dense_graph const& g) : family_of_(2, std::vector<std::uint32_t>(g.size())), families_(2) {

@@ -19,21 +19,10 @@ using flat_strategy = std::vector<configuration>;
 /// A `ConfigurationSpace`. Operators with equal iteration dims share one operator space. Cheap to copy.
 class strategy_space {
   public:
-    strategy_space(graph::dense_graph const& g, std::size_t devices, space_options const& options = {}) {
-        // A user's constraint may look at the whole operation, so that only without one equal dims mean equal spaces.
-        std::map<std::vector<std::pair<std::int64_t, ops::dim_kind>>, std::shared_ptr<operator_space const>> known;
-        for (std::size_t op = 0; op < g.size(); ++op) {
-            std::vector<std::pair<std::int64_t, ops::dim_kind>> key;
-            for (auto const& d : g.operations[op].dims) key.emplace_back(d.extent, d.kind);
-            auto made = options.max_degree ? nullptr : known[key];
-            if (!made) made = std::make_shared<operator_space const>(g.operations[op], devices, options, g.names[op]);
-            if (!options.max_degree) known[key] = made;
-            // A graph input has no tasks: where it is said to be is of no matter.
-            if (g.operations[op].work == ops::work_class::source)
-                made = std::make_shared<operator_space const>(g.operations[op], 1, space_options{}, g.names[op]);
-            spaces_.push_back(std::move(made));
-        }
-    }
+    strategy_space(graph::dense_graph const& g, std::size_t devices, space_options const& options = {})
+        : strategy_space(g, devices, options, nullptr) {}
+    /// The space of another graph on the same devices under the same options: operator spaces of operators with equal dims are those of `like`.
+    strategy_space(graph::dense_graph const& g, strategy_space const& like) : strategy_space(g, like.devices_, like.options_, like.known_) {}
 
     [[nodiscard]] std::size_t size() const noexcept { return spaces_.size(); }
     /// The configurations of operator number `op`, as a sized random-access range.
@@ -41,6 +30,31 @@ class strategy_space {
     [[nodiscard]] operator_space const& of(std::size_t op) const noexcept { return *spaces_[op]; }
 
   private:
+    using by_dims = std::map<std::vector<std::pair<std::int64_t, ops::dim_kind>>, std::shared_ptr<operator_space const>>;
+
+    strategy_space(graph::dense_graph const& g, std::size_t devices, space_options const& options, std::shared_ptr<by_dims const> const& like)
+        : devices_(devices), options_(options) {
+        auto known = std::make_shared<by_dims>();
+        // A user's constraint may look at the whole operation, so that only without one equal dims mean equal spaces.
+        for (std::size_t op = 0; op < g.size(); ++op) {
+            std::vector<std::pair<std::int64_t, ops::dim_kind>> key;
+            for (auto const& d : g.operations[op].dims) key.emplace_back(d.extent, d.kind);
+            auto made = options.max_degree ? nullptr : (*known)[key];
+            if (!made && like && !options.max_degree)
+                if (auto const at = like->find(key); at != like->end()) made = at->second;
+            if (!made) made = std::make_shared<operator_space const>(g.operations[op], devices, options, g.names[op]);
+            if (!options.max_degree) (*known)[std::move(key)] = made;
+            // A graph input has no tasks: where it is said to be is of no matter.
+            if (g.operations[op].work == ops::work_class::source)
+                made = std::make_shared<operator_space const>(g.operations[op], 1, space_options{}, g.names[op]);
+            spaces_.push_back(std::move(made));
+        }
+        known_ = std::move(known);
+    }
+
+    std::size_t devices_;
+    space_options options_;
+    std::shared_ptr<by_dims const> known_; ///< of this graph
     std::vector<std::shared_ptr<operator_space const>> spaces_;
 };
 

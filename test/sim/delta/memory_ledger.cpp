@@ -9,6 +9,7 @@
 #include "support/hand_network.hpp"
 #include "support/placed_blocks.hpp"
 #include "support/random_problem.hpp"
+#include "support/sanitized.hpp"
 
 using namespace parsearch;
 
@@ -85,7 +86,7 @@ TEST_CASE("memory_ledger: two layers by hand") {
 
 TEST_CASE("memory_ledger: the sums of the account, through random changes and back") {
     std::size_t differ = 0;
-    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    for (std::uint64_t seed = 0; seed < support::cases(300u); ++seed) {
         INFO("seed ", seed);
         std::mt19937_64 rng(seed);
         auto const count = 1 + uniform_index(rng, 6);
@@ -112,5 +113,5 @@ TEST_CASE("memory_ledger: the sums of the account, through random changes and ba
             }
         }
     }
-    CHECK(differ > 1000);
+    CHECK(differ > support::cases(1000));
 }

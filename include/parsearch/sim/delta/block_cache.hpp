@@ -1,5 +1,6 @@
 #pragma once
 /// Blocks made once per configuration: of operators, of edges per pair, of classes per combination of their members' configurations.
+/// Repeats have theirs in common: the layers of a deep network take what one of them met.
 
 #include <algorithm>
 #include <cstddef>
@@ -8,11 +9,13 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include <parsearch/sim/delta/blocks.hpp>
 #include <parsearch/sim/delta/fold.hpp>
+#include <parsearch/sim/delta/repeats.hpp>
 #include <parsearch/sim/planner.hpp>
 
 namespace parsearch::sim {
@@ -39,13 +42,14 @@ struct word_hash {
     }
 };
 
-/// Makes blocks on first use and keeps them until `trim`. References stay valid until then.
+/// Makes blocks on first use and keeps them until `trim`. References stay valid until then. The oracle is asked for the first of operators that
+/// repeat each other: it must cost alike what is described alike but for the names of parameters.
 /// Throws what `planner` throws, and then keeps nothing of what was asked for.
 template <class Oracle, class Device> class block_cache {
   public:
     /// `fold`: blocks are folded where all nodes are alike.
     block_cache(std::shared_ptr<workload<Oracle, Device> const> const& w, bool fold)
-        : planner_(w), folding_(fold ? folding::of(w->topology) : std::nullopt), resources_{static_cast<std::uint32_t>(w->topology.size()), static_cast<std::uint32_t>(w->topology.links.size())},
+        : planner_(w), same_(find_repeats(w->graph, w->classes)), folding_(fold ? folding::of(w->topology) : std::nullopt), resources_{static_cast<std::uint32_t>(w->topology.size()), static_cast<std::uint32_t>(w->topology.links.size())},
           shapes_(w->graph.size()), operators_(w->graph.size()), edge_shapes_(w->graph.edges.size()), edge_times_(w->graph.edges.size()),
           edges_(w->graph.edges.size()), classes_(w->classes.size()) {}
 
@@ -57,6 +61,7 @@ template <class Oracle, class Device> class block_cache {
 
     /// The operator's shape and, where it was needed before, its blocks.
     operator_blocks& of_operator(std::uint32_t op, space::configuration const& c) {
+        op = same_.operators[op];
         auto& known = operators_[op];
         if (auto const at = known.find(c); at != known.end()) return *at->second;
         auto b = std::make_unique<operator_blocks>();
@@ -70,6 +75,7 @@ template <class Oracle, class Device> class block_cache {
     /// Makes the blocks of `b`, which is of operator `op`.
     void build(std::uint32_t op, operator_blocks& b) {
         if (b.built) return;
+        op = same_.operators[op];
         auto const& w = input();
         b.plan = {};
         b.parts = {};
@@ -84,6 +90,7 @@ template <class Oracle, class Device> class block_cache {
     }
 
     edge_shape const& shape_of_edge(std::uint32_t number, operator_blocks const& from, operator_blocks const& to) {
+        number = same_.edges[number];
         auto const key = std::uint64_t{from.shape->id} << 32 | to.shape->id;
         auto& known = edge_shapes_[number];
         if (auto const at = known.find(key); at != known.end()) return at->second;
@@ -93,6 +100,7 @@ template <class Oracle, class Device> class block_cache {
     }
     /// See `planner::times_of`; empty where no data move.
     typename planner<Oracle, Device>::edge_times const& times_of_edge(std::uint32_t number, operator_blocks const& from, operator_blocks const& to) {
+        number = same_.edges[number];
         auto const key = std::uint64_t{from.id} << 32 | to.id;
         auto& known = edge_times_[number];
         if (auto const at = known.find(key); at != known.end()) return at->second;
@@ -105,6 +113,7 @@ template <class Oracle, class Device> class block_cache {
 
     /// Both ends are built.
     edge_blocks const& of_edge(std::uint32_t number, operator_blocks const& from, operator_blocks const& to) {
+        number = same_.edges[number];
         auto const key = std::uint64_t{from.id} << 32 | to.id;
         auto& known = edges_[number];
         if (auto const at = known.find(key); at != known.end()) return *at->second;
@@ -122,12 +131,12 @@ template <class Oracle, class Device> class block_cache {
         return *known.emplace(key, std::move(b)).first->second;
     }
 
-    /// `member(op)` answers the blocks of a member.
+    /// `member(op)` answers the blocks of a member. The plan of what is answered names the members of the first class that asked; see `plan_of`.
     template <class Member> class_blocks const& of_class(std::uint32_t c, Member const& member) {
         auto const& w = input();
         key_.clear();
         for (auto const op : w.classes[c]) key_.push_back(member(op).id);
-        auto& known = classes_[c];
+        auto& known = classes_[same_.classes[c]];
         if (auto const at = known.find(key_); at != known.end()) return *at->second;
         auto b = std::make_unique<class_blocks>();
         b->plan.members = w.classes[c];
@@ -149,15 +158,28 @@ template <class Oracle, class Device> class block_cache {
         return *known.emplace(key_, std::move(b)).first->second;
     }
 
-    /// Forgets all but what the sets of pointers name.
+    /// The plan of class `c` with its own members.
+    [[nodiscard]] class_plan plan_of(std::uint32_t c, class_blocks const& b) const {
+        auto out = b.plan;
+        out.members = input().classes[c];
+        if (out.members == b.plan.members) return out;
+        auto const rename = [&](std::vector<shard_ref>& shards) {
+            for (auto& s : shards) s.op = out.members[number_of(b.plan.members, s.op)];
+        };
+        for (auto& g : out.sync.groups) rename(g.contributors);
+        for (auto& h : out.sync.held) rename(h.contributors);
+        for (auto& server : out.servers)
+            for (auto& client : server.clients) rename(client.contributors);
+        return out;
+    }
+
+    /// Forgets all but what the ranges of pointers name, of each operator, edge and class.
     template <class Operators, class Edges, class Classes> void trim(Operators const& operators, Edges const& edges, Classes const& classes) {
-        for (std::size_t i = 0; i < operators_.size(); ++i) keep_only(operators_[i], operators[i]);
-        for (std::size_t i = 0; i < edges_.size(); ++i) {
-            keep_only(edges_[i], edges[i]);
-            edge_times_[i].clear();
-            edge_shapes_[i].clear();
-        }
-        for (std::size_t i = 0; i < classes_.size(); ++i) keep_only(classes_[i], classes[i]);
+        keep_only(operators_, operators);
+        keep_only(edges_, edges);
+        keep_only(classes_, classes);
+        for (auto& known : edge_times_) known.clear();
+        for (auto& known : edge_shapes_) known.clear();
         planner_.forget();
         bytes_ = 0; // what the limit allows is beside the current strategy
     }
@@ -189,11 +211,13 @@ template <class Oracle, class Device> class block_cache {
         return true;
     }
 
-    template <class Map, class Blocks> static void keep_only(Map& known, Blocks const* one) {
-        std::erase_if(known, [&](auto const& entry) { return entry.second.get() != one; });
+    template <class Maps, class Named> static void keep_only(Maps& all, Named const& named) {
+        std::unordered_set<void const*> const keep(named.begin(), named.end());
+        for (auto& known : all) std::erase_if(known, [&](auto const& entry) { return !keep.contains(entry.second.get()); });
     }
 
     planner<Oracle, Device> planner_;
+    repeats same_;
     std::optional<folding> folding_;
     resource_numbers resources_;
     std::uint32_t next_id_ = 0;

@@ -262,19 +262,23 @@ inline void build_edge(edge_blocks& b, edge_shape const& shape, operator_blocks 
     b.work = b.parts.forward.work() + b.parts.backward.work();
 }
 
+/// The number of operator `op` among the members of a class.
+[[nodiscard]] inline std::size_t number_of(std::vector<std::uint32_t> const& members, std::uint32_t op) noexcept {
+    return static_cast<std::size_t>(std::lower_bound(members.begin(), members.end(), op) - members.begin());
+}
+
 /// The blocks of a sharing class; `b.plan` is made. `backward_tasks(op)` counts a member's backward tasks.
 template <class Count>
 void build_class(class_blocks& b, bool overlap, Count const& backward_tasks, resource_numbers const& r) {
     auto const& p = b.plan;
-    auto const number_of = [&](std::uint32_t op) { return static_cast<std::size_t>(std::lower_bound(p.members.begin(), p.members.end(), op) - p.members.begin()); };
     std::vector<dependence_builder> gradients(p.members.size()), update(p.members.size());
     std::vector<std::vector<bool>> contributes;
     for (auto const op : p.members) contributes.emplace_back(backward_tasks(op), false);
     dependence_builder all, inside, update_sync, update_inside;
     auto const wait = [&](std::uint32_t task, std::span<shard_ref const> contributors) {
-        for (auto const s : contributors) contributes[number_of(s.op)][s.shard] = true;
+        for (auto const s : contributors) contributes[number_of(p.members, s.op)][s.shard] = true;
         if (!overlap) return all.add(task, 0);
-        for (auto const s : contributors) gradients[number_of(s.op)].add(task, s.shard);
+        for (auto const s : contributors) gradients[number_of(p.members, s.op)].add(task, s.shard);
     };
     std::vector<std::uint32_t> ends;
     b.shortest = b.shortest_update = std::numeric_limits<std::int64_t>::max();
@@ -308,8 +312,8 @@ void build_class(class_blocks& b, bool overlap, Count const& backward_tasks, res
         for (auto const group : h.groups)
             if (p.servers.empty() || p.servers[group].server == h.device) update_sync.add(updates[i], ends[group]);
         for (auto const s : h.contributors) {
-            contributes[number_of(s.op)][s.shard] = true;
-            update[number_of(s.op)].add(updates[i], s.shard);
+            contributes[number_of(p.members, s.op)][s.shard] = true;
+            update[number_of(p.members, s.op)].add(updates[i], s.shard);
         }
         if (!h.contributors.empty()) b.shortest = 0;
     }

@@ -71,8 +71,7 @@ class engine {
     void commit() {
         if (complete_) {
             for (auto const b : state_.touched) {
-                state_.blocks[b].side ^= 1;
-                state_.blocks[b].now_size = state_.blocks[b].size;
+                state_.keep_times(b);
                 state_.summary[b].enabled = state_.blocks[b].next_enabled;
                 if (order_ == discipline::fifo) summarise(b);
                 else state_.summary[b].least_end = -1;

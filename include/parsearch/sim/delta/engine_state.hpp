@@ -48,7 +48,6 @@ struct block_state {
     std::uint32_t now_size = 0;                      ///< how many it has in the current schedule
     std::uint32_t into = 0, out_of = 0;              ///< connections that are not empty
     std::uint32_t first_resource = 0;                ///< where `consecutive`: task i is on first_resource + i
-    std::uint8_t side = 0;                           ///< where the current schedule is
     bool consecutive = false;
     bool counts = true;
     bool changed = false;  ///< in the proposal
@@ -75,11 +74,18 @@ struct checkpoint {
     std::vector<resource_state> resources;
 };
 
+/// What waits for the tasks of a block: block and place in memory of each, as in `engine_state::key`. Made when it is needed.
+struct followers {
+    bool stale = true;
+    std::vector<std::uint32_t> first{}; ///< of task i: all[first[i] ... first[i + 1])
+    std::vector<std::uint64_t> all{};
+};
+
 /// Tasks of the proposal and their times beside those of the current schedule: task i of a block is at `begin + i` of each list.
 class engine_state {
   public:
     engine_state(block_graph const& g, resource_numbers r)
-        : graph(&g), numbers(r), blocks(g.blocks), summary(g.blocks), waits_(g.arcs.size()), into_(g.arcs.size()), out_of_(g.arcs.size()),
+        : graph(&g), numbers(r), blocks(g.blocks), summary(g.blocks), followers_(g.blocks), waits_(g.arcs.size()), into_(g.arcs.size()), out_of_(g.arcs.size()),
           resources(r.size()), load(r.size()) {}
 
     block_graph const* graph;
@@ -89,7 +95,8 @@ class engine_state {
     std::vector<work_item> work;
 
   private:
-    std::vector<moment> times_[2];
+    std::vector<moment> now_, next_;
+    std::vector<followers> followers_; ///< of each block
     std::vector<dependence const*> waits_; ///< of each arc
     std::vector<connection> into_, out_of_;
     std::uint64_t wasted_ = 0, moved_ = 0;
@@ -104,8 +111,37 @@ class engine_state {
     run_limits limits{};
     std::int64_t longest = 0;
 
-    [[nodiscard]] moment const* now(std::uint32_t b) const noexcept { return times_[blocks[b].side].data() + blocks[b].begin; }
-    [[nodiscard]] moment* next(std::uint32_t b) noexcept { return times_[blocks[b].side ^ 1].data() + blocks[b].begin; }
+    [[nodiscard]] moment const* now(std::uint32_t b) const noexcept { return now_.data() + blocks[b].begin; }
+    [[nodiscard]] moment* next(std::uint32_t b) noexcept { return next_.data() + blocks[b].begin; }
+    [[nodiscard]] moment* next_times() noexcept { return next_.data(); }
+    /// The times of block `b` become current.
+    void keep_times(std::uint32_t b) noexcept {
+        std::copy_n(next(b), blocks[b].size, now_.data() + blocks[b].begin);
+        blocks[b].now_size = blocks[b].size;
+    }
+
+    /// Orders tasks as their numbers do: the block, then the place in memory.
+    [[nodiscard]] static std::uint64_t key(std::uint32_t b, std::uint32_t place) noexcept { return std::uint64_t{b} << 32 | place; }
+    /// Complexity: O(1), where the block or one that follows has changed or moved O(tasks * connections + dependences).
+    [[nodiscard]] followers const& following(std::uint32_t b) {
+        auto& mine = followers_[b];
+        if (!mine.stale) return mine;
+        mine.stale = false;
+        mine.first.clear();
+        mine.all.clear();
+        auto const to = out_of(b);
+        for (std::uint32_t i = 0; i < blocks[b].size; ++i) {
+            mine.first.push_back(static_cast<std::uint32_t>(mine.all.size()));
+            for (auto const& c : to) {
+                auto const there = key(c.block, blocks[c.block].begin);
+                if (c.aligned && i < c.aligned) mine.all.push_back(there + i);
+                else if (!c.aligned)
+                    for (auto k = c.list->first_after[i]; k < c.list->first_after[i + 1]; ++k) mine.all.push_back(there + c.list->after[k]);
+            }
+        }
+        mine.first.push_back(static_cast<std::uint32_t>(mine.all.size()));
+        return mine;
+    }
     [[nodiscard]] dependence const* waits(std::uint32_t arc) const noexcept { return waits_[arc]; }
 
     [[nodiscard]] std::span<connection const> into(std::uint32_t b) noexcept {
@@ -139,12 +175,12 @@ class engine_state {
         }
         task_count += n;
         count_load(b, 1);
-        mine.stale = true;
+        mine.stale = followers_[b].stale = true;
     }
     void set_waits(std::uint32_t arc, dependence const* with) noexcept {
         waits_[arc] = with;
         auto const& a = graph->arcs[arc];
-        blocks[a.to].stale = blocks[a.to].stale_into = blocks[a.from].stale_out_of = true;
+        blocks[a.to].stale = blocks[a.to].stale_into = blocks[a.from].stale_out_of = followers_[a.from].stale = true;
     }
     void change(std::uint32_t b) {
         if (!std::exchange(blocks[b].changed, true)) changed.push_back(b);
@@ -155,11 +191,30 @@ class engine_state {
         if (moved_ > 16 + blocks.size() / 8) lay_out();
     }
 
-    /// Whether the run may go on: in block b a task ended at `last_end`, and resources that then do all counted work to come are busy until
-    /// `device_busy` and `link_busy`.
-    [[nodiscard]] bool within(std::uint32_t b, std::int64_t last_end, std::int64_t device_busy, std::int64_t link_busy) const noexcept {
+    /// When tasks of a block that were started together end: the last of them, and their resources with all counted work to come.
+    struct ends {
+        std::int64_t last = 0, device_busy = 0, link_busy = 0;
+    };
+    /// Starts a task of a block that counts or not; answers its end.
+    std::int64_t start(work_item const& task, std::int64_t ready, bool counts, ends& all) noexcept {
+        auto end = ready;
+        if (task.resource != numbers.barrier()) {
+            auto& on = resources[task.resource];
+            end = on.free = std::max(ready, on.free) + task.duration;
+            if (counts) {
+                on.left -= task.duration;
+                auto& busy = task.resource < numbers.devices ? all.device_busy : all.link_busy;
+                busy = std::max(busy, end + on.left);
+            }
+        }
+        all.last = std::max(all.last, end);
+        return end;
+    }
+    /// After tasks of block b were started: whether the run may go on.
+    [[nodiscard]] bool go_on(std::uint32_t b, ends const& all) noexcept {
+        longest = std::max(longest, all.last);
         auto const after = limits.after.empty() ? 0 : limits.after[b];
-        return last_end <= limits.bound - after && device_busy <= limits.bound - limits.after_device && link_busy <= limits.bound;
+        return all.last <= limits.bound - after && all.device_busy <= limits.bound - limits.after_device && all.link_busy <= limits.bound;
     }
 
     // ---- checkpoints
@@ -228,10 +283,10 @@ class engine_state {
         auto const at = static_cast<std::uint32_t>(work.size());
         auto const capacity = std::bit_ceil(std::max(n, 4u));
         work.resize(at + capacity);
-        for (auto& list : times_) {
-            list.resize(at + capacity);
-            std::copy_n(list.begin() + mine.begin, mine.now_size, list.begin() + at);
-        }
+        next_.resize(at + capacity);
+        now_.resize(at + capacity);
+        std::copy_n(now_.begin() + mine.begin, mine.now_size, now_.begin() + at);
+        for (auto const arc : graph->into(b)) followers_[graph->arcs[arc].from].stale = true;
         wasted_ += mine.capacity;
         ++moved_;
         mine.begin = at;
@@ -239,16 +294,18 @@ class engine_state {
     }
     void lay_out() {
         std::vector<work_item> items;
-        std::vector<moment> both[2];
+        std::vector<moment> times;
         for (auto& mine : blocks) {
             auto const at = static_cast<std::uint32_t>(items.size());
             auto const take = [&](auto& to, auto const& from) { to.insert(to.end(), from.begin() + mine.begin, from.begin() + mine.begin + mine.capacity); };
             take(items, work);
-            for (int side : {0, 1}) take(both[side], times_[side]);
+            take(times, now_);
             mine.begin = at;
         }
+        for (auto& f : followers_) f.stale = true;
         work = std::move(items);
-        for (int side : {0, 1}) times_[side] = std::move(both[side]);
+        now_ = std::move(times);
+        next_.resize(now_.size());
         wasted_ = moved_ = 0;
     }
 

@@ -11,7 +11,8 @@
 
 namespace parsearch::sim {
 
-/// List scheduling by (time, block, task) with one queue entry per bundle: the tasks of a block that become ready at one time.
+/// List scheduling by (time, block, task). Where many tasks of a block become ready at one time, with one queue entry for such a *bundle*;
+/// else with one per task, and what waits for a task in one list. The choice follows the last run.
 class fifo_pass {
   public:
     /// False as soon as the makespan is sure to be above the bound. Complexity: O(D + B log B) for B bundles and D dependences from the
@@ -29,40 +30,54 @@ class fifo_pass {
         if (s.longest > s.limits.bound) return false;
         from_time_ = from ? from->time : -1;
         from_block_ = from ? from->block : 0;
+        singly_ = most_singly * bundles_ > tasks_ && s.task_count <= most_tasks_singly;
         for (std::uint32_t b = 0; b < s.graph->blocks; ++b)
-            if (!from || s.blocks[b].changed || (s.summary[b].enabled <= from_time_ && !all_before(b))) enter(b);
-        auto const every = s.spacing();
-        std::uint64_t since = every;
-        std::int64_t last_ready = from_time_;
-        std::uint32_t last_block = from ? from_block_ : block_graph::none;
-        while (!queue_.empty()) {
-            auto const top = queue_.front();
-            if (since >= every && (top.ready != last_ready || top.block != last_block)) {
-                if (!from || top.ready != from_time_ || top.block != from_block_) s.take_checkpoint(top.ready, top.block);
-                since = 0;
-            }
-            last_ready = top.ready;
-            last_block = top.block;
-            auto const started = start_bundle(top);
-            if (started == 0) return false;
-            since += started;
-        }
-        return true;
+            if (!from || s.blocks[b].changed || ((singly_ || s.summary[b].enabled <= from_time_) && !all_before(b))) enter(b);
+        tasks_ = bundles_ = 0;
+        return singly_ ? start_all<true>(from) : start_all<false>(from);
     }
 
   private:
     static constexpr std::uint32_t none = block_graph::none;
 
-    /// Tasks of a block that become ready at one time: a chain from `first`.
+    /// A task, or tasks of a block that become ready at one time: a chain from the first.
     struct bundle {
         std::int64_t ready = 0;
-        std::uint32_t block = 0, first = 0;
-        friend bool operator>(bundle const& a, bundle const& b) noexcept { return a.ready != b.ready ? a.ready > b.ready : a.block > b.block; }
+        std::uint64_t key = 0; ///< of the first
+        [[nodiscard]] std::uint32_t block() const noexcept { return static_cast<std::uint32_t>(key >> 32); }
+        [[nodiscard]] std::uint32_t place() const noexcept { return static_cast<std::uint32_t>(key); }
+        friend bool operator>(bundle const& a, bundle const& b) noexcept { return (a.ready > b.ready) | ((a.ready == b.ready) & (a.key > b.key)); }
     };
     /// Of a task: predecessors that have not started; the task that became ready with it before. `none`: it has run.
     struct waiting {
         std::uint32_t count = 0, chain = 0;
     };
+
+    /// Starts what is queued and what it makes ready.
+    template <bool Singly> bool start_all(checkpoint const* from) {
+        auto& s = *state_;
+        auto const every = s.spacing();
+        std::uint64_t since = every;
+        std::int64_t last_ready = from_time_;
+        std::uint32_t last_block = from ? from_block_ : none;
+        while (!queue_.empty()) {
+            auto const top = queue_.front();
+            if (top.ready != last_ready || top.block() != last_block) {
+                ++bundles_;
+                if (since >= every) {
+                    if (!from || top.ready != from_time_ || top.block() != from_block_) s.take_checkpoint(top.ready, top.block());
+                    since = 0;
+                }
+            }
+            last_ready = top.ready;
+            last_block = top.block();
+            auto const started = Singly ? start_one(top) : start_bundle(top);
+            if (started == 0) return false;
+            since += started;
+            tasks_ += started;
+        }
+        return true;
+    }
 
     [[nodiscard]] waiting* waits(std::uint32_t b) noexcept { return waits_.data() + state_->blocks[b].begin; }
 
@@ -186,14 +201,17 @@ class fifo_pass {
     void make_ready(std::uint32_t b, std::uint32_t i) {
         auto& mine = state_->blocks[b];
         auto const at = state_->next(b)[i].ready;
-        if (mine.open_ready == at) {
+        if (!singly_ && mine.open_ready == at) {
             waits(b)[mine.open_last].chain = i;
         } else {
-            queue_.push_back({at, b, i});
-            std::push_heap(queue_.begin(), queue_.end(), std::greater<>{});
+            push(at, engine_state::key(b, mine.begin + i));
             mine.open_ready = at;
         }
         mine.open_last = i;
+    }
+    void push(std::int64_t ready, std::uint64_t key) {
+        queue_.push_back({ready, key});
+        std::push_heap(queue_.begin(), queue_.end(), std::greater<>{});
     }
 
     /// Puts back of `started_` what a task that they make ready at the same instant may precede: where there are barriers, all others (a
@@ -215,16 +233,42 @@ class fifo_pass {
         started_.erase(rest, started_.end());
     }
 
+    /// Starts one task; answers 1, 0 where the bound is passed.
+    std::uint32_t start_one(bundle const top) {
+        auto& s = *state_;
+        auto const b = top.block(), at = top.place();
+        std::pop_heap(queue_.begin(), queue_.end(), std::greater<>{});
+        queue_.pop_back();
+        auto const& mine = s.blocks[b];
+        engine_state::ends all;
+        auto* const times = s.next_times();
+        auto const end = times[at].end = s.start(s.work[at], top.ready, mine.counts, all);
+        if (!s.go_on(b, all)) return 0;
+        auto const& after = s.following(b);
+        auto const i = at - mine.begin;
+        for (auto k = after.first[i]; k < after.first[i + 1]; ++k) {
+            auto const next = after.all[k];
+            auto const place = static_cast<std::uint32_t>(next);
+            auto& ready = times[place].ready;
+            ready = std::max(ready, end);
+            if (--waits_[place].count > 0) continue;
+            auto& enabled = s.blocks[next >> 32].next_enabled;
+            enabled = std::min(enabled, top.ready);
+            push(ready, next);
+        }
+        return 1;
+    }
+
     /// Starts all tasks that are ready in the block of `top` at its time; answers their number, 0 where the bound is passed.
     std::uint32_t start_bundle(bundle const top) {
         auto& s = *state_;
-        auto const b = top.block;
+        auto const b = top.block();
         auto& mine = s.blocks[b];
         auto const* const chains = waits(b);
         started_.clear();
         bool sorted = true;
-        while (!queue_.empty() && queue_.front().ready == top.ready && queue_.front().block == b) {
-            for (auto i = queue_.front().first; i != none; i = chains[i].chain) {
+        while (!queue_.empty() && queue_.front().ready == top.ready && queue_.front().block() == b) {
+            for (auto i = queue_.front().place() - mine.begin; i != none; i = chains[i].chain) {
                 sorted = sorted && (started_.empty() || started_.back() < i);
                 started_.push_back(i);
             }
@@ -236,27 +280,9 @@ class fifo_pass {
         else if (!sorted) std::sort(started_.begin(), started_.end());
         auto const* const work = s.work.data() + mine.begin;
         auto* const times = s.next(b);
-        auto const barrier = s.numbers.barrier();
-        auto const devices = s.numbers.devices;
-        std::int64_t last_end = 0, device_over = 0, link_over = 0;
-        for (auto const i : started_) {
-            auto const r = work[i].resource;
-            if (r == barrier) {
-                times[i].end = top.ready;
-                last_end = std::max(last_end, top.ready);
-                continue;
-            }
-            auto& on = s.resources[r];
-            auto const end = std::max(top.ready, on.free) + work[i].duration;
-            times[i].end = on.free = end;
-            last_end = std::max(last_end, end);
-            if (!mine.counts) continue;
-            on.left -= work[i].duration;
-            auto& over = r < devices ? device_over : link_over;
-            over = std::max(over, end + on.left);
-        }
-        s.longest = std::max(s.longest, last_end);
-        if (!s.within(b, last_end, device_over, link_over)) return 0;
+        engine_state::ends all;
+        for (auto const i : started_) times[i].end = s.start(work[i], top.ready, mine.counts, all);
+        if (!s.go_on(b, all)) return 0;
         for (auto const& c : s.out_of(b)) {
             auto const to = c.block;
             auto& next = s.blocks[to];
@@ -288,6 +314,10 @@ class fifo_pass {
     std::vector<waiting> waits_; ///< beside `work` of the state
     std::vector<std::uint32_t> started_;
     std::vector<std::int64_t> least_;
+    static constexpr std::uint64_t most_singly = 3;             ///< tasks per bundle, where they are started one by one,
+    static constexpr std::uint64_t most_tasks_singly = 1 << 15; ///< and of the graph: lists of single tasks outgrow the caches sooner
+    std::uint64_t tasks_ = 0, bundles_ = 1; ///< in the last run
+    bool singly_ = false;
     std::int64_t from_time_ = -1; ///< the run begins with the tasks of (time, block)
     std::uint32_t from_block_ = 0;
 };

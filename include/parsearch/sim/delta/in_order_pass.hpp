@@ -71,47 +71,28 @@ class in_order_pass {
         if (fresh)
             for (std::uint32_t i = 0; i < n; ++i) times[i].ready = 0;
         auto const* const work = s.work.data() + mine.begin;
-        auto const barrier = s.numbers.barrier();
-        auto const devices = s.numbers.devices;
-        std::int64_t last_end = 0, device_over = 0, link_over = 0;
-        if (mine.consecutive && !inside) {
+        engine_state::ends all;
+        if (mine.consecutive && !inside) { // as `start`, without asking where
             auto* const on = s.resources.data() + mine.first_resource;
-            std::int64_t over = 0;
+            std::int64_t busy = 0;
             for (std::uint32_t i = 0; i < n; ++i) {
                 auto const end = std::max(times[i].ready, on[i].free) + work[i].duration;
                 times[i].end = on[i].free = end;
-                last_end = std::max(last_end, end);
+                all.last = std::max(all.last, end);
                 if (!mine.counts) continue;
                 on[i].left -= work[i].duration;
-                over = std::max(over, end + on[i].left);
+                busy = std::max(busy, end + on[i].left);
             }
             // Where the block has both kinds, no more is claimed than holds of links.
-            (mine.first_resource + n <= devices ? device_over : link_over) = over;
+            (mine.first_resource + n <= s.numbers.devices ? all.device_busy : all.link_busy) = busy;
         } else {
             for (std::uint32_t i = 0; i < n; ++i) {
-                auto ready = times[i].ready;
-                if (inside) {
-                    for (auto const p : inside->predecessors(i)) ready = std::max(ready, times[p].end);
-                    times[i].ready = ready;
-                }
-                auto const r = work[i].resource;
-                if (r == barrier) {
-                    times[i].end = ready;
-                    last_end = std::max(last_end, ready);
-                    continue;
-                }
-                auto& on = s.resources[r];
-                auto const end = std::max(ready, on.free) + work[i].duration;
-                times[i].end = on.free = end;
-                last_end = std::max(last_end, end);
-                if (!mine.counts) continue;
-                on.left -= work[i].duration;
-                auto& over = r < devices ? device_over : link_over;
-                over = std::max(over, end + on.left);
+                if (inside)
+                    for (auto const p : inside->predecessors(i)) times[i].ready = std::max(times[i].ready, times[p].end);
+                times[i].end = s.start(work[i], times[i].ready, mine.counts, all);
             }
         }
-        s.longest = std::max(s.longest, last_end);
-        return s.within(b, last_end, device_over, link_over);
+        return s.go_on(b, all);
     }
 };
 

@@ -1,0 +1,90 @@
+#pragma once
+/// Repeats: which operators, edges and sharing classes have the same blocks under the same configurations, as the layers of a deep network
+/// do.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/sim/workload.hpp>
+
+namespace parsearch::sim {
+
+/// Of each operator, edge and sharing class, the number of the first that is alike.
+struct repeats {
+    std::vector<std::uint32_t> operators, edges, classes;
+};
+
+namespace detail {
+
+/// `a` and `b` differ in the names of their parameters at most.
+[[nodiscard]] inline bool described_alike(ops::operation const& a, ops::operation b) {
+    if (a.kind != b.kind || a.dims != b.dims || a.weights.size() != b.weights.size()) return false;
+    for (std::size_t w = 0; w < b.weights.size(); ++w) b.weights[w].parameter = a.weights[w].parameter;
+    return a == b;
+}
+
+} // namespace detail
+
+/// Operators are alike that are described alike, whose same inputs want gradients, and the same of whose outputs are read; edges, that join
+/// the same slots of such operators and repeat the same earlier inputs; classes, whose members are alike one for one and share alike.
+/// `classes` are those of the workload. Complexity: linear but for operators that differ while their kinds and extents do not.
+[[nodiscard]] inline repeats find_repeats(graph::dense_graph const& g, std::vector<sharing_class> const& classes) {
+    repeats out;
+    std::unordered_map<std::size_t, std::vector<std::uint32_t>> by_hash; // the first of each kind of operator
+    auto const reads = [&](std::uint32_t op) {
+        std::vector<bool> read(g.operations[op].outputs.size(), false);
+        for (auto const e : g.out(op)) read[g.edges[e].slot] = true;
+        return read;
+    };
+    for (std::uint32_t op = 0; op < g.size(); ++op) {
+        auto const& operation = g.operations[op];
+        auto h = std::hash<std::string>{}(operation.kind);
+        for (auto const& d : operation.dims) h = h * 31 + static_cast<std::size_t>(d.extent);
+        auto& known = by_hash[h];
+        auto const alike = [&](std::uint32_t first) {
+            return g.trains[first] == g.trains[op] && g.input_gradients(first) == g.input_gradients(op) &&
+                   detail::described_alike(g.operations[first], operation) && reads(first) == reads(op);
+        };
+        auto const at = std::find_if(known.begin(), known.end(), alike);
+        out.operators.push_back(at == known.end() ? op : *at);
+        if (at == known.end()) known.push_back(op);
+    }
+
+    // Ends, slots, and the inputs before it that read the same.
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::vector<std::uint32_t>>, std::uint32_t> edges;
+    for (std::uint32_t number = 0; number < g.edges.size(); ++number) {
+        auto const& e = g.edges[number];
+        std::vector<std::uint32_t> earlier;
+        for (auto const& other : g.in(e.consumer))
+            if (other.input < e.input && other.producer == e.producer && other.slot == e.slot) earlier.push_back(other.input);
+        out.edges.push_back(edges.try_emplace({out.operators[e.producer], e.slot, out.operators[e.consumer], e.input, earlier}, number).first->second);
+    }
+
+    // Members, and of each weight the place of the first that is the same tensor.
+    std::map<std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>, std::uint32_t> known;
+    for (std::uint32_t c = 0; c < classes.size(); ++c) {
+        std::vector<std::uint32_t> members, tensors;
+        std::unordered_map<std::string_view, std::uint32_t> first;
+        for (auto const op : classes[c]) {
+            members.push_back(out.operators[op]);
+            for (auto const& w : g.operations[op].weights) {
+                auto const place = static_cast<std::uint32_t>(tensors.size());
+                tensors.push_back(w.parameter.empty() ? place : first.try_emplace(w.parameter, place).first->second);
+            }
+        }
+        out.classes.push_back(known.try_emplace({std::move(members), std::move(tensors)}, c).first->second);
+    }
+    return out;
+}
+
+} // namespace parsearch::sim

@@ -1,0 +1,23 @@
+#pragma once
+/// Counts allocations. Replaces the program's `operator new`: for one source of a test program, and none under sanitizers.
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+namespace support {
+inline std::size_t allocations = 0;
+
+inline void* counted(std::size_t bytes) {
+    ++allocations;
+    if (void* const p = std::malloc(bytes == 0 ? 1 : bytes)) return p;
+    throw std::bad_alloc();
+}
+} // namespace support
+
+void* operator new(std::size_t bytes) { return support::counted(bytes); }
+void* operator new[](std::size_t bytes) { return support::counted(bytes); }
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete[](void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
