@@ -1,5 +1,6 @@
 #include <parsearch/problem/problem.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -17,8 +18,10 @@
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/graph/boost.hpp>
 #include <parsearch/graph/operator_graph.hpp>
+#include <parsearch/models/dlrm.hpp>
 #include <parsearch/models/lenet.hpp>
 #include <parsearch/models/mlp.hpp>
+#include <parsearch/models/moe.hpp>
 #include <parsearch/models/nmt.hpp>
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/linear.hpp>
@@ -28,7 +31,9 @@
 
 #include "support/hand_network.hpp"
 #include "support/plain_topology.hpp"
+#include "support/random_problem.hpp"
 #include "support/refusal.hpp"
+#include "support/sanitized.hpp"
 
 using namespace parsearch;
 
@@ -62,6 +67,65 @@ TEST_CASE("problem: a search problem, by value") {
         return inner; // what it was made of is gone
     }();
     CHECK(copy.evaluator()(s) == p.evaluator()(s));
+}
+
+TEST_CASE("problem: with another graph it is what make_problem makes of it") {
+    for (std::uint64_t seed = 1; seed <= support::cases(20u); ++seed) {
+        CAPTURE(seed);
+        std::mt19937_64 rng{seed};
+        auto const cluster = support::random_topology(rng, {.devices = 4});
+        problem_options const options{.space = {.min_shard = static_cast<std::int64_t>(1 + seed % 2)}, .simulation = support::random_options(rng)};
+        auto const base = make_problem(support::random_network(rng), cluster, support::mixed_oracle{}, options);
+        auto const net = support::random_network(rng);
+        auto const made = make_problem(net, cluster, support::mixed_oracle{}, options);
+        auto const other = with_graph(base, net);
+        auto const dense = with_graph(other, made.graph());
+        auto const check = [&](auto const& p) {
+            REQUIRE(p.size() == made.size());
+            CHECK(p.graph().names == made.graph().names);
+            CHECK(p.graph().operations == made.graph().operations);
+            CHECK(p.graph().edges == made.graph().edges);
+            CHECK(p.graph().order == made.graph().order);
+            CHECK(p.graph().trains == made.graph().trains);
+            CHECK(p.graph().sharing == made.graph().sharing);
+            CHECK(p.options().optimizer == made.options().optimizer);
+            for (std::size_t op = 0; op < p.size(); ++op) {
+                CHECK(std::size_t{p.handle(op)} == op);
+                REQUIRE(p.space()[op].size() == made.space()[op].size());
+                for (std::uint32_t n = 0; n < p.space()[op].size(); n += 7) CHECK(p.space()[op][n] == made.space()[op][n]);
+            }
+            for (int n = 0; n < 4; ++n) {
+                auto const s = support::random_strategy(rng, made, 0.2);
+                CHECK(p.evaluator()(s) == made.evaluator()(s));
+                CHECK(p.simulator()(s) == made.simulator()(s));
+            }
+        };
+        check(other);
+        check(dense);
+    }
+}
+
+TEST_CASE("problem: with another graph it refuses what make_problem refuses, in the same words") {
+    auto const base = make_problem(two_layers(), support::mesh(4), ten);
+    auto const refused = [&](graph::dense_graph const& g, std::string const& why) {
+        CAPTURE(why);
+        CHECK_THROWS_WITH_AS((void)with_graph(base, g), why.c_str(), invalid_input);
+        CHECK_THROWS_WITH_AS((void)make_problem(g, support::mesh(4), ten), why.c_str(), invalid_input);
+    };
+    auto g = base.graph();
+    g.edges[1].producer = 2;
+    refused(g, "cycle in the operator graph: 'fc2' -> 'fc2': an operator graph is acyclic");
+    g = base.graph();
+    g.edges[1].slot = 3;
+    refused(g, "operator 'fc2' (linear): input 0 is output 3 of 'fc1', which has only 1 outputs");
+    g = base.graph();
+    g.edges[1].producer = 9;
+    refused(g, "operator 'fc2' (linear): input 0 comes from an operator that operators(graph) does not name");
+    g = base.graph();
+    g.names.pop_back();
+    std::string const rule = "'names' must have one entry per operation, 'first_in' one more, which rise from 0 to the number of edges";
+    refused(g, "dense_graph of 3 operations, 2 names, 2 edges: " + rule);
+    refused({}, "dense_graph of 0 operations, 0 names, 0 edges: " + rule);
 }
 
 TEST_CASE("problem: handles are those of the caller's graph") {
@@ -121,6 +185,67 @@ TEST_CASE("problem: experts of space/experts.hpp, for the problem's devices") {
     CHECK(support::refusal([&] { return tensor_parallel(p, 3); }) != "");
 }
 
+namespace {
+std::vector<std::string> names_of(std::vector<space::named_strategy> const& list) {
+    std::vector<std::string> out;
+    for (auto const& s : list) out.push_back(s.name);
+    return out;
+}
+using names = std::vector<std::string>;
+} // namespace
+
+TEST_CASE("problem: starts are the experts that apply, each once") {
+    auto t = support::mesh(4);
+    t.node = {5, 5, 9, 9};
+    auto const p = make_problem(two_layers(), t, ten);
+    CHECK(names_of(p.named_starts()) == names{"data_parallel", "one_weird_trick", "operation_parallel", "tensor_parallel_2"});
+    auto const named = p.named_starts();
+    auto const starts = p.starts();
+    REQUIRE(starts.size() == named.size());
+    for (std::size_t n = 0; n < starts.size(); ++n) CHECK(starts[n] == named[n].strategy);
+    CHECK(starts[0] == data_parallel(p));
+    CHECK(starts[2] == operation_parallel(p));
+    CHECK(starts[3] == tensor_parallel(p, 2));
+
+    // Nodes of several sizes, or of devices that are not neighbours: no layers over nodes, no tensors over them.
+    t.node = {0, 0, 0, 1};
+    CHECK(names_of(make_problem(two_layers(), t, ten).named_starts()) == names{"data_parallel", "one_weird_trick"});
+    t.node = {0, 1, 0, 1};
+    CHECK(names_of(make_problem(two_layers(), t, ten).named_starts()) == names{"data_parallel", "one_weird_trick"});
+    // A single device: all are the same.
+    CHECK(names_of(make_problem(two_layers(), support::mesh(1), ten).named_starts()) == names{"data_parallel"});
+}
+
+TEST_CASE("problem: starts of networks with tables or experts, legal on any number of devices") {
+    auto const has = [](auto const& p, std::string const& name) {
+        auto const all = names_of(p.named_starts());
+        return std::find(all.begin(), all.end(), name) != all.end();
+    };
+    for (std::uint32_t const count : {2U, 3U, 6U, 8U}) {
+        CAPTURE(count);
+        auto const tables = make_problem(models::dlrm({.batch = 32}), support::mesh(count), ten);
+        CHECK(has(tables, "table_parallel"));
+        CHECK_FALSE(has(tables, "expert_parallel"));
+        auto const mixture = make_problem(models::moe({.layers = 2, .hidden = 64, .heads = 4, .kv_heads = 4, .feed_forward = 128, .sequence = 32, .vocabulary = 128, .batch = 32}), support::mesh(count), ten);
+        CHECK(has(mixture, "expert_parallel") == (count != 3)); // eight experts: three devices share none out evenly
+        for (auto const& s : mixture.named_starts()) {
+            REQUIRE(s.strategy.size() == mixture.size());
+            for (std::size_t op = 0; op < mixture.size(); ++op) space::validate(s.strategy[op], mixture.graph().operations[op], count, s.name);
+            for (auto const& other : mixture.named_starts()) REQUIRE((other.name == s.name || !(other.strategy == s.strategy)));
+        }
+    }
+}
+
+TEST_CASE("problem: its order is topological") {
+    graph::operator_graph net;
+    auto const x = net.input("x", {{8, 8}});
+    auto const y = net.add("fc1", ops::linear{.out = 8}, x);
+    net.add("fc2", ops::linear{.out = 8}, y);
+    auto const p = make_problem(net, support::mesh(2), ten);
+    CHECK(p.order() == p.graph().order);
+    CHECK(p.order().size() == p.size());
+}
+
 TEST_CASE("problem: operation parallelism wants nodes of one size and consecutive devices") {
     auto const refused = [](std::vector<std::uint32_t> const& nodes) {
         auto t = support::mesh(static_cast<std::uint32_t>(nodes.size()));
@@ -147,6 +272,8 @@ template <class P, class E> struct evaluated_by {
     [[nodiscard]] auto const& space() const { return problem->space(); }
     [[nodiscard]] auto evaluator() const { return make(*problem); }
     [[nodiscard]] auto moves() const { return problem->moves(); }
+    [[nodiscard]] auto const& order() const { return problem->order(); }
+    [[nodiscard]] auto starts() const { return problem->starts(); }
 };
 template <class P, class E> evaluated_by(P const*, E) -> evaluated_by<P, E>;
 
@@ -203,7 +330,7 @@ template <class P> void take_the_same_course(P const& p, std::uint64_t seed, std
 
 TEST_CASE("problem: searches take the same course with bounds, without, and with the full simulation") {
     auto const nodes = topology::p100_cluster(4); // of four devices
-    for (std::uint64_t seed = 0; seed < 2; ++seed)
+    for (std::uint64_t seed = 0; seed < support::cases(2u); ++seed)
         for (auto const order : {sim::discipline::fifo, sim::discipline::in_order}) {
             INFO("seed ", seed, " ", name_of(order));
             auto const options = [&](auto alter) {
@@ -212,17 +339,17 @@ TEST_CASE("problem: searches take the same course with bounds, without, and with
                 return o;
             };
             auto const as_it_is = options([](auto&) {});
-            take_the_same_course(make_problem(models::lenet({.batch = 64}), nodes, cost::roofline{nodes}, as_it_is), seed, 800);
-            take_the_same_course(make_problem(models::nmt({.steps = 3, .batch = 64}), nodes, cost::roofline{nodes}, as_it_is), seed, 300);
+            take_the_same_course(make_problem(models::lenet({.batch = 64}), nodes, cost::roofline{nodes}, as_it_is), seed, support::cases(800u));
+            take_the_same_course(make_problem(models::nmt({.steps = 3, .batch = 64}), nodes, cost::roofline{nodes}, as_it_is), seed, support::cases(300u));
             auto const served = options([](auto& o) {
                 o.movement = sim::movement::pairwise;
                 o.synchronisation = sim::synchronisation::parameter_server;
                 o.overlap = false;
             });
-            take_the_same_course(make_problem(models::mlp({.batch = 64}), nodes, cost::roofline{nodes}, served), seed, 500);
+            take_the_same_course(make_problem(models::mlp({.batch = 64}), nodes, cost::roofline{nodes}, served), seed, support::cases(500u));
             auto const scarce = options([](auto& o) { o.memory = sim::memory_policy::penalise, o.memory_penalty = 20; });
             auto tight = support::mesh(4, 0.01);
             for (auto& d : tight.device) d.memory = 1'000'000;
-            take_the_same_course(make_problem(models::mlp({.batch = 64}), tight, ten, scarce), seed, 500);
+            take_the_same_course(make_problem(models::mlp({.batch = 64}), tight, ten, scarce), seed, support::cases(500u));
         }
 }

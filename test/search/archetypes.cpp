@@ -3,10 +3,16 @@
 
 #include <compare>
 #include <cstdint>
+#include <vector>
 
 #include <doctest/doctest.h>
 
+#include <parsearch/search/dominator_dp.hpp>
+#include <parsearch/search/exact.hpp>
+#include <parsearch/search/exhaustive.hpp>
 #include <parsearch/search/greedy.hpp>
+#include <parsearch/search/random_search.hpp>
+#include <parsearch/search/tempering.hpp>
 
 namespace foreign {
 
@@ -96,9 +102,33 @@ struct catalogue {
     [[nodiscard]] settings operator[](std::size_t op) const { return settings(4 + static_cast<std::ptrdiff_t>(op)); }
 };
 
+// Bounds: what is decided may be too much already.
+class sums {
+  public:
+    explicit sums(int target) : target_(target) {}
+    sums(sums const&) = delete;
+    void fix(std::size_t, std::size_t i) { sum_ += taken_[fixed_++] = static_cast<int>(i); }
+    void release(std::size_t) { sum_ -= taken_[--fixed_]; }
+    [[nodiscard]] price value() const { return price(sum_ > target_ ? (sum_ - target_) * (sum_ - target_) : 0); }
+
+  private:
+    int target_, sum_ = 0, taken_[3] = {};
+    std::size_t fixed_ = 0;
+};
+class bounded_pricing : public pricing {
+  public:
+    using pricing::pricing;
+    [[nodiscard]] sums bounds(catalogue const&) const { return sums(11); }
+};
+
 struct purchase {
     [[nodiscard]] catalogue space() const { return {}; }
     [[nodiscard]] pricing evaluator() const { return pricing(11); }
+};
+
+struct bounded_purchase {
+    [[nodiscard]] catalogue space() const { return {}; }
+    [[nodiscard]] bounded_pricing evaluator() const { return bounded_pricing(11); }
 };
 
 // An engine of seven bits that does not start at zero.
@@ -139,6 +169,15 @@ TEST_CASE("mcmc runs on archetypes") {
     CHECK(r.stats.trajectory == 0xe036b856e2d5e870);
 }
 
+TEST_CASE("mcmc on several threads and tempering run on archetypes") {
+    foreign::seven_bits rng{1}, again{1};
+    auto const r = ps::search::mcmc(foreign::purchase{}, foreign::plan(0, 0, 0), rng, {.random_starts = 2});
+    auto const s = ps::search::mcmc(foreign::purchase{}, foreign::plan(0, 0, 0), again, {.random_starts = 2, .threads = 3});
+    CHECK(s.best == r.best);
+    CHECK(s.stats.trajectory == r.stats.trajectory);
+    CHECK(ps::search::tempering(foreign::purchase{}, foreign::plan(0, 0, 0), rng, {.threads = 2}).cost == foreign::price(0));
+}
+
 TEST_CASE("greedy runs on archetypes") {
     foreign::seven_bits rng{1};
     for (auto const order : {ps::search::visit_order::numbered, ps::search::visit_order::shuffled}) {
@@ -146,4 +185,56 @@ TEST_CASE("greedy runs on archetypes") {
         CHECK(r.cost <= foreign::price(4));
         CHECK(r.stats.improved > 0);
     }
+}
+
+TEST_CASE("random search and exhaustive search run on archetypes, which know no bounds") {
+    foreign::seven_bits rng{1};
+    auto const r = ps::search::random_search(foreign::purchase{}, foreign::plan(0, 0, 0), rng);
+    CHECK(r.cost == foreign::price(0));
+    CHECK(!r.lower_bound);
+    auto const e = ps::search::exhaustive(foreign::purchase{}, foreign::plan(0, 0, 0), rng);
+    CHECK(e.cost == foreign::price(0));
+    CHECK(e.stats.evaluations == 4 * 5 * 6 + 1);
+    CHECK(e.lower_bound == foreign::price(0));
+}
+
+TEST_CASE("exact runs on archetypes with bounds") {
+    static_assert(ps::BoundedEvaluator<foreign::bounded_pricing, foreign::plan, foreign::catalogue>);
+    foreign::seven_bits rng{1};
+    auto const r = ps::search::exact(foreign::bounded_purchase{}, foreign::plan(0, 0, 0), rng, {.walk = 0});
+    CHECK(r.cost == foreign::price(0));
+    CHECK(r.lower_bound == foreign::price(0));
+    CHECK(r.reason == ps::stop_reason::proved_optimal);
+}
+
+namespace foreign {
+// The sum of two prices per operator and one per neighbouring two, by configurations that only it can read.
+class bill {
+  public:
+    explicit bill() = default;
+    bill(bill const&) = delete;
+    bill& operator=(bill const&) = delete;
+    price operator()(plan const& p) {
+        std::int64_t cents = 0;
+        for (std::size_t op = 0; op < 3; ++op) cents += operator_cost(op, configuration_of(p, op)).cents();
+        for (std::size_t n = 0; n < 2; ++n) cents += edge_cost(n, configuration_of(p, n + 1), configuration_of(p, n)).cents();
+        return price(cents);
+    }
+    price operator_cost(std::size_t op, setting const& s) { return price((s.value() - 2) * (s.value() - 2) + static_cast<std::int64_t>(op)); }
+    price edge_cost(std::size_t, setting const& from, setting const& to) { return price(from.value() == to.value() ? 7 : 0); }
+    std::vector<ps::operator_pair> edges() { return {{1, 0}, {2, 1}}; }
+};
+struct invoice {
+    [[nodiscard]] catalogue space() const { return {}; }
+    [[nodiscard]] bill evaluator() const { return bill(); }
+};
+} // namespace foreign
+
+TEST_CASE("dominator_dp runs on archetypes") {
+    foreign::seven_bits rng{1};
+    static_assert(ps::AdditiveEvaluator<foreign::bill, foreign::plan, foreign::setting>);
+    auto const r = ps::search::dominator_dp(foreign::invoice{}, foreign::plan(0, 0, 0), rng);
+    CHECK(r.cost == foreign::price(4)); // neighbours differ: one is 1 away from 2
+    CHECK(r.reason == ps::stop_reason::proved_optimal);
+    CHECK(r.lower_bound == r.cost);
 }

@@ -241,3 +241,89 @@ TEST_CASE("nothing to choose") {
     CHECK_THROWS_WITH_AS(search::greedy(hole, toys::strategy{0, 0}, rng),
                          "greedy: operator number 1 has 0 configurations: each needs at least one", ps::invalid_input);
 }
+
+namespace {
+// Eight operators in a row: each pair that differs costs 10; configuration 1 suits the first half, 2 the second, 0 none.
+struct halves {
+    std::vector<toys::strategy> known{toys::strategy(8, 1), toys::strategy(8, 2), toys::strategy(8, 1)};
+    toys::space x = toys::make_space(8, 3);
+    [[nodiscard]] toys::space const& space() const { return x; }
+    [[nodiscard]] std::vector<toys::strategy> const& starts() const { return known; }
+    [[nodiscard]] auto evaluator() const {
+        return [](toys::strategy const& s) {
+            int sum = 0;
+            for (std::size_t op = 0; op < s.size(); ++op) {
+                sum += s[op] == 0 ? 4 : (s[op] == 1) == (op < 4) ? 1 : 5;
+                if (op > 0 && s[op] != s[op - 1]) sum += 10;
+            }
+            return sum;
+        };
+    }
+};
+} // namespace
+
+TEST_CASE("construct joins parts of known strategies that no change of one operator reaches") {
+    halves const problem;
+    toys::strategy const start(8, 0);
+    toys::splitmix rng{1};
+    CHECK(search::greedy(problem, start, rng).cost == 32);
+    auto const r = search::greedy(problem, start, rng, {.construct = true});
+    CHECK(r.best == toys::strategy{1, 1, 1, 1, 2, 2, 2, 2});
+    CHECK(r.cost == 18);
+    CHECK(r.reason == stop_reason::exhausted);
+    CHECK(r.cost == toys::brute_force(problem));
+    // From the back the parts are others: then the first known strategy has to be right for the back.
+    struct backwards : halves {
+        [[nodiscard]] std::vector<std::size_t> order() const { return {7, 6, 5, 4, 3, 2, 1, 0}; }
+    } from_behind;
+    CHECK(search::greedy(from_behind, start, rng, {.construct = true}).cost == 24);
+    std::swap(from_behind.known[0], from_behind.known[1]);
+    std::vector<std::size_t> changed;
+    auto const back = search::greedy(from_behind, start, rng, {.construct = true}, [&](search::improved<int> const& e) { changed.push_back(e.op); });
+    CHECK(back.cost == 18);
+    CHECK(changed == std::vector<std::size_t>{7, 4, 4}); // all to the first known strategy, from operator 4 on to the other, and that one back
+    // The budget holds in the constructive pass too.
+    CHECK(search::greedy(problem, start, rng, {.evaluations = 2, .construct = true}).stats.evaluations == 2);
+    CHECK(search::greedy(problem, start, rng, {.evaluations = 2, .construct = true}).cost == 24);
+}
+
+TEST_CASE("construct never ends above the best known strategy, gives the same run again, with either kind of evaluator") {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        INFO("seed ", seed);
+        struct known_problem {
+            decltype(toys::table_problem<int>({}, 0, true)) table;
+            std::vector<toys::strategy> known;
+            [[nodiscard]] auto const& space() const { return table.space(); }
+            [[nodiscard]] auto evaluator() const { return table.evaluator(); }
+            [[nodiscard]] auto const& starts() const { return known; }
+        };
+        auto const table = toys::table_problem<int>(toys::make_space(9, 5), seed, true);
+        known_problem problem{table, {}};
+        toys::splitmix draws{seed};
+        auto evaluate = table.evaluator();
+        int least = evaluate(toys::strategy(9, 0));
+        for (int n = 0; n < 4; ++n) {
+            toys::strategy s(9);
+            for (auto& c : s) c = static_cast<int>(ps::uniform_index(draws, 5));
+            least = std::min(least, evaluate(s));
+            problem.known.push_back(s);
+        }
+        toys::splitmix a{seed}, b{seed}, c{seed};
+        search::greedy_options const options{.candidates = 3, .construct = true};
+        auto const r = search::greedy(problem, toys::strategy(9, 0), a, options);
+        CHECK(r.cost <= least);
+        CHECK(toys::same_run(r, search::greedy(problem, toys::strategy(9, 0), b, options)));
+
+        // Without other strategies than the start it is a sweep like the others.
+        toys::splitmix d{seed};
+        CHECK(toys::same_run(search::greedy(table, toys::strategy(9, 0), c, options), search::greedy(table, toys::strategy(9, 0), d, {.candidates = 3})));
+    }
+}
+
+TEST_CASE("construct refuses a start of the problem that has another length") {
+    halves problem;
+    problem.known.push_back(toys::strategy(7, 0));
+    toys::splitmix rng{1};
+    CHECK_THROWS_WITH_AS(search::greedy(problem, toys::strategy(8, 0), rng, {.construct = true}),
+                         "greedy: a start of the problem: the start has 7 configurations: the space has 8 operators", ps::invalid_input);
+}

@@ -80,7 +80,7 @@ TEST_CASE("golden trajectories") {
     auto const x = toys::make_space(12, 3, 4);
     auto const run = [&](auto kind, auto rng) {
         auto const problem = toys::table_problem<decltype(kind)>(x, 5, true);
-        return search::mcmc(problem, toys::strategy(12, 0), rng, {.evaluations = 5000, .relative_temperature = 0.02, .reheat_interval = 0});
+        return search::mcmc(problem, toys::strategy(12, 0), rng, {.evaluations = 5000, .relative_temperature = 0.02, .target_acceptance = std::nullopt, .reheat_interval = 0});
     };
     auto const a = run(double{}, std::mt19937_64{42});
     CHECK(a.stats.trajectory == 0xe79fb1f35794941c);
@@ -104,7 +104,7 @@ TEST_CASE("a chain that is stuck is heated until it leaves") {
                                      }};
     auto const run = [&](std::uint64_t reheat_interval) {
         std::mt19937_64 rng{3};
-        return search::mcmc(problem, toys::strategy(4, 0), rng, {.evaluations = 5000, .reheat_interval = reheat_interval}).cost;
+        return search::mcmc(problem, toys::strategy(4, 0), rng, {.evaluations = 5000, .target_acceptance = std::nullopt, .reheat_interval = reheat_interval}).cost;
     };
     CHECK(run(0) == 100);
     CHECK(run(search::mcmc_options{}.reheat_interval) == 50);
@@ -224,6 +224,10 @@ TEST_CASE("options out of range are refused") {
     CHECK_THROWS_WITH_AS(run({.temperature = -2}),
                          "mcmc: option 'temperature' is -2: must be finite and not negative", ps::invalid_input);
     CHECK_THROWS_AS(run({.temperature = nan}), ps::invalid_input);
+    CHECK_THROWS_WITH_AS(run({.relative_temperature = 0}),
+                         "mcmc: option 'relative_temperature' is 0 where 'target_acceptance' is 0.02: must be positive, since it is adapted by "
+                         "factors; 'temperature' 0 accepts nothing worse",
+                         ps::invalid_input);
     CHECK_THROWS_WITH_AS(run({.relative_temperature = std::numeric_limits<double>::infinity()}),
                          "mcmc: option 'relative_temperature' is inf: must be finite and not negative", ps::invalid_input);
     CHECK_THROWS_WITH_AS(run({.patience = 1.5}), "mcmc: option 'patience' is 1.5: must be between 0 and 1", ps::invalid_input);
@@ -336,4 +340,127 @@ TEST_CASE("proposals that change nothing are counted, not priced") {
     toys::splitmix rng{4};
     auto const r = search::mcmc(problem, toys::strategy(4, 0), rng, {.evaluations = 10'001});
     CHECK(std::abs(static_cast<double>(r.stats.proposals) - 20'000) < 5 * std::sqrt(20'000.0));
+}
+
+namespace {
+// A problem that offers strategies to start from.
+struct with_starts {
+    decltype(toys::table_problem<double>({}, 0, true)) inner;
+    std::vector<toys::strategy> offered;
+    toys::space const& space() const { return inner.space(); }
+    auto evaluator() const { return inner.evaluator(); }
+    std::vector<toys::strategy> const& starts() const { return offered; }
+};
+struct priced_starts {
+    std::vector<double> costs, proposed, returned_to;
+    std::vector<std::uint64_t> returned_after;
+    std::uint64_t proposals = 0;
+    void operator()(search::started<double> const& e) {
+        CHECK(e.start == costs.size());
+        CHECK(e.evaluation == costs.size() + 1);
+        costs.push_back(e.cost);
+    }
+    void operator()(search::proposed<double> const&) { ++proposals; }
+    void operator()(search::restarted<double> const& e) {
+        returned_to.push_back(e.best);
+        returned_after.push_back(proposals);
+    }
+};
+} // namespace
+
+TEST_CASE("several starts are priced in order, once each") {
+    auto const table = toys::table_problem<double>(toys::make_space(6, 4), 3, true);
+    toys::strategy const given(6, 0), ones(6, 1), twos(6, 2);
+    with_starts const problem{table, {ones, given, twos, ones}};
+    auto const cost = table.evaluator();
+    toys::splitmix rng{1}, same{1};
+    priced_starts told, alone;
+    auto const r = search::mcmc(problem, given, rng, {.evaluations = 3}, told);
+    CHECK(told.costs == std::vector{cost(given), cost(ones), cost(twos)});
+    CHECK(r.stats.evaluations == 3);
+    CHECK(r.stats.proposals == 0);
+    CHECK(r.cost == *std::min_element(told.costs.begin(), told.costs.end()));
+    CHECK(r.cost == cost(r.best));
+    CHECK(search::mcmc(problem, given, same, {.evaluations = 2}).stats.evaluations == 2); // the budget holds while starts are priced
+
+    search::mcmc(problem, given, rng, {.evaluations = 50, .problem_starts = false}, alone);
+    CHECK(alone.costs.empty());
+
+    priced_starts random;
+    search::mcmc(problem, given, rng, {.evaluations = 200, .random_starts = 4}, random);
+    CHECK(random.costs.size() == 7);
+    // Through a problem with other moves, and of another type than the start.
+    priced_starts through;
+    search::mcmc(search::with_moves(problem, search::uniform_move{}), given, rng, {.evaluations = 50}, through);
+    CHECK(through.costs.size() == 3);
+}
+
+TEST_CASE("starts race: each has its part of a round, the better half goes on") {
+    auto const table = toys::table_problem<double>(toys::make_space(6, 4), 3, true);
+    with_starts const problem{table, {toys::strategy(6, 1), toys::strategy(6, 2), toys::strategy(6, 3)}};
+    toys::splitmix rng{1};
+    priced_starts told;
+    // Cold, and no returns: a chain never gets worse, and every event `restarted` is a change of chains.
+    search::mcmc(problem, toys::strategy(6, 0), rng, {.evaluations = 2000, .temperature = 0, .reset_interval = 0, .race_length = 80}, told);
+    REQUIRE(told.costs.size() == 4);
+    REQUIRE(told.returned_after.size() == 6);
+    CHECK(told.returned_after == std::vector<std::uint64_t>{20, 40, 60, 80, 120, 160});
+    // The second, third and fourth start, then the best of the round in order, then the winner.
+    CHECK(std::vector(told.returned_to.begin(), told.returned_to.begin() + 3) == std::vector(told.costs.begin() + 1, told.costs.end()));
+    CHECK(told.returned_to[3] <= told.returned_to[4]);
+    CHECK(told.returned_to[3] <= *std::min_element(told.costs.begin(), told.costs.end()));
+    CHECK(told.returned_to[5] <= told.returned_to[3]);
+}
+
+TEST_CASE("a good start that the problem offers is found") {
+    // Every step from anywhere but the hidden strategy leads nowhere.
+    toys::strategy const hidden{3, 1, 4, 1, 5, 9};
+    struct {
+        toys::space x = toys::make_space(6, 10);
+        toys::strategy offered;
+        toys::space const& space() const { return x; }
+        auto evaluator() const {
+            return [this](toys::strategy const& s) { return s == offered ? 1.0 : 2.0; };
+        }
+        std::vector<toys::strategy> starts() const { return {offered}; }
+    } const problem{.offered = hidden};
+    toys::splitmix rng{1};
+    CHECK(search::mcmc(problem, toys::strategy(6, 0), rng, {.evaluations = 100}).best == hidden);
+    CHECK(search::mcmc(problem, toys::strategy(6, 0), rng, {.evaluations = 100, .problem_starts = false}).cost == 2);
+}
+
+TEST_CASE("the temperature follows the target acceptance") {
+    auto const problem = toys::table_problem<double>(toys::make_space(40, 8), 3, true);
+    for (double const target : {0.1, 0.3, 0.6}) {
+        for (double const first : {1e-6, 1.0}) {
+            toys::splitmix rng{1};
+            std::uint64_t worse = 0, taken = 0, proposals = 0;
+            double current = problem.evaluator()(toys::strategy(40, 0));
+            std::optional<double> asked;
+            search::mcmc(
+                problem, toys::strategy(40, 0), rng,
+                {.evaluations = 60'000, .relative_temperature = first, .target_acceptance = target, .reset_interval = 0},
+                search::on<search::proposed>([&](auto const& e) {
+                    asked = e.cost;
+                    if (++proposals > 10'000 && (!e.cost || *e.cost > current)) ++worse;
+                }),
+                search::on<search::accepted>([&](auto const& e) {
+                    if (proposals > 10'000 && e.cost > current) ++taken;
+                    current = e.cost;
+                }));
+            CAPTURE(target);
+            CAPTURE(first);
+            CHECK(static_cast<double>(taken) / static_cast<double>(worse) == doctest::Approx(target).epsilon(0.1));
+        }
+    }
+}
+
+TEST_CASE("options of starts and temperature out of range are refused") {
+    auto const problem = toys::table_problem<double>(toys::make_space(3, 3), 3, true);
+    toys::splitmix rng{1};
+    auto const run = [&](search::mcmc_options const& options) { return search::mcmc(problem, toys::strategy(3, 0), rng, options); };
+    CHECK_THROWS_WITH_AS(run({.target_acceptance = 1.5}), "mcmc: option 'target_acceptance' is 1.5: must be between 0 and 1", ps::invalid_input);
+    CHECK_THROWS_WITH_AS(run({.race_length = 0}), "mcmc: option 'race_length' is 0: must be at least 1", ps::invalid_input);
+    with_starts const wrong{problem, {toys::strategy(2, 0)}};
+    CHECK_THROWS_WITH_AS(search::mcmc(wrong, toys::strategy(3, 0), rng), "mcmc: the start has 2 configurations: the space has 3 operators", ps::invalid_input);
 }

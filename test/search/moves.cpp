@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <string_view>
 
 #include <doctest/doctest.h>
 
@@ -29,6 +30,7 @@ struct swap_move {
     }
 };
 struct weighted {
+    static constexpr std::string_view name = "weighted";
     double weight = 1;
     template <class X, class S, class R> bool operator()(X const&, S const&, R&, changes& out) const {
         out.push_back({0, 1});
@@ -93,6 +95,34 @@ TEST_CASE("a mix draws by weight") {
     CHECK(near(count[3] + nothing, draws * 0.2));
     CHECK(near(nothing, draws * 0.05));
     CHECK(numbered == count[2]);
+}
+
+TEST_CASE("moves have names, by their numbers") {
+    auto const problem = toys::table_problem<double>(toys::make_space(2, 2), 2, true);
+    auto const mixed = search::with_moves(problem, swap_move{}, weighted{}, search::uniform_move{});
+    constexpr auto names = search::move_names<decltype(mixed)>();
+    static_assert(names.size() == 3);
+    CHECK(names[0].empty());
+    CHECK(names[1] == "weighted");
+    CHECK(names[2] == "uniform");
+    static_assert(search::move_names<decltype(problem)>()[0] == "uniform"); // without moves of its own
+}
+
+TEST_CASE("with_moves hands on what the problem starts from and its order") {
+    struct all_of_it {
+        toys::space x = toys::make_space(2, 2);
+        std::vector<toys::strategy> known{{0, 1}, {1, 1}};
+        std::vector<std::size_t> visits{1, 0};
+        [[nodiscard]] toys::space const& space() const { return x; }
+        [[nodiscard]] auto evaluator() const {
+            return [](toys::strategy const& s) { return s[0]; };
+        }
+        [[nodiscard]] auto const& starts() const { return known; }
+        [[nodiscard]] auto const& order() const { return visits; }
+    } const problem;
+    auto const wrapped = search::with_moves(problem, swap_move{});
+    CHECK(&wrapped.starts() == &problem.known);
+    CHECK(&wrapped.order() == &problem.visits);
 }
 
 TEST_CASE("weights out of range are refused") {

@@ -89,3 +89,18 @@ TEST_CASE("costs that are not numbers are refused with the number of the evaluat
                          "test: evaluation number 1 answered a cost that does not equal itself (NaN): costs must be totally ordered",
                          ps::invalid_input);
 }
+
+TEST_CASE("a session keeps the highest lower bound and tells of each rise") {
+    auto const problem = toys::table_problem<double>(toys::make_space(3, 2), 4, false);
+    std::vector<std::pair<std::optional<double>, double>> told;
+    auto observer = search::on<search::bound_raised>([&](auto const& e) { told.emplace_back(e.before, e.bound); });
+    search::session<std::remove_const_t<decltype(problem)>, toys::strategy, decltype(observer)> run("test", problem, toys::strategy{0, 0, 0}, {}, {}, 0, observer);
+    CHECK(!run.lower_bound());
+    run.raise_bound(2);
+    run.raise_bound(1);
+    run.raise_bound(2);
+    run.raise_bound(3);
+    CHECK(told == std::vector<std::pair<std::optional<double>, double>>{{std::nullopt, 2.0}, {2.0, 3.0}});
+    CHECK_THROWS_AS(run.raise_bound(std::numeric_limits<double>::quiet_NaN()), ps::invalid_input);
+    CHECK(run.finish(ps::stop_reason::exhausted).lower_bound == 3);
+}

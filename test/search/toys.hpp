@@ -1,15 +1,19 @@
 #pragma once
 /// Small problems with known answers, shared by the tests of the searches.
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <stop_token>
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include <doctest/doctest.h>
 
 #include <parsearch/concepts/searcher.hpp>
 #include <parsearch/core/random.hpp>
@@ -162,6 +166,32 @@ template <class R> bool same_run(R const& a, R const& b) {
     return a.best == b.best && a.cost == b.cost && a.reason == b.reason && a.stats.evaluations == b.stats.evaluations &&
            a.stats.proposals == b.stats.proposals && a.stats.accepted == b.stats.accepted &&
            a.stats.improved == b.stats.improved && a.stats.trajectory == b.stats.trajectory;
+}
+
+/// Runs `search(problem, options)` with a stop in its `after`-th evaluation, then again with the evaluations that it made for its budget, and
+/// checks that both are the same but for what they proposed, which is the caller's to compare. Returns both results, the cut one first;
+/// nothing where the search ended by itself.
+template <class P, class Options, class Search>
+auto check_cut(P const& problem, Options options, std::uint64_t after, Search const& search) {
+    using result = decltype(search(problem, options));
+    std::stop_source source;
+    std::atomic<std::uint64_t> calls = 0;
+    ps::search_problem const cutting{problem.space(), [&, cost = problem.evaluator()](strategy const& s) {
+                                         if (++calls == after) source.request_stop();
+                                         return cost(s);
+                                     }};
+    options.stop = source.get_token();
+    result const cut = search(cutting, options);
+    if (cut.reason != ps::stop_reason::stop_requested) return std::optional<std::pair<result, result>>();
+    options.stop = {};
+    options.evaluations = cut.stats.evaluations;
+    result const again = search(problem, options);
+    CHECK(again.stats.evaluations == cut.stats.evaluations);
+    CHECK(again.best == cut.best);
+    CHECK(again.cost == cut.cost);
+    CHECK(again.stats.trajectory == cut.stats.trajectory);
+    CHECK(again.stats.accepted == cut.stats.accepted);
+    return std::optional(std::pair(cut, again));
 }
 
 } // namespace toys

@@ -35,6 +35,7 @@ struct search_stats {
     std::uint64_t improved = 0;    ///< proposals better than every one before
     std::uint64_t trajectory = 0;  ///< hash of the sequence of accepted changes' positions: equal trajectories, equal hash
     double seconds = 0;
+    std::uint64_t nodes = 0;       ///< partial strategies bounded, by searches that do
 };
 
 /// What every search returns. `lower_bound` is set where the algorithm knows one.

@@ -14,6 +14,7 @@
 #include <parsearch/concepts/device_topology.hpp>
 #include <parsearch/concepts/operator_graph.hpp>
 #include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/problem/surrogate.hpp>
 #include <parsearch/search/moves.hpp>
 #include <parsearch/sim/delta_simulator.hpp>
 #include <parsearch/sim/report.hpp>
@@ -41,6 +42,10 @@ template <class Oracle, class Device, class Operator> class parallelization {
     parallelization(std::shared_ptr<workload_type const> w, std::vector<Operator> handles, space::space_options const& options)
         : work_(std::move(w)), operators_(std::make_shared<std::vector<Operator> const>(std::move(handles))),
           space_(work_->graph, work_->topology.size(), options) {}
+    /// As `other`, with another graph: see `with_graph`.
+    template <class Other>
+    parallelization(std::shared_ptr<workload_type const> w, std::vector<Operator> handles, Other const& other)
+        : work_(std::move(w)), operators_(std::make_shared<std::vector<Operator> const>(std::move(handles))), space_(work_->graph, other.space()) {}
 
     [[nodiscard]] space::strategy_space const& space() const noexcept { return space_; }
     [[nodiscard]] sim::delta_simulator<Oracle, Device> evaluator() const { return sim::delta_simulator<Oracle, Device>(work_); }
@@ -51,6 +56,21 @@ template <class Oracle, class Device, class Operator> class parallelization {
         return std::tuple{search::uniform_move{0.5}, space::propagate_move{work_->graph}, space::repeat_move{work_->graph}};
     }
 
+    /// An additive problem over some of the configurations whose costs resemble the simulated ones, for `search::dominator_dp`. Made anew.
+    [[nodiscard]] additive_surrogate<Oracle, Device> surrogate(surrogate_options const& options = {}) const { return {work_, space_, options}; }
+    [[nodiscard]] additive_surrogate<Oracle, Device> surrogate(std::uint64_t candidates) const {
+        return surrogate(surrogate_options{.candidates = static_cast<std::size_t>(candidates)});
+    }
+    /// The operators in topological order, for searches that visit them one by one.
+    [[nodiscard]] std::vector<std::uint32_t> const& order() const noexcept { return work_->graph.order; }
+    /// Strategies of experts to start a search from, with and without their names: see `expert_starts`.
+    [[nodiscard]] std::vector<space::named_strategy> named_starts() const { return expert_starts(*this); }
+    [[nodiscard]] std::vector<space::flat_strategy> starts() const {
+        std::vector<space::flat_strategy> out;
+        for (auto& start : named_starts()) out.push_back(std::move(start.strategy));
+        return out;
+    }
+
     /// The number of operators, and the handle in the caller's graph of operator number `op`.
     [[nodiscard]] std::size_t size() const noexcept { return operators_->size(); }
     [[nodiscard]] Operator const& handle(std::size_t op) const { return operators_->at(op); }
@@ -59,6 +79,8 @@ template <class Oracle, class Device, class Operator> class parallelization {
     [[nodiscard]] graph::dense_graph const& graph() const noexcept { return work_->graph; }
     [[nodiscard]] topology::dense_topology const& topology() const noexcept { return work_->topology; }
     [[nodiscard]] sim::simulation_options const& options() const noexcept { return work_->options; }
+    /// What is simulated: graph, topology, oracle and options in one.
+    [[nodiscard]] std::shared_ptr<workload_type const> const& workload() const noexcept { return work_; }
 
   private:
     std::shared_ptr<workload_type const> work_;
@@ -83,6 +105,18 @@ template <OperatorGraph G, DeviceTopology T, class Oracle>
     if constexpr (requires { oracle.require_devices(t.topology.devices); }) oracle.require_devices(t.topology.devices);
     auto w = sim::make_workload(std::move(g.graph), std::move(t.topology), std::move(t.devices), std::move(oracle), options.simulation);
     return parallelization<Oracle, device_handle_t<T>, operator_handle_t<G>>(std::move(w), std::move(g.handles), options.space);
+}
+
+/// The problem of `graph` on the topology, with the oracle and the options of `problem`: what `make_problem` makes of them, and throws, without
+/// reading and checking the topology again; operators with equal dims have the operator spaces of `problem`. A `graph::dense_graph` will do.
+/// Complexity: linear in graph and topology, which is copied.
+template <OperatorGraph G, class Oracle, class Device, class Operator>
+    requires DescribesOperations<G>
+[[nodiscard]] auto with_graph(parallelization<Oracle, Device, Operator> const& problem, G const& graph) {
+    auto g = graph::read_graph(graph);
+    auto const& like = *problem.workload();
+    auto w = sim::make_workload(std::move(g.graph), like.topology, like.devices, like.oracle, like.options);
+    return parallelization<Oracle, Device, operator_handle_t<G>>(std::move(w), std::move(g.handles), problem);
 }
 
 /// A problem of `make_problem`, for the strategies below.
@@ -134,6 +168,35 @@ template <Parallelization P> [[nodiscard]] space::flat_strategy expert_parallel(
 template <Parallelization P> [[nodiscard]] space::flat_strategy expert_parallel(P const& p) { return expert_parallel(p, p.topology().size()); }
 template <Parallelization P> [[nodiscard]] space::flat_strategy table_parallel(P const& p) {
     return space::table_parallel(p.graph(), p.topology().size());
+}
+
+/// The experts' strategies that apply to `p`, by name, data parallelism first; one that equals an earlier one is left out:
+/// data_parallel, one_weird_trick, operation_parallel where nodes allow it, tensor_parallel_D for every D that divides the devices into groups of
+/// neighbours on one node, expert_parallel over all devices and expert_parallel_D over the D of a node, table_parallel. All are legal
+/// on the devices of `p`; they need neither be in its space nor fit its memory. Complexity: O(operators) for each.
+template <Parallelization P> [[nodiscard]] std::vector<space::named_strategy> expert_starts(P const& p) {
+    std::vector<space::named_strategy> out;
+    auto const add = [&](std::string name, space::flat_strategy s) {
+        bool const known = std::any_of(out.begin(), out.end(), [&](auto const& other) { return other.strategy == s; });
+        if (!known) out.push_back({std::move(name), std::move(s)});
+    };
+    add("data_parallel", data_parallel(p));
+    add("one_weird_trick", one_weird_trick(p));
+    auto const& node = p.topology().node;
+    auto const on_one_node = [&](std::size_t degree) { // each group of neighbours
+        for (std::size_t d = 0; d < node.size(); ++d)
+            if (node[d] != node[d - d % degree]) return false;
+        return true;
+    };
+    auto const per_node = static_cast<std::size_t>(std::count(node.begin(), node.end(), node.front()));
+    bool const regular = node.size() % per_node == 0 && on_one_node(per_node);
+    if (regular) add("operation_parallel", operation_parallel(p));
+    for (std::size_t degree = 2; degree <= node.size(); ++degree)
+        if (node.size() % degree == 0 && on_one_node(degree)) add(text("tensor_parallel_", degree), tensor_parallel(p, degree));
+    add("expert_parallel", expert_parallel(p));
+    if (regular && per_node > 1) add(text("expert_parallel_", per_node), expert_parallel(p, per_node));
+    add("table_parallel", table_parallel(p));
+    return out;
 }
 
 } // namespace parsearch

@@ -44,11 +44,34 @@ template <class C> struct improved {
     C before; ///< the least cost until now
 };
 
-/// The search went back to the best strategy.
+/// The search left its current strategy for one that it knows: the best, or that of another start.
 template <class C> struct restarted {
     std::uint64_t evaluation;
     C cost; ///< of the strategy that was left
-    C best; ///< of the one returned to
+    C best; ///< of the one gone to
+};
+
+/// One of several strategies to start from was priced.
+template <class C> struct started {
+    std::uint64_t evaluation;
+    std::uint64_t start; ///< 0: the given one
+    C cost;
+};
+
+/// Two replicas of neighbouring temperatures exchanged them.
+template <class C> struct exchanged {
+    std::uint64_t evaluation;
+    std::size_t colder; ///< number of the colder temperature, 0 being the coldest
+    C got;              ///< cost of the strategy that has it now
+    C gave;             ///< of the one that had it
+};
+
+/// A better lower bound on the cost of all strategies is known.
+template <class C> struct bound_raised {
+    std::uint64_t evaluation;
+    C bound;
+    std::optional<C> before; ///< the bound until now
+    C best;
 };
 
 /// Told every `progress_interval` evaluations. `stats.seconds` is filled in.

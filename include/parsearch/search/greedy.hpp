@@ -44,6 +44,8 @@ struct greedy_options {
     std::uint64_t candidates = 64;
     /// Where it is not set, `supplied` if the problem has `order()`, else `numbered`.
     std::optional<visit_order> order{};
+    /// Begins with a constructive pass: see `greedy`.
+    bool construct = false;
 
     std::uint64_t progress_interval = 1000; ///< evaluations from one `progress` to the next; 0: none
 };
@@ -63,10 +65,14 @@ inline void validate(greedy_options const& o) {
 ///   Reason `no_improvement`: a whole sweep improved nothing, but some operators have more configurations than candidates.
 /// - One evaluation per candidate. Operators whose candidates are all their configurations are not visited again before
 ///   something has changed. Incremental evaluators get the least cost so far as bound.
+/// - With `construct` the first sweep builds a strategy operator by operator: each, in its turn, first lets the operators from it on
+///   (in the order of visit) go over together to one of the known strategies, `start` and the problem's `starts()` if it has them, and then
+///   takes the best of its candidates. So it joins parts of known strategies, and begins with the best of them. One evaluation more per
+///   operator and known strategy that differs from there on.
 /// - Infeasible costs (`cost_traits::infinity()`) are never improvements: from an infeasible start the search gets away only
-///   where a single change is feasible.
-/// - Throws `invalid_input` on options out of range, an operator without configurations, a start of the wrong length, a
-///   problem's order that is not a permutation, or a cost that is not a number.
+///   where a single change is feasible, or with `construct` a known strategy.
+/// - Throws `invalid_input` on options out of range, an operator without configurations, a start of the wrong length (of the problem's
+///   too), a problem's order that is not a permutation, or a cost that is not a number.
 struct greedy_fn {
     template <class P, class S, class R, class... Os>
         requires SearchProblem<P, S> && RandomBits<R>
@@ -78,17 +84,25 @@ struct greedy_fn {
         std::size_t const operators = space.size();
         visit_order const how = options.order.value_or(has_order<P> ? visit_order::supplied : visit_order::numbered);
         std::vector<std::size_t> order = order_of(problem, operators, how);
+        std::vector<S> known;
+        if (options.construct) known = known_strategies(problem, space, start);
         session<P, S, std::remove_reference_t<Os>...> run("greedy", problem, std::move(start), budget_of(options), patience_rule{},
                                                           options.progress_interval, observers...);
 
         // An operator's mark is the number of improvements at which it was last known to be at its best, plus one.
         std::vector<std::uint64_t> settled(operators, 0);
         std::vector<std::uint64_t> candidates;
+        std::vector<change<problem_configuration_t<P>>> changes;
         for (;;) {
             if (how == visit_order::shuffled) shuffle(order, rng);
             std::uint64_t const before = run.stats().accepted;
             bool all_tried = true;
-            for (std::size_t const op : order) {
+            for (std::size_t at = 0; at < operators; ++at) {
+                std::size_t const op = order[at];
+                for (S const& other : known) {
+                    if (auto const reason = run.due()) return run.finish(*reason);
+                    try_rest_of(run, other, std::span(order).subspan(at), changes);
+                }
                 std::uint64_t const choices = choice_count(space, op);
                 bool const all = choices <= options.candidates;
                 all_tried = all_tried && all;
@@ -100,6 +114,7 @@ struct greedy_fn {
                 }
                 if (all) settled[op] = run.stats().accepted + 1;
             }
+            known.clear(); // it is constructed
             if (run.stats().accepted == before)
                 return run.finish(all_tried ? stop_reason::exhausted : stop_reason::no_improvement);
         }
@@ -121,6 +136,42 @@ struct greedy_fn {
             if (now == candidate.configuration) return;
         }
         auto const priced = run.propose(std::span(&candidate, 1), run.current_cost(), {.move = 0, .index = index});
+        if (priced && *priced < run.current_cost()) run.keep();
+        else run.drop();
+    }
+
+    template <class P, class S>
+    static constexpr bool has_starts = requires(P const& p) {
+        requires InputRange<decltype(p.starts())>;
+        requires std::convertible_to<range_value_t<decltype(p.starts())>, S>;
+    };
+
+    // The start, and those of the problem that differ from all before.
+    template <class P, class X, class S> static std::vector<S> known_strategies(P const& problem, X const& space, S const& start) {
+        std::vector<S> known{start};
+        if constexpr (has_starts<P, S>)
+            for (auto&& given : problem.starts()) {
+                S other(std::forward<decltype(given)>(given));
+                require_choices(space, other, "greedy: a start of the problem");
+                if (std::find(known.begin(), known.end(), other) == known.end()) known.push_back(std::move(other));
+            }
+        return known;
+    }
+
+    // Gives `operators` their configurations in `other`, where that is better.
+    template <class Session, class S, class C>
+    static void try_rest_of(Session& run, S const& other, std::span<std::size_t const> operators, std::vector<change<C>>& changes) {
+        changes.clear();
+        for (auto const op : operators) {
+            change<C> wanted{op, configuration_of(other, op)};
+            if constexpr (std::equality_comparable<C>) {
+                C const& now = configuration_of(run.current(), op);
+                if (now == wanted.configuration) continue;
+            }
+            changes.push_back(std::move(wanted));
+        }
+        if (changes.empty()) return;
+        auto const priced = run.propose(changes, run.current_cost(), {});
         if (priced && *priced < run.current_cost()) run.keep();
         else run.drop();
     }

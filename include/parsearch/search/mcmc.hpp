@@ -1,10 +1,12 @@
 #pragma once
 /// Markov chain Monte Carlo search over strategies, after FlexFlow.
 
+#include <algorithm>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <stop_token>
 #include <type_traits>
@@ -15,9 +17,12 @@
 #include <parsearch/core/cost.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/random.hpp>
-#include <parsearch/search/moves.hpp>
+#include <parsearch/search/drawing.hpp>
 #include <parsearch/search/options.hpp>
 #include <parsearch/search/session.hpp>
+#include <parsearch/search/speculation.hpp>
+#include <parsearch/search/starts.hpp>
+#include <parsearch/search/temperature.hpp>
 
 namespace parsearch::search {
 
@@ -30,9 +35,12 @@ struct mcmc_options {
     /// How much worse a step may be, in units of `cost_traits::value`: a step that costs `d` more is accepted with probability
     /// exp(-d / temperature); 0: never. FlexFlow's `--alpha` is its inverse, per millisecond.
     std::optional<double> temperature{};
-    /// Where `temperature` is not set, it is this times the absolute value of the least cost so far.
+    /// Where `temperature` is not set, it is this times the absolute value of the least cost so far, to begin with.
     double relative_temperature = 0.002;
-    /// Where `temperature` is not set, it doubles after every so many proposals without an improvement, seven times, and then
+    /// Where it is set and `temperature` is not, the factor `relative_temperature` is adapted until this share of the proposals that are
+    /// worse than the current strategy is accepted: every 50 of them it is multiplied by 1.25 or 0.8.
+    std::optional<double> target_acceptance = 0.02;
+    /// Where neither `temperature` nor `target_acceptance` is set, the temperature doubles after every so many proposals without an improvement, seven times, and then
     /// starts over: a chain that is stuck goes farther away. 0: never.
     std::uint64_t reheat_interval = 250;
     /// Goes back to the best strategy every so many proposals; 0: never. Where it is not set, a hundredth of `evaluations`
@@ -48,6 +56,15 @@ struct mcmc_options {
     std::optional<std::uint64_t> min_evaluations{};
 
     std::uint64_t progress_interval = 1000; ///< evaluations from one `progress` to the next; 0: none
+
+    bool problem_starts = true;      ///< starts from what the problem's `starts()` offers, too
+    std::uint64_t random_starts = 0; ///< starts from so many random strategies, too
+    /// Proposals of each round of the race between several starts, shared by those that are left. Where it is not set, a tenth of
+    /// `evaluations` within [10, 10000], and 1000 without such a budget.
+    std::optional<std::uint64_t> race_length{};
+
+    /// Threads that price proposals ahead, 0: as many as the machine has. The result is the same for any number.
+    std::uint64_t threads = 1;
 };
 
 /// Throws `invalid_input` naming the option, its value and the rule.
@@ -55,6 +72,12 @@ inline void validate(mcmc_options const& o) {
     require_budget(budget_of(o), "mcmc");
     if (o.temperature) require_amount(*o.temperature, "mcmc", "temperature");
     require_amount(o.relative_temperature, "mcmc", "relative_temperature");
+    if (o.target_acceptance) require_fraction(*o.target_acceptance, "mcmc", "target_acceptance");
+    if (!o.temperature && o.target_acceptance && o.relative_temperature == 0)
+        throw invalid_input("mcmc: option 'relative_temperature' is 0 where 'target_acceptance' is ", *o.target_acceptance,
+                            ": must be positive, since it is adapted by factors; 'temperature' 0 accepts nothing worse");
+    if (o.race_length && *o.race_length == 0) throw invalid_input("mcmc: option 'race_length' is 0: must be at least 1");
+    require_threads(o.threads, "mcmc");
     if (o.patience) require_fraction(*o.patience, "mcmc", "patience");
     require_fraction(o.time_patience, "mcmc", "time_patience");
     if (o.patience == 0.0 && o.time_patience <= 0 && !o.time && !o.evaluations && !o.stop.stop_possible())
@@ -70,113 +93,169 @@ inline void validate(mcmc_options const& o) {
     return *o.evaluations < 100 ? 1 : *o.evaluations / 100;
 }
 
-/// `mcmc(problem, start, rng, options, observers...)`: a Markov chain from `start` through the problem's moves, accepting a
-/// proposal with probability min(1, exp((current - new) / temperature)) (Metropolis et al. 1953; Jia, Zaharia, Aiken, MLSys
-/// 2019, section 6). Answers the best strategy seen.
+/// Proposals of a round of the race between starts: `race_length`, or its default.
+[[nodiscard]] inline std::uint64_t race_length_of(mcmc_options const& o) noexcept {
+    if (o.race_length) return *o.race_length;
+    if (!o.evaluations) return 1000;
+    return std::clamp<std::uint64_t>(*o.evaluations / 10, 10, 10'000);
+}
+
+/// Writes into the options what their defaults derive from `evaluations`, so that another budget leaves the rest of the chain as it is.
+inline void fix_derived(mcmc_options& o) noexcept {
+    o.reset_interval = reset_interval_of(o);
+    o.race_length = race_length_of(o);
+}
+
+/// `mcmc(problem, start, rng, options, observers...)`: a Markov chain through the problem's moves, accepting a proposal with probability
+/// min(1, exp((current - new) / temperature)) (Metropolis et al. 1953; Jia, Zaharia, Aiken, MLSys 2019, section 6). Answers the best
+/// strategy seen.
 ///
 /// - One proposal takes one evaluation; one that changes nothing takes none.
+/// - Several starts (the given one, those of the problem, random ones) are all priced, in this order. Then they race: in rounds of
+///   `race_length` proposals a chain from each has an equal part, the best half (rounded up) goes on from the best it has seen with twice as
+///   much, until one is left, which has the rest (successive halving; Jamieson, Talwalkar, AISTATS 2016).
 /// - The acceptance is drawn first, as the greatest cost that will be accepted, which incremental evaluators get as bound.
-///   The chain is the same with plain and incremental evaluators, and on every platform.
+///   The chain is the same with plain and incremental evaluators, for any number of threads, and on every platform.
 /// - Costs of `cost_traits::infinity()` are infeasible: from an infeasible start every proposal is accepted until one is
 ///   feasible, and then none that is not.
 /// - Reason `exhausted`: there was nothing to propose, or very many proposals in a row changed nothing.
 /// - Throws `invalid_input` on options out of range, an operator without configurations, a start of the wrong length, a move
-///   that names an operator that does not exist, or a cost that is not a number.
+///   that names an operator that does not exist, a cost that is not a number, or several threads with an engine that cannot be copied.
 struct mcmc_fn {
+    static constexpr bool draws_moves = true; ///< the `move` of its events is the number of a move of the problem's mix
+
     template <class P, class S, class R, class... Os>
         requires SearchProblem<P, S> && RandomBits<R>
     search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R& rng, mcmc_options const& options = {},
                                                       Os&&... observers) const {
-        using configuration = problem_configuration_t<P>;
-        using cost = problem_cost_t<P, S>;
-        using traits = cost_traits<cost>;
-
         auto const& space = problem.space();
         validate(options);
         require_choices(space, start, "mcmc");
-        auto mix = moves_of(problem);
-        std::size_t const operators = space.size();
-        std::uint64_t const most_idle = 10'000 + 100 * static_cast<std::uint64_t>(operators);
-        std::uint64_t const reset_interval = reset_interval_of(options);
-        temperature_rule const temperature(options);
-        session<P, S, std::remove_reference_t<Os>...> run("mcmc", problem, std::move(start), budget_of(options),
-                                                          patience_of(options, operators), options.progress_interval, observers...);
-
-        std::vector<change<configuration>> changes;
-        std::uint64_t last_improvement = 0; // proposals then
-        std::uint64_t idle = 0; // attempts in a row that had nothing to price
-        for (;;) {
-            if (auto const reason = run.due()) return run.finish(*reason);
-            if (idle > most_idle) return run.finish(stop_reason::exhausted);
-            changes.clear();
-            auto const drawn = mix(space, run.current(), rng, changes);
-            if (!drawn || changes.empty()) {
-                ++idle;
-                continue;
-            }
-            for (auto const& c : changes)
-                if (c.op >= operators)
-                    throw invalid_input("mcmc: move number ", drawn->move, " changed operator number ", c.op, ": the space has ",
-                                        operators, " operators");
-            proposal_origin const origin{.move = drawn->move, .index = drawn->index};
-            if (changes_nothing(run.current(), changes)) {
-                ++idle;
-                run.propose_nothing(changes.front().op, origin);
-            } else {
-                idle = 0;
-                cost const bound = threshold(run.current_cost(), standard_exponential(rng) * temperature.at(run.best_cost(), run.stats().proposals - last_improvement));
-                auto const improved = run.stats().improved;
-                auto const priced = run.propose(changes, bound, origin);
-                bool const worsens_to_infeasible = priced && *priced >= traits::infinity() && run.current_cost() < traits::infinity();
-                if (priced && !worsens_to_infeasible) run.keep();
-                else run.drop();
-                if (run.stats().improved > improved) last_improvement = run.stats().proposals;
-            }
-            // While nothing feasible is known, going back would only undo the walk.
-            if (reset_interval > 0 && run.stats().proposals % reset_interval == 0 && run.best_cost() < traits::infinity()) run.restart();
+        auto const threads = threads_of(options.threads);
+        auto others = other_starts(problem, start, options.problem_starts, options.random_starts, rng);
+        for (auto const& s : others) require_choices(space, s, "mcmc");
+        auto patience = patience_of(options, space.size());
+        patience.of_time = options.time_patience;
+        if (threads == 1) {
+            drawn_now<P, S, R> drawings("mcmc", problem, rng);
+            session<P, S, std::remove_reference_t<Os>...> run("mcmc", problem, start, budget_of(options), patience, options.progress_interval,
+                                                              observers...);
+            return walk(run, drawings, std::move(start), std::move(others), options, space.size());
+        }
+        if constexpr (std::copyable<R>) {
+            using prices = speculator<P, S>;
+            basic_session<prices, S, std::remove_reference_t<Os>...> run(
+                "mcmc", [&] { return prices(problem, start, threads); }, start, budget_of(options), patience, options.progress_interval, observers...);
+            drawn_ahead<P, S, R> drawings("mcmc", problem, rng, 2 * run.prices().most_ahead());
+            return walk(run, drawings, std::move(start), std::move(others), options, space.size());
+        } else {
+            throw invalid_input("mcmc: option 'threads' is ", options.threads, ": must be 1 with a random engine that cannot be copied");
         }
     }
 
   private:
-    // min(1, exp((current - new) / t)) > u is new < current + t * E where E = -log(u) is a standard exponential variate.
-    template <class C> static C threshold(C const& current, double by) {
-        using traits = cost_traits<C>;
-        if (!(current < traits::infinity())) return traits::infinity();
-        // volatile: keeps the compiler from fusing product and sum into one operation, which rounds differently.
-        double const volatile rounded = by;
-        return traits::raised(current, rounded);
-    }
-
-    // The temperature: `fixed`, or `relative` times the least cost, doubled while the chain is stuck; the other is zero.
-    struct temperature_rule {
-        explicit temperature_rule(mcmc_options const& o)
-            : fixed(o.temperature.value_or(0)), relative(o.temperature ? 0 : o.relative_temperature), reheat_interval(o.reheat_interval) {}
-        template <class C> [[nodiscard]] double at(C const& best, std::uint64_t stuck_for) const {
-            // Where nothing feasible is known, `threshold` accepts everything at any temperature.
-            double const value = best < cost_traits<C>::infinity() ? cost_traits<C>::value(best) : 0;
-            auto const doublings = reheat_interval > 0 ? stuck_for / reheat_interval % 8 : 0;
-            return fixed + relative * (value < 0 ? -value : value) * static_cast<double>(std::uint64_t{1} << doublings);
-        }
-        double fixed, relative;
-        std::uint64_t reheat_interval;
+    // A start in the race: the best strategy of its chain.
+    template <class S, class C> struct contender {
+        S best;
+        C cost;
     };
 
-    static patience_rule patience_of(mcmc_options const& o, std::size_t operators) {
-        bool const budgeted = o.time || o.evaluations || o.stop.stop_possible();
-        return {.of_evaluations = o.patience.value_or(budgeted ? 0 : 0.5),
-                .of_time = o.time_patience,
-                .min_evaluations = o.min_evaluations.value_or(1000 + 100 * static_cast<std::uint64_t>(operators))};
+    template <class Run, class Drawings, class S>
+    static auto walk(Run& run, Drawings& drawings, S start, std::vector<S> others, mcmc_options const& options, std::size_t operators)
+        -> search_result<S, typename Run::cost> {
+        using cost = typename Run::cost;
+        using traits = cost_traits<cost>;
+        std::uint64_t const most_idle = 10'000 + 100 * static_cast<std::uint64_t>(operators);
+        std::uint64_t const reset_interval = reset_interval_of(options);
+        temperature_rule rule({.fixed = options.temperature,
+                               .relative = options.relative_temperature,
+                               .target_acceptance = options.target_acceptance,
+                               .reheat_interval = options.reheat_interval});
+
+        std::vector<contender<S, cost>> race;
+        race.push_back({std::move(start), run.current_cost()});
+        if (!others.empty()) run.count_start();
+        for (auto& s : others) {
+            if (auto const reason = run.due()) return run.finish(*reason);
+            auto const priced = run.consider(s);
+            race.push_back({std::move(s), priced});
+        }
+        std::size_t racing = 0; // the contender whose chain runs
+        std::uint64_t leg = 0, leg_end = none;
+        bool away = false; // the current strategy may differ from the contender's best
+        auto const begin_round = [&] {
+            leg = std::max<std::uint64_t>(1, race_length_of(options) / race.size());
+            leg_end = race.size() > 1 ? run.stats().proposals + leg : none;
+            racing = 0;
+        };
+        // Ends the leg of one contender, begins that of the next.
+        auto const hand_over = [&] {
+            leg_end += leg;
+            if (++racing == race.size()) {
+                std::stable_sort(race.begin(), race.end(), [](auto const& a, auto const& b) { return a.cost < b.cost; });
+                race.erase(race.begin() + static_cast<std::ptrdiff_t>((race.size() + 1) / 2), race.end());
+                begin_round();
+            }
+            run.go_to(race[racing].best, race[racing].cost);
+            away = false;
+            rule.improved();
+            drawings.restart();
+        };
+        begin_round();
+
+        std::uint64_t idle = 0; // attempts in a row that had nothing to price
+        for (;;) {
+            if (auto const reason = run.due()) return run.finish(*reason);
+            if (idle > most_idle) return run.finish(stop_reason::exhausted);
+            auto const proposals = run.stats().proposals;
+            auto& home = race[racing];
+            bool const returns = away && reset_interval > 0 && home.cost < traits::infinity();
+            auto const next_return = returns ? (proposals / reset_interval + 1) * reset_interval : none;
+            auto const& drawn = drawings.next(run, rule, std::min(leg_end, next_return));
+            if (drawn.changes.empty()) {
+                ++idle;
+                continue;
+            }
+            if (!drawn.bound) {
+                ++idle;
+                rule.passed();
+                run.propose_nothing(drawn.changes.front().op, drawn.origin);
+            } else {
+                idle = 0;
+                cost const before = run.current_cost();
+                auto const priced = run.propose(drawn.changes, *drawn.bound, drawn.origin);
+                bool const worsens_to_infeasible = priced && *priced >= traits::infinity() && before < traits::infinity();
+                if (priced && !worsens_to_infeasible) {
+                    run.keep();
+                    away = true;
+                    if (*priced < home.cost) {
+                        home.best = run.current();
+                        home.cost = *priced;
+                        away = false;
+                        rule.improved();
+                    } else if (before < *priced) {
+                        rule.worsened(true);
+                    } else {
+                        rule.passed();
+                    }
+                    drawings.restart();
+                } else {
+                    run.drop();
+                    rule.worsened(false);
+                }
+            }
+            if (run.stats().proposals >= leg_end) {
+                hand_over();
+            } else if (away && reset_interval > 0 && run.stats().proposals % reset_interval == 0 && home.cost < traits::infinity()) {
+                // While nothing feasible is known, going back would only undo the walk.
+                run.go_to(home.best, home.cost);
+                away = false;
+                drawings.restart();
+            }
+        }
     }
 
-    template <class S, class C> static bool changes_nothing(S const& strategy, std::vector<change<C>> const& changes) {
-        if constexpr (std::equality_comparable<C>)
-            for (auto const& c : changes) {
-                C const& now = configuration_of(strategy, c.op);
-                if (!(now == c.configuration)) return false;
-            }
-        else return false;
-        return true;
-    }
+    static constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
 };
 inline constexpr mcmc_fn mcmc{};
 

@@ -5,15 +5,21 @@
 /// empty `std::vector<change<C>>& out` and answers true, or answers false where it has nothing to propose. It may answer
 /// `std::optional<std::uint64_t>` instead: a number that tells its draws on this operator apart, for the trajectory.
 /// A public member `double weight` says how often it is drawn from a mix, relative to the others; without it, 1.
-/// A search works on a copy of its own, always with one space, so a move may keep what it has learnt about it.
+/// A `static constexpr std::string_view name` is its name in reports.
+/// A search works on a copy of its own, always with one space, so a move may keep what it has learnt about it. Where what it keeps does
+/// not change what it draws it is callable as const or says `static constexpr bool memoryless = true`; searches that draw ahead
+/// save the others with each drawing.
 ///
 /// Metropolis' acceptance presumes symmetric moves: a change is as likely as its reverse. With others a search still
 /// finds good strategies, but does not sample exactly.
 
+#include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -32,11 +38,17 @@ concept Move = requires(M& move, X const& space, S const& strategy, R& rng, std:
     static_cast<bool>(move(space, strategy, rng, out));
 };
 
+/// A move that draws the same whatever it was called with before.
+template <class M, class X, class S, class R>
+concept MemorylessMove = Move<M, X, S, R> && (requires { requires bool(M::memoryless); } || (!requires { M::memoryless; } && Move<M const, X, S, R>));
+
 /// A uniform configuration for a uniform operator among those that have several. Symmetric. FlexFlow's proposal (Jia,
 /// Zaharia, Aiken, MLSys 2019, section 6). Constant time but for the first call.
 class uniform_move {
   public:
+    static constexpr std::string_view name = "uniform";
     double weight = 1;
+    static constexpr bool memoryless = true;
 
     uniform_move() = default;
     explicit uniform_move(double w) : weight(w) {}
@@ -69,6 +81,9 @@ struct drawn_move {
 /// Draws one of several moves by weight and calls it: no virtual call, and no draw where there is only one.
 template <class... Ms> class move_mix {
   public:
+    /// All moves are.
+    template <class X, class S, class R> static constexpr bool memoryless = (MemorylessMove<Ms, X, S, R> && ...);
+
     /// Throws `invalid_input` where a weight is negative or not finite, or all are zero.
     explicit move_mix(std::tuple<Ms...> moves) : moves_(std::move(moves)) {
         static_assert(sizeof...(Ms) > 0, "a mix needs at least one move");
@@ -85,12 +100,15 @@ template <class... Ms> class move_mix {
             throw invalid_input("the weights of ", number, " moves sum to ", total_, ": must be positive and finite");
     }
 
+    /// The names of the moves, by number; empty where a move has none.
+    [[nodiscard]] static constexpr std::array<std::string_view, sizeof...(Ms)> names() noexcept { return {name_of_move<Ms>()...}; }
+
     /// Nothing where the move drawn has nothing to propose.
     template <class X, class S, class R>
     std::optional<drawn_move> operator()(X const& space, S const& strategy, R& rng, std::vector<change<configuration_t<X>>>& out) {
         static_assert((Move<Ms, X, S, R> && ...), "each move of the problem must be callable as move(space, strategy, rng, out), "
                                                   "out being a std::vector<parsearch::change<C>>&, and answer whether it proposes");
-        double const at = sizeof...(Ms) > 1 ? total_ * (static_cast<double>(uniform_bits(rng) >> 11) * 0x1p-53) : 0;
+        double const at = sizeof...(Ms) > 1 ? total_ * uniform_unit(rng) : 0;
         double below = 0;
         std::size_t number = 0;
         std::optional<drawn_move> drawn;
@@ -113,6 +131,11 @@ template <class... Ms> class move_mix {
         else return 1;
     }
 
+    template <class M> static constexpr std::string_view name_of_move() noexcept {
+        if constexpr (requires { std::string_view(M::name); }) return M::name;
+        else return {};
+    }
+
     std::tuple<Ms...> moves_;
     double total_ = 0;
 };
@@ -121,6 +144,11 @@ template <class... Ms> class move_mix {
 template <class P> [[nodiscard]] auto moves_of(P const& problem) {
     if constexpr (requires { problem.moves(); }) return move_mix(problem.moves());
     else return move_mix(std::tuple<uniform_move>());
+}
+
+/// The names of the moves of `P`, by their numbers in events: an array of `std::string_view`, empty where a move has no name.
+template <class P> [[nodiscard]] constexpr auto move_names() noexcept {
+    return decltype(moves_of(std::declval<P const&>()))::names();
 }
 
 /// A problem with other moves. `P` may be a reference.
@@ -134,6 +162,21 @@ template <class P, class... Ms> class problem_with_moves {
         requires requires(P const& p) { p.order(); }
     {
         return problem().order();
+    }
+    [[nodiscard]] decltype(auto) surrogate() const
+        requires requires(P const& p) { p.surrogate(); }
+    {
+        return problem().surrogate();
+    }
+    [[nodiscard]] decltype(auto) surrogate(std::uint64_t candidates) const
+        requires requires(P const& p) { p.surrogate(candidates); }
+    {
+        return problem().surrogate(candidates);
+    }
+    [[nodiscard]] decltype(auto) starts() const
+        requires requires(P const& p) { p.starts(); }
+    {
+        return problem().starts();
     }
     [[nodiscard]] std::tuple<Ms...> const& moves() const noexcept { return moves_; }
     [[nodiscard]] std::remove_cvref_t<P> const& problem() const noexcept { return problem_; }

@@ -68,13 +68,33 @@ template <class P, class S> class pricer {
         if constexpr (incremental) {
             evaluator_.commit();
             for (auto const& c : pending_) set_configuration(current_, c.op, c.configuration);
+        } else {
+            undo_.clear();
         }
     }
 
     void drop() {
-        if constexpr (incremental) evaluator_.roll_back();
-        else
+        if constexpr (incremental) {
+            evaluator_.roll_back();
+        } else {
             for (std::size_t n = undo_.size(); n-- > 0;) set_configuration(current_, undo_[n].op, undo_[n].configuration);
+            undo_.clear();
+        }
+    }
+
+    /// The cost of a strategy that does not become current, priced whole. There must be a current one.
+    [[nodiscard]] cost look_at(S const& s) { return evaluator_(s); }
+
+    /// `what`, equal to what is proposed, outlives it until `keep` or `drop`.
+    void hold(changes what) { pending_ = what; }
+
+    /// Applies changes that were accepted elsewhere. No proposal may be open.
+    void follow(changes what) {
+        if constexpr (incremental) {
+            static_cast<void>(evaluator_.propose(what, cost_traits<cost>::infinity()));
+            evaluator_.commit();
+        }
+        for (auto const& c : what) set_configuration(current_, c.op, c.configuration);
     }
 
   private:
@@ -90,21 +110,29 @@ struct proposal_origin {
     std::optional<std::uint64_t> index; ///< the configuration's number among the operator's, if it is known
 };
 
-/// One running search. `Os` observe it.
-template <class P, class S, class... Os> class session {
-  public:
-    using cost = typename pricer<P, S>::cost;
-    using changes = typename pricer<P, S>::changes;
-
-    static_assert((handles_any<Os, proposed<cost>, accepted<cost>, improved<cost>, restarted<cost>, progress<cost>> && ...),
+/// Whether each observer handles an event of a search by cost `C`. A class of its own, so that a compiler complains once for all sessions of a search.
+template <class C, class... Os> struct observed {
+    static_assert((handles_any<Os, proposed<C>, accepted<C>, improved<C>, restarted<C>, bound_raised<C>, progress<C>, started<C>, exchanged<C>> && ...),
                   "an observer handles no event of this search: it must be callable with one of search::proposed<C>, accepted<C>, "
-                  "improved<C>, restarted<C> or progress<C>, where C is the problem's cost type");
+                  "improved<C>, restarted<C>, bound_raised<C>, progress<C>, started<C> or exchanged<C>, where C is the problem's cost type");
+    static constexpr bool checked = true;
+};
 
-    /// Prices the start. Throws `invalid_input` where its cost is not a number.
-    session(std::string_view algorithm, P const& problem, S start, budget limits, patience_rule patience,
-            std::uint64_t progress_interval, Os&... observers)
+/// One running search that prices with a `Pricer`: a `pricer`, or what offers the same. `Os` observe it.
+template <class Pricer, class S, class... Os> class basic_session {
+  public:
+    using cost = typename Pricer::cost;
+    using changes = typename Pricer::changes;
+
+    static_assert(observed<cost, Os...>::checked);
+
+    /// `make_pricer()` answers the pricer, whose current strategy is `start`. Prices the start; throws `invalid_input` where its cost
+    /// is not a number.
+    template <class Make>
+    basic_session(std::string_view algorithm, Make const& make_pricer, S start, budget limits, patience_rule patience,
+                  std::uint64_t progress_interval, Os&... observers)
         : algorithm_(algorithm), limit_(std::move(limits), patience), observers_(observers...), progress_interval_(progress_interval),
-          pricer_(problem, start), best_(std::move(start)), current_cost_(pricer_.price()), best_cost_(current_cost_) {
+          pricer_(make_pricer()), best_(std::move(start)), current_cost_(pricer_.price()), best_cost_(current_cost_) {
         stats_.trajectory = 0xcbf29ce484222325; // FNV-1a's offset basis
         stats_.evaluations = 1;
         require_ordered(current_cost_);
@@ -114,6 +142,7 @@ template <class P, class S, class... Os> class session {
     [[nodiscard]] cost const& current_cost() const noexcept { return current_cost_; }
     [[nodiscard]] cost const& best_cost() const noexcept { return best_cost_; }
     [[nodiscard]] search_stats const& stats() const noexcept { return stats_; }
+    [[nodiscard]] Pricer& prices() noexcept { return pricer_; }
 
     /// The reason to end now, if any.
     [[nodiscard]] std::optional<stop_reason> due() { return limit_.due(stats_.evaluations); }
@@ -162,6 +191,12 @@ template <class P, class S, class... Os> class session {
         report();
     }
 
+    /// Counts a partial strategy that was bounded, and tells the progress every `interval` of them; 0: never.
+    void explored(std::uint64_t interval) {
+        ++stats_.nodes;
+        if (interval > 0 && stats_.nodes % interval == 0) tell_progress();
+    }
+
     /// Makes the best strategy current again, where it is not.
     void restart() {
         if (!left_best_) return;
@@ -171,10 +206,52 @@ template <class P, class S, class... Os> class session {
         tell(restarted<cost>{stats_.evaluations, left, best_cost_});
     }
 
+    /// Makes a strategy current that this session has priced before.
+    void go_to(S const& strategy, cost const& known) {
+        pricer_.jump(strategy);
+        left_best_ = true;
+        auto const left = std::exchange(current_cost_, known);
+        tell(restarted<cost>{stats_.evaluations, left, current_cost_});
+    }
+
+    /// The proposals that follow change a strategy of that cost: for searches with several current strategies.
+    void take_up(cost const& current) { current_cost_ = current; }
+
+    /// Tells that two replicas exchanged their temperatures.
+    void tell_exchange(std::size_t colder, cost const& got, cost const& gave) { tell(exchanged<cost>{stats_.evaluations, colder, got, gave}); }
+
+    /// Tells the cost of the start as that of start number 0, where `consider` follows.
+    void count_start() { tell(started<cost>{stats_.evaluations, starts_++, current_cost_}); }
+
+    /// Prices another strategy to start from. The current one stays, the best becomes the better of the two.
+    [[nodiscard]] cost consider(S const& strategy) {
+        ++stats_.evaluations;
+        cost const priced = pricer_.look_at(strategy);
+        require_ordered(priced);
+        tell(started<cost>{stats_.evaluations, starts_++, priced});
+        if (priced < best_cost_) {
+            best_ = strategy;
+            best_cost_ = priced;
+            left_best_ = true;
+            limit_.improved(stats_.evaluations);
+        }
+        return priced;
+    }
+
+    [[nodiscard]] std::optional<cost> const& lower_bound() const noexcept { return lower_bound_; }
+
+    /// No strategy costs less than `bound`. Lower bounds than the known one change nothing.
+    void raise_bound(cost const& bound) {
+        if (!(bound == bound)) throw invalid_input(algorithm_, ": a lower bound does not equal itself (NaN): bounds must be totally ordered");
+        if (lower_bound_ && !(*lower_bound_ < bound)) return;
+        auto const before = std::exchange(lower_bound_, bound);
+        tell(bound_raised<cost>{stats_.evaluations, bound, before, best_cost_});
+    }
+
     /// Ends the session.
     [[nodiscard]] search_result<S, cost> finish(stop_reason reason) {
         stats_.seconds = seconds();
-        return {std::move(best_), std::move(best_cost_), std::nullopt, stats_, reason};
+        return {std::move(best_), std::move(best_cost_), std::move(lower_bound_), stats_, reason};
     }
 
   private:
@@ -187,11 +264,13 @@ template <class P, class S, class... Os> class session {
 
     // Tells the progress where it is due: after the proposal is kept or dropped, so that all it says fits together.
     void report() {
-        if constexpr ((Observer<Os, progress<cost>> || ...))
-            if (progress_interval_ > 0 && stats_.evaluations % progress_interval_ == 0) {
-                stats_.seconds = seconds();
-                tell(progress<cost>{stats_, current_cost_, best_cost_});
-            }
+        if (progress_interval_ > 0 && stats_.evaluations % progress_interval_ == 0) tell_progress();
+    }
+    void tell_progress() {
+        if constexpr ((Observer<Os, progress<cost>> || ...)) {
+            stats_.seconds = seconds();
+            tell(progress<cost>{stats_, current_cost_, best_cost_});
+        }
     }
 
     [[nodiscard]] double seconds() const { return std::chrono::duration<double>(limit_.elapsed()).count(); }
@@ -223,17 +302,29 @@ template <class P, class S, class... Os> class session {
     }
 
     std::string_view algorithm_;
+    std::uint64_t starts_ = 0;
     stopping limit_;
     std::tuple<Os&...> observers_;
     std::uint64_t progress_interval_;
     search_stats stats_;
-    pricer<P, S> pricer_;
+    Pricer pricer_;
     S best_;
     cost current_cost_, best_cost_;
+    std::optional<cost> lower_bound_;
     bool left_best_ = false; // the current strategy may differ from the best
     changes what_;
     proposal_origin origin_;
     std::optional<cost> proposed_cost_;
+};
+
+/// One running search of problem `P` on one thread. `Os` observe it.
+template <class P, class S, class... Os> class session : public basic_session<pricer<P, S>, S, Os...> {
+  public:
+    /// Prices the start. Throws `invalid_input` where its cost is not a number.
+    session(std::string_view algorithm, P const& problem, S const& start, budget limits, patience_rule patience, std::uint64_t progress_interval,
+            Os&... observers)
+        : basic_session<pricer<P, S>, S, Os...>(
+              algorithm, [&] { return pricer<P, S>(problem, start); }, start, std::move(limits), patience, progress_interval, observers...) {}
 };
 
 } // namespace parsearch::search

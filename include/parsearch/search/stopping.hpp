@@ -2,6 +2,8 @@
 /// When a search ends: its budget, and its patience with a search that no longer improves.
 
 #include <chrono>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -20,6 +22,23 @@ struct patience_rule {
     double of_time = 0;
     std::uint64_t min_evaluations = 0;
 };
+
+/// The patience of options without any, where a search must end by itself although it has a stop token: half of the evaluations, or two rounds.
+template <class Options>
+inline constexpr auto own_patience = [] {
+    using value = typename decltype(Options::patience)::value_type;
+    if constexpr (std::floating_point<value>) return value(0.5);
+    else return value{2};
+}();
+
+/// The patience in the options of a chain: half of the evaluations, where there is neither a budget nor a `patience`, and at least
+/// `min_evaluations`, or 1000 + 100 per operator.
+template <class Options> [[nodiscard]] patience_rule patience_of(Options const& o, std::size_t operators) {
+    bool const budgeted = o.time || o.evaluations || o.stop.stop_possible();
+    return {.of_evaluations = o.patience.value_or(budgeted ? 0 : 0.5),
+            .of_time = 0,
+            .min_evaluations = o.min_evaluations.value_or(1000 + 100 * static_cast<std::uint64_t>(operators))};
+}
 
 /// The budget and the patience of one running search; the time runs from construction. All but the time is reproducible.
 class stopping {

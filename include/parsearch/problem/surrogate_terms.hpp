@@ -1,0 +1,166 @@
+#pragma once
+/// The terms of an additive cost that resembles the simulated one.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <parsearch/core/units.hpp>
+#include <parsearch/sim/memory.hpp>
+#include <parsearch/sim/planner.hpp>
+#include <parsearch/space/configuration.hpp>
+
+namespace parsearch {
+
+/// What an operator under one configuration adds to an additive cost.
+struct operator_term {
+    picoseconds work{};            ///< its busiest device: forward, backward and updates; and the reduction of partial sums that nobody reads
+    picoseconds synchronisation{}; ///< the busiest link while its weights are synchronised, where it shares them with no other
+    byte_count memory = 0;         ///< on its fullest device: weights and what training keeps beside them, activations kept until backward
+    friend bool operator==(operator_term const&, operator_term const&) = default;
+};
+
+/// Prices single operators and edges of a workload, each a function of the configurations named in the call alone.
+/// An edge's term is how long its busiest link moves data, there and, in training, back. Terms of graph inputs are zero.
+template <class Oracle, class Device> class surrogate_terms {
+  public:
+    using workload_type = sim::workload<Oracle, Device>;
+    using pricing_type = sim::pricing<Oracle, Device>;
+
+    explicit surrogate_terms(std::shared_ptr<workload_type const> work)
+        : planner_(std::move(work)), loads_(planner_.input().topology.links.size()) {}
+    /// With a pricing of an equal topology, and devices and oracle that answer alike: it remembers groups of devices.
+    surrogate_terms(std::shared_ptr<workload_type const> work, pricing_type price)
+        : planner_(std::move(work), std::move(price)), loads_(planner_.input().topology.links.size()) {}
+    /// The pricing, for the next one; nothing is asked of these terms any more.
+    [[nodiscard]] pricing_type take_pricing() { return planner_.take_pricing(); }
+
+    [[nodiscard]] workload_type const& input() const noexcept { return planner_.input(); }
+
+    [[nodiscard]] operator_term of_operator(std::uint32_t op, space::configuration const& c) {
+        auto const& w = planner_.input();
+        if (w.graph.operations[op].work == ops::work_class::source) return {};
+        sim::operator_plan p;
+        planner_.plan_operator(op, c, p);
+        std::map<std::uint32_t, std::int64_t> busy; // by device
+        std::map<std::uint32_t, std::int64_t> shards;
+        for (auto const d : p.devices) {
+            auto const kind = w.topology.kind[d];
+            busy[d] = sim::saturating_sum(busy[d], sim::saturating_sum(p.forward[kind], p.backward[kind]));
+            ++shards[d];
+        }
+        std::int64_t moved = 0, synchronised = 0, most = 0;
+        for (auto const& partial : p.partial_outputs)
+            moved = sim::saturating_sum(moved, loads_.busiest([&](auto const& f) { std::for_each(partial.forward.begin(), partial.forward.end(), f); }));
+        if (auto const number = w.class_of[op]; w.options.training && number != sim::iteration_plan::none && w.classes[number].size() == 1) {
+            sim::class_plan weights{.members = {op}};
+            planner_.plan_class([&](std::uint32_t) -> auto const& { return c; }, [&](std::uint32_t) -> auto const& { return p; }, weights);
+            synchronised = loads_.busiest([&](auto const& f) {
+                for (auto const& hops : weights.all_reduce) std::for_each(hops.begin(), hops.end(), f);
+                for (auto const& server : weights.servers)
+                    for (auto const& client : server.clients) {
+                        std::for_each(client.push.begin(), client.push.end(), f);
+                        std::for_each(client.pull.begin(), client.pull.end(), f);
+                    }
+            });
+            for (std::size_t i = 0; i < weights.update.size(); ++i)
+                if (auto const t = weights.update[i]; t != sim::class_plan::no_update) {
+                    auto& sum = busy[weights.sync.held[i].device];
+                    sum = sim::saturating_sum(sum, t);
+                }
+        }
+        std::int64_t longest = 0;
+        for (auto const& [d, t] : busy) longest = std::max(longest, t);
+        for (auto const& [d, n] : shards) most = std::max(most, n);
+        return {picoseconds{sim::saturating_sum(longest, moved)}, picoseconds{synchronised}, most * kept_by_shard(op, c)};
+    }
+    /// One term per configuration.
+    [[nodiscard]] std::vector<operator_term> of_operator(std::uint32_t op, std::span<space::configuration const> choices) {
+        std::vector<operator_term> out;
+        for (auto const& c : choices) out.push_back(of_operator(op, c));
+        return out;
+    }
+
+    [[nodiscard]] picoseconds of_edge(std::uint32_t number, space::configuration const& from, space::configuration const& to) {
+        return of_edge(number, std::span(&from, 1), std::span(&to, 1)).front();
+    }
+    /// One term per pair, row major in `from`.
+    [[nodiscard]] std::vector<picoseconds> of_edge(std::uint32_t number, std::span<space::configuration const> from,
+                                                   std::span<space::configuration const> to) {
+        auto const& g = planner_.input().graph;
+        auto const& e = g.edges[number];
+        std::vector<picoseconds> out(from.size() * to.size());
+        if (g.operations[e.producer].work == ops::work_class::source) return out;
+        std::vector<sim::operator_plan> made(from.size()), read(to.size());
+        for (std::size_t i = 0; i < from.size(); ++i) planner_.place_operator(e.producer, from[i], made[i]);
+        for (std::size_t j = 0; j < to.size(); ++j) planner_.place_operator(e.consumer, to[j], read[j]);
+        for (std::size_t i = 0; i < from.size(); ++i)
+            for (std::size_t j = 0; j < to.size(); ++j) {
+                auto const p = planner_.plan_edge(number, from[i], made[i], to[j], read[j]);
+                auto const there = loads_.busiest([&](auto const& f) {
+                    std::for_each(p.forward.begin(), p.forward.end(), f);
+                    for (auto const& c : p.collectives) std::for_each(c.forward.begin(), c.forward.end(), f);
+                });
+                auto const back = loads_.busiest([&](auto const& f) {
+                    std::for_each(p.backward.begin(), p.backward.end(), f);
+                    for (auto const& c : p.collectives) std::for_each(c.backward.begin(), c.backward.end(), f);
+                });
+                out[i * to.size() + j] = picoseconds{sim::saturating_sum(there, back)};
+            }
+        if (out.size() > 1) planner_.forget(); // most of what was remembered is of this table alone
+        return out;
+    }
+
+  private:
+    /// Adds up how long hops hold each link.
+    class link_loads {
+      public:
+        explicit link_loads(std::size_t count) : busy_(count, 0) {}
+        /// How long the busiest link is, of all hops that `for_hops(f)` hands to `f`.
+        template <class ForHops> std::int64_t busiest(ForHops const& for_hops) {
+            touched_.clear();
+            std::int64_t longest = 0;
+            for_hops([&](sim::hop const& h) {
+                auto& b = busy_[h.link];
+                if (b == 0) touched_.push_back(h.link);
+                longest = std::max(longest, b = sim::saturating_sum(b, h.duration));
+            });
+            for (auto const l : touched_) busy_[l] = 0;
+            return longest;
+        }
+
+      private:
+        std::vector<std::int64_t> busy_;
+        std::vector<std::uint32_t> touched_;
+    };
+
+    /// Bytes that a shard keeps for the whole iteration; a tensor that several operators keep counts for each, working buffers for none.
+    [[nodiscard]] byte_count kept_by_shard(std::uint32_t op, space::configuration const& c) const {
+        auto const& w = planner_.input();
+        auto const& operation = w.graph.operations[op];
+        if (operation.work == ops::work_class::view) return 0;
+        auto const box = ops::middle_shard(operation, c.degrees());
+        sim::held_weights held;
+        for (auto const& weight : operation.weights) {
+            auto const elements = ops::shard_elements(weight, box);
+            held.elements += elements;
+            held.bytes += elements * ops::size_of(weight.type);
+        }
+        auto sum = sim::weight_memory(held, w.options, sim::cost_of(w.options.optimizer).states);
+        if (!w.options.training || !w.graph.trains[op]) return sum;
+        auto const kept = [&](ops::operand const& o) { return o.saved ? ops::shard_elements(o, box) * ops::size_of(o.type) : 0; };
+        for (auto const& o : operation.inputs) sum += kept(o);
+        for (auto const& o : operation.outputs) sum += kept(o);
+        return sum + static_cast<byte_count>(operation.saved_bytes / static_cast<double>(c.shards()));
+    }
+
+    sim::planner<Oracle, Device> planner_;
+    link_loads loads_;
+};
+
+} // namespace parsearch

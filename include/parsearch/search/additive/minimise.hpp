@@ -1,0 +1,66 @@
+#pragma once
+/// Minimises an additive cost given in tables: what `dominator_dp` does between reading them and telling.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <parsearch/graph/dominators.hpp>
+#include <parsearch/search/additive/dominance.hpp>
+#include <parsearch/search/additive/network.hpp>
+#include <parsearch/search/additive/solver.hpp>
+
+namespace parsearch::search::additive {
+
+namespace detail {
+
+/// The variables that separate what is before from what is behind: those that every path from a first to a last one passes.
+[[nodiscard]] inline std::vector<std::uint32_t> cuts_of(std::size_t variables, std::vector<link> const& links) {
+    if (links.empty()) return {};
+    std::vector<bool> first(variables, false), last(variables, false);
+    for (auto const& [a, b] : links) first[a] = last[b] = true;
+    auto const entry = static_cast<std::uint32_t>(variables), exit = entry + 1;
+    std::vector<graph::flow_edge> edges(links.begin(), links.end());
+    for (std::uint32_t v = 0; v < variables; ++v) {
+        if (first[v] && !last[v]) edges.emplace_back(entry, v);
+        if (last[v] && !first[v]) edges.emplace_back(v, exit);
+    }
+    return graph::dominators_between(variables + 2, edges, entry, exit);
+}
+
+template <class N, class C, class Found, class Bound, class Stop>
+bool minimise_as(cost_tables<C> const& tables, double memory, Found& found, Bound& bound, Stop& stop) {
+    auto net = make_network<N>(tables);
+    std::vector<std::uint32_t> choices(net.operators.size());
+    auto chosen = [&](std::span<std::uint32_t const> positions, N) {
+        for (std::size_t op = 0; op < positions.size(); ++op) choices[op] = net.numbers[op][positions[op]];
+        found(std::span<std::uint32_t const>(choices));
+    };
+    auto least = [&](N n) {
+        if (auto const c = to_cost<C>(n)) bound(*c);
+    };
+    // Where little more is done than to read each term, dropping configurations and finding repeats would take longer.
+    bool const prepares = operations_per_term(net) > 8;
+    if (prepares && !drop_dominated(net)) return true; // nothing is finite
+    auto cuts = [](std::size_t variables, std::vector<link> const& links) { return cuts_of(variables, links); };
+    return solver(net, memory, counts_integers<C>, prepares, cuts, chosen, least, stop).run();
+}
+
+} // namespace detail
+
+/// Minimises the sum of `tables`; they must outlive the call. Calls back:
+/// - `found(choices)`: the number of each operator's configuration in a strategy that is better than all before;
+/// - `bound(cost)`: no strategy costs less (told only where the least cost is not found at once, and a `C` can be made of a number);
+/// - `stop(phase)`: whether to end; asked every few million operations, and every 64 partial strategies.
+/// Answers whether it is complete: then the last strategy found is the best, and where none was found none has a finite cost.
+/// Tables take `memory` bytes at most; beyond, mini-bucket bounds and branch and bound. Complexity: see `dominator_dp`.
+template <class C, class Found, class Bound, class Stop>
+bool minimise(cost_tables<C> const& tables, double memory, Found&& found, Bound&& bound, Stop&& stop) {
+    if constexpr (counts_integers<C>)
+        if (sums_fit_double(tables)) return detail::minimise_as<double>(tables, memory, found, bound, stop);
+    return detail::minimise_as<widest_number<C>>(tables, memory, found, bound, stop);
+}
+
+} // namespace parsearch::search::additive

@@ -1,0 +1,314 @@
+#pragma once
+/// Exact search: branch and bound over strategies, with a proof that the best one found is optimal.
+
+#include <algorithm>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <parsearch/concepts/searcher.hpp>
+#include <parsearch/core/error.hpp>
+#include <parsearch/core/random.hpp>
+#include <parsearch/core/ranges.hpp>
+#include <parsearch/search/bounds.hpp>
+#include <parsearch/search/choices.hpp>
+#include <parsearch/search/moves.hpp>
+#include <parsearch/search/options.hpp>
+#include <parsearch/search/session.hpp>
+
+namespace parsearch::search {
+
+/// Options of `exact`. It always ends by itself, after a time that nobody knows before.
+struct exact_options {
+    std::optional<std::chrono::nanoseconds> time{}; ///< see `budget`
+    std::optional<std::uint64_t> evaluations{};     ///< see `budget`
+    std::stop_token stop{};                         ///< see `budget`
+
+    /// Before branching begins, a first good strategy is looked for: a random walk of so many proposals, which takes what is not worse than the
+    /// best by more than a fiftieth; where it is not set, 1000 + 100 per operator. Then sweeps of best responses over the operators.
+    std::optional<std::uint64_t> walk{};
+    std::uint64_t sweeps = 3; ///< at most; they end where nothing improves
+    /// Partial strategies kept in a queue ordered by bound. The least of them is the lower bound that is reported, and is continued first;
+    /// when the queue is full, depth first. 1: depth first from the start.
+    std::uint64_t open = std::uint64_t{1} << 16;
+    std::optional<std::uint64_t> nodes{}; ///< partial strategies bounded, at most; then the reason is `evaluation_budget`
+
+    std::uint64_t progress_interval = 100'000; ///< partial strategies bounded from one `progress` to the next; 0: none
+};
+
+/// Throws `invalid_input` naming the option, its value and the rule.
+inline void validate(exact_options const& o) {
+    require_budget(budget_of(o), "exact");
+    if (o.open == 0) throw invalid_input("exact: option 'open' is 0: must be at least 1, the empty strategy is kept");
+}
+
+/// `exact(problem, start, rng, options, observers...)`: branch and bound (Land and Doig, Econometrica 28, 1960). Operators are fixed one
+/// after the other; a partial strategy whose bound is not below the least cost known is dropped with all that extend it. Best first
+/// while the queue has room, depth first with children by bound where it has not.
+///
+/// - Needs bounds: the evaluator is a `BoundedEvaluator` or an `AdditiveEvaluator`. Operators are fixed as `order()` of the bounds
+///   lists them, else those with fewest configurations first.
+/// - Reason `proved_optimal`: no strategy of the space, nor `start`, costs less than the answer, and `lower_bound` equals its cost. Where
+///   the answer's cost is infinity, no strategy of the space is feasible. With another reason `lower_bound` is the least bound among what is left.
+/// - One evaluation per complete strategy that the bounds do not exclude, with the least cost so far as bound of incremental evaluators;
+///   `stats.nodes` counts partial strategies bounded. Memory: `open` partial strategies.
+/// - Draws from `rng` for the walk alone (record-to-record travel: Dueck, J. Comput. Phys. 104, 1993, through the problem's moves). Equal
+///   problem, start, options and engine state give the same search unless time or a stop token ends it.
+/// - Throws `invalid_input` on options out of range, an operator without configurations, a start of the wrong length, an order that is not
+///   a permutation, or a cost or bound that is not a number.
+struct exact_fn {
+    template <class P, class S, class R, class... Os>
+        requires SearchProblem<P, S> && RandomBits<R>
+    search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R& rng, exact_options const& options = {}, Os&&... observers) const {
+        static_assert(has_bounds<P, S>, "exact needs lower bounds: the problem's evaluator must be a BoundedEvaluator (e.bounds(space)) or an "
+                                        "AdditiveEvaluator whose costs can be added; random_search and exhaustive need none");
+        if constexpr (has_bounds<P, S>) {
+            validate(options);
+            require_choices(problem.space(), start, "exact");
+            return tree<P, S, std::remove_reference_t<Os>...>(problem, std::move(start), options, observers...).search(rng);
+        }
+    }
+
+  private:
+    /// The running search: one path of fixed operators, whose bounds are known, and the queue of partial strategies.
+    template <class P, class S, class... Os> class tree {
+        using cost = problem_cost_t<P, S>;
+        using configuration = problem_configuration_t<P>;
+        using bounds_type = decltype(make_bounds<S>(std::declval<evaluator_t<P>&>(), std::declval<space_t<P> const&>()));
+
+        struct child {
+            cost bound;
+            std::uint32_t choice;
+        };
+        struct node {
+            cost bound;
+            std::vector<std::uint32_t> choices; // of the first operators of the order
+        };
+
+      public:
+        tree(P const& problem, S start, exact_options const& options, Os&... observers)
+            : problem_(problem), options_(options), space_(problem.space()), run_("exact", problem, std::move(start), budget_of(options), patience_rule{}, 0, observers...),
+              evaluator_(problem.evaluator()), bounds_(make_bounds<S>(evaluator_, space_)), levels_(space_.size()), order_(find_order()) {}
+
+        template <class R> search_result<S, cost> search(R& rng) {
+            cost const root = checked(bounds_.value());
+            bound_is(root);
+            if (!(root < run_.best_cost())) return done();
+            if (auto const reason = walk(rng)) return run_.finish(*reason);
+            for (std::uint64_t sweep = 0; sweep < options_.sweeps; ++sweep) {
+                auto const improved = run_.stats().improved;
+                if (auto const reason = improve()) return run_.finish(*reason);
+                if (run_.stats().improved == improved) break;
+            }
+            if (order_.empty()) return done();
+            push({root, {}});
+            while (!queue_.empty() && queue_.front().bound < run_.best_cost()) {
+                std::pop_heap(queue_.begin(), queue_.end(), later);
+                node const next = std::move(queue_.back());
+                queue_.pop_back();
+                go_to(next.choices);
+                bound_is(next.bound);
+                bool const dive = queue_.size() + 1 >= options_.open || path_.size() + 1 >= order_.size();
+                if (auto const reason = dive ? descend(next.bound) : branch(next)) return run_.finish(*reason);
+            }
+            return done();
+        }
+
+      private:
+        /// What is least first; among equals what is most complete, then the smallest numbers, so that it is a total order.
+        static bool later(node const& a, node const& b) {
+            if (a.bound != b.bound) return b.bound < a.bound;
+            if (a.choices.size() != b.choices.size()) return a.choices.size() < b.choices.size();
+            return b.choices < a.choices;
+        }
+        void push(node n) {
+            queue_.push_back(std::move(n));
+            std::push_heap(queue_.begin(), queue_.end(), later);
+        }
+
+        search_result<S, cost> done() {
+            run_.raise_bound(run_.best_cost());
+            return run_.finish(stop_reason::proved_optimal);
+        }
+        /// Nothing is below `bound`, nor is the start below its own cost.
+        void bound_is(cost const& bound) { run_.raise_bound(bound < run_.best_cost() ? bound : run_.best_cost()); }
+        static cost checked(cost bound) {
+            if (!(bound == bound)) throw invalid_input("exact: a bound does not equal itself (NaN): bounds must be totally ordered");
+            return bound;
+        }
+
+        /// Bounds the children of the current path, best first; those that cannot be better than the best are left out.
+        void find_children(std::vector<child>& out, cost const& parent) {
+            out.clear();
+            auto const op = order_[path_.size()];
+            for (std::uint64_t i = 0, n = choice_count(space_, op); i < n; ++i) {
+                bounds_.fix(op, static_cast<std::size_t>(i));
+                cost bound = checked(bounds_.value());
+                bounds_.release(op);
+                run_.explored(options_.progress_interval);
+                if (bound < parent) bound = parent;
+                if (bound < run_.best_cost()) out.push_back({std::move(bound), static_cast<std::uint32_t>(i)});
+            }
+            std::stable_sort(out.begin(), out.end(), [](child const& a, child const& b) { return a.bound < b.bound; });
+        }
+        void fix(std::uint32_t choice) {
+            bounds_.fix(order_[path_.size()], choice);
+            path_.push_back(choice);
+        }
+        void release() {
+            bounds_.release(order_[path_.size() - 1]);
+            path_.pop_back();
+        }
+        void go_to(std::vector<std::uint32_t> const& choices) {
+            auto const same = static_cast<std::size_t>(std::mismatch(path_.begin(), path_.end(), choices.begin(), choices.end()).first - path_.begin());
+            while (path_.size() > same) release();
+            while (path_.size() < choices.size()) fix(choices[path_.size()]);
+        }
+
+        [[nodiscard]] std::optional<stop_reason> due() {
+            if (options_.nodes && run_.stats().nodes >= *options_.nodes) return stop_reason::evaluation_budget;
+            return run_.due();
+        }
+
+        /// Puts the children of the current path into the queue.
+        std::optional<stop_reason> branch(node const& parent) {
+            if (auto const reason = due()) return reason;
+            auto& children = levels_[path_.size()];
+            find_children(children, parent.bound);
+            for (auto const& c : children) {
+                node next{c.bound, parent.choices};
+                next.choices.push_back(c.choice);
+                push(std::move(next));
+            }
+            return {};
+        }
+
+        /// Everything that extends the current path, depth first.
+        std::optional<stop_reason> descend(cost const& parent) {
+            if (auto const reason = due()) return reason;
+            auto& children = levels_[path_.size()];
+            find_children(children, parent);
+            for (auto const& c : children) {
+                if (!(c.bound < run_.best_cost())) break; // and so are all after it
+                if (path_.size() + 1 == order_.size()) {
+                    path_.push_back(c.choice);
+                    auto const reason = price();
+                    path_.pop_back();
+                    if (reason) return reason;
+                    continue;
+                }
+                fix(c.choice);
+                auto const reason = descend(c.bound);
+                release();
+                if (reason) return reason;
+            }
+            return {};
+        }
+
+        /// Prices the complete strategy of the path.
+        std::optional<stop_reason> price() {
+            changes_.clear();
+            for (std::size_t n = 0; n < path_.size(); ++n) {
+                change<configuration> c{order_[n], choice(space_, order_[n], path_[n])};
+                if constexpr (std::equality_comparable<configuration>) {
+                    configuration const& now = configuration_of(run_.current(), c.op);
+                    if (now == c.configuration) continue;
+                }
+                changes_.push_back(std::move(c));
+            }
+            if (changes_.empty()) return {};
+            return try_changes({});
+        }
+        std::optional<stop_reason> try_changes(std::optional<std::uint64_t> index) {
+            if (auto const reason = run_.due()) return reason;
+            auto const priced = run_.propose(changes_, run_.best_cost(), {.move = 0, .index = index});
+            if (priced && *priced < run_.best_cost()) run_.keep();
+            else run_.drop();
+            return {};
+        }
+
+        template <class R> std::optional<stop_reason> walk(R& rng) {
+            using traits = cost_traits<cost>;
+            auto const proposals = options_.walk.value_or(1000 + 100 * static_cast<std::uint64_t>(order_.size()));
+            if (proposals == 0) return {};
+            auto moves = moves_of(problem_);
+            for (std::uint64_t n = 0; n < proposals; ++n) {
+                if (auto const reason = run_.due()) return reason;
+                changes_.clear();
+                auto const drawn = moves(space_, run_.current(), rng, changes_);
+                if (!drawn || changes_.empty()) continue;
+                for (auto const& c : changes_)
+                    if (c.op >= order_.size())
+                        throw invalid_input("exact: move number ", drawn->move, " changed operator number ", c.op, ": the space has ", order_.size(),
+                                            " operators");
+                auto limit = traits::infinity();
+                if (run_.best_cost() < limit) {
+                    double const value = traits::value(run_.best_cost());
+                    double const volatile by = 0.02 * (value < 0 ? -value : value); // volatile: not fused with the sum, which rounds differently
+                    limit = traits::raised(run_.best_cost(), by);
+                }
+                if (run_.propose(changes_, limit, {.move = drawn->move, .index = drawn->index})) run_.keep();
+                else run_.drop();
+            }
+            run_.restart();
+            return {};
+        }
+
+        /// Best responses of one operator at a time, as `greedy`.
+        std::optional<stop_reason> improve() {
+            for (auto const op : order_)
+                for (std::uint64_t i = 0, n = choice_count(space_, op); i < n; ++i) {
+                    changes_.clear();
+                    changes_.push_back({op, choice(space_, op, i)});
+                    if constexpr (std::equality_comparable<configuration>) {
+                        configuration const& now = configuration_of(run_.current(), op);
+                        if (now == changes_.front().configuration) continue;
+                    }
+                    if (auto const reason = try_changes(i)) return reason;
+                }
+            return {};
+        }
+
+        [[nodiscard]] std::vector<std::size_t> find_order() const {
+            std::vector<std::size_t> order;
+            if constexpr (requires { requires InputRange<decltype(bounds_.order())>; }) {
+                std::vector<bool> seen(space_.size(), false);
+                for (auto const& given : bounds_.order()) {
+                    auto const op = static_cast<std::size_t>(given);
+                    if (op >= seen.size() || seen[op])
+                        throw invalid_input("exact: the order of the bounds lists operator number ", op, ": must be each below ", seen.size(), " once");
+                    seen[op] = true;
+                    order.push_back(op);
+                }
+                if (order.size() != seen.size())
+                    throw invalid_input("exact: the order of the bounds lists ", order.size(), " operators: the space has ", seen.size());
+            } else {
+                for (std::size_t op = 0; op < space_.size(); ++op) order.push_back(op);
+                std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return choice_count(space_, a) < choice_count(space_, b); });
+            }
+            return order;
+        }
+
+        P const& problem_;
+        exact_options const& options_;
+        decltype(std::declval<P const&>().space()) space_; // a copy where the problem answers a value
+        session<P, S, Os...> run_;
+        evaluator_t<P> evaluator_;
+        bounds_type bounds_;
+        std::vector<std::vector<child>> levels_;
+        std::vector<std::size_t> order_;
+        std::vector<std::uint32_t> path_;
+        std::vector<node> queue_;
+        std::vector<change<configuration>> changes_;
+    };
+};
+inline constexpr exact_fn exact{};
+
+} // namespace parsearch::search

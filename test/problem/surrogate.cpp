@@ -1,0 +1,102 @@
+#include <parsearch/problem/surrogate.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+
+#include <doctest/doctest.h>
+
+#include <parsearch/cost/roofline.hpp>
+#include <parsearch/models/inception_v3.hpp>
+#include <parsearch/models/mlp.hpp>
+#include <parsearch/models/rnnlm.hpp>
+#include <parsearch/problem/problem.hpp>
+#include <parsearch/search/dominator_dp.hpp>
+#include <parsearch/topology/nodes.hpp>
+
+namespace ps = parsearch;
+
+namespace {
+template <class Net> auto problem_of(Net const& net, std::uint32_t nodes, std::uint32_t per_node) {
+    auto const cluster = ps::topology::nodes({.count = nodes, .gpus_per_node = per_node, .device = ps::topology::p100_sxm});
+    return ps::make_problem(net, cluster, ps::cost::roofline{cluster});
+}
+auto const small = ps::models::mlp({.features = 512, .hidden = {1024, 1024}, .batch = 64});
+} // namespace
+
+using surrogate_type = decltype(problem_of(small, 1, 1).surrogate());
+static_assert(ps::TabledEvaluator<ps::evaluator_t<surrogate_type>, ps::space::flat_strategy, ps::space::configuration>);
+static_assert(ps::search::has_additive_costs<decltype(problem_of(small, 1, 1)), ps::space::flat_strategy>);
+
+TEST_CASE("on one device, where nothing runs beside anything else, the surrogate is the simulated time") {
+    auto const problem = problem_of(small, 1, 1);
+    auto const s = ps::data_parallel(problem);
+    auto simulated = problem.evaluator();
+    auto added = problem.surrogate().evaluator();
+    CHECK(added(s) == simulated(s));
+    CHECK(added(s) > ps::picoseconds::zero());
+}
+
+TEST_CASE("the surrogate's cost is the sum of its terms, in its space and outside") {
+    auto const problem = problem_of(ps::models::inception_v3({.batch = 32}), 1, 4);
+    auto const surrogate = problem.surrogate({.candidates = 3});
+    auto evaluate = surrogate.evaluator(), other = surrogate.evaluator();
+    auto const check = [&](ps::space::flat_strategy const& s) {
+        std::int64_t sum = 0;
+        for (std::size_t op = 0; op < s.size(); ++op) sum += other.operator_cost(op, s[op]).count();
+        for (std::size_t n = 0; n < other.edges().size(); ++n) sum += other.edge_cost(n, s[other.edges()[n].from], s[other.edges()[n].to]).count();
+        CHECK(evaluate(s).count() == sum);
+    };
+    check(ps::data_parallel(problem));
+    std::mt19937_64 rng{7};
+    ps::space::flat_strategy s;
+    for (std::size_t op = 0; op < problem.size(); ++op) {
+        auto const& all = problem.space().of(op);
+        s.push_back(all[static_cast<std::size_t>(ps::uniform_index(rng, all.size()))]);
+    }
+    check(s);
+    // Tables say what is computed without them: also those that repeats share.
+    auto const none = problem.surrogate({.candidates = 1});
+    auto computed = none.evaluator();
+    for (std::size_t n = 0; n < other.edges().size(); ++n) {
+        auto const [from, to] = other.edges()[n];
+        auto const &a = surrogate.space()[from], &b = surrogate.space()[to];
+        for (std::size_t i = 0; i < a.size(); ++i)
+            for (std::size_t j = 0; j < b.size(); ++j) REQUIRE(other.edge_costs(n)[i * b.size() + j] == computed.edge_cost(n, a[i], b[j]));
+    }
+    for (std::size_t op = 0; op < problem.size(); ++op)
+        for (std::size_t i = 0; i < surrogate.space()[op].size(); ++i)
+            REQUIRE(other.operator_costs(op)[i] == computed.operator_cost(op, surrogate.space()[op][i]));
+}
+
+TEST_CASE("candidates are few, of the space or of experts") {
+    auto const problem = problem_of(small, 2, 4);
+    auto const surrogate = problem.surrogate({.candidates = 20});
+    auto const expert = ps::data_parallel(problem);
+    for (std::size_t op = 0; op < problem.size(); ++op) {
+        auto const& candidates = surrogate.space()[op];
+        CHECK(candidates.size() <= 20 + 5); // data_parallel, one_weird_trick, tensor_parallel of 2, 4 and 8
+        CHECK(std::find(candidates.begin(), candidates.end(), expert[op]) != candidates.end());
+        for (std::size_t n = 0; n < candidates.size(); ++n) CHECK(std::find(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(n), candidates[n]) == candidates.begin() + static_cast<std::ptrdiff_t>(n));
+    }
+    CHECK_THROWS_WITH_AS((void)problem.surrogate({.candidates = 0}), "surrogate option candidates is 0: must be at least 1", ps::invalid_input);
+}
+
+TEST_CASE("exact search runs on simulated problems and answers no worse than the start") {
+    std::mt19937_64 rng{1};
+    auto const check = [&](auto const& problem) {
+        auto const start = ps::data_parallel(problem);
+        auto evaluate = problem.evaluator();
+        auto const found = ps::search::dominator_dp(problem, start, rng);
+        CHECK(found.cost <= evaluate(start));
+        CHECK(found.cost == evaluate(found.best));
+        CHECK(found.reason == ps::stop_reason::exhausted);
+        CHECK(!found.lower_bound);
+        auto const surrogate = problem.surrogate();
+        auto const least = ps::search::dominator_dp(surrogate, start, rng);
+        CHECK(least.reason == ps::stop_reason::proved_optimal);
+        CHECK(found.cost == std::min(evaluate(start), evaluate(least.best)));
+    };
+    check(problem_of(small, 1, 4));
+    check(problem_of(ps::models::rnnlm({}), 1, 2)); // weights that operators share
+}

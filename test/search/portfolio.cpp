@@ -1,0 +1,219 @@
+#include <parsearch/search/portfolio.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include <boost/hana/tuple.hpp>
+#include <doctest/doctest.h>
+
+#include <parsearch/search/additive_cost.hpp>
+#include <parsearch/search/random_search.hpp>
+
+#include "toys.hpp"
+
+namespace ps = parsearch;
+namespace search = parsearch::search;
+namespace hana = boost::hana;
+
+namespace {
+
+// All strategies.
+double least(toys::space const& x, auto evaluate) {
+    toys::strategy s(x.size(), 0);
+    double best = evaluate(s);
+    for (bool more = true; more;) {
+        more = false;
+        for (std::size_t op = 0; op < s.size() && !more; ++op) {
+            if (++s[op] < static_cast<int>(x[op].size())) more = true;
+            else s[op] = 0;
+        }
+        best = std::min(best, evaluate(s));
+    }
+    return best;
+}
+
+struct told {
+    std::vector<std::tuple<int, std::uint64_t, double>> events;
+    void operator()(search::improved<double> const& e) { events.emplace_back(0, e.evaluation * 100 + e.move, e.cost); }
+    void operator()(search::restarted<double> const& e) { events.emplace_back(1, e.evaluation, e.best); }
+    void operator()(search::bound_raised<double> const& e) { events.emplace_back(2, e.evaluation, e.bound); }
+    void operator()(search::progress<double> const& e) { events.emplace_back(3, e.stats.evaluations, e.best); }
+};
+
+struct throwing {
+    double operator()(toys::strategy const& s) const {
+        if (s[0] == 2) throw std::runtime_error("no measurement");
+        return s[0] + 5 * s[1];
+    }
+};
+
+} // namespace
+
+TEST_CASE("portfolio finds the optimum of small problems and ends by itself") {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        INFO("seed ", seed);
+        auto const x = toys::make_space(5, 3, 2);
+        auto const problem = toys::table_problem<double>(x, seed, true);
+        auto const best = least(x, problem.evaluator());
+        for (bool const concurrent : {false, true}) {
+            std::mt19937_64 rng{seed};
+            auto const found = search::portfolio(problem, toys::strategy(5, 0), rng, {.concurrent = concurrent});
+            CHECK(found.cost == best);
+            CHECK(problem.evaluator()(found.best) == best);
+            CHECK(!found.lower_bound);
+            CHECK((found.reason == ps::stop_reason::no_improvement || found.reason == ps::stop_reason::exhausted));
+        }
+    }
+}
+
+TEST_CASE("threads: a portfolio is the same for any number, events and engine included") {
+    auto const x = toys::make_space(7, 4, 3);
+    auto const plain = toys::table_problem<double>(x, 3, true);
+    toys::asked counts;
+    auto const stepped = toys::incremental(plain, counts);
+    auto const check = [&](auto const& problem, search::portfolio_options options) {
+        std::optional<search::portfolio_options> first;
+        std::vector<std::tuple<int, std::uint64_t, double>> events;
+        std::optional<ps::search_result<toys::strategy, double>> result;
+        std::uint64_t drawn = 0;
+        for (std::uint64_t const threads : {1u, 2u, 3u, 8u}) {
+            CAPTURE(threads);
+            options.threads = threads;
+            std::mt19937_64 rng{11};
+            told observer;
+            auto const found = search::portfolio(problem, toys::strategy(7, 0), rng, options, observer);
+            if (!first) {
+                first = options;
+                events = observer.events;
+                result = found;
+                drawn = rng();
+                CHECK(!events.empty());
+                continue;
+            }
+            CHECK(observer.events == events);
+            CHECK(found.best == result->best);
+            CHECK(found.cost == result->cost);
+            CHECK(found.reason == result->reason);
+            CHECK(found.stats.evaluations == result->stats.evaluations);
+            CHECK(found.stats.trajectory == result->stats.trajectory);
+            CHECK(rng() == drawn);
+        }
+    };
+    for (bool const concurrent : {false, true})
+        for (std::uint64_t const evaluations : {50u, 1000u, 5000u}) {
+            CAPTURE(concurrent);
+            CAPTURE(evaluations);
+            check(plain, {.evaluations = evaluations, .slice = 40, .concurrent = concurrent});
+        }
+    check(plain, {.slice = 100});
+    // The counts of what an incremental toy was asked are not made for threads.
+    std::mt19937_64 rng{11}, again{11};
+    CHECK(search::portfolio(stepped, toys::strategy(7, 0), rng, {.evaluations = 3000}).stats.trajectory ==
+          search::portfolio(plain, toys::strategy(7, 0), again, {.evaluations = 3000}).stats.trajectory);
+    CHECK(counts.proposals > 0);
+}
+
+TEST_CASE("portfolio keeps to its budgets") {
+    auto const problem = toys::table_problem<double>(toys::make_space(6, 4), 5, true);
+    for (bool const concurrent : {false, true})
+        for (std::uint64_t evaluations = 1; evaluations < 200; evaluations += 7) {
+            CAPTURE(evaluations);
+            std::mt19937_64 rng{2};
+            auto const found = search::portfolio(problem, toys::strategy(6, 0), rng, {.evaluations = evaluations, .slice = 20, .concurrent = concurrent});
+            CHECK(found.stats.evaluations <= evaluations);
+            CHECK(found.reason == ps::stop_reason::evaluation_budget);
+        }
+    std::mt19937_64 rng{2};
+    CHECK(search::portfolio(problem, toys::strategy(6, 0), rng, {.time = std::chrono::nanoseconds{0}}).reason == ps::stop_reason::time_budget);
+    std::stop_source source;
+    source.request_stop();
+    CHECK(search::portfolio(problem, toys::strategy(6, 0), rng, {.stop = source.get_token()}).reason == ps::stop_reason::stop_requested);
+}
+
+TEST_CASE("a proof of one member is the portfolio's") {
+    search::additive_problem<double> const problem({{{4, 1}, {2, 3}, {6, 2}}, {{0, 1}, {0, 2}, {1, 2}}, {{0, 5, 5, 0}, {0, 5, 5, 0}, {0, 5, 5, 0}}});
+    for (bool const concurrent : {false, true}) {
+        std::mt19937_64 rng{1};
+        told observer;
+        auto const found = search::portfolio(problem, problem.first(), rng, {.concurrent = concurrent}, observer);
+        CHECK(found.cost == 6);
+        CHECK(found.lower_bound == 6);
+        CHECK(found.reason == ps::stop_reason::proved_optimal);
+        bool raised = false;
+        for (auto const& [kind, at, value] : observer.events) raised = raised || (kind == 2 && value == 6);
+        CHECK(raised);
+    }
+}
+
+TEST_CASE("a portfolio of one's own") {
+    auto const x = toys::make_space(4, 3);
+    auto const problem = toys::table_problem<double>(x, 9, true);
+    search::portfolio_of const mine(hana::make_tuple(search::member("guess", search::random_search, search::random_options{}),
+                                                     search::member("walk", search::mcmc, search::mcmc_options{.temperature = 5.0})));
+    CHECK(mine.names() == std::array<std::string_view, 2>{"guess", "walk"});
+    std::mt19937_64 rng{4};
+    std::vector<std::size_t> members;
+    auto const found = mine(problem, toys::strategy(4, 0), rng, {.evaluations = 2000}, search::on<search::improved>([&](auto const& e) { members.push_back(e.move); }));
+    CHECK(found.cost == least(x, problem.evaluator()));
+    CHECK(!members.empty());
+    for (auto const m : members) CHECK(m < 2);
+}
+
+TEST_CASE("what a member throws reaches the caller") {
+    ps::search_problem const problem(toys::make_space(2, 3), throwing{});
+    for (bool const concurrent : {false, true}) {
+        std::mt19937_64 rng{4};
+        CHECK_THROWS_WITH_AS(search::portfolio(problem, toys::strategy(2, 0), rng, {.concurrent = concurrent, .threads = 2}), "no measurement", std::runtime_error);
+    }
+}
+
+TEST_CASE("threads: a portfolio that was cut short is the portfolio of as many evaluations") {
+    auto const table = toys::table_problem<double>(toys::make_space(9, 4), 6, true);
+    std::mt19937_64 draw{20261121};
+    int first_round = 0, later = 0;
+    for (int n = 0; n < 150; ++n) {
+        CAPTURE(n);
+        search::portfolio_options options{.slice = 10 + ps::uniform_index(draw, 60), .concurrent = n % 3 != 0, .threads = 1 + ps::uniform_index(draw, 3)};
+        CAPTURE(options.concurrent);
+        auto const seed = draw();
+        auto const after = 1 + ps::uniform_index(draw, n % 2 == 0 ? 200 : 2000);
+        auto const runs = toys::check_cut(table, options, after, [&](auto const& problem, search::portfolio_options const& o) {
+            std::mt19937_64 rng{seed};
+            return search::portfolio(problem, toys::strategy(9, 0), rng, o);
+        });
+        if (!runs) continue; // nothing was left to find
+        auto const& [cut, again] = *runs;
+        CHECK(again.stats.proposals <= cut.stats.proposals); // but for some that changed nothing, behind the last evaluation
+        (cut.stats.evaluations < 4 * options.slice ? first_round : later) += 1;
+    }
+    CHECK(first_round > 20);
+    CHECK(later > 20);
+}
+
+TEST_CASE("portfolio refuses options out of range") {
+    auto const problem = toys::table_problem<double>(toys::make_space(2, 2), 1, false);
+    auto const refused = [&](search::portfolio_options const& o) {
+        std::mt19937_64 rng{1};
+        try {
+            (void)search::portfolio(problem, toys::strategy(2, 0), rng, o);
+        } catch (ps::invalid_input const& e) {
+            return std::string(e.what());
+        }
+        return std::string();
+    };
+    CHECK(refused({.slice = 0}) == "portfolio: option 'slice' is 0: must be between 1 and 1099511627776");
+    CHECK(refused({.patience = 0}).starts_with("portfolio: option 'patience' is 0, and none of"));
+    CHECK(refused({.evaluations = 0}).starts_with("portfolio: option 'evaluations' is 0"));
+    CHECK(refused({.threads = 5000}).starts_with("portfolio: option 'threads' is 5000"));
+}
