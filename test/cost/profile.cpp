@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <random>
 #include <string>
@@ -148,6 +149,57 @@ TEST_CASE("profile: duplicates are refused and change nothing") {
     CHECK(p.find("H100", product(4)) == nullptr);
 }
 
+TEST_CASE("profile: a kernel that failed is known and has no time") {
+    profile p;
+    p.add(entry(8));
+    p.add_failure({"H100", product(16), "out of memory"});
+    CHECK(p.find("H100", product(16)) == nullptr);
+    REQUIRE(p.find_failure("H100", product(16)));
+    CHECK(p.find_failure("H100", product(16))->reason == "out of memory");
+    CHECK(p.find_failure("H100", product(8)) == nullptr);
+    CHECK(p.find_failure("H100", product(32)) == nullptr);
+    CHECK(p.find_failure("A100", product(16)) == nullptr);
+    CHECK(p.knows("H100", product(8)));
+    CHECK(p.knows("H100", product(16)));
+    CHECK_FALSE(p.knows("H100", product(32)));
+    CHECK_FALSE(p.knows("A100", product(8)));
+    CHECK(p.size() == 1);
+    auto const twice = [](std::int64_t m) { return "kernel '" + to_string(product(m)) + "' on 'H100' is in the profile twice: must be once"; };
+    CHECK(support::refusal([&] { return p.add(entry(16)), 0; }) == twice(16));
+    CHECK(support::refusal([&] { return p.add_failure({"H100", product(8), "slow"}), 0; }) == twice(8));
+    CHECK(support::refusal([&] { return p.add_failure({"H100", product(4), ""}), 0; }).ends_with("the reason of its failure is empty: must say why"));
+    profile other;
+    other.add(entry(16));
+    CHECK(support::refusal([&] { return p.merge(other), 0; }) == twice(16));
+    auto tried = p;
+    tried.clear_failures();
+    CHECK_FALSE(tried == p);
+    tried.merge(other);
+    CHECK(tried.find("H100", product(16))->time == picoseconds{16000});
+    CHECK(tried.failures().empty());
+}
+
+TEST_CASE("profile: links and collectives, one of each kind") {
+    profile p;
+    link_model const peer{.device = "H100", .kind = link_kind::peer, .fitted = {picoseconds{5}, {1e9}, {}}, .points = {}};
+    collective_model const sum{.device = "H100", .kind = collective_kind::all_reduce, .size = 4, .fitted = {picoseconds{5}, {1e9}, 0.5}, .points = {}};
+    p.add_link(peer);
+    p.add_collective(sum);
+    CHECK(*p.find_link("H100", link_kind::peer) == peer);
+    CHECK(p.find_link("H100", link_kind::local) == nullptr);
+    CHECK(p.find_link("A100", link_kind::peer) == nullptr);
+    CHECK(*p.find_collective("H100", collective_kind::all_reduce, 4) == sum);
+    CHECK(p.find_collective("H100", collective_kind::all_reduce, 8) == nullptr);
+    CHECK(support::refusal([&] { return p.add_link(peer), 0; }) == "peer copies on 'H100' is in the profile twice: must be once");
+    CHECK(support::refusal([&] { return p.add_collective(sum), 0; }) == "all_reduce of 4 on 'H100' is in the profile twice: must be once");
+    profile other;
+    other.add(entry(8));
+    other.add_link(peer);
+    auto const before = p;
+    CHECK_FALSE(support::refusal([&] { return p.merge(other), 0; }).empty());
+    CHECK(p == before);
+}
+
 TEST_CASE("profile: malformed entries are refused") {
     auto const refused = [](auto const& change) {
         auto e = entry(8);
@@ -165,10 +217,15 @@ TEST_CASE("profile: malformed entries are refused") {
     CHECK(refused([](auto& e) { e.time = picoseconds::max(); }).find("time is 9223372036854775807 ps") == 0);
     CHECK(refused([](auto& e) { e.spread = picoseconds{-1}; }) == "spread is -1 ps: must be from 0 to 1152921504606846976 (13 days)");
     CHECK(refused([](auto& e) { e.runs = 0; }) == "runs is 0: must be at least 1");
+    CHECK(refused([](auto& e) { e.flops = -1; }) == "flops is -1: must be finite and not negative");
+    CHECK(refused([](auto& e) { e.bytes = std::numeric_limits<double>::infinity(); }) == "bytes is inf: must be finite and not negative");
+    CHECK(refused([](auto& e) { e.bytes = 0; }).empty());
+    CHECK(refused([](auto& e) { e.work = static_cast<ops::work_class>(11); }) == "work is class number 11: unknown");
+    CHECK(refused([](auto& e) { e.memory = -1; }) == "memory is -1 bytes: must not be negative");
     CHECK(refused([](auto& e) { e.spread.reset(); }).empty());
     auto wrong = entry(8);
     wrong.kernel.pass = static_cast<ops::pass>(3);
     CHECK(support::refusal([&] { return validate(wrong, "f.json: entries[0]"), 0; }) ==
           "f.json: entries[0]: pass is number 3: must be forward, backward or update");
-    CHECK(support::refusal([] { return validate({}, "f.json: entries[2]"), 0; }).find("f.json: entries[2]: kernel '") == 0);
+    CHECK(support::refusal([] { return validate(profile_entry{}, "f.json: entries[2]"), 0; }).find("f.json: entries[2]: kernel '") == 0);
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// Measured times of kernels: what tells kernels apart, and a table of them by kind of device.
+/// What was measured on kinds of devices: the times of kernels and what tells kernels apart, those that failed, links and collectives.
 
 #include <algorithm>
 #include <compare>
@@ -10,11 +10,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
+#include <parsearch/cost/link_fit.hpp>
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/ops/shard.hpp>
 
@@ -121,72 +123,166 @@ struct profile_entry {
     cost::kernel kernel;
     picoseconds time{};
     std::int64_t runs = 1;               ///< measurements that `time` stands for
-    std::optional<picoseconds> spread{}; ///< of these (standard deviation), where known
+    std::optional<picoseconds> spread{}; ///< of the samples that they were taken in (standard deviation), where known
+    /// `ops::shard_work::flops` and `bytes` of the kernel, and the class of its operation, where known: what a roofline is calibrated by. A
+    /// kernel alone does not tell them.
+    std::optional<flop_count> flops{};
+    std::optional<double> bytes{};
+    std::optional<ops::work_class> work{};
+    std::optional<byte_count> memory{}; ///< that running it needs, in bytes, where known
     friend bool operator==(profile_entry const&, profile_entry const&) = default;
 };
 
-/// Throws `invalid_input` on an entry that breaks a rule; `place` comes first in the message.
-inline void validate(profile_entry const& e, std::string_view place) {
-    constexpr picoseconds longest{std::int64_t{1} << 60};
+/// A kernel that could not be measured on a kind of device: it has no time.
+struct profile_failure {
+    std::string device;
+    cost::kernel kernel;
+    std::string reason; ///< "takes 93.1 GiB: the device has 79.2", "cuDNN: no engine supports it"
+    friend bool operator==(profile_failure const&, profile_failure const&) = default;
+};
+
+namespace detail {
+/// "f.json: entries[0]: kernel 'linear forward s=64 (...)' on 'h100': ", of a kernel that breaks no rule.
+[[nodiscard]] inline std::string checked_kernel(std::string const& device, kernel const& k, std::string_view place) {
     std::string const first = place.empty() ? std::string() : text(place, ": ");
-    if (e.kernel.pass > ops::pass::update)
-        throw invalid_input(first, "pass is number ", static_cast<int>(e.kernel.pass), ": must be forward, backward or update");
-    auto const where = text(first, "kernel '", to_string(e.kernel), "' on '", e.device, "': ");
-    if (e.device.empty()) throw invalid_input(where, "device is empty: must be a kind of device");
-    if (e.kernel.op.empty()) throw invalid_input(where, "op is empty: must be a kind of operation");
-    for (std::size_t d = 0; d < e.kernel.dims.size(); ++d) {
-        auto const& dim = e.kernel.dims[d];
+    if (k.pass > ops::pass::update) throw invalid_input(first, "pass is number ", static_cast<int>(k.pass), ": must be forward, backward or update");
+    auto where = text(first, "kernel '", to_string(k), "' on '", device, "': ");
+    if (device.empty()) throw invalid_input(where, "device is empty: must be a kind of device");
+    if (k.op.empty()) throw invalid_input(where, "op is empty: must be a kind of operation");
+    if (k.dims.size() > ops::max_dims) throw invalid_input(where, k.dims.size(), " dims: must be at most ", ops::max_dims);
+    for (std::size_t d = 0; d < k.dims.size(); ++d) {
+        auto const& dim = k.dims[d];
         if (dim.name.empty()) throw invalid_input(where, "dims[", d, "] has no name: must have one");
-        if (std::ranges::count(e.kernel.dims, dim.name, &kernel_dim::name) > 1)
-            throw invalid_input(where, "dim '", dim.name, "' is there twice: must be once");
-        auto const least = e.kernel.pass == ops::pass::update ? 0 : 1; // an amount of work, not an extent
+        if (std::ranges::count(k.dims, dim.name, &kernel_dim::name) > 1) throw invalid_input(where, "dim '", dim.name, "' is there twice: must be once");
+        auto const least = k.pass == ops::pass::update ? 0 : 1; // an amount of work, not an extent
         if (dim.extent < least) throw invalid_input(where, "dim '", dim.name, "' is ", dim.extent, ": must be at least ", least);
     }
+    return where;
+}
+} // namespace detail
+
+/// Throws `invalid_input` on an entry that breaks a rule; `place` comes first in the message.
+inline void validate(profile_entry const& e, std::string_view place) {
+    auto const where = detail::checked_kernel(e.device, e.kernel, place);
     auto const duration = [&](picoseconds t, std::string_view what) {
-        if (t < picoseconds::zero() || t > longest)
-            throw invalid_input(where, what, " is ", t.count(), " ps: must be from 0 to ", longest.count(), " (13 days)");
+        if (t < picoseconds::zero() || t > detail::longest_measurement)
+            throw invalid_input(where, what, " is ", t.count(), " ps: must be from 0 to ", detail::longest_measurement.count(), " (13 days)");
     };
     duration(e.time, "time");
     if (e.spread) duration(*e.spread, "spread");
     if (e.runs < 1) throw invalid_input(where, "runs is ", e.runs, ": must be at least 1");
+    auto const amount = [&](std::optional<double> const& n, std::string_view what) {
+        if (n && (!(*n >= 0) || *n > 1e300)) throw invalid_input(where, what, " is ", *n, ": must be finite and not negative");
+    };
+    amount(e.flops, "flops");
+    amount(e.bytes, "bytes");
+    if (e.work && static_cast<std::size_t>(*e.work) >= ops::work_classes)
+        throw invalid_input(where, "work is class number ", static_cast<int>(*e.work), ": unknown");
+    if (e.memory && *e.memory < 0) throw invalid_input(where, "memory is ", *e.memory, " bytes: must not be negative");
+}
+inline void validate(profile_failure const& f, std::string_view place) {
+    auto const where = detail::checked_kernel(f.device, f.kernel, place);
+    if (f.reason.empty()) throw invalid_input(where, "the reason of its failure is empty: must say why");
 }
 
-/// A table of measured kernels: at most one entry per kernel and kind of device, in the order in which they were added.
+/// A table of measurements: at most one entry or one failure per kernel and kind of device, at most one model per kind of device and link or
+/// collective, each in the order in which they were added.
 class profile {
   public:
-    /// Adds `e`. Throws `invalid_input` naming the kernel where it is malformed or there already; the table is then as before.
+    /// Adds `e`. Throws `invalid_input` naming the kernel where it is malformed or there already, measured or failed; the table is then as before.
     /// Complexity: O(log size).
     void add(profile_entry e) {
         validate(e, "");
-        auto& kernels = numbers_[e.device];
-        if (!kernels.emplace(e.kernel, entries_.size()).second) throw duplicate(e);
+        number(e.device, e.kernel, entries_.size());
         entries_.push_back(std::move(e));
     }
-    /// Adds all entries of `other`. Throws `invalid_input` where one is there already; the table is then as before.
+    /// The same for a kernel that failed. It is no entry: `find` does not answer it.
+    void add_failure(profile_failure f) {
+        validate(f, "");
+        number(f.device, f.kernel, failed | failures_.size());
+        failures_.push_back(std::move(f));
+    }
+    /// The same for a model of links, of collectives.
+    void add_link(link_model m) {
+        validate(m, "");
+        if (!link_numbers_.emplace(std::tuple(m.device, m.kind), links_.size()).second) throw twice(to_string(m));
+        links_.push_back(std::move(m));
+    }
+    void add_collective(collective_model m) {
+        validate(m, "");
+        if (!collective_numbers_.emplace(std::tuple(m.device, m.kind, m.size), collectives_.size()).second) throw twice(to_string(m));
+        collectives_.push_back(std::move(m));
+    }
+    /// Adds all that `other` has. Throws `invalid_input` where one is there already; the table is then as before.
     void merge(profile const& other) {
-        for (auto const& e : other.entries_)
-            if (find(e.device, e.kernel)) throw duplicate(e);
-        auto const more = other.entries_; // `other` may be this table, if empty
-        for (auto const& e : more) add(e);
+        auto sum = *this;
+        for (auto const& e : other.entries_) sum.add(e);
+        for (auto const& f : other.failures_) sum.add_failure(f);
+        for (auto const& m : other.links_) sum.add_link(m);
+        for (auto const& m : other.collectives_) sum.add_collective(m);
+        *this = std::move(sum);
     }
-    /// The entry of a kernel on a kind of device; null where there is none. Valid until the table changes. Complexity: O(log size).
+    /// Forgets the kernels that failed, so that they may be tried again.
+    void clear_failures() {
+        for (auto const& f : failures_) numbers_.find(f.device)->second.erase(f.kernel);
+        failures_.clear();
+    }
+
+    /// The measured entry of a kernel on a kind of device; null where there is none, as where it failed. Valid until the table changes.
+    /// Complexity: O(log size).
     [[nodiscard]] profile_entry const* find(std::string_view device, kernel const& k) const {
-        auto const kernels = numbers_.find(device);
-        if (kernels == numbers_.end()) return nullptr;
-        auto const at = kernels->second.find(k);
-        return at == kernels->second.end() ? nullptr : &entries_[at->second];
+        auto const at = number_of(device, k);
+        return at & failed ? nullptr : &entries_[at];
     }
+    /// The failure of a kernel; null where it was measured or never tried.
+    [[nodiscard]] profile_failure const* find_failure(std::string_view device, kernel const& k) const {
+        auto const at = number_of(device, k);
+        return at == none || !(at & failed) ? nullptr : &failures_[at & ~failed];
+    }
+    /// True where the kernel was measured or failed: there is nothing left to do.
+    [[nodiscard]] bool knows(std::string_view device, kernel const& k) const { return number_of(device, k) != none; }
+    /// The model of a kind of link, of a collective in groups of `size`; null where there is none. Complexity: O(log models).
+    [[nodiscard]] link_model const* find_link(std::string_view device, link_kind kind) const {
+        auto const at = link_numbers_.find(std::tuple(std::string(device), kind));
+        return at == link_numbers_.end() ? nullptr : &links_[at->second];
+    }
+    [[nodiscard]] collective_model const* find_collective(std::string_view device, collective_kind kind, std::uint32_t size) const {
+        auto const at = collective_numbers_.find(std::tuple(std::string(device), kind, size));
+        return at == collective_numbers_.end() ? nullptr : &collectives_[at->second];
+    }
+
     [[nodiscard]] std::vector<profile_entry> const& entries() const noexcept { return entries_; }
+    [[nodiscard]] std::vector<profile_failure> const& failures() const noexcept { return failures_; }
+    [[nodiscard]] std::vector<link_model> const& links() const noexcept { return links_; }
+    [[nodiscard]] std::vector<collective_model> const& collectives() const noexcept { return collectives_; }
+    /// Of the measured entries.
     [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
     [[nodiscard]] bool empty() const noexcept { return entries_.empty(); }
-    friend bool operator==(profile const& a, profile const& b) { return a.entries_ == b.entries_; }
+    friend bool operator==(profile const& a, profile const& b) {
+        return a.entries_ == b.entries_ && a.failures_ == b.failures_ && a.links_ == b.links_ && a.collectives_ == b.collectives_;
+    }
 
   private:
-    [[nodiscard]] static invalid_input duplicate(profile_entry const& e) {
-        return invalid_input("kernel '", to_string(e.kernel), "' on '", e.device, "' is in the profile twice: must be once");
+    /// A position of a failure has the highest bit.
+    static constexpr std::size_t failed = ~(~std::size_t{0} >> 1), none = ~std::size_t{0};
+
+    [[nodiscard]] static invalid_input twice(std::string const& what) { return invalid_input(what, " is in the profile twice: must be once"); }
+    void number(std::string const& device, kernel const& k, std::size_t position) {
+        if (!numbers_[device].emplace(k, position).second) throw twice(text("kernel '", to_string(k), "' on '", device, '\''));
+    }
+    [[nodiscard]] std::size_t number_of(std::string_view device, kernel const& k) const {
+        auto const kernels = numbers_.find(device);
+        if (kernels == numbers_.end()) return none;
+        auto const at = kernels->second.find(k);
+        return at == kernels->second.end() ? none : at->second;
     }
     std::vector<profile_entry> entries_;
-    std::map<std::string, std::map<kernel, std::size_t>, std::less<>> numbers_; ///< position of each entry
+    std::vector<profile_failure> failures_;
+    std::vector<link_model> links_;
+    std::vector<collective_model> collectives_;
+    std::map<std::string, std::map<kernel, std::size_t>, std::less<>> numbers_; ///< position of each entry and failure
+    std::map<std::tuple<std::string, link_kind>, std::size_t> link_numbers_;
+    std::map<std::tuple<std::string, collective_kind, std::uint32_t>, std::size_t> collective_numbers_;
 };
 
 } // namespace parsearch::cost

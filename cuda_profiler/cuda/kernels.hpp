@@ -1,0 +1,78 @@
+#pragma once
+/// Kernels of our own, for what no library has: launches of them, and the shapes that the host decides.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include <cuda_runtime_api.h>
+
+#include "../launch.hpp"
+#include "kernels_index.hpp"
+
+namespace parsearch::profiler {
+
+/// What an array holds before it is used.
+enum class content : std::uint8_t {
+    random,   ///< non-zero, in (-1, 1); integers: odd, in [-63, 63]
+    positive, ///< in (1/2, 2)
+    indices,  ///< i32 in [0, bound)
+    constant, ///< i32, all `bound`
+    zero,
+    opaque    ///< whatever a library writes there itself
+};
+
+/// Fills `elements` of `type` at `to`.
+void fill(cudaStream_t stream, void* to, content c, dtype type, std::int64_t elements, std::int64_t bound, std::uint64_t seed, int multiprocessors,
+          std::string_view what);
+
+/// An array of a streaming launch.
+struct stream_array {
+    void* base = nullptr;
+    std::int64_t elements = 0;
+    dtype type = dtype::f32;
+};
+inline constexpr std::size_t max_streams = 8;
+/// Every written element i is f(...f(sum of element i of all reads)), f(v) = v / 2 + 1 / 4, `fmas` times; 1 stands for the sum of nothing. `sink` is
+/// one double that a launch without writes could write.
+void run_streaming(cudaStream_t stream, std::span<stream_array const> reads, std::span<stream_array const> writes, std::int64_t fmas, double* sink,
+                   int multiprocessors, std::string_view what);
+/// How many multiply-adds `s` asks for beside the sum of its reads.
+[[nodiscard]] std::int64_t fmas_of(streaming const& s) noexcept;
+
+/// Bytes of work space: sums of parts.
+[[nodiscard]] std::size_t reduction_workspace(reduction_shape const& r, dtype type) noexcept;
+void run_reduction(cudaStream_t stream, reduction_shape const& r, dtype type, void const* x, void* y, void* workspace, int multiprocessors,
+                   std::string_view what);
+
+/// Throws `launch_failure` where `order` is no permutation of the axes or there are too many of them.
+[[nodiscard]] permutation_plan plan_of(permutation const& p, std::string_view what);
+/// Widens the elements of a permutation that keeps its fastest axis, to 16 bytes at most; answers bytes of one element.
+[[nodiscard]] std::size_t widen(permutation_plan& p, std::size_t element_bytes) noexcept;
+void run_permutation(cudaStream_t stream, permutation_plan const& p, std::size_t element_bytes, void const* x, void* y, int multiprocessors,
+                     std::string_view what);
+
+/// `table` is that of the weights (forward) or of their gradient (backward); y[lookups / bag, width] is written or read.
+void run_lookup(cudaStream_t stream, lookup const& l, void* table, std::int32_t const* indices, void* y, int multiprocessors, std::string_view what);
+
+/// Elements of an update of `o.bytes` in all: a parameter and two moments are read and written, a gradient is read, 28 bytes for each.
+[[nodiscard]] std::int64_t elements_of(optimizer_update const& o) noexcept;
+/// Adam's step (Kingma, Ba, "Adam: a method for stochastic optimization", 2015) without bias correction, and `fmas` more operations.
+void run_optimizer_update(cudaStream_t stream, std::int64_t elements, std::int64_t fmas, float* parameter, float* first, float* second,
+                          float const* gradient, int multiprocessors, std::string_view what);
+[[nodiscard]] std::int64_t fmas_of(optimizer_update const& o) noexcept;
+
+/// Pooling, for the types that cuDNN does not pool. Averages count the padding. Of equal largest elements of a window each takes the gradient.
+/// Forward: y of x. Backward: dx of x, y, dy.
+void run_pooling(cudaStream_t stream, pooling const& p, bool channels_last, void const* x, void* y, void const* dy, void* dx, int multiprocessors,
+                 std::string_view what);
+
+/// One thread that waits for so many seconds of the device's clock: what is submitted meanwhile begins when it ends.
+void run_delay(cudaStream_t stream, double seconds, std::string_view what);
+
+/// x[rows, keys] is -infinity where the key comes after the row's query; a row's query is its number modulo `queries`.
+void run_causal_mask(cudaStream_t stream, void* x, dtype type, std::int64_t rows, std::int64_t queries, std::int64_t keys, int multiprocessors,
+                     std::string_view what);
+
+} // namespace parsearch::profiler

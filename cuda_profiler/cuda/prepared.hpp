@@ -1,0 +1,93 @@
+#pragma once
+/// Sequences of launches with their buffers, ready to run and to be timed.
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "buffers.hpp"
+#include "runner.hpp"
+
+namespace parsearch::profiler {
+
+/// The handles of one device. Functions that use them make it the current device first.
+class cuda_session {
+  public:
+    explicit cuda_session(int ordinal);
+    void select() const;
+    [[nodiscard]] run_context const& context() const noexcept { return context_; }
+    [[nodiscard]] int ordinal() const noexcept { return ordinal_; }
+    [[nodiscard]] std::size_t l2() const noexcept { return l2_; }
+    /// Bytes that can still be taken.
+    [[nodiscard]] std::size_t free_memory() const;
+
+  private:
+    int ordinal_;
+    std::size_t l2_ = 0;
+    stream_owner stream_{};
+    cudnn_owner cudnn_{};
+    cublas_owner cublas_{};
+    run_context context_{};
+};
+
+/// Runs `enqueue` while the stream records: what it would have run, ready to be replayed; empty where that cannot be recorded.
+template <class Enqueue> [[nodiscard]] executable_owner record(run_context const& c, Enqueue enqueue) {
+    executable_owner ready;
+    if (cudaStreamBeginCapture(c.stream, cudaStreamCaptureModeThreadLocal) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return ready;
+    }
+    bool complete = true;
+    try {
+        enqueue();
+    } catch (launch_failure const&) {
+        complete = false; // something that cannot be recorded; it runs well without
+    }
+    graph_owner graph;
+    if (cudaStreamEndCapture(c.stream, graph.out()) != cudaSuccess) complete = false;
+    if (complete && cudaGraphInstantiate(ready.out(), graph.get(), 0) != cudaSuccess) ready = executable_owner();
+    (void)cudaGetLastError();
+    return ready;
+}
+
+class cuda_sequence final : public prepared_sequence {
+  public:
+    cuda_sequence(cuda_session const& s, std::span<launch const> sequence);
+    [[nodiscard]] picoseconds run(std::int64_t times) override;
+    [[nodiscard]] byte_count memory() const override { return static_cast<byte_count>(plan_.total() + flush_.bytes()); }
+    [[nodiscard]] std::string choices() const override;
+
+    // What numerical checks look at: array `array` of launch number `number`, in one of the sets, and one plain run of a set.
+    [[nodiscard]] runner& of(std::size_t number) { return *runners_.at(number); }
+    [[nodiscard]] std::size_t sets() const noexcept { return plan_.sets; }
+    [[nodiscard]] void* array(std::size_t number, std::size_t array, std::size_t set = 0) const {
+        return addresses_.at(set * arrays_of_set() + first_.at(number) + array);
+    }
+    void run_once(std::size_t set = 0);
+
+  private:
+    void enqueue(std::size_t set);
+    [[nodiscard]] std::size_t arrays_of_set() const noexcept { return first_.back(); }
+
+    cuda_session const& session_;
+    std::vector<std::unique_ptr<runner>> runners_{};
+    std::vector<std::size_t> first_{};   ///< number of the first array of each launch; the last: of all
+    buffer_plan plan_{};
+    device_memory buffers_{}, common_{}, workspace_{}, flush_{};
+    std::vector<void*> addresses_{};     ///< of all arrays of all sets
+    event_owner begin_{}, end_{};
+    std::map<std::int64_t, executable_owner> recorded_{}; ///< by how many runs
+    bool recordable_ = true;
+    double last_ = 1;                    ///< seconds of one run, as last seen
+    double submission_ = 0;              ///< seconds that the host took to submit the first part of a series, as last seen
+};
+
+/// The version of NCCL; empty where the program is built without.
+[[nodiscard]] std::string nccl_version();
+
+/// The times of `times` iterations: every kernel once, in order, on one stream. See `device::run_in_order`.
+[[nodiscard]] std::vector<picoseconds> time_iterations(cuda_session const& s, std::span<std::vector<launch> const> kernels, std::int64_t times);
+
+} // namespace parsearch::profiler

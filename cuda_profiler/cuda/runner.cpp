@@ -1,0 +1,71 @@
+#include "runner.hpp"
+
+#include <algorithm>
+
+#include <parsearch/core/error.hpp>
+
+#include "describe.hpp"
+
+namespace parsearch::profiler {
+
+namespace {
+
+/// A kernel or two are submitted in less; seconds.
+constexpr double least_delay = 20e-6;
+/// Where the host takes longer than this to submit something, it is slower than the device throughout; seconds.
+constexpr double most_delay = 2e-3;
+
+} // namespace
+
+array_bytes bytes_of(std::span<array_spec const> arrays) noexcept {
+    array_bytes bytes;
+    for (array_spec const& a : arrays) {
+        (a.common() ? bytes.common : bytes.own) += aligned(a.bytes());
+        bytes.touched += a.common() ? aligned(static_cast<std::size_t>(a.used * ops::size_of(a.type))) : aligned(a.bytes());
+    }
+    return bytes;
+}
+
+void cool(run_context const& c, double submission, std::string_view what) {
+    if (c.flush_bytes > 0) check(cudaMemsetAsync(c.flush, 0, c.flush_bytes, c.stream), "cudaMemsetAsync", what);
+    run_delay(c.stream, std::clamp(1.5 * submission, least_delay, most_delay), what);
+}
+
+std::unique_ptr<runner> make_runner(run_context const& c, launch const& l) {
+    struct chooser {
+        run_context const& c;
+        launch const& l;
+        std::unique_ptr<runner> operator()(matmul const& m) const { return make_runner(c, m, 1); }
+        std::unique_ptr<runner> operator()(convolution const&) const { return graph(); }
+        std::unique_ptr<runner> operator()(normalization const& n) const {
+            if (n.kind != normalization_kind::batch) return graph();
+            std::string why; // cuDNN's newer engines take channels that 8 divide
+            std::unique_ptr<runner> r = make_graph_runner(c, l, why);
+            return r ? std::move(r) : make_library_runner(c, l);
+        }
+        std::unique_ptr<runner> operator()(attention const& a) const {
+            std::string why;
+            std::unique_ptr<runner> r;
+            if (a.type == dtype::f16 || a.type == dtype::bf16) r = make_graph_runner(c, l, why);
+            return r ? std::move(r) : make_composed_attention(c, a);
+        }
+        std::unique_ptr<runner> operator()(pooling const&) const { return make_library_runner(c, l); }
+        std::unique_ptr<runner> operator()(softmax const&) const { return make_library_runner(c, l); }
+        std::unique_ptr<runner> operator()(recurrent const&) const { return make_library_runner(c, l); }
+        std::unique_ptr<runner> operator()(streaming const&) const { return make_own_runner(c, l); }
+        std::unique_ptr<runner> operator()(reduction const&) const { return make_own_runner(c, l); }
+        std::unique_ptr<runner> operator()(permutation const&) const { return make_own_runner(c, l); }
+        std::unique_ptr<runner> operator()(lookup const&) const { return make_own_runner(c, l); }
+        std::unique_ptr<runner> operator()(optimizer_update const&) const { return make_own_runner(c, l); }
+
+        std::unique_ptr<runner> graph() const {
+            std::string why;
+            std::unique_ptr<runner> r = make_graph_runner(c, l, why);
+            if (!r) throw launch_failure(text(describe(l), ": cuDNN has no engine for it: ", why));
+            return r;
+        }
+    };
+    return std::visit(chooser{c, l}, l);
+}
+
+} // namespace parsearch::profiler

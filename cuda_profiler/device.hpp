@@ -1,0 +1,141 @@
+#pragma once
+/// What the profiler needs of a device, without a word of CUDA: facts, sequences of launches made ready and timed, copies and collectives.
+/// `cuda/` implements it; tests implement it with a fake clock.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <parsearch/core/collective.hpp>
+#include <parsearch/core/units.hpp>
+
+#include "launch.hpp"
+
+namespace parsearch::profiler {
+
+/// There is no device to measure on: no driver, no GPU, no such ordinal. `what()` is one line that says which.
+class no_device : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// A sequence cannot be run on this device: out of memory, no engine, a type that it has not, a status that a library answers. `what()` is one line,
+/// which goes into the table. The device can be used further.
+class launch_failure : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// The device can be used no more (a sticky error: an illegal access, a lost GPU). The program keeps what it has measured and ends.
+class device_failure : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// What does not change while a program runs.
+struct device_facts {
+    std::string name;                 ///< as the driver says it: "NVIDIA H100 80GB HBM3"
+    byte_count memory = 0;            ///< in all
+    std::string compute_capability;   ///< "9.0"
+    std::int64_t multiprocessors = 0;
+    byte_count l2 = 0;                ///< size of the last cache
+    std::string driver;               ///< version: "550.54.15"; of the CUDA driver interface ("12.4") where no other is known
+    std::map<std::string, std::string> libraries{}; ///< versions by name: {"cuda", "12.4"}, {"cudnn", "9.1.0"}, {"cublas", ...}, {"nccl", ...}
+    friend bool operator==(device_facts const&, device_facts const&) = default;
+};
+
+/// Clocks and temperature, read and never set; empty where the device does not say.
+struct environment_reading {
+    std::optional<std::int64_t> sm_mhz{}, memory_mhz{}, celsius{}, milliwatts{};
+    friend bool operator==(environment_reading const&, environment_reading const&) = default;
+};
+
+/// A sequence of launches with its buffers, ready to run. Buffers hold random, non-zero data of the launches' types, and indices within their
+/// tables; there are so many sets of them that runs one after another find nothing of theirs in the last cache. Destroying it frees all.
+class prepared_sequence {
+  public:
+    prepared_sequence() = default;
+    prepared_sequence(prepared_sequence const&) = delete;
+    prepared_sequence& operator=(prepared_sequence const&) = delete;
+    virtual ~prepared_sequence() = default;
+
+    /// Runs the whole sequence `times` >= 1 times, back to back on one stream, each on the next set of buffers; waits for the end, and answers the
+    /// device's time between an event before the first and one after the last. Throws `launch_failure` or `device_failure`.
+    [[nodiscard]] virtual picoseconds run(std::int64_t times) = 0;
+
+    /// Bytes of device memory that it holds: buffers and work spaces.
+    [[nodiscard]] virtual byte_count memory() const = 0;
+
+    /// What the libraries chose, for people: "cudnn engine 38; cublasLt algorithm 21". May be empty.
+    [[nodiscard]] virtual std::string choices() const { return {}; }
+};
+
+/// Copies that a device measures. `peer` is to another device of the same host.
+enum class copy_kind : std::uint8_t { host_to_device, device_to_host, device_to_device, peer };
+[[nodiscard]] constexpr std::string_view name_of(copy_kind k) noexcept {
+    switch (k) {
+    case copy_kind::host_to_device: return "host_to_device";
+    case copy_kind::device_to_host: return "device_to_host";
+    case copy_kind::device_to_device: return "device_to_device";
+    case copy_kind::peer: break;
+    }
+    return "peer";
+}
+
+/// One device. Not thread safe: one thread uses it.
+class device {
+  public:
+    device() = default;
+    device(device const&) = delete;
+    device& operator=(device const&) = delete;
+    virtual ~device() = default;
+
+    [[nodiscard]] virtual device_facts facts() const = 0;
+    [[nodiscard]] virtual environment_reading read_environment() const = 0;
+
+    /// Makes `sequence` ready: descriptors, a bounded autotune among what the libraries propose, buffers. Throws `launch_failure` where it cannot run
+    /// here, `device_failure` where nothing can any more. `sequence` need not live on.
+    [[nodiscard]] virtual std::unique_ptr<prepared_sequence> prepare(std::span<launch const> sequence) = 0;
+
+    /// The times of `times` >= 1 whole iterations: all `kernels` (each a sequence of launches), every one once, in order on one stream, between an
+    /// event before the first and one after the last. Their arrays share memory where they do not all fit. Throws as `prepare` does.
+    [[nodiscard]] virtual std::vector<picoseconds> run_in_order(std::span<std::vector<launch> const> kernels, std::int64_t times) {
+        (void)kernels, (void)times;
+        throw launch_failure("this device runs no whole iterations");
+    }
+
+    /// The time of `times` copies of `bytes` >= 1, one after another; `other` is the ordinal of the peer (only for `copy_kind::peer`). Host
+    /// memory is pinned. Throws `launch_failure` where there is no way.
+    [[nodiscard]] virtual picoseconds copy(copy_kind kind, byte_count bytes, std::int64_t times, int other) = 0;
+};
+
+/// Devices of one host that run collectives together.
+class device_group {
+  public:
+    device_group() = default;
+    device_group(device_group const&) = delete;
+    device_group& operator=(device_group const&) = delete;
+    virtual ~device_group() = default;
+
+    [[nodiscard]] virtual std::size_t size() const = 0;
+    /// The time of `times` collectives of f32, one after another. `bytes` >= 1 are those of the whole tensor, as `collective_kind` counts them: the
+    /// result of an all-reduce or all-gather, the input of a reduce-scatter, what all devices together hold at one side of an all-to-all.
+    /// Rounded up to what divides evenly. Throws `launch_failure`.
+    [[nodiscard]] virtual picoseconds run(collective_kind kind, byte_count bytes, std::int64_t times) = 0;
+};
+
+/// The devices of this host that CUDA sees; 0 without a driver. Defined by `parsearch_cuda`.
+[[nodiscard]] int cuda_device_count();
+
+/// Device number `ordinal` as CUDA counts them. Throws `no_device` with one line. Defined by `parsearch_cuda`.
+[[nodiscard]] std::unique_ptr<device> open_cuda_device(int ordinal);
+
+/// A group of two or more devices. Throws `no_device` where this program was built without NCCL or a device is not there. Defined by
+/// `parsearch_cuda`.
+[[nodiscard]] std::unique_ptr<device_group> open_cuda_group(std::span<int const> ordinals);
+
+} // namespace parsearch::profiler

@@ -1,0 +1,54 @@
+#pragma once
+// What the user asked for.
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <parsearch/sim/options.hpp>
+#include <parsearch/space/operator_space.hpp>
+
+#include "cuda_profiler/lower.hpp"
+#include "cuda_profiler/program/program.hpp"
+#include "cuda_profiler/timing.hpp"
+#include "cuda_profiler/work_list.hpp"
+
+namespace parsearch::profiler {
+
+struct request {
+    std::vector<std::string> models{};
+    std::string cluster{};
+    std::vector<std::string> types{};  // with which the models are built; empty: as they are named
+    std::string kind{};                // of device, under which the entries are written; empty: the cluster's only one
+    bool list = false, list_kernels = false;
+    std::string out{}, resume{};
+    bool retry = false;                // what failed before
+    bool kernels = true, links = true; // what is measured
+    std::vector<int> devices{};        // ordinals; empty: all that there are, kernels on the first
+    std::string machine{};             // said in the table
+    sim::simulation_options simulation{};
+    space::space_options space{};
+    work_limits limits{};
+    unknown_kinds unknown = unknown_kinds::refuse;
+    timing_options timing{};
+    std::optional<std::chrono::nanoseconds> time_limit{}; // of the whole run
+    bool validate = false;             // whole iterations, with the table `profile`, of which `out` is the report
+    std::string profile{};
+    bool measure = true;               // what the table lacks for that
+    double within = 0.1;
+    std::int64_t iterations = 20;
+    bool quiet = false;
+};
+
+// Either a request, or the code with which to end: after --help and --version, and where the command line is wrong, which has then been said.
+struct command {
+    std::optional<request> asked{};
+    int code = ok;
+};
+
+// Throws `invalid_input` where a value is wrong.
+[[nodiscard]] command read_command_line(int argc, char const* const* argv, console const& to);
+
+} // namespace parsearch::profiler

@@ -1,0 +1,263 @@
+#include "cuda_profiler/program/validate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <parsearch/cost/measured_table.hpp>
+#include <parsearch/io/json_write.hpp>
+#include <parsearch/sim/simulator.hpp>
+#include <parsearch/topology/dense_topology.hpp>
+
+#include "cuda_profiler/iteration.hpp"
+#include "tools/units.hpp"
+
+namespace parsearch::profiler {
+namespace {
+
+using oracle_type = cost::measured_table<std::uint32_t, cost::roofline>;
+
+// The oracle, but for the kernels that are left out, which take no time.
+struct oracle_without {
+    oracle_type oracle;
+    std::set<cost::kernel> left_out;
+
+    [[nodiscard]] picoseconds shard_time(ops::shard_work const& work, std::uint32_t device) const {
+        if (!left_out.empty() && left_out.contains(cost::kernel_of(work))) return picoseconds{0};
+        return oracle.answer(work, device).time;
+    }
+};
+
+// What the simulator predicts where all of `g` is on device `on` of the cluster.
+picoseconds makespan_of(graph::dense_graph const& g, topology::cluster const& cluster, std::uint32_t on, oracle_without oracle,
+                        sim::simulation_options const& options) {
+    auto reading = topology::read_topology(cluster);
+    auto const at = std::ranges::find(reading.devices, on) - reading.devices.begin();
+    std::vector<space::configuration> strategy;
+    for (auto const& op : g.operations) {
+        space::configuration c{.rank = static_cast<std::uint32_t>(op.dims.size())};
+        std::fill_n(c.degree.begin(), c.rank, 1);
+        c.start = static_cast<std::int32_t>(at);
+        strategy.push_back(std::move(c));
+    }
+    auto w = sim::make_workload(g, std::move(reading.topology), std::move(reading.devices), std::move(oracle), options);
+    sim::simulator<oracle_without, std::uint32_t> simulator(std::move(w));
+    return simulator.simulate(strategy);
+}
+
+// A kernel of the iteration.
+struct step {
+    ops::shard_work work;
+    cost::kernel kernel;
+    std::vector<launch> launches{};
+};
+
+// The reason why a sequence of launches cannot be run by itself; empty where it can.
+std::string refusal_of(device& on, std::vector<launch> const& launches) {
+    try {
+        (void)on.prepare(launches);
+        return {};
+    } catch (launch_failure const& e) {
+        return e.what();
+    }
+}
+
+// Why kernels are left out, by kernel.
+using reasons = std::map<cost::kernel, std::string>;
+
+// Makes launches, and finds what has none or failed when it was measured.
+std::vector<step> steps_of(std::vector<ops::shard_work> const& works, request const& asked, std::string const& kind, cost::profile const& table,
+                           reasons& out) {
+    std::vector<step> steps;
+    for (auto const& work : works) {
+        step s{.work = work, .kernel = cost::kernel_of(work)};
+        auto made = lower(work, asked.unknown);
+        if (auto const* const failure = table.find_failure(kind, s.kernel)) out.emplace(s.kernel, failure->reason);
+        else if (!made) out.emplace(s.kernel, made.reason);
+        else s.launches = std::move(made.launches);
+        steps.push_back(std::move(s));
+    }
+    return steps;
+}
+
+// The times of whole iterations without the kernels in `out`, to which are added those that turn out not to run. Throws `launch_failure` where it
+// does not run although each kernel does.
+std::vector<picoseconds> run_whole(device& on, std::vector<step> const& steps, std::int64_t iterations, reasons& out) {
+    for (;;) {
+        std::vector<std::vector<launch>> sequence;
+        for (auto const& s : steps)
+            if (!out.contains(s.kernel)) sequence.push_back(s.launches);
+        if (sequence.empty()) throw launch_failure("none of its kernels can be run");
+        try {
+            return on.run_in_order(sequence, iterations);
+        } catch (launch_failure const&) {
+            auto const before = out.size();
+            std::set<cost::kernel> tried;
+            for (auto const& s : steps)
+                if (!out.contains(s.kernel) && tried.insert(s.kernel).second)
+                    if (auto const reason = refusal_of(on, s.launches); !reason.empty()) out.emplace(s.kernel, reason);
+            if (out.size() == before) throw;
+        }
+    }
+}
+
+validation validate_model(request const& asked, listed_work const& work, named_graph const& model, device& on, cost::profile const& table,
+                          oracle_type const& oracle) {
+    validation v{.model = model.name};
+    reasons out;
+    auto const works = iteration_of(model.graph, asked.simulation);
+    auto const steps = steps_of(works, asked, work.kind, table, out);
+    try {
+        v.iterations = run_whole(on, steps, asked.iterations, out);
+    } catch (launch_failure const& e) {
+        v.failure = e.what();
+    }
+    if (!v.iterations.empty()) {
+        std::vector<std::int64_t> times;
+        for (auto const t : v.iterations) times.push_back(t.count());
+        auto const summary = detail::summary_of(times, asked.timing);
+        v.measured = summary.median;
+        v.spread = summary.spread;
+        if (v.measured <= picoseconds::zero()) v.failure = text("the median of ", times.size(), " iterations is ", v.measured.count(), " ps");
+    }
+    std::set<cost::kernel> ran, without;
+    std::map<cost::kernel, std::size_t> numbers;
+    for (auto const& s : steps) {
+        auto const answer = oracle.answer(s.work, work.example);
+        auto const reason = out.find(s.kernel);
+        if (reason == out.end()) {
+            ++v.kernels;
+            ran.insert(s.kernel);
+            v.by_source[static_cast<std::size_t>(answer.source)] += answer.time;
+            continue;
+        }
+        auto const [at, fresh] = numbers.try_emplace(s.kernel, v.left_out.size());
+        if (fresh) v.left_out.push_back({.kernel = s.kernel, .times = 0, .predicted = {}, .reason = reason->second});
+        without.insert(s.kernel);
+        ++v.left_out[at->second].times;
+        v.left_out[at->second].predicted += answer.time;
+    }
+    v.distinct = ran.size();
+    v.predicted = makespan_of(model.graph, work.cluster, work.example, {.oracle = oracle, .left_out = std::move(without)}, asked.simulation);
+    return v;
+}
+
+double share(picoseconds part, picoseconds whole) { return whole > picoseconds::zero() ? to_seconds(part) / to_seconds(whole) : 0; }
+
+void print_header(std::size_t width, console const& to) {
+    fmt::print(to.out, "{:<{}}{:>9}{:>12}{:>9}{:>12}{:>9}{:>11}{:>14}{:>10}{:>10}{:>10}\n", "model", width, "kernels", "measured", "spread",
+               "predicted", "error", "from table", "interpolated", "roofline", "fallback", "left out");
+}
+
+void print_row(validation const& v, std::size_t width, request const& asked, console const& to) {
+    auto const percent = [](double part) { return part > 0 && part < 0.005 ? std::string("<1%") : fmt::format("{:.0f}%", 100 * part); };
+    auto const whole = v.sum();
+    fmt::print(to.out, "{:<{}}{:>9}", v.model, width, v.kernels);
+    if (v.failure.empty())
+        fmt::print(to.out, "{:>9.4f} ms{:>8.1f}%{:>9.4f} ms{:>+8.1f}%", 1e3 * to_seconds(v.measured), 100 * share(v.spread, v.measured),
+                   1e3 * to_seconds(v.predicted), 100 * v.error());
+    else
+        fmt::print(to.out, "{:>12}{:>9}{:>9.4f} ms{:>9}", "failed", "", 1e3 * to_seconds(v.predicted), "");
+    std::array<int, cost::cost_sources> const columns{11, 14, 10, 10};
+    for (std::size_t i = 0; i < cost::cost_sources; ++i) fmt::print(to.out, "{:>{}}", percent(share(v.by_source[i], whole)), columns[i]);
+    fmt::print(to.out, "{:>10}{}\n", percent(share(v.left_out_time(), whole + v.left_out_time())),
+               v.failure.empty() && !v.is_within(asked.within) ? "  off" : "");
+    if (!v.failure.empty()) fmt::print(to.out, "    could not be run whole: {}\n", v.failure);
+    if (v.predicted != v.sum())
+        fmt::print(to.out, "    its kernels add up to {:.4f} ms\n", 1e3 * to_seconds(v.sum()));
+    for (auto const& k : v.left_out)
+        fmt::print(to.out, "    left out, {} times, {} estimated: {}: {}\n", k.times, tools::shown_time(k.predicted), cost::to_string(k.kernel),
+                   k.reason);
+    std::fflush(to.out);
+}
+
+io::ordered_json to_json(validation const& v) {
+    io::ordered_json j;
+    j["model"] = v.model;
+    j["kernels"] = v.kernels;
+    j["distinct_kernels"] = v.distinct;
+    if (v.failure.empty()) {
+        j["measured_ps"] = v.measured.count();
+        j["spread_ps"] = v.spread.count();
+    } else {
+        j["failure"] = v.failure;
+    }
+    j["predicted_ps"] = v.predicted.count();
+    if (v.failure.empty()) j["error"] = v.error();
+    j["sum_ps"] = v.sum().count();
+    io::ordered_json sources;
+    for (std::size_t i = 0; i < cost::cost_sources; ++i)
+        sources[std::string(cost::name_of(static_cast<cost::cost_source>(i)))] = share(v.by_source[i], v.sum());
+    j["share"] = std::move(sources);
+    j["left_out_share"] = share(v.left_out_time(), v.sum() + v.left_out_time());
+    j["left_out"] = io::ordered_json::array();
+    for (auto const& k : v.left_out) {
+        io::ordered_json one;
+        one["kernel"] = cost::to_string(k.kernel);
+        one["times"] = k.times;
+        one["predicted_ps"] = k.predicted.count();
+        one["reason"] = k.reason;
+        j["left_out"].push_back(std::move(one));
+    }
+    j["iterations_ps"] = io::ordered_json::array();
+    for (auto const t : v.iterations) j["iterations_ps"].push_back(t.count());
+    return j;
+}
+} // namespace
+
+picoseconds validation::sum() const {
+    picoseconds all{};
+    for (auto const t : by_source) all += t;
+    return all;
+}
+picoseconds validation::left_out_time() const {
+    picoseconds all{};
+    for (auto const& k : left_out) all += k.predicted;
+    return all;
+}
+double validation::error() const { return static_cast<double>((predicted - measured).count()) / static_cast<double>(measured.count()); }
+bool validation::is_within(double limit) const { return failure.empty() && std::abs(error()) <= limit; }
+
+std::vector<validation> validate_models(request const& asked, listed_work const& work, device& on, cost::profile const& table, console const& to,
+                                        std::function<bool()> const& stop) {
+    oracle_type const oracle{table, work.cluster, cost::roofline{work.cluster}};
+    std::size_t width = 5;
+    for (auto const& model : work.models) width = std::max(width, model.name.size());
+    print_header(width + 2, to);
+    std::vector<validation> all;
+    for (auto const& model : work.models) {
+        if (stop()) break;
+        all.push_back(validate_model(asked, work, model, on, table, oracle));
+        print_row(all.back(), width + 2, asked, to);
+    }
+    return all;
+}
+
+void write_validation(request const& asked, listed_work const& work, io::profile_notes const& notes, std::vector<validation> const& all) {
+    io::ordered_json j;
+    j["format"] = "parsearch.validation";
+    j["version"] = 1;
+    j["profile"] = asked.profile;
+    j["kind"] = work.kind;
+    j["device"] = notes.device;
+    j["driver"] = notes.driver;
+    io::ordered_json libraries = io::ordered_json::object();
+    for (auto const& [name, version] : notes.libraries) libraries[name] = version;
+    j["libraries"] = std::move(libraries);
+    j["date"] = notes.date;
+    j["within"] = asked.within;
+    j["models"] = io::ordered_json::array();
+    for (auto const& v : all) j["models"].push_back(to_json(v));
+    std::ostringstream out;
+    io::write_json(out, j);
+    detail::write_atomically(asked.out, std::move(out).str());
+}
+
+} // namespace parsearch::profiler

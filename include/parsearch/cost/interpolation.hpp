@@ -1,0 +1,121 @@
+#pragma once
+/// What a profile tells of kernels that were not measured: by others of their family, or by a roofline calibrated on its entries.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <parsearch/core/error.hpp>
+#include <parsearch/core/units.hpp>
+#include <parsearch/cost/kernel_family.hpp>
+#include <parsearch/cost/profile.hpp>
+#include <parsearch/cost/roofline_fit.hpp>
+#include <parsearch/ops/operation.hpp>
+#include <parsearch/ops/shard.hpp>
+
+namespace parsearch::cost {
+
+/// What a time rests on.
+enum class cost_source : std::uint8_t {
+    exact,        ///< the kernel was measured
+    interpolated, ///< others of its family were, near enough to bound it: see `measured_options::octaves`
+    roofline,     ///< a roofline calibrated on measured kernels, within the bounds of the family where there is one
+    fallback      ///< another oracle
+};
+inline constexpr std::size_t cost_sources = 4;
+[[nodiscard]] constexpr std::string_view name_of(cost_source s) noexcept {
+    constexpr std::array<std::string_view, cost_sources> names{"exact", "interpolated", "roofline", "fallback"};
+    return names[static_cast<std::size_t>(s)];
+}
+
+/// What is made of a profile beside its entries.
+struct measured_options {
+    bool interpolate = true; ///< within families
+    bool calibrate = true;   ///< rooflines
+    /// A time is interpolated where the family leaves it a factor of at most 2^octaves; otherwise it is the roofline's. 1 takes in what lies
+    /// between two members four times as large as each other, and one doubling beyond the last.
+    double octaves = 1;
+};
+
+/// Estimates of kernels from the entries of a profile, which is read at construction and not kept. The order of the entries does not matter.
+/// Rooflines are calibrated by the entries that tell flops and bytes, on one kind of device: of the same operation, pass and type, else of
+/// the same class of operations, pass and type; at least `roofline_fit_points` of them.
+class interpolation {
+  public:
+    /// Throws `invalid_input` on an option that breaks a rule. Complexity: O(entries log entries), some hundreds of passes over them.
+    explicit interpolation(profile const& p, measured_options const& options = {}) : options_(options) {
+        if (!(options.octaves >= 0) || options.octaves > 1000) throw invalid_input("measured_options: octaves is ", options.octaves, ": must be from 0 to 1000");
+        if (options.calibrate) calibrate(p);
+        if (!options.interpolate) return;
+        std::map<std::pair<std::string_view, std::string>, std::vector<profile_entry const*>> families;
+        for (auto const& e : p.entries()) families[{e.device, family_of(e.kernel)}].push_back(&e);
+        for (auto& [name, members] : families) {
+            std::ranges::sort(members, {}, [](auto const* e) -> kernel const& { return e->kernel; });
+            auto const& first = *members.front();
+            auto const* const others = calibrated(first.device, first.kernel, first.work);
+            families_[std::string(name.first)].try_emplace(name.second, members, others ? std::optional(*others) : std::nullopt);
+        }
+    }
+
+    struct estimate {
+        picoseconds time{};
+        cost_source source = cost_source::interpolated; ///< or roofline
+    };
+    /// The time of a kernel on a kind of device, of that much work of that class; empty where the profile tells nothing of it. Whether it is an
+    /// entry is not asked. Complexity: O(log families + members of its family * dims).
+    [[nodiscard]] std::optional<estimate> operator()(std::string_view device, kernel const& k, flop_count flops, double bytes, ops::work_class work) const {
+        std::optional<kernel_family::estimate> of_family;
+        if (options_.interpolate)
+            if (auto const families = families_.find(device); families != families_.end())
+                if (auto const at = families->second.find(family_of(k)); at != families->second.end()) of_family = at->second(k, flops, bytes);
+        if (of_family && of_family->time) {
+            // Rounding must not tell a doubling from one.
+            if (of_family->octaves <= options_.octaves + 1e-9) return estimate{*of_family->time, cost_source::interpolated};
+            if (of_family->from_work && options_.calibrate) return estimate{*of_family->time, cost_source::roofline};
+        }
+        auto const* const fit = calibrated(device, k, work);
+        if (!fit) return std::nullopt;
+        double const seconds = fit->seconds(flops, bytes);
+        return estimate{of_family ? of_family->bounded(seconds) : detail::measured_time(seconds), cost_source::roofline};
+    }
+
+  private:
+    [[nodiscard]] static std::string group_of(std::string_view device, std::string_view operation, kernel const& k) {
+        return text(device, '\n', operation, '\n', ops::name_of(k.pass), '\n', output_type(k));
+    }
+    /// No kind of operation is spelled like this.
+    [[nodiscard]] static std::string spelled(ops::work_class work) { return text("\n", ops::name_of(work)); }
+
+    void calibrate(profile const& p) {
+        std::map<std::string, std::vector<work_point>> groups;
+        for (auto const& e : p.entries()) {
+            auto const work = kernel_family::work_of(e);
+            if (!work || e.time == picoseconds::zero()) continue;
+            work_point const point{work->first, work->second, e.time};
+            groups[group_of(e.device, e.kernel.op, e.kernel)].push_back(point);
+            if (e.work && e.kernel.pass != ops::pass::update) groups[group_of(e.device, spelled(*e.work), e.kernel)].push_back(point);
+        }
+        for (auto const& [name, points] : groups)
+            if (points.size() >= roofline_fit_points) fits_.emplace(name, fit_roofline(points));
+    }
+    [[nodiscard]] roofline_fit const* calibrated(std::string_view device, kernel const& k, std::optional<ops::work_class> work) const {
+        if (auto const at = fits_.find(group_of(device, k.op, k)); at != fits_.end()) return &at->second;
+        if (!work || k.pass == ops::pass::update) return nullptr;
+        auto const at = fits_.find(group_of(device, spelled(*work), k));
+        return at == fits_.end() ? nullptr : &at->second;
+    }
+
+    measured_options options_;
+    std::map<std::string, roofline_fit> fits_;
+    std::map<std::string, std::map<std::string, kernel_family>, std::less<>> families_; ///< by device
+};
+
+} // namespace parsearch::cost

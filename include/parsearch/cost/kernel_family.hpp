@@ -1,0 +1,171 @@
+#pragma once
+/// Kernels that differ in the extents of their dims only, and the time of one of them from those of others.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <parsearch/core/error.hpp>
+#include <parsearch/core/portable_math.hpp>
+#include <parsearch/core/units.hpp>
+#include <parsearch/cost/monotone_curve.hpp>
+#include <parsearch/cost/profile.hpp>
+#include <parsearch/cost/roofline_fit.hpp>
+#include <parsearch/ops/operation.hpp>
+#include <parsearch/ops/shard.hpp>
+
+namespace parsearch::cost {
+
+namespace detail {
+/// A name as one word, so that names in a row are not taken for others: with its length before it where it has blanks, or begins as a length does.
+[[nodiscard]] inline std::string one_word(std::string const& name) {
+    bool const plain = !name.empty() && name.front() != '(' && !(name.front() >= '0' && name.front() <= '9') && name.find(' ') == name.npos;
+    return plain ? name : text(name.size(), ':', name);
+}
+} // namespace detail
+
+/// What the kernels of one family have in common: operation, pass, names of the dims, and operands without the sizes ("=224") of what a shard
+/// touches, which follow from its extents. "linear forward s o k (x:f32[s,k] weight:f32[o,k] -> y:f32[s,o])".
+[[nodiscard]] inline std::string family_of(kernel const& k) {
+    std::string out = detail::one_word(k.op);
+    ((out += ' ') += ops::name_of(k.pass));
+    for (auto const& d : k.dims) (out += ' ') += detail::one_word(d.name);
+    if (k.operands.empty()) return out;
+    out += " (";
+    for (std::size_t i = 0; i < k.operands.size(); ++i) {
+        if (k.operands[i] == '=') {
+            while (i + 1 < k.operands.size() && k.operands[i + 1] >= '0' && k.operands[i + 1] <= '9') ++i;
+            continue;
+        }
+        out += k.operands[i];
+    }
+    return out + ')';
+}
+
+/// The element type of the first output, as the operands spell it; empty where they do not (updates).
+[[nodiscard]] inline std::string_view output_type(kernel const& k) noexcept {
+    std::string_view rest = k.operands;
+    auto const arrow = rest.find("->");
+    if (arrow == rest.npos) return {};
+    rest.remove_prefix(arrow);
+    auto const colon = rest.find(':'), bracket = rest.find('[');
+    return colon == rest.npos || bracket == rest.npos || bracket < colon ? std::string_view() : rest.substr(colon + 1, bracket - colon - 1);
+}
+
+/// The measured members of a family on one kind of device, as a function of the extents. For a kernel x and members i with times t_i, in
+/// logarithms to base 2, and q(a, b) the sum over the dims of max(0, log a_d - log b_d):
+///
+/// - Growing a dim never makes a kernel faster, and doubling it never more than doubles its time (its flops and bytes are at most
+///   linear in each extent). The members then leave x the times from low(x) = max_i t_i - q(i, x) to high(x) = min_i t_i + q(x, i), the
+///   least and greatest extension of a function whose steepness is bounded (E. J. McShane, Extension of range of functions, Bull. AMS 40,
+///   1934), for a distance that is not symmetric.
+/// - Between these a trend decides: the middle one of low, trend and high is taken. It grows with every extent, as each of them does, and meets
+///   all members that agree with the rule. Where measurements contradict it (low > high), the trend decides between them.
+/// - The trend is a roofline fitted to the members (to other kernels of the operation where they are few) and shifted to their median error. Where
+///   their flops and bytes are not known, the product of the extents stands for the flops, and a `monotone_curve` through the members turns
+///   the roofline's time into theirs.
+///
+/// docs/measured.md compares this with other methods.
+class kernel_family {
+  public:
+    /// Of `members` of one family, in an order that depends on their kernels alone; those that take 0 ps are left out. `others`: a roofline
+    /// for members too few to fit one.
+    kernel_family(std::span<profile_entry const* const> members, std::optional<roofline_fit> const& others) {
+        std::vector<work_point> works, volumes;
+        for (auto const* const e : members) {
+            if (e->time == picoseconds::zero()) continue;
+            logs_.push_back(binary_log(to_seconds(e->time)));
+            auto const at = coordinates(e->kernel);
+            dims_ = at.size();
+            extents_.insert(extents_.end(), at.begin(), at.end());
+            volumes.push_back({volume(e->kernel), 0, e->time});
+            if (auto const work = work_of(*e)) works.push_back({work->first, work->second, e->time});
+        }
+        if (works.size() >= roofline_fit_points || (!works.empty() && others)) {
+            knows_work_ = true;
+            trend_ = works.size() >= roofline_fit_points ? fit_roofline(works) : *others;
+            std::vector<double> errors;
+            for (auto const& [predicted, measured] : logarithms(works)) errors.push_back(measured - predicted);
+            shift_ = detail::lower_median(std::move(errors));
+        } else if (volumes.size() >= 2) {
+            trend_ = fit_roofline(volumes);
+            curve_.emplace(logarithms(volumes));
+        }
+    }
+
+    /// What the members tell of a kernel.
+    struct estimate {
+        double least = 0, most = 0;           ///< logarithms of the seconds that the members leave it
+        std::optional<picoseconds> time{};    ///< where there is a trend
+        double octaves = 0;                   ///< high - low: the members leave the time a factor of two to this power
+        bool from_work = false;               ///< the trend is one of flops and bytes
+
+        /// A time by another measure, within what the members leave.
+        [[nodiscard]] picoseconds bounded(double seconds) const {
+            return detail::measured_time(binary_exp(std::clamp(binary_log(seconds), least, most)));
+        }
+    };
+    /// Of a kernel of this family with that much work. Complexity: O(members * dims).
+    [[nodiscard]] estimate operator()(kernel const& k, flop_count flops, double bytes) const {
+        auto const at = coordinates(k);
+        double low = -1e9, high = 1e9;
+        for (std::size_t i = 0; i < logs_.size(); ++i) {
+            double up = 0, down = 0;
+            for (std::size_t d = 0; d < dims_; ++d) {
+                double const difference = at[d] - extents_[i * dims_ + d];
+                (difference > 0 ? up : down) += difference;
+            }
+            low = std::max(low, logs_[i] + down);
+            high = std::min(high, logs_[i] + up);
+        }
+        estimate e{.least = std::min(low, high), .most = std::max(low, high), .octaves = std::max(0.0, high - low), .from_work = knows_work_};
+        if (!trend_) return e;
+        double const seconds = knows_work_ ? trend_->seconds(flops, bytes) : trend_->seconds(volume(k), 0);
+        double const middle = curve_ ? (*curve_)(binary_log(seconds)) : binary_log(seconds) + shift_;
+        e.time = detail::measured_time(binary_exp(std::clamp(middle, e.least, e.most)));
+        return e;
+    }
+
+    /// Flops and bytes of an entry, where known: updates name theirs.
+    [[nodiscard]] static std::optional<std::pair<double, double>> work_of(profile_entry const& e) {
+        if (e.flops && e.bytes) return std::pair{*e.flops, *e.bytes};
+        if (e.kernel.pass == ops::pass::update && e.kernel.dims.size() == 2)
+            return std::pair{static_cast<double>(e.kernel.dims[0].extent), static_cast<double>(e.kernel.dims[1].extent)};
+        return std::nullopt;
+    }
+
+  private:
+    /// Of the trend's time of each point, and of its measured one.
+    [[nodiscard]] std::vector<std::pair<double, double>> logarithms(std::vector<work_point> const& points) const {
+        std::vector<std::pair<double, double>> out;
+        for (auto const& p : points) out.push_back({binary_log(trend_->seconds(p.flops, p.bytes)), binary_log(to_seconds(p.time))});
+        return out;
+    }
+    /// Amounts of an update may be 0.
+    [[nodiscard]] static std::vector<double> coordinates(kernel const& k) {
+        std::vector<double> out;
+        for (auto const& d : k.dims) out.push_back(binary_log(static_cast<double>(std::max<std::int64_t>(1, d.extent))));
+        return out;
+    }
+    [[nodiscard]] static double volume(kernel const& k) {
+        double out = 1;
+        for (auto const& d : k.dims) out *= static_cast<double>(std::max<std::int64_t>(1, d.extent));
+        return out;
+    }
+
+    std::size_t dims_ = 0;
+    std::vector<double> logs_;    ///< of the members' times, in seconds
+    std::vector<double> extents_; ///< logarithms, member by member
+    std::optional<roofline_fit> trend_;
+    double shift_ = 0;                    ///< of the trend's logarithm,
+    std::optional<monotone_curve> curve_; ///< or what becomes of it
+    bool knows_work_ = false;
+};
+
+} // namespace parsearch::cost
