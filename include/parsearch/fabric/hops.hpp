@@ -1,0 +1,38 @@
+#pragma once
+/// How many hops vertices are apart.
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace parsearch::fabric {
+
+/// The distance of what no way leads to.
+inline constexpr std::uint32_t unreached = std::numeric_limits<std::uint32_t>::max();
+
+/// The fewest hops from vertex `from` to each of `n`, or `unreached`: breadth-first search. `each_neighbour(v, visit)` calls `visit(w)` for every
+/// hop from v to w. Precondition: from < n. Complexity: O(n + hops).
+template <class Neighbours>
+[[nodiscard]] std::vector<std::uint32_t> hops_from(std::uint32_t from, std::uint32_t n, Neighbours const& each_neighbour) {
+    std::vector<std::uint32_t> hops(n, unreached), queue;
+    queue.reserve(n);
+    queue.push_back(from);
+    hops[from] = 0;
+    for (std::size_t i = 0; i < queue.size(); ++i)
+        each_neighbour(queue[i], [&, next = hops[queue[i]] + 1](std::uint32_t w) {
+            if (hops[w] != unreached) return;
+            hops[w] = next;
+            queue.push_back(w);
+        });
+    return hops;
+}
+
+/// The same, by lists of each vertex's neighbours.
+[[nodiscard]] inline std::vector<std::uint32_t> hops_from(std::uint32_t from, std::vector<std::vector<std::uint32_t>> const& near) {
+    return hops_from(from, static_cast<std::uint32_t>(near.size()), [&](std::uint32_t v, auto const& visit) {
+        for (auto const w : near[v]) visit(w);
+    });
+}
+
+} // namespace parsearch::fabric
