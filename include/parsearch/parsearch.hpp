@@ -3,6 +3,7 @@
 
 #include <parsearch/core/version.hpp>
 
+#include <parsearch/concepts/additive_evaluator.hpp>
 #include <parsearch/concepts/cost_oracle.hpp>
 #include <parsearch/concepts/device_topology.hpp>
 #include <parsearch/concepts/evaluator.hpp>
@@ -29,5 +30,16 @@
 
 #include <parsearch/problem/problem.hpp>
 
+#include <parsearch/search/additive_cost.hpp>
+#include <parsearch/search/dominator_dp.hpp>
+#include <parsearch/search/exact.hpp>
+#include <parsearch/search/exhaustive.hpp>
 #include <parsearch/search/greedy.hpp>
 #include <parsearch/search/mcmc.hpp>
+#include <parsearch/search/portfolio.hpp>
+#include <parsearch/search/random_search.hpp>
+
+#include <parsearch/space/blocks.hpp>
+#include <parsearch/space/bottleneck.hpp>
+#include <parsearch/space/rearrange.hpp>
+#include <parsearch/search/tempering.hpp>

@@ -243,3 +243,51 @@ TEST_CASE("report: what is missing or does not belong together is refused") {
     out.setstate(std::ios::badbit);
     CHECK(support::refusal([&] { return io::write_report(out, f.data()), 0; }).find("the report cannot be written") != std::string::npos);
 }
+
+TEST_CASE("a report on rewritten operators has the model's graph beside the plan's") {
+    fixture const f;
+    // As if a rule had put a relu into the linear layer before it.
+    graph::operator_graph fused;
+    graph::tensor_ref x = fused.input("x", {{64, 32}});
+    x = fused.add("fc0&relu0", ops::linear{.out = 32}, x);
+    fused.add("fc1", ops::linear{.out = 32}, x);
+    auto const problem = make_problem(fused, cluster, cost::roofline{cluster});
+    auto const strategy = data_parallel(problem);
+    auto const simulation = simulate(problem, strategy);
+    auto d = f.data();
+    CHECK(document_in(page_of(d))["rewriting"].is_null());
+    auto const before = d.strategies.front().time;
+    d.strategies.push_back(io::compare(problem, cluster, "found", simulation, before));
+    d.found = 2;
+    d.graph = &problem.graph();
+    d.strategy = &strategy;
+    d.simulation = &simulation;
+    d.rewriting = io::report_rewriting{.graph = &f.problem.graph(), .strategy = &f.strategy, .compared = 1, .applied = {"fuse: fc0, relu0", "</script>"}};
+    auto const page = page_of(d);
+    auto const json = document_in(page);
+    auto const& r = json["rewriting"];
+    CHECK(r["before"] == 1);
+    CHECK(r["applied"] == nlohmann::json{"fuse: fc0, relu0", "</script>"});
+    CHECK(r["operatorCount"] == 12);
+    CHECK(json["operatorCount"] == 2);
+    CHECK(r["operators"].size() == 13);
+    CHECK(json["operators"].size() == 3);
+    CHECK(r["operators"][2]["name"] == "relu0");
+    // Every operator of the model is in a drawing of all, and its configuration among the classes.
+    std::size_t drawn = 0;
+    for (auto const& box : r["drawings"].back()["boxes"]) drawn += box.size();
+    CHECK(drawn == 13);
+    std::size_t classed = 0;
+    for (auto const& c : r["classes"]) classed += c[1].get<std::size_t>();
+    CHECK(classed == 12);
+    CHECK(count(page, "</script>") == 2);
+
+    auto const refused = [&](auto const& change) {
+        auto wrong = d;
+        change(*wrong.rewriting);
+        return support::refusal([&] { return io::report_json(wrong); });
+    };
+    CHECK(refused([](auto& w) { w.graph = nullptr; }) == "a report of a rewriting without graph or strategy: needs both");
+    CHECK(refused([](auto& w) { w.compared = 3; }) == "a report of a rewriting of strategy number 3 of 3: must be one of them");
+    CHECK(refused([&](auto& w) { w.strategy = &strategy; }) == "a report of a rewriting: the strategy has 3 configurations: the graph has 13 operators");
+}

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <parsearch/concepts/search_problem.hpp>
+#include <parsearch/search/additive_cost.hpp>
 
 #include "support/refusal.hpp"
 
@@ -31,7 +32,7 @@ auto run(io::search_options const& options, std::uint64_t seed = 3) {
 } // namespace
 
 TEST_CASE("searches are run by name with reflected options") {
-    for (std::string const name : {"mcmc", "greedy"}) {
+    for (std::string const name : {"mcmc", "greedy", "tempering"}) {
         CAPTURE(name);
         auto options = io::default_options(name);
         CHECK(io::search_name(options) == name);
@@ -40,7 +41,7 @@ TEST_CASE("searches are run by name with reflected options") {
         CHECK(found.cost == 1);
         CHECK(found.stats.evaluations <= 5000);
     }
-    CHECK(io::search_names() == "mcmc, greedy");
+    CHECK(io::search_names() == "portfolio, mcmc, greedy, dominator_dp, exact, exhaustive, random, tempering, joint");
 }
 
 TEST_CASE("the result is that of the search called by hand") {
@@ -77,7 +78,43 @@ TEST_CASE("observers are told") {
     CHECK(told == found.stats.proposals);
 }
 
+TEST_CASE("baselines run on any problem; exact search is refused where no bounds are known") {
+    CHECK(run(search::random_options{.evaluations = 200}).stats.evaluations == 200);
+    CHECK(run(search::exhaustive_options{.evaluations = 200}).stats.evaluations == 200);
+    CHECK(refusal([] { return run(search::exact_options{}); }) == "search 'exact' does not run on this problem: its evaluator knows no lower bounds");
+}
+
 TEST_CASE("an unknown search or a bad option is refused") {
-    CHECK(refusal([] { return io::default_options("anneal"); }) == "search 'anneal' is not known: must be one of mcmc, greedy");
+    CHECK(refusal([] { return io::default_options("anneal"); }) == "search 'anneal' is not known: must be one of portfolio, mcmc, greedy, dominator_dp, exact, exhaustive, random, tempering, joint");
+    CHECK(refusal([] { return run(search::dominator_dp_options{}); }) ==
+          "search 'dominator_dp' does not run on this problem: its costs are not additive, and it has no surrogate()");
+    CHECK(refusal([] { return run(rewrite::joint_options{}); }) ==
+          "search 'joint' does not run on this problem: it finds another graph, and a strategy of that");
     CHECK(refusal([] { return run(search::mcmc_options{.relative_temperature = -1}); }).starts_with("mcmc: option 'relative_temperature' is -1: must be"));
+}
+
+TEST_CASE("exact search is run by name on additive problems") {
+    search::additive_problem<int> const problem({{{3, 1}, {2, 5}}, {{0, 1}}, {{0, 9, 9, 0}}});
+    std::mt19937_64 rng{1};
+    auto options = io::default_options("dominator_dp");
+    io::visit_search(options, [](auto const& entry, auto& chosen) { io::set_option(chosen, "memory", "2000000", entry.name); });
+    auto const found = io::run_search(options, problem, problem.first(), rng);
+    CHECK(found.cost == 5);
+    CHECK(found.reason == stop_reason::proved_optimal);
+}
+
+TEST_CASE("the options of joint are set by name, those of pricing among them") {
+    auto options = io::default_options("joint");
+    io::visit_search(options, [](auto const& entry, auto& chosen) {
+        for (auto const& [name, value] : {std::pair{"candidates", "12"}, {"alpha", "1.25"}, {"effort", "0"}, {"time", "3s"}}) io::set_option(chosen, name, value, entry.name);
+    });
+    auto const& o = std::get<rewrite::joint_options>(options);
+    CHECK(o.pricing.candidates == 12);
+    CHECK(o.pricing.effort == 0);
+    CHECK(o.alpha == 1.25);
+    CHECK(o.time == std::chrono::seconds{3});
+    auto const changed = io::settings_of(o, true);
+    CHECK(changed == std::vector<io::setting>{{"time", "3s"}, {"alpha", "1.25"}, {"candidates", "12"}, {"effort", "0"}});
+    CHECK(refusal([&] { io::visit_search(options, [](auto const& entry, auto& chosen) { io::set_option(chosen, "candidates", "many", entry.name); }); })
+              .starts_with("joint: option 'candidates' is 'many': must be an integer"));
 }

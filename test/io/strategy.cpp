@@ -208,3 +208,22 @@ TEST_CASE("strategy JSON: whatever a document holds, a strategy that fits or a r
     CHECK(counts.read > 500);
     CHECK(counts.refused > 4000);
 }
+
+TEST_CASE("a strategy of rewritten operators says so, and is read with these alone") {
+    auto const model = two_layers();
+    graph::operator_graph g;
+    g.add("fc 2", ops::linear{.out = 10}, g.add("fc1&relu", ops::linear{.out = 32}, g.input("x", {{64, 16}})));
+    auto const rewritten = dense(g);
+    space::flat_strategy s;
+    for (auto const& op : rewritten.operations) s.push_back(space::whole(op));
+    strategy_notes const notes{.model = "two layers", .topology = {}, .predicted = {}, .rewritten_by = {"fuse: fc1, relu", "merge: a, b"}};
+    auto const text = written(rewritten, 8, s, notes);
+    CHECK(schema().complaint(text) == "");
+    strategy_notes said;
+    CHECK(read(rewritten, 8, text, &said) == s);
+    CHECK(said == notes);
+    CHECK(support::refusal([&] { return read(model, 8, text); }) ==
+          "p.json: model.operators is 3: the graph has 4; the operators are those that 2 rules, the first \"fuse: fc1, relu\", made of the model's: "
+          "the strategy is for these alone");
+    CHECK(written(rewritten, 8, s).find("rewritten_by") == std::string::npos);
+}

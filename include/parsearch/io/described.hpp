@@ -32,10 +32,25 @@ template <class Options, class T> struct option_field {
     std::string_view name;
     T Options::*member;
     std::string_view help;
+    template <class O> [[nodiscard]] constexpr auto& of(O& options) const noexcept { return options.*member; }
+};
+/// The same of a member of a member.
+template <class Options, class Inner, class T> struct inner_option_field {
+    using type = T;
+    std::string_view name;
+    Inner Options::*outer;
+    T Inner::*member;
+    std::string_view help;
+    template <class O> [[nodiscard]] constexpr auto& of(O& options) const noexcept { return options.*outer.*member; }
 };
 /// `field("temperature", &mcmc_options::temperature, "how much worse a step may be")`.
 template <class Options, class T> [[nodiscard]] constexpr option_field<Options, T> field(std::string_view name, T Options::*member, std::string_view help) {
     return {name, member, help};
+}
+/// `field("candidates", &joint_options::pricing, &graph_pricer_options::candidates, "configurations per operator")`.
+template <class Options, class Inner, class T>
+[[nodiscard]] constexpr inner_option_field<Options, Inner, T> field(std::string_view name, Inner Options::*outer, T Inner::*member, std::string_view help) {
+    return {name, outer, member, help};
 }
 
 /// The declaration of option struct `T`: a Hana tuple of fields. Specialise it: see io/described/*.hpp.
@@ -54,7 +69,7 @@ concept NamedEnum = std::is_enum_v<E> && !std::same_as<std::remove_cv_t<decltype
 template <class Options, class F>
     requires Described<std::remove_const_t<Options>>
 constexpr void for_each_field(Options& options, F&& f) {
-    boost::hana::for_each(described<std::remove_const_t<Options>>, [&](auto const& one) { f(one, options.*one.member); });
+    boost::hana::for_each(described<std::remove_const_t<Options>>, [&](auto const& one) { f(one, one.of(options)); });
 }
 
 /// How values of type `T` are written: `read` sets a value from text and answers whether the text is one, `print` makes text that reads
@@ -281,7 +296,7 @@ template <Described Options> [[nodiscard]] std::vector<setting> settings_of(Opti
     for_each_field(options, [&](auto const& f, auto const& member) {
         using value = option_value<typename std::remove_cvref_t<decltype(f)>::type>;
         auto written = value::print(member);
-        if (!changed || written != value::print(defaults.*f.member)) out.push_back({std::string(f.name), std::move(written)});
+        if (!changed || written != value::print(f.of(defaults))) out.push_back({std::string(f.name), std::move(written)});
     });
     return out;
 }

@@ -81,15 +81,43 @@ template <> inline constexpr auto described<run_result> = boost::hana::make_tupl
     field("trajectory", &run_result::trajectory, "hash of the accepted changes"), field("seconds", &run_result::seconds, "wall time of the search"),
     field("reason", &run_result::reason, "why the search ended; none: there was none"));
 
+/// The parts of the computing time of the found strategy by what they rest on: see `cost::cost_source`.
+struct run_sources {
+    double exact = 0, interpolated = 0, roofline = 0, fallback = 0;
+    friend bool operator==(run_sources const&, run_sources const&) = default;
+};
+template <> inline constexpr auto described<run_sources> = boost::hana::make_tuple(
+    field("exact", &run_sources::exact, "measured"), field("interpolated", &run_sources::interpolated, "between measurements"),
+    field("roofline", &run_sources::roofline, "by a roofline calibrated on measurements"),
+    field("fallback", &run_sources::fallback, "by the roofline of the data sheets"));
+
+/// What a joint search did to the model's operators.
+struct run_rewriting {
+    std::vector<std::string> applied{};     ///< rules, in order: name, then operators
+    std::uint64_t operators = 0, plain_operators = 0; ///< inputs included: of the graph found, and of the model's
+    std::int64_t plain_cost_ps = 0;         ///< of the best strategy found without rules
+    std::uint64_t plain_evaluations = 0;    ///< that this took
+    friend bool operator==(run_rewriting const&, run_rewriting const&) = default;
+};
+template <> inline constexpr auto described<run_rewriting> = boost::hana::make_tuple(
+    field("operators", &run_rewriting::operators, "operators and inputs of the graph found"),
+    field("plain_operators", &run_rewriting::plain_operators, "operators and inputs of the model"),
+    field("plain_cost_ps", &run_rewriting::plain_cost_ps, "of the best strategy found for the model's own operators, in picoseconds"),
+    field("plain_evaluations", &run_rewriting::plain_evaluations, "graphs priced and strategies simulated for that"));
+
 /// A run. `search` is empty where a strategy was only evaluated.
 struct run_manifest {
     std::string library{version};
     run_input model, cluster, start;
+    std::optional<run_input> profile{}; ///< where measurements were used
+    std::optional<run_input> rules{};   ///< where a joint search was given a file of rules
     std::uint64_t seed = 0;
     std::optional<search_options> search{};
     sim::simulation_options simulation{};
     space::space_options space{};
     run_result result{};
+    std::optional<run_sources> compute{}; ///< where measurements were used
+    std::optional<run_rewriting> rewriting{}; ///< of a joint search
     std::vector<run_figures> strategies{}; ///< those compared, the found one last
 };
 
@@ -122,6 +150,8 @@ inline void write_run_manifest(std::ostream& out, run_manifest const& m) {
     json["model"] = options_to_json(m.model);
     json["cluster"] = options_to_json(m.cluster);
     json["start"] = options_to_json(m.start);
+    if (m.profile) json["profile"] = options_to_json(*m.profile);
+    if (m.rules) json["rules"] = options_to_json(*m.rules);
     json["seed"] = m.seed;
     json["search"] = {{"name", "none"}, {"options", nlohmann::ordered_json::object()}};
     if (m.search)
@@ -131,6 +161,11 @@ inline void write_run_manifest(std::ostream& out, run_manifest const& m) {
     json["simulation"] = options_to_json(m.simulation);
     json["space"] = options_to_json(m.space);
     json["result"] = options_to_json(m.result);
+    if (m.compute) json["compute"] = options_to_json(*m.compute);
+    if (m.rewriting) {
+        json["rewriting"] = options_to_json(*m.rewriting);
+        json["rewriting"]["applied"] = m.rewriting->applied;
+    }
     json["strategies"] = nlohmann::ordered_json::array();
     for (auto const& s : m.strategies) json["strategies"].push_back(options_to_json(s));
     write_json(out, json);
@@ -141,12 +176,14 @@ inline void write_run_manifest(std::ostream& out, run_manifest const& m) {
 [[nodiscard]] inline run_manifest read_run_manifest(json_document const& document) {
     auto const root = document.object(
         run_format, run_version,
-        {"library", "model", "cluster", "start", "seed", "search", "simulation", "space", "result", "strategies"});
+        {"library", "model", "cluster", "start", "profile", "rules", "seed", "search", "simulation", "space", "result", "compute", "rewriting", "strategies"});
     run_manifest m;
     m.library = root.at("library").string();
     m.model = described_from_json<run_input>(root.at("model"));
     m.cluster = described_from_json<run_input>(root.at("cluster"));
     m.start = described_from_json<run_input>(root.at("start"));
+    if (auto const profile = root.find("profile")) m.profile = described_from_json<run_input>(*profile);
+    if (auto const rules = root.find("rules")) m.rules = described_from_json<run_input>(*rules);
     m.seed = root.at("seed").integer<std::uint64_t>();
     auto const search = root.at("search").object({"name", "options"});
     if (auto const name = search.at("name"); name.string() != "none") {
@@ -160,6 +197,17 @@ inline void write_run_manifest(std::ostream& out, run_manifest const& m) {
     set_options_from_json(m.simulation, root.at("simulation"));
     set_options_from_json(m.space, root.at("space"));
     m.result = described_from_json<run_result>(root.at("result"));
+    if (auto const compute = root.find("compute")) m.compute = described_from_json<run_sources>(*compute);
+    if (auto const rewriting = root.find("rewriting")) {
+        auto const said = rewriting->object({"operators", "plain_operators", "plain_cost_ps", "plain_evaluations", "applied"});
+        run_rewriting r{.operators = said.at("operators").integer<std::uint64_t>(),
+                        .plain_operators = said.at("plain_operators").integer<std::uint64_t>(),
+                        .plain_cost_ps = said.at("plain_cost_ps").integer<std::int64_t>(0),
+                        .plain_evaluations = said.at("plain_evaluations").integer<std::uint64_t>(1)};
+        auto const applied = said.at("applied");
+        for (std::size_t i = 0; i < applied.size(); ++i) r.applied.push_back(applied[i].string());
+        m.rewriting = std::move(r);
+    }
     auto const strategies = root.at("strategies");
     for (std::size_t i = 0; i < strategies.size(); ++i) m.strategies.push_back(described_from_json<run_figures>(strategies[i]));
     return m;

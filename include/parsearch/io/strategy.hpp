@@ -33,6 +33,7 @@ inline constexpr std::uint64_t strategy_version = 1;
 struct strategy_notes {
     std::string model{}, topology{};        ///< their names, for people
     std::optional<picoseconds> predicted{}; ///< time of an iteration
+    std::vector<std::string> rewritten_by{}; ///< the rules that made the graph's operators of the model's, see `rewrite::joint_plan::applied`
     friend bool operator==(strategy_notes const&, strategy_notes const&) = default;
 };
 
@@ -63,6 +64,7 @@ class strategy_writer {
         root["model"] = identity(notes.model, "operators", graph_.size());
         root["topology"] = identity(notes.topology, "devices", devices_);
         if (notes.predicted) root["predicted_ps"] = notes.predicted->count();
+        if (!notes.rewritten_by.empty()) root["rewritten_by"] = notes.rewritten_by;
         root["operators"] = ordered_json::array();
         return root;
     }
@@ -97,11 +99,26 @@ class strategy_writer {
 class strategy_reader {
   public:
     strategy_reader(json_document const& document, graph::dense_graph const& g, std::size_t devices)
-        : root_(document.object(strategy_format, strategy_version, {"model", "topology", "predicted_ps", "operators"})), graph_(g), devices_(devices),
+        : root_(document.object(strategy_format, strategy_version, {"model", "topology", "predicted_ps", "rewritten_by", "operators"})), graph_(g), devices_(devices),
           numbers_(operators_by_name(g)) {}
 
     [[nodiscard]] space::flat_strategy read(strategy_notes* notes) const {
         strategy_notes said;
+        if (auto const rules = root_.find("rewritten_by"))
+            for (std::size_t i = 0, n = rules->size(); i < n; ++i) said.rewritten_by.push_back((*rules)[i].string());
+        if (said.rewritten_by.empty()) return read(std::move(said), notes);
+        auto const count = said.rewritten_by.size();
+        auto const first = in_quotes(said.rewritten_by.front());
+        try {
+            return read(std::move(said), notes);
+        } catch (invalid_input const& e) {
+            throw invalid_input(e.what(), "; the operators are those that ", count, count == 1 ? " rule, " : " rules, the first ", first,
+                                ", made of the model's: the strategy is for these alone");
+        }
+    }
+
+  private:
+    [[nodiscard]] space::flat_strategy read(strategy_notes said, strategy_notes* notes) const {
         said.model = read_identity("model", "operators", graph_.size(), "the graph");
         said.topology = read_identity("topology", "devices", devices_, "the topology");
         if (auto const predicted = root_.find("predicted_ps")) said.predicted = picoseconds{predicted->integer<std::int64_t>(0)};
@@ -125,7 +142,6 @@ class strategy_reader {
         return strategy;
     }
 
-  private:
     static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
     /// Checks the size of model or topology; answers its name, if it has one.

@@ -17,6 +17,7 @@
 
 #include "support/onnx_models.hpp"
 #include "support/onnx_mutations.hpp"
+#include "support/project.hpp"
 
 namespace io = parsearch::io;
 
@@ -111,7 +112,7 @@ TEST_CASE("damaged files are read or refused") {
         for (auto const& f : std::filesystem::directory_iterator(folder, none))
             if (f.path().extension() == ".onnx") files.push_back(f.path());
     };
-    add(std::filesystem::path(__FILE__).parent_path() / "../../../examples/models");
+    add(support::project_file("examples/models"));
     if (char const* const folder = std::getenv("PARSEARCH_EXTERNAL_DATA")) add(std::filesystem::path(folder) / "onnx");
     else std::cout << "skipped in part: PARSEARCH_EXTERNAL_DATA is not set\n";
     std::sort(files.begin(), files.end());

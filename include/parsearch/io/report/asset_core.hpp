@@ -172,7 +172,8 @@ inline constexpr char const* start_script = R"js(
   if (location.hash && document.getElementById(location.hash.slice(1))) document.getElementById(location.hash.slice(1)).scrollIntoView();
   mark();
   Object.assign(document.body.dataset, { ready: 'true', makespan: data.makespan, operators: data.operatorCount, lines: data.lines.length,
-    devices: data.devices.length, rows: data.devices.length + data.links.length, tasks: data.tasks.count });
+    devices: data.devices.length, rows: data.devices.length + data.links.length, tasks: data.tasks.count,
+    applied: data.rewriting ? data.rewriting.applied.length : 0 });
 }
 )js";
 

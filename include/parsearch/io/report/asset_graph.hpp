@@ -7,15 +7,26 @@ inline constexpr char const* graph_script = R"js(
 {
   const box = byId('graph'), W = 184, H = 46, ROW = 72, COLUMN = 206;
   let boxes = [], drawing = null, scene = null, scale = 1, dx = 0, dy = 0, map = null;
-  const [collapsed, whole] = data.drawings;
-  byId('unroll-l').hidden = !whole;
-  byId('drawing-p').textContent = 'Operators of one colour are split and placed alike.'
-    + (whole ? ` ${count(whole.boxes.length)} operators and inputs are drawn in ${plural(collapsed.boxes.length, 'box', 'boxes')}: repeated blocks once, and with each operator what merely passes its result on.` : '')
-    + ' Click one to find it in the timeline and the list.';
-  const classes = data.classes, limit = 14;
+  // The graph of the plan, and the model's where rules have changed it: operators, classes of configurations, drawings. A configuration has one
+  // colour in both, an operator that both have is picked in both.
+  const after = { operators: data.operators, classes: data.classes, drawings: data.drawings }, before = data.rewriting;
+  let from = after;
+  const colours = new Map(data.classes.map(([text], i) => [text, i]));
+  for (const [text] of before ? before.classes : []) if (!colours.has(text)) colours.set(text, colours.size);
+  const colourOf = c => c < 0 ? c : colours.get(from.classes[c][0]);
+  const named = new Map(data.operators.map((o, i) => [o.name, i]));
+  const inPlan = op => from === after ? op : named.has(from.operators[op].name) ? named.get(from.operators[op].name) : -1;
+  function describe() {
+    const [collapsed, whole] = from.drawings;
+    byId('unroll-l').hidden = !whole;
+    byId('drawing-p').textContent = (from === after ? '' : 'The operators of the model, with the best strategy that was found for them. ') + 'Operators of one colour are split and placed alike.'
+      + (whole ? ` ${count(whole.boxes.length)} operators and inputs are drawn in ${plural(collapsed.boxes.length, 'box', 'boxes')}: repeated blocks once, and with each operator what merely passes its result on.` : '')
+      + ' Click one to find it in the timeline and the list' + (from === after ? '.' : ', where the plan has it, too.');
+  }
+  const limit = 14;
   function legend() {
-    byId('graph-l').replaceChildren(...classes.slice(0, limit).map(([text, n], i) => el('span', { class: 'mono' }, el('i', { style: `background:${fillOf(i)};border:1px solid var(--line-strong)` }), `${text} × ${n}`)),
-      ...(classes.length > limit ? [el('span', {}, `and ${count(classes.length - limit)} more`)] : []));
+    byId('graph-l').replaceChildren(...from.classes.slice(0, limit).map(([text, n], i) => el('span', { class: 'mono' }, el('i', { style: `background:${fillOf(colourOf(i))};border:1px solid var(--line-strong)` }), `${text} × ${n}`)),
+      ...(from.classes.length > limit ? [el('span', {}, `and ${count(from.classes.length - limit)} more`)] : []));
   }
   // Names differ at their ends, so that is what stays of a long one.
   const fitEnd = (text, room) => text.length * 6.3 <= room ? text : '…' + text.slice(-Math.max(1, Math.floor(room / 6.3) - 1));
@@ -46,13 +57,13 @@ inline constexpr char const* graph_script = R"js(
     }
     scene.append(edges);
     d.boxes.forEach((members, i) => {
-      const op = members[0], o = data.operators[op], text = o.class < 0 ? o.shape : classes[o.class][0];
-      const kinds = members.slice(0, 3).map(m => data.operators[m].kind).join(' + ') + (members.length > 3 ? ` + ${members.length - 3}` : '');
+      const op = members[0], o = from.operators[op], text = o.class < 0 ? o.shape : from.classes[o.class][0];
+      const kinds = members.slice(0, 3).map(m => from.operators[m].kind).join(' + ') + (members.length > 3 ? ` + ${members.length - 3}` : '');
       const node = el('svg:g', { class: 'node', transform: `translate(${cx(i) - W / 2} ${top(i)})`, 'data-op': op },
         el('svg:rect', { width: W, height: H, rx: o.class < 0 ? H / 2 : 6 }),
         el('svg:text', { x: W / 2, y: 19, 'text-anchor': 'middle' }, fitEnd(o.name, W - 16)),
         el('svg:text', { class: 'sub', x: W / 2, y: 35, 'text-anchor': 'middle' }, fit(o.class < 0 ? text : kinds, (W - 16) * 1.12)),
-        el('svg:title', {}, [...members.map(m => `${data.operators[m].name} (${data.operators[m].kind}) → ${data.operators[m].shape}`), o.class < 0 ? 'input' : text].join('\n')));
+        el('svg:title', {}, [...members.map(m => `${from.operators[m].name} (${from.operators[m].kind}) → ${from.operators[m].shape}`), o.class < 0 ? 'input' : text].join('\n')));
       boxes.push({ node, members });
       scene.append(node);
     });
@@ -71,12 +82,12 @@ inline constexpr char const* graph_script = R"js(
   }
   const extent = () => ({ w: drawing.width * COLUMN + 40, h: (drawing.layers - 1) * ROW + H + 24 });
   function recolour() {
-    for (const { node, members } of boxes) node.querySelector('rect').style.fill = fillOf(data.operators[members[0]].class);
+    for (const { node, members } of boxes) node.querySelector('rect').style.fill = fillOf(colourOf(from.operators[members[0]].class));
     legend();
     mark();
   }
   function mark() {
-    const at = boxes.findIndex(({ members }) => members.includes(picked));
+    const at = picked < 0 ? -1 : boxes.findIndex(({ members }) => members.some(op => inPlan(op) === picked));
     boxes.forEach(({ node }, i) => node.classList.toggle('picked', i === at));
     for (const edge of scene.querySelectorAll('.edge')) edge.classList.toggle('picked', at >= 0 && (+edge.dataset.from === at || +edge.dataset.to === at));
   }
@@ -100,7 +111,7 @@ inline constexpr char const* graph_script = R"js(
     map.height = Math.round(mh * ratio);
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     drawing.boxes.forEach((members, i) => {
-      const c = data.operators[members[0]].class;
+      const c = colourOf(from.operators[members[0]].class);
       ctx.fillStyle = c < 0 ? cssColour('--line-strong') : strongOf(c);
       ctx.fillRect((drawing.x[i] * COLUMN - W / 2) * sx, drawing.layer[i] * ROW * k, Math.max(2, W * sx), Math.max(1, H * k));
     });
@@ -140,7 +151,7 @@ inline constexpr char const* graph_script = R"js(
     begin();
   }
 
-  gestures(box, { move, zoom, tap: e => { const node = e.target.closest('.node'); if (node) pick(+node.dataset.op); } });
+  gestures(box, { move, zoom, tap: e => { const node = e.target.closest('.node'); if (node && inPlan(+node.dataset.op) >= 0) pick(inPlan(+node.dataset.op)); } });
   wheelZoom(box, zoom, move);
   box.addEventListener('keydown', e => {
     const keys = { ArrowLeft: () => move(80, 0), ArrowRight: () => move(-80, 0), ArrowUp: () => move(0, 80), ArrowDown: () => move(0, -80),
@@ -152,11 +163,22 @@ inline constexpr char const* graph_script = R"js(
   byId('g-in').addEventListener('click', () => zoom(1.4));
   byId('g-out').addEventListener('click', () => zoom(1 / 1.4));
   byId('g-all').addEventListener('click', all);
-  byId('unroll').addEventListener('change', e => show(e.target.checked ? whole : collapsed));
+  const wanted = () => from.drawings[byId('unroll').checked && from.drawings.length > 1 ? 1 : 0];
+  byId('unroll').addEventListener('change', () => show(wanted()));
+  function choose(which) {
+    from = which;
+    byId('g-after').setAttribute('aria-pressed', from === after);
+    byId('g-before').setAttribute('aria-pressed', from !== after);
+    describe();
+    show(wanted());
+  }
+  byId('g-after').addEventListener('click', () => choose(after));
+  byId('g-before').addEventListener('click', () => choose(before));
+  byId('which').hidden = !before || before.applied.length === 0;
   on('theme', () => { recolour(); drawMap(); });
   on('pick', mark);
   on('resize', begin);
-  show(collapsed);
+  choose(after);
 }
 )js";
 

@@ -14,7 +14,7 @@ inline constexpr char const* body = R"html(<body>
 <a class="skip" href="#summary">Skip to the summary</a>
 <nav aria-label="Sections"><div class="wrap"><div class="links">
 <a href="#summary">Summary</a><a href="#strategies">Strategies</a><a href="#time">Timeline</a><a href="#memory">Memory</a>
-<a href="#search">Search</a><a href="#drawing">Graph</a><a href="#operators">Operators</a>
+<a href="#search">Search</a><a href="#rewriting">Rewriting</a><a href="#drawing">Graph</a><a href="#operators">Operators</a>
 </div><button id="theme" type="button" aria-label="Switch between light and dark">Dark</button></div></nav>
 <main class="wrap">
 <noscript><p class="warn">This report draws itself with JavaScript, which is switched off.</p></noscript>
@@ -44,8 +44,11 @@ inline constexpr char const* body = R"html(<body>
 <div class="tools" id="search-tools"><span class="group" role="group" aria-label="Horizontal axis"><button id="by-time" type="button" aria-pressed="true">Seconds</button><button id="by-count" type="button" aria-pressed="false">Evaluations</button></span>
 <label><input type="checkbox" id="log"> logarithmic</label></div>
 <div id="curve"></div></section>
+<section id="rewriting" aria-labelledby="rewriting-h" hidden><h2 id="rewriting-h">Rewriting</h2><p id="rewriting-p"></p>
+<div id="rewriting-t" class="scroll"></div><h3>Rules, in the order in which they were applied</h3><div id="rewriting-l" class="long"></div></section>
 <section id="drawing" aria-labelledby="drawing-h"><h2 id="drawing-h">Graph</h2><p id="drawing-p"></p>
-<div class="tools"><label id="unroll-l"><input type="checkbox" id="unroll"> show every operator</label><span class="space"></span>
+<div class="tools"><span class="group" id="which" role="group" aria-label="Which graph" hidden><button id="g-after" type="button" aria-pressed="true">Rewritten</button><button id="g-before" type="button" aria-pressed="false">Model</button></span>
+<label id="unroll-l"><input type="checkbox" id="unroll"> show every operator</label><span class="space"></span>
 <span class="group" role="group" aria-label="Zoom of the graph"><button id="g-out" type="button" aria-label="Zoom out">−</button><button id="g-in" type="button" aria-label="Zoom in">+</button><button id="g-all" type="button">Fit</button></span></div>
 <div class="panel" id="graph" tabindex="0" role="application" aria-label="Operator graph. Arrow keys move, plus and minus zoom, 0 fits it to the window."></div>
 <div class="legend" id="graph-l" style="margin-top:10px"></div></section>

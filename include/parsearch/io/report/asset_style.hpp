@@ -144,6 +144,8 @@ canvas { display: block; }
 .operators tbody tr { cursor: pointer; }
 .operators tbody tr:hover td { background: var(--sunken); }
 .operators tr.picked td { background: var(--sunken); }
+.rules { margin: 0; padding-left: 30px; font-size: 14px; }
+.rules li { padding: 2px 0; }
 .operators td { padding-top: 5px; padding-bottom: 5px; }
 .long { max-height: 620px; overflow: auto; }
 .long thead th { position: sticky; top: 0; background: var(--page); z-index: 1; }

@@ -70,6 +70,22 @@ function table(name, columns, rows, rowClass) {
   ], strategies, mark), el('div', { class: 'legend', style: 'margin-top:10px' }, legendOf(TRAFFIC.slice(0, 4), 't')));
 }
 
+if (data.rewriting && data.rewriting.applied.length) { // What rules made of the model's operators.
+  const { before, applied, operatorCount } = data.rewriting, plain = strategies[before];
+  byId('rewriting').hidden = false;
+  const ratio = plain.time / found.time;
+  byId('rewriting-p').textContent = `The search changed operators and their parallelization together: ${plural(data.operatorCount, 'operator')} in the place of the model’s ${count(operatorCount)}, which compute the same. `
+    + `Compared are the simulated iterations of this plan and of the best strategy that the same search found for the model’s own operators: `
+    + (ratio >= 1.005 ? `this plan is ${times(ratio)} as fast.` : ratio <= 0.995 ? `this plan takes ${times(1 / ratio)} the time.` : 'they are as fast.');
+  const longest = Math.max(plain.time, found.time), moved = s => traffic(s.moved.reduce((a, b) => a + b, 0));
+  byId('rewriting-t').append(table('strategies cards', [
+    ['Operators', '', r => r[0]], ['Number', 'n', r => count(r[1])], ['Time', 'n', r => time(r[2].time)],
+    ['', 'wide', r => el('span', { class: 'track' }, el('span', { class: 'bar', style: `width:${100 * r[2].time / longest}%` }))],
+    ['Bytes moved', 'n', r => moved(r[2])], ['Peak memory', 'n', r => memory(r[2].peak)],
+  ], [['of the model', operatorCount, plain], ['rewritten', data.operatorCount, found]], (row, i) => i === 1 ? 'found' : ''));
+  byId('rewriting-l').append(el('ol', { class: 'rules' }, applied.map(rule => el('li', {}, rule))));
+}
+
 { // Memory: devices that need the same are one line.
   const groups = new Map();
   data.devices.forEach((d, i) => {

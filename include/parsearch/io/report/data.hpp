@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -38,6 +39,14 @@ struct report_fact {
     std::string name, value;
 };
 
+/// What a search that changes operators started from. What the pointers name must outlive the call; none is null.
+struct report_rewriting {
+    graph::dense_graph const* graph = nullptr;          ///< of the model's operators
+    space::flat_strategy const* strategy = nullptr;     ///< the best that was found for these
+    std::size_t compared = 0;                           ///< position of this strategy among `report_data::strategies`
+    std::vector<std::string> applied{};                 ///< the rules that made the operators of the report's graph of these, in order
+};
+
 /// Everything that a report shows. Texts may hold any characters. What the pointers name must outlive the call; none is null.
 struct report_data {
     std::string title{};                ///< "GPT 1.3B on 4 x 8 H100"
@@ -51,6 +60,7 @@ struct report_data {
     space::flat_strategy const* strategy = nullptr;
     sim::report const* simulation = nullptr; ///< of `strategy`
     std::vector<cost_point> curve{};    ///< in the order of time; empty: no search
+    std::optional<report_rewriting> rewriting{}; ///< set: `graph` has other operators than the model
     std::vector<report_fact> options{}; ///< what was asked for
     std::vector<std::string> notes{};   ///< what the reader is to know, each a sentence
     std::string version = std::string(parsearch::version);
@@ -197,10 +207,42 @@ using nlohmann::ordered_json;
     return {{"boxes", boxes}, {"x", x}, {"layer", layout.layer}, {"width", rounded(layout.width)}, {"layers", layout.layers},
             {"edges", drawn}, {"frames", frames}};
 }
+/// The drawings of a graph: with repeated blocks once, and where that draws less than all, operator by operator.
+[[nodiscard]] inline ordered_json drawings_json(graph::dense_graph const& g, configuration_classes const& classes) {
+    auto const blocks = find_blocks(g, classes);
+    auto const boxes = boxes_of(g, classes, blocks);
+    ordered_json out = ordered_json::array({drawing_json(g, blocks, boxes)});
+    if (boxes.size() < g.size()) {
+        std::vector<std::vector<std::uint32_t>> single;
+        for (auto const op : g.order) single.push_back({op});
+        out.push_back(drawing_json(g, {}, single));
+    }
+    return out;
+}
+
+[[nodiscard]] inline ordered_json classes_json(configuration_classes const& classes) {
+    ordered_json out = ordered_json::array();
+    for (std::size_t c = 0; c < classes.texts.size(); ++c) out.push_back({classes.texts[c], classes.operators[c]});
+    return out;
+}
+
+/// The graph before rules changed it, as the page draws it, and what changed it; null where none did.
+[[nodiscard]] inline ordered_json rewriting_json(report_data const& d) {
+    if (!d.rewriting) return nullptr;
+    auto const& r = *d.rewriting;
+    if (!r.graph || !r.strategy) throw invalid_input("a report of a rewriting without graph or strategy: needs both");
+    if (r.compared >= d.strategies.size())
+        throw invalid_input("a report of a rewriting of strategy number ", r.compared, " of ", d.strategies.size(), ": must be one of them");
+    if (r.strategy->size() != r.graph->size())
+        throw invalid_input("a report of a rewriting: the strategy has ", r.strategy->size(), " configurations: the graph has ", r.graph->size(), " operators");
+    auto const classes = classes_of(*r.graph, *r.strategy);
+    return {{"before", r.compared}, {"applied", r.applied}, {"operatorCount", models::summarize(*r.graph).operators}, {"classes", classes_json(classes)},
+            {"operators", operators_json(*r.graph, classes, *r.strategy)}, {"drawings", drawings_json(*r.graph, classes)}};
+}
 } // namespace detail
 
 /// The document that the page reads. Throws `invalid_input` where a pointer is null, `found` is none of `strategies`, or the simulation
-/// is not of graph, cluster and strategy.
+/// is not of graph, cluster and strategy; the same of a rewriting.
 [[nodiscard]] inline nlohmann::ordered_json report_json(report_data const& d) {
     using detail::ordered_json;
     if (!d.graph || !d.cluster || !d.strategy || !d.simulation)
@@ -214,27 +256,17 @@ using nlohmann::ordered_json;
         throw invalid_input("a simulation with the memory of ", r.memory.size(), " devices: the cluster has ", d.cluster->size());
     auto const classes = classes_of(g, *d.strategy);
     auto const totals = models::summarize(g);
-    ordered_json options = ordered_json::array(), links = ordered_json::array(), lines = ordered_json::array(), names = ordered_json::array(),
-                 edges = ordered_json::array();
+    ordered_json options = ordered_json::array(), links = ordered_json::array(), lines = ordered_json::array(), edges = ordered_json::array();
     for (auto const& o : d.options) options.push_back({o.name, o.value});
     for (auto const l : d.cluster->links()) links.push_back({d.cluster->name_of_link(l), d.cluster->describe_link(l).rate.bytes_per_second});
     for (auto const& l : listing(g, *d.strategy)) lines.push_back({l.name, l.operators, l.kind, l.shape, l.configuration});
-    for (std::size_t c = 0; c < classes.texts.size(); ++c) names.push_back({classes.texts[c], classes.operators[c]});
     for (auto const& e : g.edges) edges.push_back({e.producer, e.consumer});
-    auto const blocks = find_blocks(g, classes);
-    auto const boxes = boxes_of(g, classes, blocks);
-    ordered_json drawings = ordered_json::array({detail::drawing_json(g, blocks, boxes)});
-    if (boxes.size() < g.size()) {
-        std::vector<std::vector<std::uint32_t>> single;
-        for (auto const op : g.order) single.push_back({op});
-        drawings.push_back(detail::drawing_json(g, {}, single));
-    }
     return {{"title", d.title}, {"model", d.model}, {"cluster", d.cluster_text}, {"search", d.search}, {"options", options}, {"notes", d.notes},
             {"version", d.version}, {"generated", d.generated}, {"makespan", r.makespan.count()}, {"parameters", totals.parameters},
             {"operatorCount", totals.operators}, {"found", d.found}, {"strategies", detail::strategies_json(d.strategies)},
-            {"devices", detail::devices_json(*d.cluster, r)}, {"links", links}, {"classes", names},
-            {"operators", detail::operators_json(g, classes, *d.strategy)}, {"lines", lines}, {"edges", edges}, {"drawings", drawings},
-            {"curve", detail::curve_json(d.curve)}, {"tasks", detail::tasks_json(r)}};
+            {"devices", detail::devices_json(*d.cluster, r)}, {"links", links}, {"classes", detail::classes_json(classes)},
+            {"operators", detail::operators_json(g, classes, *d.strategy)}, {"lines", lines}, {"edges", edges}, {"drawings", detail::drawings_json(g, classes)},
+            {"curve", detail::curve_json(d.curve)}, {"tasks", detail::tasks_json(r)}, {"rewriting", detail::rewriting_json(d)}};
 }
 
 } // namespace parsearch::io
