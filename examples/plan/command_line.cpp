@@ -20,48 +20,10 @@
 #include <parsearch/io/zoo.hpp>
 
 #include "experts.hpp"
+#include "tools/options.hpp"
 
 namespace plan {
 namespace {
-
-constexpr std::size_t help_column = 36, help_width = 110;
-
-// `text` in lines that end before `help_width`, from `column`.
-std::string wrapped(std::string_view text, std::size_t column) {
-    std::string out;
-    std::size_t at = column;
-    while (!text.empty()) {
-        auto const word = text.substr(0, text.find(' '));
-        text.remove_prefix(std::min(word.size() + 1, text.size()));
-        if (at > column && at + word.size() + 1 > help_width) {
-            out += '\n' + std::string(column, ' ');
-            at = column;
-        }
-        if (at > column) out += ' ';
-        out += word;
-        at += word.size() + (at > column);
-    }
-    return out;
-}
-
-// Options in two columns: name and kind of value; meaning and default, wrapped.
-class help_formatter : public CLI::Formatter {
-  public:
-    std::string make_option(CLI::Option const* option, bool) const override {
-        auto name = "  " + option->get_name(false, true);
-        if (auto const comma = name.find(','); comma != std::string::npos) name.insert(comma + 1, " ");
-        else name.insert(2, "    ");
-        if (!option->get_type_name().empty()) name += ' ' + option->get_type_name();
-        auto help = option->get_description();
-        if (!option->get_default_str().empty()) help += " [" + option->get_default_str() + ']';
-        auto const gap = name.size() + 2 > help_column ? '\n' + std::string(help_column, ' ') : std::string(help_column - name.size(), ' ');
-        return name + gap + wrapped(help, help_column) + '\n';
-    }
-    std::string make_group(std::string group, bool positional, std::vector<CLI::Option const*> options) const override {
-        return CLI::Formatter::make_group(std::move(group), positional, std::move(options)).substr(1); // without its blank line: there is another
-    }
-    std::string make_usage(CLI::App const*, std::string) const override { return "Usage: plan --model MODEL --cluster CLUSTER [OPTIONS]\n\n"; }
-};
 
 constexpr std::string_view description =
     "Finds how a neural network should run on a cluster: which operators are split, along which dimensions, on which devices.\n"
@@ -73,13 +35,15 @@ constexpr std::string_view examples_and_codes =
   plan --model resnet50.onnx,batch=1024 --cluster 2x4xv100 --time 1min --simulation.optimizer momentum --out plan-resnet
   plan --model bert.onnx,batch=256,sequence=512,type=bf16 --cluster cluster.json --search greedy --time none
   plan --model zoo:vgg19 --cluster machine_config,device=p100 --import strategy.flexflow
+  plan --model zoo:bert,batch=64,type=bf16 --cluster 1x8xh100 --profile bert-h100.json
+  plan --model zoo:inception_v3,batch=256 --cluster 1x8xh100 --search joint --time 1min --out plan-inception
   plan --rerun plan-gpt/run.json --out plan-gpt-again
   plan --list models; plan --list gpt
 
 Files in DIR:
   report.html         the plan to look at: open it in a browser
   strategy.json       the plan to hand on; --import reads it
-  strategy.flexflow   the same for FlexFlow's --import, as far as that format goes
+  strategy.flexflow   the same for FlexFlow's --import, as far as that format goes, unless rules changed operators
   timeline.json       every task on every device and link: open it at ui.perfetto.dev or chrome://tracing
   graph.dot           the operators coloured by configuration, for Graphviz
   topology.json       the cluster; --cluster reads it
@@ -97,49 +61,15 @@ Times are those that the simulator predicts for one iteration (forward, backward
 A configuration reads "s8 o4 @0+4,1": dim s in 8 parts and o in 4; shard (i, j) is on device 0 + 4i + 1j.
 )";
 
-// Adds an option whose value `set` reads from text.
-CLI::Option* add_text(CLI::App& app, std::string const& names, std::string const& group, std::string_view placeholder, std::string const& help,
-                      std::function<void(std::string const&)> set, std::string const& shown_default = {}) {
-    return app.add_option_function<std::string>(names, std::move(set), help)->type_name(std::string(placeholder))->group(group)->default_str(shown_default);
-}
-
-template <class T> std::string placeholder_of() {
-    using value = ps::io::option_value<T>;
-    if constexpr (requires { value::list("|"); }) return value::list("|");
-    else return std::string(value::placeholder);
-}
-template <class T> struct inner {
-    using type = T;
-};
-template <class T> struct inner<std::optional<T>> {
-    using type = T;
-};
-
 // Options of searches that the program sets itself.
 bool is_general(std::string_view name) { return name == "time" || name == "evaluations" || name == "progress_interval"; }
-
-// An option --PREFIX.NAME for each described option; `used` gets the names that are given.
-template <class Options>
-void add_described(CLI::App& app, Options& options, std::string const& prefix, std::string const& group, std::set<std::string>* used = nullptr) {
-    ps::io::for_each_field(options, [&](auto const& f, auto& member) {
-        if (used && is_general(f.name)) return;
-        using type = std::remove_reference_t<decltype(member)>;
-        auto const name = std::string(f.name);
-        add_text(app, "--" + prefix + '.' + name, group, placeholder_of<typename inner<type>::type>(), std::string(f.help),
-                 [&member, name, prefix, used](std::string const& given) {
-                     ps::io::read_option(given, name, "--" + prefix, member);
-                     if (used) used->insert(name);
-                 },
-                 ps::io::option_value<type>::print(member));
-    });
-}
 
 template <class Options> void print_options(Options const& options) {
     ps::io::for_each_field(options, [](auto const& f, auto const& member) {
         using type = std::remove_cvref_t<decltype(member)>;
         auto const name = fmt::format("  {}={}", f.name, ps::io::option_value<type>::print(member));
-        auto const rule = placeholder_of<typename inner<type>::type>();
-        fmt::print("{:<34}{}\n", name, wrapped(fmt::format("{} ({})", f.help, rule), 34));
+        auto const rule = tools::placeholder_of<type>();
+        fmt::print("{:<34}{}\n", name, tools::wrapped(fmt::format("{} ({})", f.help, rule), 34));
     });
 }
 
@@ -150,7 +80,7 @@ void print_list(std::string const& what) {
         for (auto const& p : ps::io::zoo_presets) fmt::print("  {:<16}{}: {},{}\n", p.name, p.help, p.model, p.settings);
         fmt::print("\nSay --model zoo:NAME[,key=value...]; --list NAME lists the options of a model and their defaults.\n");
     } else if (what == "searches") {
-        boost::hana::for_each(ps::io::searches, [](auto const& entry) { fmt::print("  {:<16}{}\n", entry.name, entry.help); });
+        boost::hana::for_each(ps::io::named_searches, [](auto const& entry) { fmt::print("  {:<16}{}\n", entry.name, entry.help); });
         fmt::print("  {:<16}{}\n", "none", "no search: the start is evaluated");
     } else if (what == "clusters") {
         for (auto const& d : ps::io::device_names)
@@ -160,7 +90,7 @@ void print_list(std::string const& what) {
         for (auto const& e : expert_list()) fmt::print("  {:<20}{}\n", e.name, e.help);
     } else {
         bool known = false;
-        boost::hana::for_each(ps::io::searches, [&](auto const& entry) {
+        boost::hana::for_each(ps::io::named_searches, [&](auto const& entry) {
             if (entry.name != what) return;
             known = true;
             fmt::print("{}: {}\n", entry.name, entry.help);
@@ -174,20 +104,10 @@ void print_list(std::string const& what) {
     }
 }
 
-std::vector<std::string> split_at_commas(std::string const& list) {
-    std::vector<std::string> out;
-    for (std::size_t begin = 0; begin <= list.size();) {
-        auto const end = std::min(list.find(',', begin), list.size());
-        out.push_back(list.substr(begin, end - begin));
-        begin = end + 1;
-    }
-    return out;
-}
-
 // The options that are not those of one search.
 struct raw_command {
     request asked;
-    std::string search = "mcmc", import, rerun, list;
+    std::string search = "portfolio", import, rerun, list;
     std::optional<std::chrono::nanoseconds> time = std::chrono::seconds{10};
     std::optional<std::uint64_t> evaluations{};
     bool time_given = false, version = false;
@@ -196,41 +116,48 @@ struct raw_command {
 void add_general(CLI::App& app, raw_command& raw) {
     auto const text = [](std::string& to) { return [&to](std::string const& s) { to = s; }; };
     std::string const input = "What to plan", search = "Search", output = "Output", other = "Other";
-    add_text(app, "-m,--model", input, "MODEL",
+    tools::add_text(app, "-m,--model", input, "MODEL",
              "FILE.onnx[,key=value...], or zoo:NAME[,key=value...] with the options of the model. Keys for a file: batch=N rescales the samples of "
              "an iteration, type=bf16 the element type, recognise=false keeps attention, norms and the like in the pieces that the file has, "
              "replicate_unknown=true runs operators that are not known on one device; any other key is a symbolic dimension: sequence=2048",
              text(raw.asked.model));
-    add_text(app, "-c,--cluster", input, "CLUSTER",
+    tools::add_text(app, "-c,--cluster", input, "CLUSTER",
              "NODESxGPUSxDEVICE such as 4x8xh100 (devices: " + ps::io::known_devices() +
                  "), or a file: topology JSON, or FILE,device=DEVICE for a machine file of FlexFlow",
              text(raw.asked.cluster));
-    add_text(app, "--rerun", input, "FILE",
+    tools::add_text(app, "-p,--profile", input, "FILE|NAME",
+             "measured kernels, to be used before the roofline: a profile, a file of FlexNet's measures, or the name of a profile that comes with the "
+             "library, such as h100",
+             text(raw.asked.profile), "none");
+    tools::add_text(app, "--rerun", input, "FILE",
              "repeats the run whose run.json this is and tells whether the result is the same; of the other options "
-             "only --out, --quiet and, where the files have moved, --model and --cluster go with it",
+             "only --out, --quiet and, where the files have moved, --model, --cluster, --profile and --rules go with it",
              text(raw.rerun));
-    add_text(app, "-s,--search", search, "NAME", "how to search: " + ps::io::search_names() + ", or none to evaluate the start", text(raw.search), "mcmc");
-    add_text(app, "-t,--time", search, "TIME",
+    tools::add_text(app, "-s,--search", search, "NAME", "how to search: " + ps::io::search_names() + ", or none to evaluate the start", text(raw.search), "portfolio");
+    tools::add_text(app, "-t,--time", search, "TIME",
              "wall time of the search, such as 500ms, 10s, 2min; none: until the search ends by itself [10s; none with --evaluations]",
              [&raw](std::string const& s) {
                  ps::io::read_option(s, "time", "plan", raw.time);
                  raw.time_given = true;
              });
-    add_text(app, "-n,--evaluations", search, "INTEGER",
+    tools::add_text(app, "-n,--evaluations", search, "INTEGER",
              "strategies to price, at least 1; none: no limit. The same seed and number give the same plan",
              [&raw](std::string const& s) { ps::io::read_option(s, "evaluations", "plan", raw.evaluations); }, "none");
-    add_text(app, "--seed", search, "INTEGER", "of the random numbers",
+    tools::add_text(app, "--seed", search, "INTEGER", "of the random numbers",
              [&raw](std::string const& s) { ps::io::read_option(s, "seed", "plan", raw.asked.seed); }, "42");
-    add_text(app, "--start", search, "NAME|FILE",
+    tools::add_text(app, "--start", search, "NAME|FILE",
              "where the search begins: cheapest (of data parallelism and the experts that are compared), the name of an expert (--list experts), or a strategy file",
              text(raw.asked.start), "cheapest");
-    add_text(app, "--import", search, "FILE", "evaluates a strategy file, JSON or FlexFlow's, without a search: --search none --start FILE",
+    tools::add_text(app, "--rules", search, "FILE",
+             "substitution rules in Unity's format, for --search joint beside those of the library: those that change operators and are not refuted on random tensors",
+             text(raw.asked.rules), "none");
+    tools::add_text(app, "--import", search, "FILE", "evaluates a strategy file, JSON or FlexFlow's, without a search: --search none --start FILE",
              text(raw.import));
-    add_text(app, "-o,--out", output, "DIR", "the folder to write the plan to; it is made where it does not exist [no files]", text(raw.asked.out));
-    add_text(app, "--compare", output, "LIST", "the experts to show beside the plan, comma separated; all: those that apply; none",
-             [&raw](std::string const& s) { raw.asked.compare = split_at_commas(s); }, "all");
+    tools::add_text(app, "-o,--out", output, "DIR", "the folder to write the plan to; it is made where it does not exist [no files]", text(raw.asked.out));
+    tools::add_text(app, "--compare", output, "LIST", "the experts to show beside the plan, comma separated; all: those that apply; none",
+             [&raw](std::string const& s) { raw.asked.compare = tools::split_at_commas(s); }, "all");
     app.add_flag("-q,--quiet", raw.asked.quiet, "the table only: no progress, notes or operators")->group(output);
-    add_text(app, "--list", other, "WHAT", "lists models, clusters, searches or experts, or the options of one model or search, and ends", text(raw.list));
+    tools::add_text(app, "--list", other, "WHAT", "lists models, clusters, searches or experts, or the options of one model or search, and ends", text(raw.list));
     app.add_flag("--version", raw.version, "prints the version and ends")->group(other);
     app.set_help_flag("-h,--help", "prints this and ends")->group(other);
 }
@@ -239,22 +166,22 @@ void add_general(CLI::App& app, raw_command& raw) {
 
 command read_command_line(int argc, char const* const* argv) {
     CLI::App app{std::string(description)};
-    app.formatter(std::make_shared<help_formatter>());
+    app.formatter(std::make_shared<tools::help_formatter>("plan --model MODEL --cluster CLUSTER [OPTIONS]"));
     app.footer(std::string(examples_and_codes));
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
     app.set_help_flag();
     raw_command raw;
     add_general(app, raw);
-    add_described(app, raw.asked.simulation, "simulation", "Simulation");
-    add_described(app, raw.asked.space, "space", "Configurations that the search may choose");
+    tools::add_described(app, raw.asked.simulation, "simulation", "Simulation");
+    tools::add_described(app, raw.asked.space, "space", "Configurations that the search may choose");
     // Each search's options, and which of them were given.
     std::vector<std::pair<ps::io::search_options, std::set<std::string>>> algorithms;
-    boost::hana::for_each(ps::io::searches, [&](auto const& entry) {
+    boost::hana::for_each(ps::io::named_searches, [&](auto const& entry) {
         algorithms.emplace_back(ps::io::default_options(entry.name), std::set<std::string>{});
     });
     for (auto& [options, used] : algorithms)
         ps::io::visit_search(options, [&, given = &used](auto const& entry, auto& chosen) {
-            add_described(app, chosen, std::string(entry.name), "Search " + std::string(entry.name), given);
+            tools::add_described(app, chosen, std::string(entry.name), "Search " + std::string(entry.name), given, is_general);
         });
     try {
         app.parse(argc, argv);
@@ -275,7 +202,7 @@ command read_command_line(int argc, char const* const* argv) {
     }
     auto& asked = raw.asked;
     if (!raw.rerun.empty()) {
-        static std::set<std::string> const allowed{"rerun", "out", "quiet", "model", "cluster"};
+        static std::set<std::string> const allowed{"rerun", "out", "quiet", "model", "cluster", "profile", "rules"};
         for (auto const* const option : app.get_options())
             if (option->count() > 0 && !allowed.contains(option->get_single_name()))
                 throw ps::invalid_input("--", option->get_single_name(), " is given beside --rerun, which takes it from ", raw.rerun);
@@ -283,6 +210,8 @@ command read_command_line(int argc, char const* const* argv) {
         auto const& m = *asked.rerun;
         if (asked.model.empty()) asked.model = m.model.given;
         if (asked.cluster.empty()) asked.cluster = m.cluster.given;
+        if (asked.profile.empty() && m.profile) asked.profile = m.profile->given;
+        if (asked.rules.empty() && m.rules) asked.rules = m.rules->given;
         asked.start = m.start.given;
         asked.seed = m.seed;
         asked.search = ps::io::repeatable_search(m);
@@ -304,6 +233,9 @@ command read_command_line(int argc, char const* const* argv) {
         if (!used.empty() && name != raw.search)
             throw ps::invalid_input("--", name, '.', *used.begin(), " is given, but the search is ", raw.search, ": say --search ", name);
     }
+    if (!asked.rules.empty() && raw.search != "joint") throw ps::invalid_input("--rules is given, but the search is ", raw.search, ": say --search joint");
+    if (raw.search == "joint" && app.count("--start") > 0)
+        throw ps::invalid_input("--start ", asked.start, " is given, but search joint begins with the operators of the model and no strategy");
     if (raw.search == "none") return {.asked = asked};
     (void)ps::io::default_options(raw.search); // refuses an unknown name
     for (auto& [options, used] : algorithms)
@@ -313,8 +245,11 @@ command read_command_line(int argc, char const* const* argv) {
         options.time = raw.time;
         options.evaluations = raw.evaluations;
         // The token by which the program stops a search counts as a budget; without another one, patience must end it.
-        if constexpr (requires { options.patience; })
-            if (!raw.time && !raw.evaluations && !options.patience && options.time_patience <= 0) options.patience = 0.5;
+        if constexpr (requires { options.patience; }) {
+            bool ends = raw.time || raw.evaluations || options.patience;
+            if constexpr (requires { options.time_patience; }) ends = ends || options.time_patience > 0;
+            if (!ends) options.patience = ps::search::own_patience<std::remove_cvref_t<decltype(options)>>;
+        }
     });
     return {.asked = asked};
 }

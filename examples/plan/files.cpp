@@ -71,7 +71,9 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
     m.model = {asked.model, given.model.hash};
     m.cluster = {asked.cluster, given.cluster_hash};
     m.start = {asked.start, given.start_hash};
+    if (!asked.profile.empty()) m.profile = ps::io::run_input{asked.profile, given.profile_hash};
     m.seed = asked.seed;
+    if (!asked.rules.empty()) m.rules = ps::io::run_input{asked.rules, given.rules_hash};
     m.search = asked.search;
     m.simulation = asked.simulation;
     m.space = asked.space;
@@ -87,6 +89,22 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
         m.result.seconds = s.seconds;
     }
     m.result.reason = made.reason;
+    if (made.rewritten) {
+        auto const& r = *made.rewritten;
+        m.rewriting = ps::io::run_rewriting{.applied = r.applied,
+                                            .operators = made.problem.graph().size(),
+                                            .plain_operators = r.original.graph().size(),
+                                            .plain_cost_ps = made.strategies[r.plain].cost.count(),
+                                            .plain_evaluations = r.plain_evaluations};
+    }
+    if (made.computed) {
+        using ps::cost::cost_source;
+        auto const& c = *made.computed;
+        m.compute = ps::io::run_sources{.exact = c.share(cost_source::exact),
+                                        .interpolated = c.share(cost_source::interpolated),
+                                        .roofline = c.share(cost_source::roofline),
+                                        .fallback = c.share(cost_source::fallback)};
+    }
     for (auto const& s : made.strategies) m.strategies.push_back(run_figures_of(s));
     return m;
 }
@@ -95,7 +113,7 @@ ps::io::report_data report_of(request const& asked, inputs const& given, planned
     ps::io::report_data d;
     auto const short_name = [](std::string const& input) { return fs::path(ps::io::parse_settings(input).name).filename().string(); };
     d.title = short_name(asked.model.starts_with("zoo:") ? asked.model.substr(4) : asked.model) + " on " + short_name(asked.cluster);
-    d.model = summary_of_model(made.problem.graph(), asked.simulation.training);
+    d.model = summary_of_model(made.given_problem().graph(), asked.simulation.training);
     d.cluster_text = summary_of_cluster(given.cluster.cluster);
     if (made.stats) d.search = summary_of_search(asked, made);
     for (auto const& s : made.strategies) d.strategies.push_back(s.figures);
@@ -105,11 +123,19 @@ ps::io::report_data report_of(request const& asked, inputs const& given, planned
     d.strategy = &made.found().strategy;
     d.simulation = &made.report;
     d.curve = made.curve;
+    if (made.rewritten)
+        d.rewriting = ps::io::report_rewriting{.graph = &made.rewritten->original.graph(),
+                                               .strategy = &made.strategies[made.rewritten->plain].strategy,
+                                               .compared = made.rewritten->plain,
+                                               .applied = made.rewritten->applied};
     auto const add = [&](std::string const& prefix, std::vector<ps::io::setting> const& settings) {
         for (auto const& s : settings) d.options.push_back({prefix + s.key, s.value});
     };
     d.options.push_back({"model", asked.model});
     d.options.push_back({"cluster", asked.cluster});
+    if (!asked.profile.empty()) d.options.push_back({"profile", asked.profile});
+    if (!asked.rules.empty()) d.options.push_back({"rules", asked.rules});
+    if (made.computed) d.options.push_back({"compute time", summary_of_sources(*made.computed)});
     d.options.push_back({"start", asked.start});
     d.options.push_back({"seed", ps::text(asked.seed)});
     if (asked.search)
@@ -143,9 +169,13 @@ std::vector<std::string> write_files(request const& asked, inputs const& given, 
     auto const& strategy = made.found().strategy;
     auto const& cluster = given.cluster.cluster;
     write_file(folder, "strategy.json", [&](std::ostream& out) {
-        ps::io::write_strategy_json(out, made.problem, strategy, {.model = asked.model, .topology = asked.cluster, .predicted = made.found().figures.time});
+        ps::io::write_strategy_json(
+            out, made.problem, strategy,
+            {.model = asked.model, .topology = asked.cluster, .predicted = made.found().figures.time,
+             .rewritten_by = made.rewritten ? made.rewritten->applied : std::vector<std::string>{}});
     });
     try {
+        if (made.rewritten && !made.rewritten->applied.empty()) throw ps::invalid_input("rules have changed the operators, and FlexFlow knows the model's only");
         write_file(folder, "strategy.flexflow", [&](std::ostream& out) {
             auto const lost = ps::io::write_flexflow_strategy(out, made.problem.graph(), cluster.size(), strategy, ps::io::flexflow_losses::report);
             if (!lost.empty())

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "command_line.hpp"
-#include "interrupt.hpp"
+#include "tools/interrupt.hpp"
 #include "output.hpp"
 #include "planner.hpp"
 
@@ -18,7 +18,7 @@ int run(int argc, char** argv) {
     if (!command.asked) return command.code;
     auto asked = *command.asked;
     prepare_folder(asked);
-    interrupt_watch const watch;
+    tools::interrupt_watch const watch;
     auto const given = read_inputs(asked);
     auto made = begin_plan(asked, given, watch.token());
     print_inputs(asked, given, made);

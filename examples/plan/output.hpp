@@ -16,6 +16,9 @@ void prepare_folder(request const& asked);
 // Of a plan that was searched.
 [[nodiscard]] std::string summary_of_search(request const& asked, planned const& made);
 
+// "81% measured, 17% interpolated, 2% calibrated roofline".
+[[nodiscard]] std::string summary_of_sources(ps::source_times const& computed);
+
 // A few lines about model and cluster, to stdout.
 void print_inputs(request const& asked, inputs const& given, planned const& made);
 // The table of strategies and, unless `asked.quiet`, the configuration of each operator.

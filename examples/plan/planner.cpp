@@ -6,6 +6,7 @@
 #include <fstream>
 #include <random>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
 #include <parsearch/io/flexflow_strategy.hpp>
@@ -13,8 +14,10 @@
 #include <parsearch/io/strategy.hpp>
 
 #include "experts.hpp"
+#include "joint.hpp"
+#include "profile.hpp"
 #include "progress.hpp"
-#include "units.hpp"
+#include "tools/units.hpp"
 
 namespace plan {
 namespace {
@@ -23,6 +26,7 @@ bool is_expert(std::string const& name) {
     auto const list = expert_list();
     return std::any_of(list.begin(), list.end(), [&](auto const& e) { return e.name == name; });
 }
+bool is_joint(request const& asked) { return asked.search && std::holds_alternative<ps::rewrite::joint_options>(*asked.search); }
 bool starts_from_file(request const& asked) { return asked.start != "cheapest" && !is_expert(asked.start); }
 
 // A strategy file: JSON begins with a brace, FlexFlow's format with a number.
@@ -73,9 +77,8 @@ void start_as_before(planned& made, std::string const& start) {
         }
 }
 
-problem_type make_problem(request const& asked, inputs const& given) {
-    auto const& cluster = given.cluster.cluster;
-    return ps::make_problem(given.model.graph, cluster, ps::cost::roofline{cluster}, {.space = asked.space, .simulation = asked.simulation});
+problem_type make_problem(request const& asked, inputs const& given, cost_oracle const& oracle) {
+    return ps::make_problem(given.model.graph, given.cluster.cluster, oracle, {.space = asked.space, .simulation = asked.simulation});
 }
 
 // Those asked for; where that is all of them, those that apply and are not equal to one before.
@@ -98,22 +101,43 @@ void add_experts(planned& made, std::vector<std::string> const& asked) {
     }
 }
 
+// A line for each move of the problem; none where the search does not draw from them.
+std::vector<move_line> lines_of(ps::search::move_counts const& counts, ps::io::search_options const& search) {
+    bool const draws = ps::io::visit_search(search, [](auto const& entry, auto const&) {
+        return requires { requires std::remove_cvref_t<decltype(entry.run)>::draws_moves; };
+    });
+    std::vector<move_line> out;
+    if (!draws) return out;
+    std::size_t number = 0;
+    for (auto const name : ps::search::move_names<problem_type>()) {
+        out.push_back({name.empty() ? ps::text("move ", number) : std::string(name),
+                       number < counts.of_move.size() ? counts.of_move[number] : ps::search::move_counts::counts{}});
+        ++number;
+    }
+    return out;
+}
+
 // What the user should know of the result.
 void add_notes(request const& asked, planned& made, std::size_t compared) {
     auto const devices = made.problem.topology().size(), used = devices_in_use(made.strategies.front().strategy);
     if (used < devices)
         made.notes.push_back(ps::text("the batch is ", batch_of(made.problem.graph()), ", so data parallelism splits it over ", used, " of ", devices,
                                       " devices; batch=", std::max<std::size_t>(64, 8 * devices), " behind the model sets a larger one"));
-    if (made.reason && made.stats->improved == 0 && devices > 1)
+    if (made.rewritten && made.rewritten->applied.empty())
+        made.notes.push_back(ps::text("no other operators than the model's were found to be faster",
+                                      *made.reason == ps::stop_reason::time_budget ? "; a longer --time may find some" : ""));
+    else if (made.reason && !made.rewritten && made.stats->improved == 0 && devices > 1)
         made.notes.push_back(ps::text("nothing better than the start, ", made.start, ", was found",
                                       *made.reason == ps::stop_reason::time_budget ? "; a longer --time may find it" : ""));
     for (std::size_t i = 0; i < compared; ++i)
         if (auto const& other = made.strategies[i]; other.cost < made.found().cost)
-            made.notes.push_back(ps::text(other.name, " costs less than what was found from '", made.start, "': --start cheapest begins there"));
+            made.notes.push_back(made.rewritten ? ps::text(other.name, " costs less than what was found: --joint.refinement looks further, ",
+                                                           "and other searches for the model's own operators begin there")
+                                                : ps::text(other.name, " costs less than what was found from '", made.start, "': --start cheapest begins there"));
     if (!made.found().figures.fits)
         made.notes.push_back(ps::text("the strategy does not fit: device ", made.found().figures.fullest_device, " needs ",
-                                      shown_memory(made.found().figures.fullest_device_use), " of ",
-                                      shown_memory(made.found().figures.fullest_device_memory)));
+                                      tools::shown_memory(made.found().figures.fullest_device_use), " of ",
+                                      tools::shown_memory(made.found().figures.fullest_device_memory)));
     if (!made.strategies.front().figures.fits && made.found().figures.fits) {
         named_strategy const* rival = nullptr;
         for (std::size_t i = 0; i < compared; ++i)
@@ -126,7 +150,8 @@ void add_notes(request const& asked, planned& made, std::size_t compared) {
     if (!asked.rerun) return;
     auto const& before = asked.rerun->result;
     bool const same_cost = before.cost_ps == made.found().cost.count();
-    made.differs = !same_cost || (made.stats && before.trajectory != ps::io::hexadecimal(made.stats->trajectory));
+    made.differs = !same_cost || (made.stats && before.trajectory != ps::io::hexadecimal(made.stats->trajectory)) ||
+                   (made.rewritten && (!asked.rerun->rewriting || asked.rerun->rewriting->applied != made.rewritten->applied));
     if (!made.differs) made.verdict = "the rerun found the same: equal cost and equal trajectory";
     else if (same_cost) made.verdict = "the rerun found another plan of the same cost, by another trajectory";
     else made.verdict = ps::text("the rerun found something else: a cost of ", made.found().cost.count(), " ps, and ", before.cost_ps, " ps before");
@@ -138,7 +163,7 @@ void add_notes(request const& asked, planned& made, std::size_t compared) {
 inputs read_inputs(request const& asked) {
     auto cluster = ps::io::make_named_cluster(asked.cluster);
     auto const devices = cluster.cluster.size();
-    inputs out{.model = load_model(asked.model, devices), .cluster = std::move(cluster)};
+    inputs out{.model = tools::load_model(asked.model, devices), .cluster = std::move(cluster)};
     if (!out.cluster.path.empty()) out.cluster_hash = ps::io::hash_of_file(out.cluster.path);
     if (starts_from_file(asked)) {
         std::error_code error;
@@ -149,7 +174,18 @@ inputs read_inputs(request const& asked) {
         }
         out.start_hash = ps::io::hash_of_file(asked.start);
     }
+    if (!asked.profile.empty()) {
+        auto const path = profile_path(asked.profile);
+        out.profile_hash = ps::io::hash_of_file(path);
+        out.profile = load_profile(path, out.cluster.cluster);
+    }
+    if (!asked.rules.empty()) {
+        out.rules = load_rules(asked.rules);
+        out.rules_hash = ps::io::hash_of_file(asked.rules);
+    }
     if (asked.rerun) {
+        require_same("profile", asked.profile, out.profile_hash, asked.rerun->profile.value_or(ps::io::run_input{}));
+        require_same("rules", asked.rules, out.rules_hash, asked.rerun->rules.value_or(ps::io::run_input{}));
         require_same("model", asked.model, out.model.hash, asked.rerun->model);
         require_same("cluster", asked.cluster, out.cluster_hash, asked.rerun->cluster);
         require_same("start", asked.start, out.start_hash, asked.rerun->start);
@@ -158,10 +194,13 @@ inputs read_inputs(request const& asked) {
 }
 
 planned begin_plan(request& asked, inputs const& given, std::stop_token const& stop) {
-    planned made{.problem = make_problem(asked, given)};
+    cost_oracle const oracle(given.cluster.cluster, given.profile ? &*given.profile : nullptr);
+    planned made{.problem = make_problem(asked, given, oracle), .oracle = oracle};
     made.notes = given.model.notes;
     add_experts(made, asked.compare);
-    if (starts_from_file(asked)) {
+    if (is_joint(asked)) {
+        made.start = "none";
+    } else if (starts_from_file(asked)) {
         made.start = asked.start;
         made.start_strategy = read_strategy(asked.start, made.problem);
     } else if (asked.start != "cheapest") {
@@ -177,6 +216,7 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
             validate(options);
         });
     }
+    if (given.rules) made.rules_matching = matching_rules(given.rules->rules, made.problem.graph());
     return made;
 }
 
@@ -185,7 +225,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
     ps::picoseconds baseline{};
     // The simulation of what is evaluated last stays.
     auto const evaluate = [&](named_strategy& s) {
-        s.cost = cost_of(s.strategy);
+        s.cost = made.rewritten ? made.problem.evaluator()(s.strategy) : cost_of(s.strategy);
         made.report = ps::simulate(made.problem, s.strategy);
         if (&s == &made.strategies.front()) baseline = made.report.makespan;
         s.figures = ps::io::compare(made.problem, given.cluster.cluster, s.name, made.report, baseline);
@@ -196,6 +236,37 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         else evaluate(made.strategies[i]);
     }
     auto const compared = made.strategies.size();
+    if (is_joint(asked)) {
+        // What it finds for the model's own operators, then what it finds with rules.
+        std::optional<std::uint64_t> before;
+        if (asked.rerun && asked.rerun->rewriting) before = asked.rerun->rewriting->plain_evaluations;
+        auto plain = search_jointly(asked, made.problem, nullptr, before, nullptr);
+        made.strategies.push_back({.name = "found without rules", .strategy = std::move(plain.strategy)});
+        evaluate(made.strategies.back());
+        auto const& data_parallel = made.strategies.front();
+        progress_display progress(asked.quiet, std::get<ps::rewrite::joint_options>(*asked.search).time, made.strategies.back().cost,
+                                  data_parallel.figures.fits ? std::optional(data_parallel.cost) : std::nullopt);
+        static std::vector<ps::rewrite::rule> const none;
+        auto found = search_jointly(asked, made.problem, given.rules ? &given.rules->rules : &none, std::nullopt, &progress);
+        progress.finish(found.stats.evaluations);
+        if (plain.cost < found.cost) { // a budget ended the search before it had looked as closely at the model's own operators
+            found.problem = made.problem;
+            found.strategy = made.strategies.back().strategy;
+            found.applied.clear();
+        }
+        made.stats = found.stats;
+        made.reason = found.reason;
+        made.curve = progress.curve();
+        made.rewritten = rewriting{.original = made.problem, .plain = made.strategies.size() - 1, .plain_evaluations = plain.stats.evaluations,
+                                   .applied = std::move(found.applied)};
+        made.problem = std::move(found.problem);
+        made.strategies.push_back({.name = "found by joint", .strategy = std::move(found.strategy)});
+        evaluate(made.strategies.back());
+        if (auto const* const measured = made.oracle.measured())
+            made.computed = ps::compute_time_by_source(made.problem, *measured, made.found().strategy);
+        add_notes(asked, made, compared);
+        return;
+    }
     if (made.start_strategy.empty()) {
         auto const& cheapest =
             *std::min_element(made.strategies.begin(), made.strategies.end(), [](auto const& a, auto const& b) { return a.cost < b.cost; });
@@ -208,17 +279,21 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         progress_display progress(asked.quiet, time, cost_of(made.start_strategy),
                                   data_parallel.figures.fits ? std::optional(data_parallel.cost) : std::nullopt);
         std::mt19937_64 rng{asked.seed};
-        auto found = ps::io::run_search(*asked.search, made.problem, made.start_strategy, rng, progress);
+        ps::search::move_counts counts;
+        auto found = ps::io::run_search(*asked.search, made.problem, made.start_strategy, rng, progress, counts);
         progress.finish(found.stats.evaluations);
         made.stats = found.stats;
         made.reason = found.reason;
         made.curve = progress.curve();
+        made.moves = lines_of(counts, *asked.search);
         made.strategies.push_back({.name = ps::text("found by ", ps::io::search_name(*asked.search)), .strategy = std::move(found.best)});
     } else {
         made.strategies.push_back({.name = starts_from_file(asked) ? std::filesystem::path(made.start).filename().string() : "chosen: " + made.start,
                                    .strategy = made.start_strategy});
     }
     evaluate(made.strategies.back());
+    if (auto const* const measured = made.oracle.measured())
+        made.computed = ps::compute_time_by_source(made.problem, *measured, made.found().strategy);
     add_notes(asked, made, compared);
 }
 

@@ -11,10 +11,13 @@
 #include <parsearch/io/cluster_name.hpp>
 #include <parsearch/io/comparison.hpp>
 #include <parsearch/io/report/data.hpp>
+#include <parsearch/problem/cost_sources.hpp>
+#include <parsearch/search/events.hpp>
 #include <parsearch/sim/report.hpp>
 
-#include "model.hpp"
+#include "tools/model.hpp"
 #include "problem.hpp"
+#include "rules.hpp"
 
 namespace plan {
 
@@ -27,25 +30,48 @@ struct named_strategy {
 
 // All that is read before anything is simulated.
 struct inputs {
-    loaded_model model;
+    tools::loaded_model model;
     ps::io::named_cluster cluster;
-    std::string cluster_hash{}, start_hash{}; // of the files; empty where there are none
+    std::optional<ps::cost::profile> profile{};
+    std::optional<rule_file> rules{};
+    std::string cluster_hash{}, start_hash{}, profile_hash{}, rules_hash{}; // of the files; empty where there are none
+};
+
+// What became of one kind of move.
+struct move_line {
+    std::string name{};
+    ps::search::move_counts::counts counts{};
+};
+
+// What a joint search started from.
+struct rewriting {
+    problem_type original;              // the problem of the model's operators
+    std::size_t plain = 0;              // the strategy that it found for these, among `planned::strategies`
+    std::uint64_t plain_evaluations = 0; // that this took
+    std::vector<std::string> applied{}; // the rules that made the operators found, in order
 };
 
 struct planned {
-    problem_type problem;
+    problem_type problem;                     // after a joint search that of the operators found, to which the found strategy belongs
+    cost_oracle oracle;                       // a copy of the problem's
     std::vector<named_strategy> strategies{}; // data parallelism first, the found one last
-    std::string start{};                      // the name of the strategy that the search begins with
+    std::string start{};                      // the name of the strategy that the search begins with; a joint search begins with none
     ps::space::flat_strategy start_strategy{};
     ps::sim::report report{};                 // of the found one
+    std::optional<ps::source_times> computed{}; // of the found one, where there is a profile
     std::optional<ps::search_stats> stats{};
     std::optional<ps::stop_reason> reason{};
     std::vector<ps::io::cost_point> curve{};
+    std::optional<rewriting> rewritten{};     // by a joint search
+    std::optional<std::size_t> rules_matching{}; // of the file of rules: those that apply to the model's operators
+    std::vector<move_line> moves{};           // of a search that draws from the problem's moves
     std::vector<std::string> notes{};
     std::string verdict{};                    // of a rerun, the last of the notes
     bool differs = false;                     // a rerun found something else
 
     [[nodiscard]] named_strategy const& found() const { return strategies.back(); }
+    // The problem of the model's operators.
+    [[nodiscard]] problem_type const& given_problem() const { return rewritten ? rewritten->original : problem; }
 };
 
 // Reads model and cluster, and checks that a rerun has the files of the first run. Throws invalid_input.

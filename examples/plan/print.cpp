@@ -12,7 +12,7 @@
 #include <parsearch/io/listing.hpp>
 #include <parsearch/models/summary.hpp>
 
-#include "units.hpp"
+#include "tools/units.hpp"
 
 namespace plan {
 namespace {
@@ -50,10 +50,10 @@ void print_table(std::vector<column> const& columns, std::vector<std::vector<std
 
 std::vector<std::string> cells(named_strategy const& s) {
     auto const& f = s.figures;
-    std::vector<std::string> out{s.name, shown_time(f.time), fmt::format("{:.2f}x", f.speed_up), fmt::format("{}/s", shown_count(f.samples_per_second)),
+    std::vector<std::string> out{s.name, tools::shown_time(f.time), fmt::format("{:.2f}x", f.speed_up), fmt::format("{}/s", tools::shown_count(f.samples_per_second)),
                                  f.flops_utilisation > 0 ? fmt::format("{:.1f}%", 100 * f.flops_utilisation) : "?"};
-    for (auto const bytes : f.moved) out.push_back(shown_bytes(bytes));
-    out.push_back(shown_memory(f.fullest_device_use));
+    for (auto const bytes : f.moved) out.push_back(tools::shown_bytes(bytes));
+    out.push_back(tools::shown_memory(f.fullest_device_use));
     out.push_back(f.fullest_device_memory > 0
                       ? fmt::format("{:.0f}%", 100 * static_cast<double>(f.fullest_device_use) / static_cast<double>(f.fullest_device_memory))
                       : "");
@@ -66,7 +66,7 @@ std::string summary_of_model(ps::graph::dense_graph const& g, bool training) {
     auto const totals = ps::models::summarize(g);
     auto const batch = ps::io::batch_of(g);
     return fmt::format("{} operators, {} parameters, {}flop per {}, {} {} per iteration", totals.operators,
-                       shown_count(static_cast<double>(totals.parameters)), shown_count(training ? totals.training_flops : totals.forward_flops), training ? "training step" : "forward pass",
+                       tools::shown_count(static_cast<double>(totals.parameters)), tools::shown_count(training ? totals.training_flops : totals.forward_flops), training ? "training step" : "forward pass",
                        static_cast<std::int64_t>(batch.size), batch.unit.substr(0, batch.unit.size() - (batch.size > 1 ? 0 : 1)));
 }
 
@@ -81,18 +81,42 @@ std::string summary_of_cluster(ps::topology::cluster const& cluster) {
     auto const nodes = hosts.size();
     bool const limited = first.memory != std::numeric_limits<ps::byte_count>::max();
     return fmt::format("{} device{} on {} node{}, {} with {}{}", cluster.size(), cluster.size() == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s", first.kind,
-                       limited ? shown_memory(first.memory) : "unlimited memory", one_kind ? " each" : " and others");
+                       limited ? tools::shown_memory(first.memory) : "unlimited memory", one_kind ? " each" : " and others");
 }
 
 std::string summary_of_search(request const& asked, planned const& made) {
     auto const& s = *made.stats;
     return fmt::format("{} from {}: {} evaluations in {}, {} improvements, ended by {}", ps::io::search_name(*asked.search), made.start, s.evaluations,
-                       shown_seconds(s.seconds), s.improved, ps::name_of(*made.reason));
+                       tools::shown_seconds(s.seconds), s.improved, ps::name_of(*made.reason));
+}
+
+std::string summary_of_sources(ps::source_times const& computed) {
+    using ps::cost::cost_source;
+    struct named {
+        cost_source source;
+        std::string_view name;
+    };
+    constexpr named sources[] = {{cost_source::exact, "measured"},
+                                 {cost_source::interpolated, "interpolated"},
+                                 {cost_source::roofline, "calibrated roofline"},
+                                 {cost_source::fallback, "roofline of the data sheet"}};
+    std::string out;
+    for (auto const& [source, name] : sources) {
+        auto const percent = 100 * computed.share(source);
+        if (percent <= 0) continue;
+        out += fmt::format("{}{} {}", out.empty() ? "" : ", ", percent < 1 ? "<1%" : percent > 99 && percent < 100 ? ">99%" : fmt::format("{:.0f}%", percent), name);
+    }
+    return out.empty() ? "none" : out;
 }
 
 void print_inputs(request const& asked, inputs const& given, planned const& made) {
     fmt::print("model    {}: {}\n", asked.model, summary_of_model(made.problem.graph(), asked.simulation.training));
     fmt::print("cluster  {}: {}\n", asked.cluster, summary_of_cluster(given.cluster.cluster));
+    if (given.rules)
+        fmt::print("rules    {}: {} rules, {} in terms of parallel tensors, {} of these without splits, {} of these refuted; {} of the other {} match the model\n",
+                   asked.rules, given.rules->read, given.rules->translated, given.rules->unsplit, given.rules->refuted,
+                   made.rules_matching.value_or(0), given.rules->rules.size());
+    if (given.profile) fmt::print("profile  {}: {} measured kernels\n", asked.profile, given.profile->size());
     std::fflush(stdout);
 }
 
@@ -105,7 +129,24 @@ void print_plan(request const& asked, planned const& made) {
     print_table({{"", "strategy", true}, {"", "iteration"}, {"", "speed-up"}, {unit, "throughput"}, {"of peak", "flops"}, {"moved:", "activations"},
                  {"", "gradients"}, {"partial", "sums"}, {"weight", "gradients"}, {"fullest", "device"}, {"of its", "memory"}, {"", "fits"}},
                 rows);
+    if (made.computed) fmt::print("\ncompute time: {}\n", summary_of_sources(*made.computed));
     if (asked.quiet) return;
+    if (!made.moves.empty()) {
+        rows.clear();
+        auto const percent = [](std::uint64_t part, std::uint64_t of) { return of > 0 ? fmt::format("{:.1f}%", 100 * static_cast<double>(part) / static_cast<double>(of)) : ""; };
+        for (auto const& m : made.moves)
+            rows.push_back({m.name, fmt::format("{}", m.counts.proposed), fmt::format("{}", m.counts.accepted),
+                            percent(m.counts.accepted, m.counts.proposed), fmt::format("{}", m.counts.improved)});
+        fmt::print("\n");
+        print_table({{"", "move", true}, {"", "proposed"}, {"", "accepted"}, {"", ""}, {"", "improved"}}, rows);
+    }
+    if (made.rewritten && !made.rewritten->applied.empty()) {
+        auto const& before = made.strategies[made.rewritten->plain].figures;
+        fmt::print("\n{} operators in the place of the model's {}: {} an iteration, {} with what was found for the model's own. Rules applied:\n",
+                   ps::models::summarize(made.problem.graph()).operators, ps::models::summarize(made.given_problem().graph()).operators,
+                   tools::shown_time(made.found().figures.time), tools::shown_time(before.time));
+        for (auto const& rule : made.rewritten->applied) fmt::print("  {}\n", harmless(rule));
+    }
     rows.clear();
     for (auto const& l : ps::io::listing(made.problem.graph(), made.found().strategy))
         rows.push_back({l.operators > 1 ? fmt::format("{} x", l.operators) : "", harmless(l.name), harmless(l.kind), l.shape, l.configuration});

@@ -7,7 +7,7 @@
 
 #include <parsearch/io/described.hpp>
 
-#include "units.hpp"
+#include "tools/units.hpp"
 
 namespace plan {
 
@@ -19,7 +19,8 @@ progress_display::progress_display(bool quiet, std::optional<std::chrono::nanose
 }
 
 void progress_display::operator()(ps::search::improved<ps::picoseconds> const& e) {
-    best_ = current_ = e.cost;
+    best_ = std::min(best_, e.cost);
+    current_ = e.cost;
     // A search that improves at every step would make the report heavy: the points in between are sampled by `look`.
     if (curve_.size() < 5000) remember(elapsed());
 }
@@ -42,10 +43,10 @@ void progress_display::look() {
 }
 
 void progress_display::draw(double seconds) {
-    auto line = fmt::format("{}{}  {} evaluations, {}/s  best {}", shown_seconds(seconds), limit_, evaluations_,
-                            shown_count(static_cast<double>(evaluations_) / seconds), shown_time(best_));
+    auto line = fmt::format("{}{}  {} evaluations, {}/s  best {}", tools::shown_seconds(seconds), limit_, evaluations_,
+                            tools::shown_count(static_cast<double>(evaluations_) / seconds), tools::shown_time(best_));
     if (baseline_) line += fmt::format(" ({:.2f}x)", static_cast<double>(baseline_->count()) / static_cast<double>(best_.count()));
-    line += fmt::format("  current {}", shown_time(current_));
+    line += fmt::format("  current {}", tools::shown_time(current_));
     fmt::print(stderr, "{}{}{}", terminal_ ? "\r" : "", line, terminal_ ? "\x1b[K" : "\n");
     std::fflush(stderr);
 }

@@ -1,6 +1,7 @@
 #pragma once
 // What is shown while a search runs, and remembered for the report.
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -31,6 +32,7 @@ class progress_display {
     void operator()(ps::search::accepted<ps::picoseconds> const& e) { current_ = e.cost; }
     void operator()(ps::search::improved<ps::picoseconds> const& e);
     void operator()(ps::search::restarted<ps::picoseconds> const& e) { current_ = e.best; }
+    void operator()(ps::search::started<ps::picoseconds> const& e) { best_ = std::min(best_, e.cost); }
 
     // Ends the line, adds the last point.
     void finish(std::uint64_t evaluations);

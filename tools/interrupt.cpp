@@ -3,7 +3,7 @@
 #include <csignal>
 #include <ctime>
 
-namespace plan {
+namespace tools {
 namespace {
 sigset_t both() {
     sigset_t set;
@@ -39,4 +39,4 @@ interrupt_watch::~interrupt_watch() {
     pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-} // namespace plan
+} // namespace tools

@@ -5,7 +5,7 @@
 
 #include <parsearch/core/units.hpp>
 
-namespace plan {
+namespace tools {
 
 namespace ps = parsearch;
 
@@ -15,4 +15,4 @@ namespace ps = parsearch;
 [[nodiscard]] std::string shown_memory(ps::byte_count n);   // "16.0 GiB": what is kept, binary
 [[nodiscard]] std::string shown_count(double n);            // "12.3 k", "124.4 M"
 
-} // namespace plan
+} // namespace tools

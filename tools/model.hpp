@@ -8,7 +8,7 @@
 #include <parsearch/graph/operator_graph.hpp>
 #include <parsearch/io/described.hpp>
 
-namespace plan {
+namespace tools {
 
 namespace ps = parsearch;
 
@@ -25,4 +25,4 @@ struct loaded_model {
 // chosen, and said. Throws invalid_input where the program was built without.
 [[nodiscard]] loaded_model load_onnx(std::string const& path, std::vector<ps::io::setting> const& settings, std::size_t devices);
 
-} // namespace plan
+} // namespace tools

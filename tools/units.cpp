@@ -7,7 +7,7 @@
 
 #include <parsearch/core/cost.hpp>
 
-namespace plan {
+namespace tools {
 namespace {
 // `value` in the largest unit, each a thousand times the one before, of which it holds one; four digits.
 template <std::size_t N> std::string scaled(double value, std::array<std::string_view, N> const& units) {
@@ -48,4 +48,4 @@ std::string shown_count(double n) {
     return scaled(n, std::array<std::string_view, 6>{"", "k", "M", "G", "T", "P"});
 }
 
-} // namespace plan
+} // namespace tools

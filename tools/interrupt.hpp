@@ -4,7 +4,7 @@
 #include <stop_token>
 #include <thread>
 
-namespace plan {
+namespace tools {
 
 // While it lives, SIGINT and SIGTERM are taken by a thread that waits for them, so that nothing runs inside a signal handler. To be made before
 // any other thread, which then leave the signals alone too.
@@ -24,4 +24,4 @@ class interrupt_watch {
     std::jthread waits_;
 };
 
-} // namespace plan
+} // namespace tools

@@ -7,7 +7,7 @@
 #include <parsearch/io/onnx.hpp>
 #endif
 
-namespace plan {
+namespace tools {
 
 #ifdef PARSEARCH_WITH_ONNX
 namespace {
@@ -74,4 +74,4 @@ loaded_model load_onnx(std::string const& path, std::vector<ps::io::setting> con
 }
 #endif
 
-} // namespace plan
+} // namespace tools

@@ -1,0 +1,74 @@
+#include "joint.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <queue>
+#include <random>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include <parsearch/rewrite/algebraic_rules.hpp>
+#include <parsearch/rewrite/joint.hpp>
+
+namespace plan {
+namespace {
+
+// The problem of `g` instead: with_graph, with the operators' numbers as handles.
+problem_type problem_of(problem_type const& problem, ps::graph::dense_graph const& g) {
+    auto read = ps::graph::read_graph(g);
+    auto const& like = *problem.workload();
+    std::vector<std::size_t> handles(read.graph.size());
+    std::iota(handles.begin(), handles.end(), std::size_t{0});
+    auto w = ps::sim::make_workload(std::move(read.graph), like.topology, like.devices, like.oracle, like.options);
+    return problem_type(std::move(w), std::move(handles), problem);
+}
+
+// `strategy` of `from`, which has the operators of `to` in another order.
+ps::space::flat_strategy reordered(ps::space::flat_strategy const& strategy, ps::graph::dense_graph const& from, ps::graph::dense_graph const& to) {
+    std::map<std::string, std::queue<std::size_t>> places; // operators of one name in topological order
+    for (auto const op : from.order) places[from.names[op]].push(op);
+    ps::space::flat_strategy out(to.size());
+    for (auto const op : to.order) {
+        auto& place = places.at(to.names[op]);
+        out[op] = strategy[place.front()];
+        place.pop();
+    }
+    return out;
+}
+
+} // namespace
+
+std::size_t matching_rules(std::vector<ps::rewrite::rule> const& rules, ps::graph::dense_graph const& g) {
+    auto const lifted = ps::rewrite::lift(g).graph;
+    return static_cast<std::size_t>(
+        std::count_if(rules.begin(), rules.end(), [&](auto const& r) { return !ps::rewrite::substitution_rule(r)(lifted).empty(); }));
+}
+
+joint_outcome search_jointly(request const& asked, problem_type const& problem, std::vector<ps::rewrite::rule> const* rules,
+                             std::optional<std::uint64_t> evaluations, progress_display* progress) {
+    auto options = std::get<ps::rewrite::joint_options>(*asked.search);
+    if (evaluations) options.evaluations = evaluations;
+    options.pricing.space = asked.space;
+    std::vector<ps::rewrite::graph_rule> all;
+    if (rules) {
+        all = ps::rewrite::algebraic_rules(asked.simulation.training ? ps::rewrite::purpose::training : ps::rewrite::purpose::inference);
+        for (auto const& r : *rules) all.push_back(ps::rewrite::substitution_rule(r));
+    }
+    std::mt19937_64 rng{asked.seed};
+    auto const run = [&](auto&... observers) { return ps::rewrite::joint(problem, all, rng, options, observers...); };
+    auto found = progress ? run(*progress) : run();
+    joint_outcome out{.problem = problem, .applied = std::move(found.best.applied), .cost = found.cost, .stats = found.stats, .reason = found.reason};
+    auto const& operators = found.best.operators;
+    if (out.applied.empty()) {
+        out.strategy = reordered(found.best.strategy, operators, problem.graph());
+        return out;
+    }
+    out.problem = problem_of(problem, operators);
+    out.strategy = std::move(found.best.strategy);
+    return out;
+}
+
+} // namespace plan

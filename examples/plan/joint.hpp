@@ -1,0 +1,36 @@
+#pragma once
+// The joint search over operators and their strategies, in a file of its own: it takes long to compile.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <parsearch/concepts/searcher.hpp>
+#include <parsearch/rewrite/rule.hpp>
+
+#include "problem.hpp"
+#include "progress.hpp"
+
+namespace plan {
+
+// How many of `rules` apply somewhere in `g`.
+[[nodiscard]] std::size_t matching_rules(std::vector<ps::rewrite::rule> const& rules, ps::graph::dense_graph const& g);
+
+// What a joint search found: operators and their strategy.
+struct joint_outcome {
+    problem_type problem;              // of the operators found, each with a name of its own; where no rule was applied, the one given
+    ps::space::flat_strategy strategy{};
+    std::vector<std::string> applied{}; // rules that made them of those given: name, then operators
+    ps::picoseconds cost{};
+    ps::search_stats stats{};
+    ps::stop_reason reason{};
+};
+
+// `ps::rewrite::joint` with the options that `asked.search` has. `rules`: beside the library's; where there is none, operators stay as they are.
+// Candidates are of `asked.space`.
+[[nodiscard]] joint_outcome search_jointly(request const& asked, problem_type const& problem, std::vector<ps::rewrite::rule> const* rules,
+                                           std::optional<std::uint64_t> evaluations, progress_display* progress);
+
+} // namespace plan
