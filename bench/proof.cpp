@@ -19,6 +19,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "guarded.hpp"
 #include "proof/cells.hpp"
 
 namespace proof {
@@ -127,11 +128,4 @@ int run(int argc, char** argv) {
 } // namespace
 } // namespace proof
 
-int main(int argc, char** argv) {
-    try {
-        return proof::run(argc, argv);
-    } catch (std::exception const& e) {
-        fmt::print(stderr, "error: {}\n", e.what());
-        return 1;
-    }
-}
+int main(int argc, char** argv) { return bench::guarded(proof::run, argc, argv); }

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <exception>
 #include <fstream>
 #include <optional>
 #include <random>
@@ -24,6 +23,7 @@
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/topology/nodes.hpp>
 
+#include "guarded.hpp"
 #include "simulation/measure.hpp"
 #include "simulation/print.hpp"
 #include "simulation/proposals.hpp"
@@ -194,11 +194,4 @@ int run(int argc, char** argv) {
 } // namespace
 } // namespace bench
 
-int main(int argc, char** argv) {
-    try {
-        return bench::run(argc, argv);
-    } catch (std::exception const& e) {
-        fmt::print(stderr, "error: {}\n", e.what());
-        return 1;
-    }
-}
+int main(int argc, char** argv) { return bench::guarded(bench::run, argc, argv); }

@@ -25,7 +25,7 @@ using changes = std::vector<ps::change<configuration>>;
 using engine = std::mt19937_64;
 
 inline std::size_t below(engine& rng, std::size_t n) { return static_cast<std::size_t>(ps::uniform_index(rng, n)); }
-inline double between(engine& rng, double least, double most) { return least + (most - least) * (static_cast<double>(ps::uniform_bits(rng) >> 11) * 0x1p-53); }
+inline double between(engine& rng, double least, double most) { return least + (most - least) * ps::uniform_unit(rng); }
 
 inline constexpr auto infinity = ps::cost_traits<ps::picoseconds>::infinity();
 

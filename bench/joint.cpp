@@ -1,0 +1,119 @@
+// What deciding operators and their parallelization together is worth: the networks of Unger et al. (Unity, OSDI 2022) on Summit, weak scaling. Per network
+// and number of GPUs, simulated iteration times of data parallelism, of the best of the experts, of the best parallelization of the network as it is, of that
+// of the network rewritten first for one device, and of the joint search; its seconds and how many graphs it priced. Memory is left out, as tables of
+// recommendation models fit nowhere under data parallelism. Prints a table and writes the rows as JSON.
+//
+//   joint [--model NAME] [--devices N] ...     (see --help)
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <parsearch/cost/roofline.hpp>
+#include <parsearch/problem/problem.hpp>
+#include <parsearch/rewrite/algebraic_rules.hpp>
+#include <parsearch/rewrite/joint.hpp>
+#include <parsearch/topology/nodes.hpp>
+
+#include "guarded.hpp"
+#include "unity_networks.hpp"
+
+namespace bench {
+namespace {
+
+namespace ps = parsearch;
+
+struct request {
+    std::uint64_t seed = 1;
+    std::vector<std::string> models{unity_networks.begin(), unity_networks.end()};
+    std::vector<std::uint32_t> devices{6, 24, 96, 192};
+    std::string out = "out/bench/joint.json";
+};
+
+// Over the best system before, on up to 192 V100 (Unity, section 7): throughput, and the minutes that its search took at most there.
+std::map<std::string, std::pair<double, double>> const published{{"inception_v3", {1.3, 20}}, {"resnext50", {1.0, 10}}, {"bert_large", {1.0, 10}}, {"dlrm", {3.6, 10}},
+                                                                 {"candle_uno", {1.6, 10}},   {"xdl", {1.9, 10}},      {"mlp", {2.0, 10}}};
+
+double ms(ps::picoseconds t) { return ps::to_seconds(t) * 1e3; }
+
+nlohmann::json measure(std::string const& model, std::uint32_t gpus, request const& asked) {
+    auto const cluster = ps::topology::summit(gpus / 6);
+    auto const problem = ps::make_problem(unity_network(model, gpus), cluster, ps::cost::roofline{cluster}, {.simulation = {.memory = ps::sim::memory_policy::ignore}});
+    nlohmann::json row{{"model", model}, {"devices", gpus}, {"operators", problem.graph().size()}};
+    auto evaluate = problem.simulator();
+    auto expert = ps::picoseconds::max();
+    for (auto const& start : problem.named_starts()) {
+        auto const t = evaluate(start.strategy);
+        if (start.name == "data_parallel") row["data_parallel_ms"] = ms(t);
+        if (t < expert) row["expert"] = start.name;
+        expert = std::min(expert, t);
+    }
+    row["expert_ms"] = ms(expert);
+
+    auto const rules = ps::rewrite::algebraic_rules();
+    auto const parallelized = [&](auto const& p) {
+        std::mt19937_64 rng(asked.seed);
+        return ps::rewrite::joint(p, {}, rng).cost;
+    };
+    row["parallelized_ms"] = ms(parallelized(problem));
+    row["sequential_ms"] = ms(parallelized(ps::rewrite::rewritten_first(problem, rules)));
+    std::uint64_t graphs = 0;
+    std::mt19937_64 rng(asked.seed);
+    auto const found = ps::rewrite::joint(problem, rules, rng, {}, [&](ps::search::proposed<ps::picoseconds> const&) { ++graphs; });
+    row["joint_ms"] = ms(found.cost);
+    row["seconds"] = found.stats.seconds;
+    row["graphs"] = graphs;
+    row["evaluations"] = found.stats.evaluations;
+    row["rewritten_operators"] = found.best.operators.size();
+    row["applied"] = found.best.applied;
+    auto const& [speedup, minutes] = published.at(model);
+    row["published_speedup"] = speedup;
+    row["published_minutes"] = minutes;
+    return row;
+}
+
+void print_head() {
+    fmt::print("{:<13}{:>5}{:>6}{:>6} |{:>11}{:>11}{:>11}{:>11}{:>11} |{:>8}{:>8}{:>8} |{:>8}{:>8} |{:>7}{:>7}\n", "model", "GPUs", "ops", "after", "data ms", "expert ms",
+               "plain ms", "first ms", "joint ms", "/data", "/expert", "/first", "graphs", "s", "paper", "min");
+}
+void print(nlohmann::json const& r) {
+    auto const of = [&](char const* key) { return r[key].get<double>(); };
+    double const joint = of("joint_ms");
+    fmt::print("{:<13}{:>5}{:>6}{:>6} |{:>11.3f}{:>11.3f}{:>11.3f}{:>11.3f}{:>11.3f} |{:>7.2f}x{:>7.2f}x{:>7.2f}x |{:>8}{:>8.2f} |{:>6.1f}x{:>7.0f}\n", r["model"].get<std::string>(),
+               r["devices"].get<int>(), r["operators"].get<int>(), r["rewritten_operators"].get<int>(), of("data_parallel_ms"), of("expert_ms"), of("parallelized_ms"),
+               of("sequential_ms"), joint, of("data_parallel_ms") / joint, of("expert_ms") / joint, of("sequential_ms") / joint, r["graphs"].get<int>(), of("seconds"),
+               of("published_speedup"), of("published_minutes"));
+    std::fflush(stdout);
+}
+
+int run(int argc, char** argv) {
+    request asked;
+    CLI::App app{"Measures what deciding operators and their parallelization together is worth."};
+    app.add_option("--model", asked.models, "networks")->capture_default_str()->check(CLI::IsMember(asked.models));
+    app.add_option("--devices", asked.devices, "numbers of V100, multiples of 6")->capture_default_str()->check(whole_summit_nodes);
+    app.add_option("--seed", asked.seed, "of the search")->capture_default_str();
+    app.add_option("--out", asked.out, "the rows, as JSON")->capture_default_str()->take_last();
+    CLI11_PARSE(app, argc, argv);
+    print_head();
+    measure_networks(asked.models, asked.devices, asked.out, [&](std::string const& model, std::uint32_t gpus) {
+        auto row = measure(model, gpus, asked);
+        print(row);
+        return row;
+    });
+    return 0;
+}
+
+} // namespace
+} // namespace bench
+
+int main(int argc, char** argv) { return bench::guarded(bench::run, argc, argv); }
