@@ -1,7 +1,8 @@
 # Shared by the run scripts (sourced by bash): finds or installs what the build needs, configures and builds a preset.
 #
-#   bootstrap_need [<need>...]              what must be there beside `needs`; see `found` for the names
-#   bootstrap_build <preset> <target>...    into build/<preset>
+#   bootstrap_need [<need>...]                          what must be there beside `needs`; see `found` for the names
+#   bootstrap_configure <preset> [<option of cmake>...] makes build/<preset>; where it is there, only sets the options
+#   bootstrap_build <preset> <target>...                into build/<preset>, configured if need be
 #
 # Needs and packages are words without spaces, and lists of them are strings that the shell may split.
 # Environment: CXX chooses the compiler, PARSEARCH_JOBS the number of parallel jobs.
@@ -65,7 +66,9 @@ found() {
     cli11) preprocesses '#include <CLI/CLI.hpp>' ;;
     fmt) preprocesses '#include <fmt/format.h>' ;;
     python3) have python3 ;;
+    ccache) have ccache ;;
     simgrid) preprocesses '#include <simgrid/s4u.hpp>' ;;
+    z3) preprocesses '#include <z3++.h>' ;;
     chromium) have chromium || have chromium-browser || have google-chrome ;;
     # with its runtime, which the sanitizers and the fuzzer need
     clang-16) have clang++-16 && [[ -d $(clang++-16 -print-runtime-dir) ]] ;;
@@ -86,6 +89,8 @@ package() {
     apt-get:cli11) echo libcli11-dev ;;
     apt-get:fmt) echo libfmt-dev ;;
     apt-get:simgrid) echo libsimgrid-dev ;;
+    apt-get:z3) echo libz3-dev ;;
+    dnf:z3 | zypper:z3) echo z3-devel ;;
     apt-get:clang-16) echo clang-16 libclang-rt-16-dev ;;
     dnf:compiler | zypper:compiler) echo gcc-c++ ;;
     dnf:ninja) echo ninja-build ;;
@@ -178,16 +183,33 @@ bootstrap_jobs() {
     echo "${PARSEARCH_JOBS:-$jobs}"
 }
 
-bootstrap_build() {
+# What was compiled once, in any checkout, is not compiled again where ccache is there.
+use_ccache() {
+    have ccache || return 0
+    export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache} CMAKE_CUDA_COMPILER_LAUNCHER=${CMAKE_CUDA_COMPILER_LAUNCHER-ccache}
+    export CCACHE_BASEDIR=${CCACHE_BASEDIR-$root} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR-1}
+    export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS-pch_defines,time_macros}
+}
+
+bootstrap_configure() {
     local preset=$1 options=()
     shift
+    use_ccache
     if [[ ! -f $root/build/$preset/build.ninja ]]; then
         # Compilers that nobody has tried yet may warn about new things: that must not stop a user.
         case $(compiler_version "$compiler") in
         "g++ 12" | "clang 16") ;;
         *) options=(-D PARSEARCH_WERROR=OFF) ;;
         esac
-        (cd "$root" && CXX=$compiler cmake --preset "$preset" ${options[@]+"${options[@]}"})
+        (cd "$root" && CXX=$compiler cmake --preset "$preset" ${options[@]+"${options[@]}"} "$@")
+    elif (($# > 0)); then
+        cmake "$root/build/$preset" "$@"
     fi
+}
+
+bootstrap_build() {
+    local preset=$1
+    shift
+    bootstrap_configure "$preset" || return
     cmake --build "$root/build/$preset" --parallel "$(bootstrap_jobs)" --target "$@"
 }

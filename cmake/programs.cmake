@@ -19,7 +19,7 @@ function(parsearch_program folder name)
     endif()
     add_executable(${folder}_${name} ${ARGN})
     set_target_properties(${folder}_${name} PROPERTIES OUTPUT_NAME ${name})
-    target_link_libraries(${folder}_${name} PRIVATE parsearch::parsearch parsearch_dev Threads::Threads)
+    target_link_libraries(${folder}_${name} PRIVATE parsearch::parsearch parsearch_dev)
     add_dependencies(parsearch_${folder} ${folder}_${name})
 endfunction()
 

@@ -5,7 +5,8 @@
 
 Every ```cpp block of README.md and docs/**/*.md whose first line is `// compile` is a translation unit of its own. Each must
 pass the compiler's checks (-fsyntax-only); one that does not is printed with its file and line, and the compiler's messages
-point into the page itself. Other blocks are excerpts and are only counted.
+point into the page itself. A block whose first line is `// compile, needs <header>` is left out where the compiler does not find the header, which is
+said. Other blocks are excerpts and are only counted.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 MARK = "// compile"
+NEEDS = ", needs "
 
 
 def pages(root):
@@ -43,7 +45,18 @@ def blocks(text):
 
 
 def is_complete(code):
-    return code.split("\n", 1)[0].rstrip() == MARK
+    first = code.split("\n", 1)[0].rstrip()
+    return first == MARK or first.startswith(MARK + NEEDS)
+
+
+def lacking(command, code, source):
+    """The header that a block needs and the compiler does not find, or None."""
+    header = code.split("\n", 1)[0].rstrip().removeprefix(MARK).removeprefix(NEEDS)
+    if not header:
+        return None
+    source.write_text(f"#include <{header}>\n", encoding="utf-8")
+    done = subprocess.run([*command, "-E", str(source)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    return header if done.returncode else None
 
 
 def compile_block(command, page, line, code, source):
@@ -69,7 +82,12 @@ def check(root, command, jobs=2):
         complaints.append(f"{root}: no ```cpp block that begins with '{MARK}' in README.md or docs")
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
         def run(number):
-            return compile_block(command, *complete[number], pathlib.Path(folder) / f"{number}.cpp")
+            page, line, code = complete[number]
+            source = pathlib.Path(folder) / f"{number}.cpp"
+            if header := lacking(command, code, source):
+                print(f"{page}:{line}: left out: {header} is not found")
+                return None
+            return compile_block(command, page, line, code, source)
 
         for (page, line, _), output in zip(complete, pool.map(run, range(len(complete)))):
             if output is not None:

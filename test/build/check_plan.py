@@ -18,6 +18,26 @@ import unittest
 sys.dont_write_bytecode = True
 
 FILES = {"strategy.json", "strategy.flexflow", "topology.json", "timeline.json", "graph.dot", "report.html", "run.json"}
+# Two layers whose activations can be fused into them.
+LAYERS = "zoo:mlp,features=256,hidden=256x256,classes=256,batch=64"
+
+
+def rule(name, source, target):
+    """A rule of Unity's format whose operators are (type, [inputs], {parameters}); the last of both sides are mapped."""
+    def operators(side):
+        return [{"_t": "Operator", "type": kind, "input": [{"_t": "Tensor", "opId": i, "tsId": 0} for i in inputs],
+                 "para": [{"_t": "Parameter", "key": k, "value": v} for k, v in parameters.items()]} for kind, inputs, parameters in side]
+    return {"_t": "Rule", "name": name, "srcOp": operators(source), "dstOp": operators(target),
+            "mappedOutput": [{"_t": "MapOutput", "srcOpId": len(source) - 1, "srcTsId": 0, "dstOpId": len(target) - 1, "dstTsId": 0}]}
+
+
+SPLIT = {"PM_PARALLEL_DIM": 1, "PM_PARALLEL_DEGREE": 2}
+RULES = {"_t": "RuleCollection", "rule": [
+    rule("relu twice", [("OP_RELU", [-1], {})], [("OP_RELU", [-1], {}), ("OP_RELU", [0], {})]),
+    rule("sums are products", [("OP_EW_ADD", [-1, -2], {})], [("OP_EW_MUL", [-1, -2], {})]),
+    rule("relu of a part", [("OP_PARTITION", [-1], SPLIT), ("OP_RELU", [0], {})], [("OP_RELU", [-1], {}), ("OP_PARTITION", [0], SPLIT)]),
+    rule("sums of copies", [("OP_REPLICATE", [-1], {**SPLIT, "PM_PARALLEL_DIM": 0}), ("OP_REDUCE", [0], {**SPLIT, "PM_PARALLEL_DIM": 0})],
+         [("OP_RELU", [-1], {})])]}
 GPT = "zoo:gpt,layers=2,hidden=64,heads=4,sequence=32,vocabulary=1000,batch=16"
 
 
@@ -57,9 +77,9 @@ class Folder(unittest.TestCase):
     def load(self, folder, name):
         return json.loads((self.path / folder / name).read_text(encoding="utf-8"))
 
-    def check_folder(self, folder):
-        self.assertEqual({f.name for f in (self.path / folder).iterdir()}, FILES)
-        for name in FILES:
+    def check_folder(self, folder, files=FILES):
+        self.assertEqual({f.name for f in (self.path / folder).iterdir()}, files)
+        for name in files:
             self.assertGreater((self.path / folder / name).stat().st_size, 50, name)
         run, strategy, timeline = (self.load(folder, f"{name}.json") for name in ("run", "strategy", "timeline"))
         self.assertEqual((run["format"], run["version"]), ("parsearch.run", 1))
@@ -95,6 +115,8 @@ class Plans(Folder):
 
     def test_rerun_finds_the_same(self):
         for search in (["--search", "mcmc", "--evaluations", "500"], ["--search", "mcmc", "--time", "300ms"], ["--search", "greedy", "--time", "300ms"],
+                       ["--time", "300ms"], ["--search", "tempering", "--time", "300ms"], ["--portfolio.concurrent", "true", "--portfolio.threads", 2, "--evaluations", 700],
+                       ["--portfolio.concurrent", "true", "--portfolio.threads", 2, "--time", "300ms"],
                        ["--search", "greedy", "--evaluations", "400", "--greedy.order", "shuffled", "--seed", "18446744073709551615"],
                        ["--search", "none"]):
             with self.subTest(search=search):
@@ -108,6 +130,56 @@ class Plans(Folder):
                 self.assertEqual(first["strategies"], second["strategies"])
                 self.assertEqual(second["simulation"]["optimizer"], "adam")
                 self.assertIn("the rerun found the same", notes)
+
+    def write_measures(self, **changes):
+        """A file of FlexNet's with one dense layer of 256 x 256 at 1 to 8 parts of 4096 samples."""
+        measures = []
+        for degree in (1, 2, 4, 8):
+            samples = 4096 // degree
+            measures.append({"name": "Dense_256_256", "pc_str": f"2-1-{degree}", "fw_time": 0.5 / degree, "bw_time": 1 / degree,
+                             "mem_req": 8 * (samples * 256 * 2 + 256 * 257)})
+        (self.path / "measures.json").write_text(json.dumps({"batch_size": 4096, "ngpus": 8, "measurements": measures, **changes}))
+        return self.path / "measures.json"
+
+    def test_profile(self):
+        model = "zoo:mlp,features=256,hidden=256*3,classes=256,batch=4096"
+        asked = ["--model", model, "--cluster", "1x8xv100", "--search", "greedy", "--evaluations", 100]
+        profile = self.write_measures()
+        out, _ = plan(*asked, "--profile", profile, "--out", self.path / "a")
+        run = self.check_folder("a")
+        self.assertEqual(run["profile"]["given"], str(profile))
+        self.assertAlmostEqual(sum(run["compute"].values()), 1, delta=1e-9)
+        self.assertGreater(run["compute"]["exact"], 0.1)
+        self.assertIn("8 measured kernels", out)
+        self.assertRegex(out, r"(?m)^compute time: [0-9]+% measured, ")
+        self.assertIn("compute time", (self.path / "a" / "report.html").read_text())
+        without, _ = plan(*asked, "--out", self.path / "b")
+        self.assertNotIn("compute time", without)
+        self.assertNotIn("profile", self.load("b", "run.json"))
+        self.assertNotEqual(run["result"]["cost_ps"], self.load("b", "run.json")["result"]["cost_ps"])
+        _, notes = plan("--rerun", self.path / "a" / "run.json")
+        self.assertIn("the rerun found the same", notes)
+        moved = self.path / "moved.json"
+        moved.write_bytes(profile.read_bytes())
+        profile.write_text("{}")
+        self.assertIn(f"{profile}: format is missing", plan("--rerun", self.path / "a" / "run.json", code=2)[1])
+        self.write_measures(ngpus=4)
+        self.assertIn("--rerun: profile", plan("--rerun", self.path / "a" / "run.json", code=2)[1])
+        plan("--rerun", self.path / "a" / "run.json", "--profile", moved)
+
+    def test_profile_messages(self):
+        asked = ["--model", "zoo:mlp", "--cluster", "1x2xv100", "--search", "none"]
+        _, said = plan(*asked, "--profile", "abacus", code=2)
+        self.assertIn("profile 'abacus': must be a file, or the name of a profile that comes with the library", said)
+        (self.path / "x.json").write_text("[]")
+        self.assertIn("x.json: the document is an array of 0: must be an object", plan(*asked, "--profile", self.path / "x.json", code=2)[1])
+        (self.path / "x.json").write_text("{}")
+        self.assertIn("x.json: format is missing", plan(*asked, "--profile", self.path / "x.json", code=2)[1])
+        self.assertIn("gpus: unknown member", plan(*asked, "--profile", self.write_measures(gpus=1), code=2)[1])
+        other = {"format": "parsearch.profile", "version": 1,
+                 "kernels": [{"device": "abacus", "op": "linear", "pass": "forward", "dims": [["s", 1]], "time_ps": 1}]}
+        (self.path / "x.json").write_text(json.dumps(other))
+        self.assertIn("the profile has 1 kernels on 'abacus'", plan(*asked, "--profile", self.path / "x.json", code=2)[1])
 
     def test_rerun_that_finds_something_else_says_so(self):
         plan("--model", GPT, "--cluster", "1x4xv100", "--evaluations", 20, "--quiet", "--out", self.path / "a")
@@ -158,13 +230,17 @@ class Plans(Folder):
     def test_compare_and_quiet(self):
         out, _ = plan("--model", GPT, "--cluster", "1x4xp100", "--evaluations", 50, "--compare", "tensor_parallel_2,one_weird_trick", "--quiet")
         self.assertEqual([line.split("  ")[1] for line in out.splitlines() if line.endswith("yes")],
-                         ["data parallel", "tensor parallel 2", "one weird trick", "found by mcmc"])
+                         ["data parallel", "tensor parallel 2", "one weird trick", "found by portfolio"])
         self.assertNotIn("block", out)
 
     def test_schema_knows_every_member(self):
         if not SCHEMAS:
             self.skipTest("no --schemas")
-        plan("--model", GPT, "--cluster", "1x2xp100", "--evaluations", 20, "--quiet", "--out", self.path / "a")
+        asked = ["--model", "zoo:mlp,features=256,hidden=256", "--cluster", "1x2xp100", "--evaluations", 20, "--quiet"]
+        rules = self.path / "rules.json"
+        rules.write_text(json.dumps(RULES))
+        plan("--model", LAYERS, "--cluster", "1x2xp100", "--search", "joint", "--rules", rules, "--profile", self.write_measures(), "--quiet", "--out", self.path / "a")
+        plan(*asked, "--out", self.path / "b")
         schema = json.loads((SCHEMAS / "run.schema.json").read_text(encoding="utf-8"))
 
         def check(value, rule, place):
@@ -178,6 +254,109 @@ class Plans(Folder):
                     check(element, rule["items"], f"{place}[{i}]")
 
         check(self.load("a", "run.json"), schema, "run")
+        self.assertEqual(set(self.load("b", "run.json")), set(schema["required"]))
+
+
+class Joint(Folder):
+    """Operators and strategy together."""
+    FILES = FILES - {"strategy.flexflow"}
+
+    def check(self, folder, out, notes):
+        """The files of a plan of rewritten operators; answers its manifest."""
+        run = self.check_folder(folder, self.FILES)
+        applied = run["rewriting"]["applied"]
+        self.assertGreater(len(applied), 0)
+        self.assertIn("strategy.flexflow is not written: rules have changed the operators", notes)
+        before, after = run["strategies"][-2:]
+        self.assertEqual([before["strategy"], after["strategy"]], ["found without rules", "found by joint"])
+        self.assertEqual(run["rewriting"]["plain_cost_ps"], before["time_ps"])
+        self.assertLessEqual(after["time_ps"], before["time_ps"])
+        self.assertIn("Rules applied:\n  " + applied[0], out)
+        # Every file is of the same operators, which are not the model's.
+        strategy = self.load(folder, "strategy.json")
+        self.assertEqual(strategy["rewritten_by"], applied)
+        names = {o["name"] for o in strategy["operators"]}
+        self.assertEqual(len(names), len(strategy["operators"]))
+        dot = (self.path / folder / "graph.dot").read_text()
+        timeline = (self.path / folder / "timeline.json").read_text()
+        for name in names:
+            self.assertIn(json.dumps(name, ensure_ascii=False)[1:-1], dot)
+        page = (self.path / folder / "report.html").read_text()
+        data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1])
+        self.assertEqual(data["rewriting"]["applied"], applied)
+        self.assertEqual(len(data["operators"]), run["rewriting"]["operators"])
+        self.assertEqual(len(data["rewriting"]["operators"]), run["rewriting"]["plain_operators"])
+        self.assertEqual({o["name"] for o in data["operators"] if o["class"] >= 0}, names)
+        self.assertNotEqual({o["name"] for o in data["rewriting"]["operators"] if o["class"] >= 0}, names)
+        self.assertTrue(any(name in timeline for name in names - {o["name"] for o in data["rewriting"]["operators"]}))
+        return run
+
+    def check_rerun(self, folder):
+        _, notes = plan("--rerun", self.path / folder / "run.json", "--out", self.path / "again")
+        self.assertIn("the rerun found the same", notes)
+        for name in self.FILES - {"run.json", "report.html"}:
+            self.assertEqual((self.path / folder / name).read_bytes(), (self.path / "again" / name).read_bytes(), name)
+        first, second = self.load(folder, "run.json"), self.load("again", "run.json")
+        for same in ("strategies", "rewriting"):
+            self.assertEqual(first[same], second[same])
+        self.assertEqual(first["result"]["evaluations"], second["result"]["evaluations"])
+
+    def test_zoo_model(self):
+        out, notes = plan("--model", LAYERS, "--cluster", "1x4xp100", "--search", "joint", "--out", self.path / "a")
+        run = self.check("a", out, notes)
+        # What was not changed has the name that it had.
+        self.assertEqual({o["name"] for o in self.load("a", "strategy.json")["operators"]}, {"fc1+relu", "fc2+relu", "fc3", "loss"})
+        self.assertEqual(run["search"]["name"], "joint")
+        self.assertLess(run["rewriting"]["operators"], run["rewriting"]["plain_operators"])
+        self.check_rerun("a")
+        _, said = plan("--model", LAYERS, "--cluster", "1x4xp100", "--import", self.path / "a" / "strategy.json", code=2)
+        self.assertIn("the operators are those that", said)
+        # A manifest of other rules is another result.
+        run["rewriting"]["applied"] = run["rewriting"]["applied"][1:]
+        (self.path / "other.json").write_text(json.dumps(run))
+        self.assertIn("the rerun found", plan("--rerun", self.path / "other.json", "--quiet", code=4)[1])
+
+    def test_budgets_and_refinement(self):
+        for asked in (["--evaluations", 7], ["--time", "300ms"], ["--time", "400ms", "--joint.refinement", 1000000], ["--joint.refinement", 300, "--time", "none"]):
+            with self.subTest(asked=asked):
+                plan("--model", "zoo:inception_v3,batch=64", "--cluster", "1x2xp100", "--search", "joint", "--joint.candidates", 8, *asked, "--quiet", "--out", self.path / "a")
+                run = self.load("a", "run.json")
+                if "--evaluations" in asked:
+                    self.assertLessEqual(run["result"]["evaluations"], 7)
+                _, notes = plan("--rerun", self.path / "a" / "run.json", "--out", self.path / "again")
+                self.assertIn("the rerun found the same", notes)
+                self.assertEqual((self.path / "a" / "strategy.json").read_bytes(), (self.path / "again" / "strategy.json").read_bytes())
+                self.assertEqual(run["strategies"], self.load("again", "run.json")["strategies"])
+
+    def test_nothing_to_rewrite(self):
+        # One segment and a budget that ends before anything else is priced: the model's own operators, whose strategy can be imported.
+        _, notes = plan("--model", LAYERS, "--cluster", "1x2xp100", "--search", "joint", "--evaluations", 1, "--out", self.path / "a")
+        self.assertIn("no other operators than the model's were found to be faster", notes)
+        run = self.check_folder("a")
+        self.assertEqual(run["rewriting"]["applied"], [])
+        self.assertNotIn("rewritten_by", self.load("a", "strategy.json"))
+        plan("--model", LAYERS, "--cluster", "1x2xp100", "--import", self.path / "a" / "strategy.json", "--out", self.path / "b")
+        self.assertEqual(self.load("b", "run.json")["result"]["cost_ps"], run["result"]["cost_ps"])
+
+    def test_rules_of_a_file(self):
+        rules = self.path / "rules.json"
+        rules.write_text(json.dumps(RULES))
+        out, notes = plan("--model", LAYERS, "--cluster", "1x2xp100", "--search", "joint", "--rules", rules, "--out", self.path / "a")
+        self.assertIn("rules.json: 4 rules, 3 in terms of parallel tensors, 2 of these without splits, 1 of these refuted; 1 of the other 1 match the model", out)
+        run = self.check("a", out, notes)
+        self.assertEqual(run["rules"]["given"], str(rules))
+        self.check_rerun("a")
+        rules.write_text(json.dumps({**RULES, "rule": RULES["rule"][:1]}))
+        self.assertIn("--rerun: rules", plan("--rerun", self.path / "a" / "run.json", code=2)[1])
+        rules.write_text("{}")
+        self.assertIn("rules.json", plan("--model", LAYERS, "--cluster", "1x2xp100", "--search", "joint", "--rules", rules, code=2)[1])
+
+    def test_onnx_model(self):
+        if not MODELS or not built_with_onnx():
+            self.skipTest("no --models, or the program was built without ONNX")
+        out, notes = plan("--model", MODELS / "gpt2.onnx", "--cluster", "1x8xh100", "--search", "joint", "--time", "none", "--out", self.path / "a")
+        self.check("a", out, notes)
+        self.check_rerun("a")
 
 
 class Refusals(Folder):
@@ -200,13 +379,19 @@ class Refusals(Folder):
             (["--model", "no/such.onnx", *c], "model 'no/such.onnx': there is no such file"),
             ([*m, "--cluster", "1x2xb200"], "'b200' is not a known device"),
             ([*m, "--cluster", "nowhere"], "is not NODESxGPUSxDEVICE such as 4x8xh100"),
-            ([*m, *c, "--search", "anneal"], "search 'anneal' is not known: must be one of mcmc, greedy"),
+            ([*m, *c, "--search", "anneal"], "search 'anneal' is not known: must be one of portfolio, mcmc, greedy, dominator_dp, exact, exhaustive, random, tempering, joint"),
             ([*m, *c, "--time", "10"], "option 'time' is '10': must be a time in ns, us, ms, s, min or h"),
             ([*m, *c, "--evaluations", "0"], "option 'evaluations' is 0: must be at least 1"),
             ([*m, *c, "--seed", "-1"], "option 'seed' is '-1': must be an integer from 0"),
             ([*m, *c, "--mcmc.temperature", "hot"], "option 'temperature' is 'hot': must be a finite number"),
-            ([*m, *c, "--mcmc.patience", "2"], "option 'patience' is 2: must be between 0 and 1"),
-            ([*m, *c, "--greedy.candidates", "5"], "--greedy.candidates is given, but the search is mcmc"),
+            ([*m, *c, "--search", "mcmc", "--mcmc.patience", "2"], "option 'patience' is 2: must be between 0 and 1"),
+            ([*m, *c, "--search", "joint", "--start", "data_parallel"], "--start data_parallel is given, but search joint begins with"),
+            ([*m, *c, "--search", "joint", "--joint.alpha", "0.5"], "option 'alpha' is 0.5: must be from 1"),
+            ([*m, *c, "--search", "joint", "--joint.candidates", "0"], "option candidates is 0: must be at least 1"),
+            ([*m, *c, "--joint.beam", "5"], "--joint.beam is given, but the search is portfolio"),
+            ([*m, *c, "--rules", "x"], "--rules is given, but the search is portfolio: say --search joint"),
+            ([*m, *c, "--search", "joint", "--rules", "nowhere"], "rules 'nowhere': cannot be opened"),
+            ([*m, *c, "--greedy.candidates", "5"], "--greedy.candidates is given, but the search is portfolio"),
             ([*m, *c, "--simulation.optimizer", "lion"], "must be one of sgd, momentum, adam"),
             ([*m, *c, "--space.min_shard", "0"], "min_shard is 0: must be at least 1"),
             ([*m, *c, "--start", "nowhere"], "must be cheapest, data_parallel, "),
@@ -287,7 +472,7 @@ class Endings(Folder):
 
     def test_what_does_not_fit(self):
         out, notes = plan("--model", "zoo:mlp,features=65536,hidden=65536*4,batch=8", "--cluster", "1x1xp100", "--evaluations", 10, "--out", self.path / "a", code=3)
-        self.assertTrue(row(out, "found by mcmc")[-1] == "NO")
+        self.assertTrue(row(out, "found by portfolio")[-1] == "NO")
         self.assertIn("does not fit", notes)
         run = self.check_folder("a")
         self.assertFalse(run["strategies"][-1]["fits"])
@@ -295,7 +480,7 @@ class Endings(Folder):
     def test_a_file_that_cannot_be_written(self):
         (self.path / "a" / "report.html").mkdir(parents=True)
         out, error = plan("--model", GPT, "--cluster", "1x2xp100", "--evaluations", 5, "--out", self.path / "a", code=1)
-        self.assertIn("found by mcmc", out)
+        self.assertIn("found by portfolio", out)
         self.assertIn("report.html: cannot be written", error)
         self.assertEqual([f.name for f in (self.path / "a").iterdir() if f.name.startswith(".")], [])
 
@@ -312,7 +497,8 @@ class Help(unittest.TestCase):
         self.assertEqual(error, "")
         for word in ["--model", "--cluster", "--search", "--time", "--evaluations", "--seed", "--start", "--import", "--out", "--compare", "--quiet",
                      "--rerun", "--list", "--version", "--help", "--mcmc.temperature", "--mcmc.relative_temperature", "--mcmc.reheat_interval",
-                     "--mcmc.reset_interval", "--mcmc.patience", "--mcmc.time_patience", "--mcmc.min_evaluations", "--greedy.candidates", "--greedy.order",
+                     "--mcmc.reset_interval", "--mcmc.patience", "--mcmc.time_patience", "--mcmc.min_evaluations", "--mcmc.threads", "--mcmc.random_starts", "--mcmc.target_acceptance",
+                     "--greedy.candidates", "--greedy.order", "--rules", "--joint.beam", "--joint.candidates", "--tempering.replicas", "--tempering.threads",
                      "--simulation.training", "--simulation.optimizer", "--simulation.memory", "--simulation.memory_penalty", "--simulation.movement",
                      "--simulation.synchronisation", "--simulation.overlap", "--simulation.discipline", "--space.sample", "--space.attribute",
                      "--space.parameter", "--space.reduction", "--space.min_shard", "--space.max_shards", "--space.placements", "--space.all_orders",

@@ -23,13 +23,13 @@ PATIENCE = 120  # seconds for one rendering
 
 
 class Page(html.parser.HTMLParser):
-    """The attributes of the root and the body, the texts of the headline, and the rows of the list of operators."""
+    """The attributes of the root and the body, the texts of the headline, the rows of the list of operators, the rules applied."""
 
     VOID = {"meta", "link", "input", "br", "img"}
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
-        self.root, self.body, self.figures, self.rows = {}, {}, [], []
+        self.root, self.body, self.figures, self.rows, self.rules = {}, {}, [], [], []
         self.open = []  # (tag, what it is collected for)
         self.feed(text)
 
@@ -42,6 +42,11 @@ class Page(html.parser.HTMLParser):
             self.body = attributes
         elif attributes.get("id") == "operators-t":
             inside = "operators"
+        elif attributes.get("id") == "rewriting-l":
+            inside = "rules"
+        elif inside == "rules" and tag == "li":
+            inside = "rule"
+            self.rules.append("")
         elif attributes.get("class") == "value":
             inside = "figure"
             self.figures.append("")
@@ -61,6 +66,8 @@ class Page(html.parser.HTMLParser):
         inside = self.open[-1][1] if self.open else None
         if inside == "figure":
             self.figures[-1] += data
+        elif inside == "rule":
+            self.rules[-1] += data
         elif inside == "cell":
             self.rows[-1][-1] += data
 
@@ -122,6 +129,8 @@ def problems_of(page, console, strategy, inputs, dark):
         shown, off = seconds(page.figures[0] if page.figures else "")
         if not abs(shown - strategy["predicted_ps"] * 1e-12) <= off:
             out.append(f"the headline says {page.figures[:1]}, the strategy {strategy['predicted_ps']} ps")
+    expect("number of rules", page.body.get("data-applied"), str(len(strategy.get("rewritten_by", []))))
+    expect("rules", page.rules, strategy.get("rewritten_by", []))
     # Lines of several operators have their number in the second cell.
     shown = collections.Counter()
     for row in page.rows:
@@ -132,6 +141,40 @@ def problems_of(page, console, strategy, inputs, dark):
         if shown[text] != said[text]:
             out.append(f"configuration {text!r}: the page lists {shown[text]} operators, the strategy {said[text]}")
     return out
+
+
+# Turns from graph to graph with every operator shown, and leaves what is drawn in attributes of the body.
+TURN = """<script>
+{
+  const body = document.body.dataset, drawn = () => document.querySelectorAll('#graph .node').length;
+  if (!byId('unroll-l').hidden) byId('unroll').click();
+  body.after = drawn();
+  body.turns = !byId('which').hidden;
+  if (!byId('which').hidden) {
+    byId('g-before').click();
+    body.before = drawn();
+    body.pressed = byId('g-before').getAttribute('aria-pressed');
+    byId('g-after').click();
+    body.again = drawn();
+  }
+}
+</script>
+</body>"""
+
+
+def problems_of_turning(chromium, report):
+    """What is wrong with the graph of a page on which it is turned to the model's and back, as sentences."""
+    data = embedded(report)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = pathlib.Path(folder) / "turned.html"
+        copy.write_text(report.read_text(encoding="utf-8").replace("</body>", TURN), encoding="utf-8")
+        dom, console = render(chromium, copy, False)
+    body, whole = Page(dom).body, lambda of: str(len(of["drawings"][-1]["boxes"]))
+    expected = {"data-after": whole(data), "data-turns": "false"}
+    if data["rewriting"] and data["rewriting"]["applied"]:
+        expected |= {"data-turns": "true", "data-before": whole(data["rewriting"]), "data-pressed": "true", "data-again": whole(data)}
+    return [f"the console says: {line}" for line in console] + \
+        [f"turning the graph: {name} is {body.get(name)!r}, not {said!r}" for name, said in expected.items() if body.get(name) != said]
 
 
 def main():
@@ -152,6 +195,10 @@ def main():
         for problem in found:
             print("error:", problem)
         failed = failed or bool(found)
+    found = problems_of_turning(chromium, report)
+    for problem in found:
+        print("error:", problem)
+    failed = failed or bool(found)
     sys.exit(1 if failed else 0)
 
 
