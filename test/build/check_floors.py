@@ -24,7 +24,8 @@ MAY_INCLUDE = {
     "problem": {"core", "concepts", "ops", "graph", "topology", "space", "cost", "sim", "search"},
     "rewrite": ALL_BUT_IO | {"problem"},
     "fabric": ALL_BUT_IO,
-    "io": ALL_BUT_IO | {"problem"},
+    "pipeline": {"core", "concepts", "ops", "graph", "topology", "space", "cost", "sim", "search", "problem"},
+    "io": ALL_BUT_IO | {"problem", "pipeline"},
     "verify": {"core", "rewrite"},
 }
 # Single headers that may include more.

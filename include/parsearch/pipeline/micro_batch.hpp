@@ -1,0 +1,104 @@
+#pragma once
+/// Micro-batches: an operator graph that does an n-th of the samples.
+
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <parsearch/core/error.hpp>
+#include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/ops/operation.hpp>
+
+namespace parsearch::pipeline {
+
+namespace detail {
+
+/// The dim of the samples, if any: one of extent 1 is what all samples share (a position bias).
+[[nodiscard]] inline std::optional<std::uint32_t> sample_dim(ops::operation const& op) {
+    for (std::uint32_t k = 0; k < op.dims.size(); ++k)
+        if (op.dims[k].kind == ops::dim_kind::sample && op.dims[k].extent > 1) return k;
+    return std::nullopt;
+}
+[[nodiscard]] inline ops::term const* term_of(ops::axis const& a, std::uint32_t dim) noexcept {
+    for (auto const& t : a.terms)
+        if (t.dim == dim) return &t;
+    return nullptr;
+}
+} // namespace detail
+
+/// Into how many micro-batches the samples of `g` can be divided: its divisors. 1 where no operator has samples.
+[[nodiscard]] inline std::int64_t samples_of(graph::dense_graph const& g) {
+    std::int64_t common = 0;
+    for (auto const& op : g.operations)
+        if (auto const k = detail::sample_dim(op)) common = std::gcd(common, op.dims[*k].extent);
+    return common > 0 ? common : 1;
+}
+
+/// `op` on an `n`-th of its samples: their dim and the axes that it indexes are shorter, the work is less. An operator without samples does all
+/// of its work in every micro-batch; what is kept beside operands is divided evenly, as over shards. Throws `invalid_input` naming `name` where `n` does not divide the samples, where a second dim is one of samples,
+/// where they index weights, and where an axis holds samples in other than equal consecutive parts.
+[[nodiscard]] inline ops::operation micro_batch(ops::operation op, std::int64_t n, std::string_view name) {
+    auto const refuse = [&](auto const&... what) { throw invalid_input("micro-batches: operator '", name, "' (", op.kind, ") ", what...); };
+    auto const k = detail::sample_dim(op);
+    if (!k) return op;
+    auto& samples = op.dims[*k];
+    if (n < 1 || samples.extent % n != 0) refuse("has ", samples.extent, " samples: ", n, " micro-batches must divide them");
+    for (auto other = *k + 1; other < op.dims.size(); ++other)
+        if (op.dims[other].kind == ops::dim_kind::sample && op.dims[other].extent > 1)
+            refuse("has two dims of samples, '", samples.name, "' and '", op.dims[other].name, "': one can be divided");
+    auto const parts = static_cast<double>(n);
+    auto const shorten = [&](std::vector<ops::operand>& operands, bool weights) {
+        for (auto& o : operands) {
+            o.gradient_flops /= parts;
+            if (o.touched_bytes > 0) o.touched_bytes /= parts;
+            for (auto& a : o.axes) {
+                auto const* const t = detail::term_of(a, *k);
+                if (!t) continue;
+                if (weights) refuse("has weights '", o.name, "' of which each sample has its own: they can not be divided");
+                if (a.offset != 0 || a.extent != t->stride * samples.extent)
+                    refuse("has an axis of extent ", a.extent, " in '", o.name, "' that is not ", samples.extent, " equal parts of consecutive samples: it can not be divided");
+                a.extent /= n;
+            }
+        }
+    };
+    shorten(op.inputs, false);
+    shorten(op.weights, true);
+    shorten(op.outputs, false);
+    samples.extent /= n;
+    op.flops /= parts;
+    op.multiply_adds /= parts;
+    op.backward_flops /= parts;
+    op.saved_bytes /= parts;
+    return op;
+}
+
+/// The graph that does one of `n` micro-batches of `g`: what `g` would be with an `n`-th of the batch, numbered as `g`. Throws `invalid_input` as above, and
+/// where an operator reads all samples of a tensor at once. Complexity: linear.
+[[nodiscard]] inline graph::dense_graph micro_batch(graph::dense_graph const& g, std::int64_t n) {
+    graph::dense_graph out;
+    out.names = g.names;
+    out.edges = g.edges;
+    out.first_in = g.first_in;
+    for (std::size_t op = 0; op < g.size(); ++op) out.operations.push_back(micro_batch(g.operations[op], n, g.names[op]));
+    // Graph inputs have no dims: what is read of them says which axis counts samples.
+    for (auto const& e : g.edges)
+        if (g.operations[e.producer].work == ops::work_class::source && e.slot < out.operations[e.producer].outputs.size()) {
+            auto const& before = g.operations[e.consumer].inputs[e.input].axes;
+            auto const& after = out.operations[e.consumer].inputs[e.input].axes;
+            auto& made = out.operations[e.producer].outputs[e.slot].axes;
+            for (std::size_t a = 0; a < made.size(); ++a)
+                if (after[a].extent != before[a].extent) made[a].extent = after[a].extent;
+        }
+    for (auto const& e : out.edges)
+        if (auto const made = ops::tensor_of(out.operations[e.producer].outputs[e.slot]), read = ops::tensor_of(out.operations[e.consumer].inputs[e.input]);
+            !(made == read))
+            throw invalid_input("micro-batches: operator '", g.names[e.consumer], "' (", g.operations[e.consumer].kind, ") reads ", ops::to_string(read), " of '",
+                                g.names[e.producer], "', which makes ", ops::to_string(made), " in a micro-batch: it needs samples of all micro-batches at once");
+    return graph::read_graph(out).graph;
+}
+
+} // namespace parsearch::pipeline

@@ -1,0 +1,461 @@
+#pragma once
+/// Partitions a network into the stages of a pipeline: where to cut, how many micro-batches, in which order, what to compute again.
+
+#include <algorithm>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <parsearch/concepts/searcher.hpp>
+#include <parsearch/core/error.hpp>
+#include <parsearch/core/units.hpp>
+#include <parsearch/pipeline/cuts.hpp>
+#include <parsearch/pipeline/simulator.hpp>
+#include <parsearch/search/events.hpp>
+#include <parsearch/search/options.hpp>
+#include <parsearch/search/session.hpp>
+#include <parsearch/search/stopping.hpp>
+#include <parsearch/space/experts.hpp>
+
+namespace parsearch::pipeline {
+
+/// Options of `partition`. It always ends by itself.
+struct partition_options {
+    std::optional<std::chrono::nanoseconds> time{}; ///< see `search::budget`
+    std::optional<std::uint64_t> evaluations{};     ///< pipelines simulated, at least 1
+    std::stop_token stop{};                         ///< see `search::budget`
+
+    std::uint64_t max_stages = 64;        ///< at least 1
+    std::uint64_t max_micro_batches = 64; ///< at least 1
+    bool recomputation = true;            ///< stages may compute their activations again
+    bool sharded_optimizer = true;        ///< devices may share the optimizer's state of weights that several hold
+    std::uint64_t beam = 4;               ///< pipelines that are improved step by step, at least 1
+};
+
+/// Throws `invalid_input` naming the option, its value and the rule.
+inline void validate(partition_options const& o) {
+    search::require_budget(search::budget_of(o), "partition");
+    auto const positive = [](std::uint64_t value, std::string_view name) {
+        if (value < 1) throw invalid_input("partition: option '", name, "' is 0: must be at least 1");
+    };
+    positive(o.max_stages, "max_stages");
+    positive(o.max_micro_batches, "max_micro_batches");
+    positive(o.beam, "beam");
+}
+
+/// What `partition` finds.
+struct pipeline_plan {
+    pipelining how;
+    space::flat_strategy strategy; ///< of one of `how.micro_batches` micro-batches: legal on `micro_batch_problem(problem, how.micro_batches)`
+    std::vector<std::uint32_t> tensor_parallel{}; ///< by stage: degree of tensor parallelism; the rest of its devices is data parallel. Empty where the strategy is none of these
+};
+
+/// Runs of operators in topological order, by first and last name, with devices and degrees: a line per stage, after one that says how the pipeline runs.
+template <Parallelization P> [[nodiscard]] std::string to_string(P const& problem, pipeline_plan const& plan) {
+    auto const& g = problem.graph();
+    auto const& how = plan.how;
+    std::string out = text(how.stages, how.stages == 1 ? " stage, " : " stages, ", how.micro_batches, how.micro_batches == 1 ? " micro-batch" : " micro-batches");
+    if (how.stages > 1 || how.micro_batches > 1) out += text(", ", name_of(how.order));
+    if (how.sharded_optimizer) out += ", sharded optimizer";
+    out += '\n';
+    for (std::uint32_t s = 0; s < how.stages; ++s) {
+        std::vector<std::uint32_t> operators;
+        std::vector<std::int32_t> devices;
+        for (auto const op : g.order)
+            if (how.stage[op] == s && g.operations[op].work != ops::work_class::source) {
+                operators.push_back(op);
+                for (std::int64_t n = 0; n < plan.strategy[op].shards(); ++n) devices.push_back(plan.strategy[op].device(n));
+            }
+        if (operators.empty()) continue;
+        std::sort(devices.begin(), devices.end());
+        devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
+        out += text("stage ", s, ": ", g.names[operators.front()], " ... ", g.names[operators.back()], ", ", operators.size(), " operators on ", devices.size(), " devices from ", devices.front());
+        if (s < plan.tensor_parallel.size()) out += text(", tensor parallel ", plan.tensor_parallel[s]);
+        if (how.recomputes(s)) out += ", computes again";
+        out += '\n';
+    }
+    return out;
+}
+
+namespace detail {
+
+/// Candidates of `partition`: where stages begin in the topological order, how each runs, and what all share.
+struct candidate {
+    std::vector<std::size_t> first;     ///< place in the order of each stage's first operator
+    std::vector<std::uint32_t> tensor;  ///< degree of each stage
+    std::vector<bool> recompute;
+    std::uint32_t micro_batches = 1;
+    launch_order order = launch_order::one_f_one_b;
+    bool sharded_optimizer = false;
+    friend bool operator==(candidate const&, candidate const&) = default;
+};
+
+/// Makes pipelines of candidates of one problem.
+template <class Oracle, class Device> class stage_builder {
+  public:
+    template <class Operator>
+    explicit stage_builder(parallelization<Oracle, Device, Operator> const& problem)
+        : graph_(&problem.graph()), topology_(&problem.topology()), oracle_(&problem.workload()->oracle), simulator_(problem) {
+        for (auto const op : graph_->order)
+            if (graph_->operations[op].work != ops::work_class::source) order_.push_back(op);
+    }
+
+    [[nodiscard]] std::vector<std::uint32_t> const& order() const noexcept { return order_; }
+    [[nodiscard]] pipeline_simulator<Oracle, Device>& simulator() noexcept { return simulator_; }
+    [[nodiscard]] std::size_t devices() const noexcept { return topology_->size(); }
+
+    /// The degrees of tensor parallelism for groups of `group` neighbours: divisors whose neighbours share a node.
+    [[nodiscard]] std::vector<std::uint32_t> degrees(std::size_t group) const {
+        std::vector<std::uint32_t> out;
+        for (std::uint32_t t = 1; t <= group; ++t) {
+            bool together = group % t == 0;
+            for (std::size_t d = 0; together && d < devices(); ++d) together = topology_->node[d] == topology_->node[d - d % t];
+            if (together) out.push_back(t);
+        }
+        return out;
+    }
+
+    /// The candidate of stages with equal loads.
+    [[nodiscard]] candidate balanced(std::size_t stages, std::uint32_t micro_batches, std::uint32_t tensor) {
+        auto const group = devices() / stages;
+        auto const& t = times(micro_batches, group, tensor);
+        return {.first = balanced_cuts(t.of_operator, t.crossing, stages), .tensor = std::vector<std::uint32_t>(stages, tensor),
+                .recompute = std::vector<bool>(stages, false), .micro_batches = micro_batches};
+    }
+
+    /// Work of the busiest stage in all micro-batches: no less than that takes the iteration. Exact where the shards of a stage are spread evenly, as those of its experts are.
+    [[nodiscard]] std::int64_t busiest(candidate const& c) {
+        std::int64_t most = 0;
+        for (std::size_t s = 0; s < c.first.size(); ++s) {
+            auto const& t = times(c.micro_batches, devices() / c.first.size(), c.tensor[s]);
+            auto const end = s + 1 < c.first.size() ? c.first[s + 1] : order_.size();
+            std::int64_t sum = 0;
+            for (auto i = c.first[s]; i < end; ++i) sum = sim::saturating_sum(sum, t.of_operator[i]);
+            most = std::max(most, sum);
+        }
+        return most > std::numeric_limits<std::int64_t>::max() / c.micro_batches ? std::numeric_limits<std::int64_t>::max() : most * c.micro_batches;
+    }
+
+    [[nodiscard]] pipeline_plan plan(candidate const& c) {
+        pipeline_plan out;
+        auto const stages = c.first.size();
+        auto const group = devices() / stages;
+        out.how = {.stage = std::vector<std::uint32_t>(graph_->size(), 0), .stages = static_cast<std::uint32_t>(stages), .micro_batches = c.micro_batches, .order = c.order,
+                   .recompute = c.recompute, .sharded_optimizer = c.sharded_optimizer};
+        out.tensor_parallel = c.tensor;
+        out.strategy = experts(c.micro_batches, group, c.tensor[0]);
+        for (std::uint32_t s = 0; s < stages; ++s) {
+            auto const& of_stage = experts(c.micro_batches, group, c.tensor[s]);
+            auto const end = s + 1 < stages ? c.first[s + 1] : order_.size();
+            for (auto i = c.first[s]; i < end; ++i) {
+                out.how.stage[order_[i]] = s;
+                out.strategy[order_[i]] = of_stage[order_[i]];
+                out.strategy[order_[i]].start += static_cast<std::int32_t>(s * group);
+            }
+        }
+        return out;
+    }
+
+  private:
+    struct operator_times {
+        std::vector<std::int64_t> of_operator, crossing; ///< picoseconds, by place in the order
+    };
+    using key = std::tuple<std::uint32_t, std::size_t, std::uint32_t>; // micro-batches, devices, tensor degree
+
+    /// The experts' strategy of all operators on the first `group` devices.
+    [[nodiscard]] space::flat_strategy const& experts(std::uint32_t micro_batches, std::size_t group, std::uint32_t tensor) {
+        auto const at = experts_.find({micro_batches, group, tensor});
+        if (at != experts_.end()) return at->second;
+        return experts_.emplace(key{micro_batches, group, tensor}, space::tensor_parallel(simulator_.micro_batches(micro_batches).graph(), group, tensor)).first->second;
+    }
+
+    /// How long the busiest device of a group computes each operator, and what crosses before it takes from one group to the next.
+    [[nodiscard]] operator_times const& times(std::uint32_t micro_batches, std::size_t group, std::uint32_t tensor) {
+        if (auto const at = times_.find({micro_batches, group, tensor}); at != times_.end()) return at->second;
+        auto const& strategy = experts(micro_batches, group, tensor);
+        (void)simulator_.simulate({.stage = std::vector<std::uint32_t>(graph_->size(), 0), .micro_batches = micro_batches}, strategy);
+        operator_times out;
+        std::vector<std::int64_t> busy(devices());
+        for (auto const op : order_) {
+            auto const& p = simulator_.plan().operators[op];
+            std::fill(busy.begin(), busy.end(), 0);
+            bool const backward = graph_->trains[op] && simulator_.training();
+            for (auto const d : p.devices) busy[d] += p.forward[topology_->kind[d]] + (backward ? p.backward[topology_->kind[d]] : 0);
+            out.of_operator.push_back(*std::max_element(busy.begin(), busy.end()));
+        }
+        auto const bytes = crossing_bytes(simulator_.micro_batches(micro_batches).graph());
+        for (auto const b : bytes) out.crossing.push_back(group < devices() ? crossing_time(b / static_cast<byte_count>(group), group) : 0);
+        return times_.emplace(key{micro_batches, group, tensor}, std::move(out)).first->second;
+    }
+
+    /// Bytes of the tensors that operators before a place in the order make and some at or behind it read.
+    [[nodiscard]] std::vector<byte_count> crossing_bytes(graph::dense_graph const& g) const {
+        std::vector<std::size_t> place(g.size(), 0);
+        for (std::size_t i = 0; i < order_.size(); ++i) place[order_[i]] = i;
+        std::vector<byte_count> change(order_.size() + 1, 0);
+        for (auto const op : order_)
+            for (std::uint32_t slot = 0; slot < g.operations[op].outputs.size(); ++slot) {
+                auto last = place[op];
+                for (auto const number : g.out(op))
+                    if (g.edges[number].slot == slot) last = std::max(last, place[g.edges[number].consumer]);
+                auto const bytes = ops::bytes_of(g.operations[op].outputs[slot]);
+                change[place[op] + 1] += bytes;
+                change[last + 1] -= bytes;
+            }
+        std::vector<byte_count> out;
+        byte_count sum = 0;
+        for (std::size_t i = 0; i < order_.size(); ++i) out.push_back(sum += change[i]);
+        return out;
+    }
+
+    /// A message between the first devices of the first two groups, there and back.
+    [[nodiscard]] std::int64_t crossing_time(byte_count bytes, std::size_t group) const {
+        std::int64_t most = 0;
+        for (auto const& [a, b] : {std::pair{std::size_t{0}, group}, std::pair{group, std::size_t{0}}}) {
+            std::int64_t slowest = 0;
+            for (auto const l : topology_->route(a, b)) slowest = std::max(slowest, static_cast<std::int64_t>(transfer_time(*oracle_, bytes, topology_->links[l]).count()));
+            most = sim::saturating_sum(most, slowest);
+        }
+        return most;
+    }
+
+    graph::dense_graph const* graph_;
+    topology::dense_topology const* topology_;
+    Oracle const* oracle_;
+    pipeline_simulator<Oracle, Device> simulator_;
+    std::vector<std::uint32_t> order_; ///< without graph inputs
+    std::map<key, space::flat_strategy> experts_;
+    std::map<key, operator_times> times_;
+};
+
+} // namespace detail
+
+/// The result of `partition`.
+using pipeline_result = search_result<pipeline_plan, picoseconds>;
+
+/// `partition(problem, options, observers...)`: the fastest pipeline found for a problem of `make_problem`, simulated with all of its micro-batches. Deterministic but for the time.
+///
+/// 1. The experts' strategies without a pipeline (`expert_starts`).
+/// 2. For every number of stages that divides the devices and of micro-batches that divides the samples, and every degree of tensor parallelism in the groups of neighbours that
+///    run the stages: cuts of equal load (`balanced_cuts`), under both orders; where memory is exceeded, also with a sharded optimizer, with all stages computing again, and with both. What can
+///    not be better by the work of its busiest stage is not simulated.
+/// 3. The best `beam` of these, different in stages, micro-batches or degree, are improved: a cut moved by 1, 2, 4 or 8 operators, another degree of a stage, a stage that computes again or
+///    no more, twice or half the micro-batches, the other order, the optimizer sharded or not; the first change that is better is taken, until none is.
+///
+/// Reason `exhausted` where it ended by itself. Observers are told `proposed` (`op`: number of stages, `move`: 0 in steps 1 and 2, 1 in step 3) and `improved`. No lower bound.
+/// A network that can not be divided into micro-batches is planned with one. Throws `invalid_input` on options out of range, and where no operator has work.
+struct partition_fn {
+    template <class Oracle, class Device, class Operator, class... Os>
+    pipeline_result operator()(parallelization<Oracle, Device, Operator> const& problem, partition_options const& options = {}, Os&&... observers) const {
+        static_assert(search::observed<picoseconds, std::remove_reference_t<Os>...>::checked);
+        validate(options);
+        search_state state(problem, options, [&](auto const& event) {
+            [[maybe_unused]] auto const one = [&](auto& observer) {
+                if constexpr (std::invocable<decltype(observer), decltype(event)>) observer(event);
+            };
+            (one(observers), ...);
+        });
+        return state.run();
+    }
+
+  private:
+    template <class P, class Tell> class search_state;
+    template <class Oracle, class Device, class Operator, class Tell> class search_state<parallelization<Oracle, Device, Operator>, Tell> {
+      public:
+        using problem_type = parallelization<Oracle, Device, Operator>;
+        search_state(problem_type const& problem, partition_options const& options, Tell tell)
+            : problem_(problem), options_(options), tell_(std::move(tell)), limit_(search::budget_of(options)), builder_(problem) {
+            if (builder_.order().empty()) throw invalid_input("partition: the graph has inputs only: at least one operator must have work");
+        }
+
+        [[nodiscard]] pipeline_result run() {
+            for (auto const& start : problem_.named_starts()) {
+                if (best_ && over()) break;
+                unpipelined_strategy(start.strategy);
+            }
+            enumerate();
+            for (std::size_t i = 0; i < beam_.size() && !over(); ++i) improve(beam_[i].first, beam_[i].second);
+            stats_.seconds = std::chrono::duration<double>(limit_.elapsed()).count();
+            return {.best = *std::move(best_), .cost = cost_, .lower_bound = {}, .stats = stats_, .reason = ended_.value_or(stop_reason::exhausted)};
+        }
+
+      private:
+        [[nodiscard]] bool over() {
+            if (!ended_) ended_ = limit_.due(std::max<std::uint64_t>(stats_.evaluations, 1));
+            return ended_.has_value();
+        }
+
+        picoseconds consider(pipeline_plan&& plan, std::size_t move) {
+            auto const cost = builder_.simulator()(plan.how, plan.strategy);
+            ++stats_.evaluations;
+            ++stats_.proposals;
+            tell_(search::proposed<picoseconds>{stats_.evaluations, plan.how.stages, move, cost, cost_});
+            if (best_ && !(cost < cost_)) return cost;
+            if (best_) {
+                ++stats_.improved;
+                tell_(search::improved<picoseconds>{stats_.evaluations, plan.how.stages, move, cost, cost_});
+            }
+            cost_ = cost;
+            best_ = std::move(plan);
+            return cost;
+        }
+        picoseconds consider(detail::candidate const& c, std::size_t move) { return consider(builder_.plan(c), move); }
+
+        void unpipelined_strategy(space::flat_strategy strategy) {
+            pipeline_plan plan{.how = unpipelined(problem_.graph()), .strategy = std::move(strategy)};
+            auto sharded = plan;
+            consider(std::move(plan), 0);
+            sharded.how.sharded_optimizer = true;
+            if (may_shard() && exceeds() && !over()) consider(std::move(sharded), 0);
+        }
+
+        [[nodiscard]] bool may_shard() const {
+            auto const& o = problem_.options();
+            return options_.sharded_optimizer && o.training && o.synchronisation == sim::synchronisation::all_reduce;
+        }
+        /// Whether the last pipeline simulated needs more memory than some device has, and that matters.
+        [[nodiscard]] bool exceeds() {
+            if (problem_.options().memory == sim::memory_policy::ignore) return false;
+            auto const& use = builder_.simulator().memory();
+            for (std::size_t d = 0; d < use.size(); ++d)
+                if (use[d].total() > problem_.topology().devices[d].memory) return true;
+            return false;
+        }
+
+        void enumerate() {
+            auto const devices = builder_.devices();
+            auto const samples = static_cast<std::uint64_t>(divisible_samples());
+            for (std::size_t stages = 1; stages <= std::min<std::uint64_t>({options_.max_stages, devices, builder_.order().size()}); ++stages) {
+                if (devices % stages != 0) continue;
+                for (std::uint32_t m = 1; m <= std::min(options_.max_micro_batches, samples); ++m) {
+                    if (samples % m != 0) continue;
+                    for (auto const t : builder_.degrees(devices / stages)) {
+                        if (over()) return;
+                        auto c = builder_.balanced(stages, m, t);
+                        if (builder_.busiest(c) >= cost_.count()) continue;
+                        auto const cost = variants(c);
+                        remember(cost, std::move(c));
+                    }
+                }
+            }
+        }
+
+        /// Samples that micro-batches can divide: 1 where the network refuses them.
+        [[nodiscard]] std::int64_t divisible_samples() const {
+            auto const samples = samples_of(problem_.graph());
+            try {
+                if (samples > 1) (void)micro_batch(problem_.graph(), samples);
+            } catch (invalid_input const&) {
+                return 1;
+            }
+            return samples;
+        }
+
+        /// The cheapest of the ways to run `c`, which becomes it.
+        picoseconds variants(detail::candidate& c) {
+            auto least = consider(c, 0);
+            auto const take = [&](detail::candidate const& other) {
+                if (over()) return;
+                if (auto const cost = consider(other, 0); cost < least) {
+                    least = cost;
+                    c = other;
+                }
+            };
+            bool const over_memory = exceeds();
+            if (over_memory) {
+                auto other = c;
+                if (may_shard()) {
+                    other.sharded_optimizer = true;
+                    take(other);
+                }
+                if (may_recompute()) {
+                    other.recompute.assign(other.first.size(), true);
+                    take(other);
+                    other.sharded_optimizer = false;
+                    take(other);
+                }
+            }
+            if (c.micro_batches > 1 && problem_.options().training) {
+                auto other = c;
+                other.order = launch_order::gpipe;
+                take(other);
+            }
+            return least;
+        }
+        [[nodiscard]] bool may_recompute() const { return options_.recomputation && problem_.options().training; }
+
+        void remember(picoseconds cost, detail::candidate c) {
+            auto const at = std::ranges::upper_bound(beam_, cost, {}, [](auto const& b) { return b.first; });
+            beam_.insert(at, {cost, std::move(c)});
+            if (beam_.size() > options_.beam) beam_.pop_back();
+        }
+
+        void improve(picoseconds cost, detail::candidate c) {
+            for (bool better = true; better;) {
+                better = false;
+                for (auto const& other : neighbours(c)) {
+                    if (over()) return;
+                    if (builder_.busiest(other) >= cost.count()) continue;
+                    if (auto const priced = consider(other, 1); priced < cost) {
+                        cost = priced;
+                        c = other;
+                        better = true;
+                        break;
+                    }
+                }
+            }
+        }
+
+        [[nodiscard]] std::vector<detail::candidate> neighbours(detail::candidate const& c) const {
+            std::vector<detail::candidate> out;
+            auto const stages = c.first.size();
+            auto const with = [&](auto const& change) {
+                auto other = c;
+                change(other);
+                out.push_back(std::move(other));
+            };
+            for (std::size_t s = 1; s < stages; ++s)
+                for (std::size_t step = 8; step > 0; step /= 2) {
+                    auto const end = s + 1 < stages ? c.first[s + 1] : builder_.order().size();
+                    if (c.first[s] + step < end) with([&](auto& o) { o.first[s] += step; });
+                    if (c.first[s] > c.first[s - 1] + step) with([&](auto& o) { o.first[s] -= step; });
+                }
+            for (std::size_t s = 0; s < stages; ++s)
+                for (auto const t : builder_.degrees(builder_.devices() / stages))
+                    if (t != c.tensor[s]) with([&](auto& o) { o.tensor[s] = t; });
+            if (may_recompute())
+                for (std::size_t s = 0; s < stages; ++s) with([&](auto& o) { o.recompute[s] = !o.recompute[s]; });
+            auto const samples = static_cast<std::uint64_t>(divisible_samples());
+            if (2 * c.micro_batches <= options_.max_micro_batches && samples % (2 * c.micro_batches) == 0) with([](auto& o) { o.micro_batches *= 2; });
+            if (c.micro_batches % 2 == 0) with([](auto& o) { o.micro_batches /= 2; });
+            if (c.micro_batches > 1)
+                with([](auto& o) { o.order = o.order == launch_order::gpipe ? launch_order::one_f_one_b : launch_order::gpipe; });
+            if (may_shard()) with([](auto& o) { o.sharded_optimizer = !o.sharded_optimizer; });
+            return out;
+        }
+
+        problem_type const& problem_;
+        partition_options const& options_;
+        Tell tell_;
+        search::stopping limit_;
+        detail::stage_builder<Oracle, Device> builder_;
+        search_stats stats_;
+        std::optional<stop_reason> ended_;
+        std::optional<pipeline_plan> best_;
+        picoseconds cost_ = cost_traits<picoseconds>::infinity();
+        std::vector<std::pair<picoseconds, detail::candidate>> beam_;
+    };
+    template <class P, class Tell> search_state(P const&, partition_options const&, Tell) -> search_state<P, Tell>;
+};
+inline constexpr partition_fn partition{};
+
+} // namespace parsearch::pipeline

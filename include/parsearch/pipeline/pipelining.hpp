@@ -1,0 +1,50 @@
+#pragma once
+/// How a network runs as a pipeline: its stages, micro-batches and their order.
+
+#include <cstdint>
+#include <vector>
+
+#include <parsearch/core/error.hpp>
+#include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/pipeline/launch_order.hpp>
+
+namespace parsearch::pipeline {
+
+/// A pipeline. Each operator's configuration says which devices it runs on: those of its stage, if stages are to run at once.
+struct pipelining {
+    std::vector<std::uint32_t> stage{}; ///< of each operator; that of graph inputs does not matter
+    std::uint32_t stages = 1;
+    std::uint32_t micro_batches = 1;
+    launch_order order = launch_order::one_f_one_b;
+    /// By stage, whether it keeps only its inputs from forward until backward, and computes forward again before (Chen et al., Training deep nets with
+    /// sublinear memory cost, 2016). Empty: none does.
+    std::vector<bool> recompute{};
+    /// Each of the devices that hold copies of a weight keeps the optimizer's state of its share only, updates that, and gathers the rest (Rajbhandari et
+    /// al., ZeRO, SC 2020, section 5.1).
+    bool sharded_optimizer = false;
+
+    [[nodiscard]] bool recomputes(std::uint32_t s) const noexcept { return s < recompute.size() && recompute[s]; }
+    friend bool operator==(pipelining const&, pipelining const&) = default;
+};
+
+/// A pipeline of one stage and one micro-batch: a network as it is.
+[[nodiscard]] inline pipelining unpipelined(graph::dense_graph const& g) { return {.stage = std::vector<std::uint32_t>(g.size(), 0)}; }
+
+/// Throws `invalid_input` naming what is wrong: no stage, no micro-batch, an operator without a stage, data that go back to an earlier stage, flags of another number of stages.
+inline void validate(pipelining const& p, graph::dense_graph const& g) {
+    if (p.stages < 1) throw invalid_input("pipeline: 0 stages: must be at least 1");
+    if (p.micro_batches < 1) throw invalid_input("pipeline: 0 micro-batches: must be at least 1");
+    if (p.order > launch_order::one_f_one_b) throw invalid_input("pipeline: order is number ", static_cast<int>(p.order), ": must be one of those declared");
+    if (p.stage.size() != g.size()) throw invalid_input("pipeline: stages of ", p.stage.size(), " operators: the graph has ", g.size(), ", must be one each");
+    if (!p.recompute.empty() && p.recompute.size() != p.stages)
+        throw invalid_input("pipeline: 'recompute' says it of ", p.recompute.size(), " stages: there are ", p.stages, ", must be one each, or empty");
+    for (std::size_t op = 0; op < g.size(); ++op)
+        if (p.stage[op] >= p.stages && g.operations[op].work != ops::work_class::source)
+            throw invalid_input("pipeline: operator '", g.names[op], "' is in stage ", p.stage[op], ": there are ", p.stages, ", counted from 0");
+    for (auto const& e : g.edges)
+        if (g.operations[e.producer].work != ops::work_class::source && p.stage[e.producer] > p.stage[e.consumer])
+            throw invalid_input("pipeline: operator '", g.names[e.consumer], "' of stage ", p.stage[e.consumer], " reads '", g.names[e.producer], "' of stage ",
+                                p.stage[e.producer], ": data may not go back to an earlier stage");
+}
+
+} // namespace parsearch::pipeline

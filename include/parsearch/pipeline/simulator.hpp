@@ -1,0 +1,135 @@
+#pragma once
+/// Simulates pipelines: every task of every micro-batch, with the contention between them.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <parsearch/concepts/strategy.hpp>
+#include <parsearch/core/cost.hpp>
+#include <parsearch/core/error.hpp>
+#include <parsearch/pipeline/memory.hpp>
+#include <parsearch/pipeline/micro_batch.hpp>
+#include <parsearch/pipeline/pipelining.hpp>
+#include <parsearch/pipeline/unroll.hpp>
+#include <parsearch/problem/problem.hpp>
+
+namespace parsearch::pipeline {
+
+/// The problem of one of `n` micro-batches of `problem`, on which strategies of pipelines of `n` micro-batches are legal. Throws as `micro_batch`.
+template <class Oracle, class Device, class Operator>
+[[nodiscard]] auto micro_batch_problem(parallelization<Oracle, Device, Operator> const& problem, std::int64_t n) {
+    return with_graph(problem, micro_batch(problem.graph(), n));
+}
+
+/// Predicts the iteration time of pipelines of one problem: of a `pipelining` and a strategy of its micro-batches. One simulator serves one thread.
+///
+/// The task graph is that of one micro-batch (docs/simulation.md), unrolled (`unroller`). Devices run what they launch in that order; links follow the problem's discipline.
+/// A pipeline of one stage and one micro-batch under `in_order` is what `sim::simulator` simulates.
+template <class Oracle, class Device> class pipeline_simulator {
+  public:
+    template <class Operator> explicit pipeline_simulator(parallelization<Oracle, Device, Operator> const& problem) : work_(problem.workload()), problem_(with_graph(problem, problem.graph())) {}
+
+    /// The cost of a pipeline: its makespan, with what `sim::simulation_options::memory` says of devices whose memory is exceeded (infinity where it rejects).
+    /// Throws `invalid_input` where `how` or `strategy` does not fit.
+    template <Strategy<space::configuration> S> [[nodiscard]] picoseconds operator()(pipelining const& how, S const& strategy) {
+        prepare(how, strategy);
+        auto const penalty = sim::memory_cost(work_->options, over_capacity());
+        if (penalty == cost_traits<picoseconds>::infinity()) return penalty;
+        return sim::total_cost(run(how), penalty);
+    }
+    /// The makespan, whatever memory it needs, for the readers below.
+    template <Strategy<space::configuration> S> [[nodiscard]] picoseconds simulate(pipelining const& how, S const& strategy) {
+        prepare(how, strategy);
+        return run(how);
+    }
+
+    /// Of the last pipeline simulated: its tasks, where they come from, when they ran, memory by device.
+    [[nodiscard]] sim::task_graph const& tasks() const noexcept { return tasks_; }
+    [[nodiscard]] std::vector<task_origin> const& origins() const noexcept { return unroller_.origins(); }
+    [[nodiscard]] sim::schedule const& schedule() const noexcept { return schedule_; }
+    [[nodiscard]] std::vector<sim::memory_use> const& memory() const noexcept { return memory_; }
+    /// The share of the makespan in which the devices of the pipeline, on average, compute nothing.
+    [[nodiscard]] double idle_share() const {
+        auto const busy = sim::utilisation_of(tasks_, schedule_);
+        double sum = 0;
+        std::size_t used = 0;
+        for (std::size_t d = 0; d < work_->topology.size(); ++d)
+            if (busy[d] > 0) {
+                sum += busy[d];
+                ++used;
+            }
+        return used > 0 ? 1 - sum / static_cast<double>(used) : 0;
+    }
+    [[nodiscard]] bool training() const noexcept { return work_->options.training; }
+    /// The problem of one of `n` micro-batches, kept. Throws as `micro_batch`.
+    [[nodiscard]] auto const& micro_batches(std::uint32_t n) { return part(n).problem; }
+    /// Of the last pipeline simulated: the plan of one micro-batch.
+    [[nodiscard]] sim::iteration_plan const& plan() const noexcept { return current_->simulator.plan(); }
+
+  private:
+    using dense_problem = parallelization<Oracle, Device, std::uint32_t>;
+    struct micro {
+        dense_problem problem;
+        sim::simulator<Oracle, Device> simulator;
+    };
+
+    micro& part(std::uint32_t n) {
+        if (auto const at = parts_.find(n); at != parts_.end()) return at->second;
+        auto p = micro_batch_problem(problem_, n);
+        auto s = p.simulator();
+        return parts_.emplace(n, micro{std::move(p), std::move(s)}).first->second;
+    }
+
+    template <class S> void prepare(pipelining const& how, S const& strategy) {
+        validate(how, work_->graph);
+        auto const& options = work_->options;
+        if (how.sharded_optimizer && options.synchronisation == sim::synchronisation::parameter_server)
+            throw invalid_input("pipeline: a sharded optimizer with parameter servers: each server keeps the only state already, must be all_reduce");
+        current_ = &part(how.micro_batches);
+        auto& s = current_->simulator;
+        (void)s.simulate(strategy);
+        auto const& g = current_->problem.graph();
+        auto const devices = [&](std::size_t op) -> std::vector<std::uint32_t> const& { return s.plan().operators[op].devices; };
+        memory_ = s.memory();
+        spread_over_micro_batches(g, how, options, s.plan(), stage_inputs(g, how, strategy, devices, memory_.size()), devices, memory_);
+        one_ = s.tasks();
+        if (!how.sharded_optimizer) return;
+        for (std::uint32_t t = 0; t < one_.size(); ++t)
+            if (one_.kind[t] == sim::task_kind::update) {
+                auto const& sync = s.plan().classes[s.plan().class_of[one_.label[t].op]].sync;
+                double const volatile part = static_cast<double>(one_.duration[t]) * own_share(sync, sync.held[one_.label[t].number]); // volatile: not fused with the rounding
+                one_.duration[t] = static_cast<std::int64_t>(part + 0.5);
+            }
+    }
+
+    [[nodiscard]] byte_count over_capacity() const {
+        byte_count over = 0;
+        for (std::size_t d = 0; d < memory_.size(); ++d) over += std::max<byte_count>(0, memory_[d].total() - work_->topology.devices[d].memory);
+        return over;
+    }
+
+    [[nodiscard]] picoseconds run(pipelining const& how) {
+        auto const& options = work_->options;
+        unroller_.run(one_, current_->problem.graph(), static_cast<std::uint32_t>(work_->topology.size()), how, options.discipline == sim::discipline::fifo, tasks_);
+        scheduler_.run(tasks_, options.discipline, schedule_);
+        return picoseconds{schedule_.makespan};
+    }
+
+    std::shared_ptr<sim::workload<Oracle, Device> const> work_;
+    dense_problem problem_;
+    std::map<std::uint32_t, micro> parts_;
+    micro* current_ = nullptr;
+    sim::task_graph one_, tasks_;
+    unroller unroller_;
+    sim::scheduler scheduler_;
+    sim::schedule schedule_;
+    std::vector<sim::memory_use> memory_;
+};
+template <class Oracle, class Device, class Operator> pipeline_simulator(parallelization<Oracle, Device, Operator> const&) -> pipeline_simulator<Oracle, Device>;
+
+} // namespace parsearch::pipeline

@@ -1,0 +1,149 @@
+#pragma once
+/// The task graph of a pipeline: that of one micro-batch, once for each of them, in the order in which stages launch.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/pipeline/launch_order.hpp>
+#include <parsearch/pipeline/pipelining.hpp>
+#include <parsearch/sim/task_graph.hpp>
+
+namespace parsearch::pipeline {
+
+/// Where a task of a pipeline comes from.
+struct task_origin {
+    std::uint32_t task = 0;        ///< of the task graph of one micro-batch
+    std::uint32_t micro_batch = 0; ///< the last one that its stage launches for what is done once: synchronisation and updates
+    bool again = false;            ///< forward that is computed once more
+    friend bool operator==(task_origin const&, task_origin const&) = default;
+};
+
+/// Unrolls task graphs over micro-batches; keeps its buffers from one to the next.
+///
+/// Forward and backward tasks, and what moves for them, come once per micro-batch, in the order of `launches`; a stage that recomputes runs its forward tasks again right before each
+/// backward, but for what moves into the stage. Synchronisation comes with the last backward of the first stage that contributes, and waits for the gradients of all
+/// micro-batches; updates come last. Adding a gradient to that of the micro-batches before takes no time.
+/// Where `launch_in_order`, each computation also waits for the one launched before it on its device; where not, that is left to the scheduler.
+class unroller {
+  public:
+    /// `one` is what `sim::assembler` makes of `g`, on `devices` devices; `how` is valid for `g`. Complexity: linear in what it makes.
+    void run(sim::task_graph const& one, graph::dense_graph const& g, std::uint32_t devices, pipelining const& how, bool launch_in_order, sim::task_graph& out) {
+        one_ = &one;
+        out_ = &out;
+        how_ = &how;
+        sort_tasks(g);
+        out.clear(one.resources);
+        origins_.clear();
+        number_.assign(how.micro_batches, std::vector<std::uint32_t>(one.size(), none));
+        again_.assign(one.size(), none);
+        previous_.assign(launch_in_order ? devices : 0, none);
+        bool const training = last_backward_ != none;
+        std::vector<std::uint32_t> left(how.stages, how.micro_batches);
+        for (auto const& l : launches(how.order, how.stages, how.micro_batches, training))
+            if (!l.backward) add_forward(l.stage, l.micro_batch);
+            else add_backward(l.stage, l.micro_batch, --left[l.stage] == 0);
+        for (auto const t : tail_) add_once(t, how.micro_batches - 1);
+    }
+
+    /// Of each task of the last graph made.
+    [[nodiscard]] std::vector<task_origin> const& origins() const noexcept { return origins_; }
+
+  private:
+    enum class part : std::uint8_t { forward, arrival, backward, once }; // arrival: what moves forward into a stage
+
+    void sort_tasks(graph::dense_graph const& g) {
+        auto const& one = *one_;
+        forward_.assign(how_->stages, {});
+        backward_.assign(how_->stages, {});
+        tail_.clear();
+        part_.resize(one.size());
+        stage_.resize(one.size());
+        last_backward_ = none;
+        for (std::uint32_t t = 0; t < one.size(); ++t)
+            if (one.kind[t] == sim::task_kind::backward) last_backward_ = t;
+        for (std::uint32_t t = 0; t < one.size(); ++t) {
+            auto const& label = one.label[t];
+            auto const s = how_->stage[label.op];
+            bool const moves = one.kind[t] == sim::task_kind::transfer || one.kind[t] == sim::task_kind::collective || one.kind[t] == sim::task_kind::barrier;
+            // Activations that move along no edge are the barrier between backward and synchronisation that does not overlap.
+            bool const synchronises = moves && (label.traffic == sim::traffic_kind::weight_gradient || (label.traffic == sim::traffic_kind::activation && label.edge == sim::task_label::no_edge));
+            if (one.kind[t] == sim::task_kind::update || synchronises) {
+                part_[t] = part::once;
+                stage_[t] = how_->stages - 1;
+                for (auto const p : one.before(t)) stage_[t] = std::min(stage_[t], stage_[p]); // whose gradients come last
+                (last_backward_ == none || t > last_backward_ ? tail_ : backward_[stage_[t]]).push_back(t);
+            } else if (one.kind[t] == sim::task_kind::backward || (moves && label.traffic == sim::traffic_kind::gradient)) {
+                part_[t] = part::backward;
+                stage_[t] = s;
+                backward_[s].push_back(t);
+            } else {
+                bool const arrives = moves && label.edge != sim::task_label::no_edge && how_->stage[g.edges[label.edge].producer] < s;
+                part_[t] = arrives ? part::arrival : part::forward;
+                stage_[t] = s;
+                forward_[s].push_back(t);
+            }
+        }
+    }
+
+    void add(std::uint32_t t, task_origin origin, std::uint32_t& number) {
+        auto const r = one_->resource[t];
+        if (r < previous_.size() && previous_[r] != none) out_->after(previous_[r]);
+        number = out_->add(r, one_->duration[t], one_->kind[t], one_->label[t]);
+        if (r < previous_.size()) previous_[r] = number;
+        origins_.push_back(origin);
+    }
+
+    void add_forward(std::uint32_t stage, std::uint32_t m) {
+        for (auto const t : forward_[stage]) {
+            for (auto const p : one_->before(t)) out_->after(number_[m][p]);
+            add(t, {t, m, false}, number_[m][t]);
+        }
+    }
+
+    /// The number of `p` for a task of `stage` that follows recomputation.
+    [[nodiscard]] std::uint32_t recomputed(std::uint32_t p, std::uint32_t stage, std::uint32_t m) const noexcept {
+        return part_[p] == part::forward && stage_[p] == stage ? again_[p] : number_[m][p];
+    }
+
+    void add_backward(std::uint32_t stage, std::uint32_t m, bool last) {
+        bool const recompute = how_->recomputes(stage);
+        if (recompute)
+            for (auto const t : forward_[stage]) {
+                if (part_[t] == part::arrival) continue;
+                for (auto const p : one_->before(t)) out_->after(recomputed(p, stage, m));
+                add(t, {t, m, true}, again_[t]);
+            }
+        for (auto const t : backward_[stage]) {
+            if (part_[t] == part::once) {
+                if (last) add_once(t, m);
+                continue;
+            }
+            for (auto const p : one_->before(t)) out_->after(recompute ? recomputed(p, stage, m) : number_[m][p]);
+            add(t, {t, m, false}, number_[m][t]);
+        }
+    }
+
+    void add_once(std::uint32_t t, std::uint32_t m) {
+        for (auto const p : one_->before(t)) {
+            if (part_[p] == part::once) out_->after(number_.front()[p]);
+            else
+                for (auto const& of : number_) out_->after(of[p]);
+        }
+        add(t, {t, m, false}, number_.front()[t]);
+    }
+
+    static constexpr auto none = ~std::uint32_t{0};
+    sim::task_graph const* one_ = nullptr;
+    sim::task_graph* out_ = nullptr;
+    pipelining const* how_ = nullptr;
+    std::uint32_t last_backward_ = none;
+    std::vector<part> part_;                                  ///< of each task of one micro-batch
+    std::vector<std::uint32_t> stage_, tail_, again_, previous_;
+    std::vector<std::vector<std::uint32_t>> forward_, backward_, number_; ///< tasks by stage; numbers by micro-batch
+    std::vector<task_origin> origins_;
+};
+
+} // namespace parsearch::pipeline

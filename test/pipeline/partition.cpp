@@ -1,0 +1,137 @@
+#include <parsearch/pipeline/partition.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <parsearch/cost/roofline.hpp>
+#include <parsearch/models/gpt.hpp>
+#include <parsearch/models/resnet.hpp>
+#include <parsearch/topology/nodes.hpp>
+
+#include "support/random_problem.hpp"
+#include "support/refusal.hpp"
+#include "support/sanitized.hpp"
+
+namespace ps = parsearch;
+namespace pipeline = parsearch::pipeline;
+namespace search = parsearch::search;
+namespace sim = parsearch::sim;
+using ps::picoseconds;
+using ps::stop_reason;
+using support::refusal;
+
+namespace {
+auto gpt(std::int64_t layers, std::int64_t batch, sim::simulation_options const& simulation = {.optimizer = sim::optimizer::adam}, std::int64_t hidden = 1024) {
+    auto const cluster = ps::topology::summit(1);
+    return ps::make_problem(ps::models::gpt({.layers = layers, .hidden = hidden, .heads = 16, .vocabulary = 50304, .batch = batch, .type = ps::ops::dtype::f16}), cluster,
+                            ps::cost::roofline{cluster}, {.simulation = simulation});
+}
+
+// The pipeline is legal, and costs what its result says.
+template <class P> void check(P const& problem, pipeline::pipeline_result const& found) {
+    pipeline::pipeline_simulator simulator(problem);
+    REQUIRE(simulator(found.best.how, found.best.strategy) == found.cost);
+    REQUIRE(!found.lower_bound);
+}
+template <class P> picoseconds best_expert(P const& problem) {
+    // Devices in order of launches, as pipelines run.
+    pipeline::pipeline_simulator simulator(problem);
+    auto best = picoseconds::max();
+    for (auto const& s : problem.starts()) best = std::min(best, simulator(pipeline::unpipelined(problem.graph()), s));
+    return best;
+}
+} // namespace
+
+TEST_CASE("partition: a network that fits no single device runs as a pipeline that fits") {
+    auto const problem = gpt(24, 24, {.optimizer = sim::optimizer::adam, .memory = sim::memory_policy::reject}, 2048);
+    auto const found = pipeline::partition(problem, {.evaluations = 400, .sharded_optimizer = false});
+    check(problem, found);
+    CHECK(found.cost < ps::cost_traits<picoseconds>::infinity());
+    CHECK(best_expert(problem) == ps::cost_traits<picoseconds>::infinity());
+    CHECK(found.best.how.micro_batches > 1);
+    auto const written = to_string(problem, found.best);
+    CHECK(written.starts_with(ps::text(found.best.how.stages, found.best.how.stages == 1 ? " stage, " : " stages, ", found.best.how.micro_batches, " micro-batches")));
+    CHECK(written.find("stage 0: tokens ... ") != std::string::npos);
+}
+
+TEST_CASE("partition: never worse than the experts, the same for every run, and what it says is so") {
+    int pipelines = 0;
+    for (std::uint64_t seed = 0; seed < support::cases(60u); ++seed) {
+        INFO("seed ", seed);
+        std::mt19937_64 rng(seed);
+        auto options = support::random_options(rng);
+        options.memory = static_cast<sim::memory_policy>(ps::uniform_index(rng, 3));
+        auto const problem = support::random_problem(rng, options, {.devices = 4, .operators = 10, .memory = static_cast<ps::byte_count>(500 + ps::uniform_index(rng, 8000))});
+        bool const has_work = std::ranges::any_of(problem.graph().operations, [](auto const& op) { return op.work != ps::ops::work_class::source; });
+        if (!has_work) continue;
+        std::uint64_t proposals = 0;
+        auto least = picoseconds::max();
+        auto const found = pipeline::partition(problem, {}, [&](search::proposed<picoseconds> const& e) {
+            ++proposals;
+            REQUIRE(e.evaluation == proposals);
+            if (e.cost) least = std::min(least, *e.cost);
+        });
+        check(problem, found);
+        CHECK(found.reason == stop_reason::exhausted);
+        CHECK(found.stats.evaluations == proposals);
+        CHECK(found.cost == least);
+        CHECK(found.cost <= best_expert(problem));
+        auto const again = pipeline::partition(problem, {});
+        CHECK(again.best.how == found.best.how);
+        CHECK(again.best.strategy == found.best.strategy);
+        pipelines += found.best.how.stages > 1 || found.best.how.micro_batches > 1;
+    }
+    CHECK(pipelines > 0);
+}
+
+TEST_CASE("partition: choices that are not allowed are not made") {
+    auto const problem = gpt(4, 12, {.optimizer = sim::optimizer::adam, .memory = sim::memory_policy::reject}, 2048);
+    auto const found = pipeline::partition(problem, {.max_stages = 2, .max_micro_batches = 3, .recomputation = false, .sharded_optimizer = false});
+    check(problem, found);
+    CHECK(found.best.how.stages <= 2);
+    CHECK(found.best.how.micro_batches <= 3);
+    CHECK(!found.best.how.sharded_optimizer);
+    for (std::uint32_t s = 0; s < found.best.how.stages; ++s) CHECK(!found.best.how.recomputes(s));
+}
+
+TEST_CASE("partition: budgets end it, and it still answers") {
+    auto const problem = gpt(2, 12);
+    for (std::uint64_t const n : {1u, 2u, 5u, 20u}) {
+        auto const found = pipeline::partition(problem, {.evaluations = n});
+        CHECK(found.reason == stop_reason::evaluation_budget);
+        CHECK(found.stats.evaluations == n);
+        check(problem, found);
+    }
+    CHECK(pipeline::partition(problem, {.time = std::chrono::nanoseconds{0}}).reason == stop_reason::time_budget);
+    std::stop_source stopped;
+    stopped.request_stop();
+    CHECK(pipeline::partition(problem, {.stop = stopped.get_token()}).reason == stop_reason::stop_requested);
+    CHECK(refusal([&] { return pipeline::partition(problem, {.evaluations = 0}).cost; }).starts_with("partition: option 'evaluations' is 0"));
+    CHECK(refusal([&] { return pipeline::partition(problem, {.max_stages = 0}).cost; }) == "partition: option 'max_stages' is 0: must be at least 1");
+    CHECK(refusal([&] { return pipeline::partition(problem, {.max_micro_batches = 0}).cost; }) == "partition: option 'max_micro_batches' is 0: must be at least 1");
+    CHECK(refusal([&] { return pipeline::partition(problem, {.beam = 0}).cost; }) == "partition: option 'beam' is 0: must be at least 1");
+}
+
+TEST_CASE("partition: one device, inference, networks without samples") {
+    auto const cluster = ps::topology::nodes({.count = 1, .gpus_per_node = 1, .device = ps::topology::v100_sxm});
+    auto const single = ps::make_problem(ps::models::resnet({.batch = 8}), cluster, ps::cost::roofline{cluster});
+    auto const found = pipeline::partition(single);
+    check(single, found);
+    CHECK(found.best.how.stages == 1);
+
+    auto const forward = gpt(2, 12, {.training = false});
+    auto const inference = pipeline::partition(forward);
+    check(forward, inference);
+    CHECK(inference.best.how.recompute == std::vector<bool>(inference.best.how.recompute.size(), false));
+
+    ps::graph::operator_graph g;
+    g.input("in", {{4, 4}});
+    auto const nothing = ps::make_problem(g, cluster, ps::cost::roofline{cluster});
+    CHECK(refusal([&] { return pipeline::partition(nothing).cost; }) == "partition: the graph has inputs only: at least one operator must have work");
+}
