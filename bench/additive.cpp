@@ -25,6 +25,7 @@
 #include "../test/support/pase.hpp"
 #include "additive/generate.hpp"
 #include "guarded.hpp"
+#include "write_file.hpp"
 
 namespace bench {
 namespace {
@@ -131,8 +132,7 @@ int run(int argc, char** argv) {
         rows.push_back(measure(name, make(), asked));
         print(rows.back());
         std::fflush(stdout);
-        if (auto const folder = std::filesystem::path(asked.out).parent_path(); !folder.empty()) std::filesystem::create_directories(folder);
-        std::ofstream(asked.out) << rows.dump(1) << '\n';
+        write_rows(asked.out, rows);
     };
     for (auto const& file : asked.files) add(file, [&] { return support::read_pase(file); });
     if (!asked.generate.empty())

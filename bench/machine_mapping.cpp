@@ -13,7 +13,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -28,6 +27,7 @@
 #include <parsearch/rewrite/machine_view.hpp>
 
 #include "guarded.hpp"
+#include "write_file.hpp"
 
 namespace bench {
 namespace {
@@ -212,11 +212,7 @@ class benchmark {
     void add(ps::io::ordered_json row) {
         rows_.push_back(std::move(row));
         std::fflush(stdout);
-        std::filesystem::path const path(asked_.out);
-        if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path());
-        std::ofstream out(path);
-        ps::io::write_json(out, rows_);
-        if (!out.flush()) throw ps::invalid_input("cannot write '", asked_.out, "'");
+        write_file(asked_.out, [&](std::ofstream& out) { ps::io::write_json(out, rows_); });
     }
 
     request asked_;

@@ -11,8 +11,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <random>
 #include <stop_token>
@@ -31,6 +29,8 @@
 #include <parsearch/search/exact.hpp>
 #include <parsearch/search/mcmc.hpp>
 #include <parsearch/topology/nodes.hpp>
+
+#include "write_file.hpp"
 
 namespace bench {
 namespace {
@@ -168,11 +168,7 @@ int run(request const& asked) {
                 held = held && r.held();
                 rows.push_back(json_of(r));
             }
-    std::filesystem::path const path(asked.out);
-    if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path());
-    std::ofstream out(path);
-    out << rows.dump(2) << '\n';
-    if (!out.flush()) throw ps::invalid_input("cannot write '", asked.out, "'");
+    write_rows(asked.out, rows);
     return held ? 0 : 1;
 }
 

@@ -30,6 +30,7 @@
 
 #include "guarded.hpp"
 #include "profile/candidates.hpp"
+#include "write_file.hpp"
 
 namespace bench {
 namespace {
@@ -203,8 +204,7 @@ int run(int argc, char** argv) {
             rows.push_back({{"table", "family"}, {"held_out", k[0]}, {"of", k[1]}, {"what", k[2]}, {"entries", n}, {"median", median}, {"p90", p90}, {"max", most}});
         });
     }
-    if (auto const folder = std::filesystem::path(asked.out).parent_path(); !folder.empty()) std::filesystem::create_directories(folder);
-    std::ofstream(asked.out) << rows.dump(1) << '\n';
+    write_rows(asked.out, rows);
     fmt::print("\nwrote {}\n", asked.out);
     return 0;
 }

@@ -22,6 +22,7 @@
 #include "search/cases.hpp"
 #include "search/page.hpp"
 #include "search/rows.hpp"
+#include "write_file.hpp"
 
 namespace bench {
 namespace {

@@ -3,8 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -12,7 +10,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <parsearch/core/error.hpp>
 #include <parsearch/models/bert.hpp>
 #include <parsearch/models/candle_uno.hpp>
 #include <parsearch/models/dlrm.hpp>
@@ -20,6 +17,8 @@
 #include <parsearch/models/mlp.hpp>
 #include <parsearch/models/resnet.hpp>
 #include <parsearch/models/xdl.hpp>
+
+#include "write_file.hpp"
 
 namespace bench {
 
@@ -50,10 +49,7 @@ void measure_networks(std::vector<std::string> const& models, std::vector<std::u
     for (auto const& model : models)
         for (auto const gpus : devices) {
             rows.push_back(measure(model, gpus));
-            if (auto const folder = std::filesystem::path(out).parent_path(); !folder.empty()) std::filesystem::create_directories(folder);
-            std::ofstream file(out);
-            file << rows.dump(1) << '\n';
-            if (!file.flush()) throw parsearch::invalid_input("cannot write '", out, "'");
+            write_rows(out, rows);
         }
     fmt::print("{} rows; wrote {}\n", rows.size(), out);
 }

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -80,16 +79,6 @@ inline constexpr auto format_name = "parsearch.search_comparison";
     } catch (nlohmann::json::exception const& e) {
         throw ps::invalid_input(path, ": ", e.what());
     }
-}
-
-/// Writes by `write(stream)` to `path`; its folder is made.
-template <class F> void write_file(std::string const& path, F const& write) {
-    if (auto const folder = std::filesystem::path(path).parent_path(); !folder.empty()) std::filesystem::create_directories(folder);
-    std::ofstream out(path, std::ios::binary);
-    if (!out) throw ps::invalid_input(path, ": cannot be written");
-    write(out);
-    out.close();
-    if (!out) throw ps::invalid_input(path, ": was not written whole");
 }
 
 } // namespace bench

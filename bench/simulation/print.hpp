@@ -5,8 +5,6 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -18,6 +16,7 @@
 
 #include <parsearch/core/error.hpp>
 
+#include "../write_file.hpp"
 #include "rows.hpp"
 
 namespace bench {
@@ -146,10 +145,7 @@ inline void compare(nlohmann::json const& before, std::vector<row> const& now) {
 inline void write(std::vector<row> const& rows, std::string const& path) {
     auto list = nlohmann::json::array();
     for (auto const& r : rows) list.push_back(json_of(r));
-    if (auto const folder = std::filesystem::path(path).parent_path(); !folder.empty()) std::filesystem::create_directories(folder);
-    std::ofstream file(path);
-    file << list.dump(1) << '\n';
-    if (!file.flush()) throw ps::invalid_input("cannot write ", path);
+    write_rows(path, list);
 }
 
 } // namespace bench
