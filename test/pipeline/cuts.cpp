@@ -72,6 +72,18 @@ TEST_CASE("balanced_cuts: no other cuts are better") {
     }
 }
 
+TEST_CASE("narrow_cuts: only where little crosses, and as many as that allows") {
+    using sizes = std::vector<ps::byte_count>;
+    using ps::pipeline::narrow_cuts;
+    times const t{1, 1, 1, 1, 1, 1};
+    CHECK(narrow_cuts(t, sizes{0, 9, 4, 9, 4, 9}, 2) == std::vector<std::size_t>{0, 2}); // 2 | 4 and 4 | 2 are as good
+    CHECK(narrow_cuts(t, sizes{0, 9, 4, 9, 5, 9}, 5) == std::vector<std::size_t>{0, 2, 4});
+    CHECK(narrow_cuts(t, sizes{0, 9, 4, 9, 6, 9}, 5) == std::vector<std::size_t>{0, 2});
+    CHECK(narrow_cuts(t, sizes{0, 4, 4, 4, 4, 4}, 3) == std::vector<std::size_t>{0, 2, 4});
+    CHECK(narrow_cuts(times{7}, sizes{3}, 4) == std::vector<std::size_t>{0});
+    CHECK(support::refusal([] { return narrow_cuts(times{}, sizes{}, 1); }) == "narrow_cuts: 0 times and 0 sizes: must be as many, at least 1");
+}
+
 TEST_CASE("balanced_cuts: what does not fit is refused; times that no sum can hold are not cut off") {
     CHECK(support::refusal([] { return balanced_cuts(times{1, 2}, times{0, 0}, 3); }) == "balanced_cuts: 3 stages of 2 operators: must be from 1 to as many as operators");
     CHECK(support::refusal([] { return balanced_cuts(times{1, 2}, times{0, 0}, 0); }) == "balanced_cuts: 0 stages of 2 operators: must be from 1 to as many as operators");

@@ -8,6 +8,7 @@
 
 #include <parsearch/graph/operator_graph.hpp>
 #include <parsearch/ops/all.hpp>
+#include <parsearch/space/configuration.hpp>
 
 namespace ps = parsearch;
 namespace pipeline = parsearch::pipeline;
@@ -33,7 +34,7 @@ TEST_CASE("memory: the share of a device in the optimizer's state of what it hol
     CHECK(share(0, {}) == 1);
 }
 
-TEST_CASE("memory: stages that compute again keep what they read from outside, a tensor once") {
+TEST_CASE("memory: segments that are computed again keep what they read from outside, a tensor once") {
     ps::graph::operator_graph net;
     auto const x = net.input("x", {{4, 6}});
     auto const a = net.add("a", ps::ops::linear{.out = 6, .bias = false}, x);
@@ -41,17 +42,26 @@ TEST_CASE("memory: stages that compute again keep what they read from outside, a
     auto const c = net.add("c", ps::ops::linear{.out = 8, .bias = false}, a); // reads what b reads
     net.add("d", ps::ops::add{}, b, c);
     auto const g = ps::graph::read_graph(net).graph;
-    std::vector<space::configuration> s;
+    std::vector<sim::shard_memory> parts;
     std::vector<std::vector<std::uint32_t>> devices;
     for (std::size_t op = 0; op < g.size(); ++op) {
-        s.push_back(space::whole(g.operations[op], op <= 1 ? 0 : 1));
+        parts.push_back(sim::memory_of(g.operations[op], space::whole(g.operations[op]).degrees()));
         devices.push_back({op <= 1 ? 0u : 1u});
     }
     auto const where = [&](std::size_t op) -> std::vector<std::uint32_t> const& { return devices[op]; };
+    auto const shards = [&](std::size_t op) -> sim::shard_memory const& { return parts[op]; };
     pipeline::pipelining how{.stage = {0, 0, 1, 1, 1}, .stages = 2, .recompute = {true, true}};
-    CHECK(pipeline::stage_inputs(g, how, s, where, 2) == std::vector<ps::byte_count>{96, 96}); // x; what a makes
+    CHECK(pipeline::segment_inputs(g, how, shards, where, 2) == std::vector<ps::byte_count>{96, 96}); // x; what a makes
     how.recompute = {false, true};
-    CHECK(pipeline::stage_inputs(g, how, s, where, 2) == std::vector<ps::byte_count>{0, 96});
+    CHECK(pipeline::segment_inputs(g, how, shards, where, 2) == std::vector<ps::byte_count>{0, 96});
+    how.segment = {0, 0, 0, 1, 2}; // b, c and d on their own: what a makes is kept for b and for c, what these make for d
+    CHECK(pipeline::segment_inputs(g, how, shards, where, 2) == std::vector<ps::byte_count>{0, 96 + 96 + 128 + 128});
+    // Products keep what they read, sums nothing.
+    CHECK(pipeline::largest_segment(g, how, {}, shards, where, 2) == std::vector<ps::byte_count>{0, 96});
+    how.segment.clear();
+    how.recompute = {true, true};
+    CHECK(pipeline::largest_segment(g, how, {}, shards, where, 2) == std::vector<ps::byte_count>{96, 96});
     how = pipeline::unpipelined(g);
-    CHECK(pipeline::stage_inputs(g, how, s, where, 2) == std::vector<ps::byte_count>{0, 0});
+    CHECK(pipeline::largest_segment(g, how, {}, shards, where, 2) == std::vector<ps::byte_count>{0, 0});
+    CHECK(pipeline::segment_inputs(g, how, shards, where, 2) == std::vector<ps::byte_count>{0, 0});
 }

@@ -33,5 +33,10 @@ TEST_CASE("pipelining: what is wrong is named") {
     CHECK(refused([&](auto& p) { p.stage[first] = 2; }) == parsearch::text("pipeline: operator '", g.names[first], "' is in stage 2: there are 2, counted from 0"));
     CHECK(refused([&](auto& p) { p.stage[first] = 1; }) ==
           parsearch::text("pipeline: operator '", g.names[second], "' of stage 0 reads '", g.names[first], "' of stage 1: data may not go back to an earlier stage"));
+    CHECK(refused([](auto& p) { p.segment = {1}; }) == parsearch::text("pipeline: segments of 1 operators: the graph has ", g.size(), ", must be one each, or empty"));
+    CHECK(refused([&](auto& p) {
+              p.segment.assign(g.size(), 0);
+              p.segment[first] = 3;
+          }) == parsearch::text("pipeline: operator '", g.names[second], "' of segment 0 reads '", g.names[first], "' of segment 3: data may not go back to an earlier segment"));
     CHECK(refused([&](auto& p) { p.stage[g.order.front()] = 9; }) == ""); // a graph input
 }

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -82,6 +84,7 @@ template <class Change, class Check> int on_random(std::uint64_t seed, int round
         how.order = ps::bernoulli(rng, 0.5) ? launch_order::gpipe : launch_order::one_f_one_b;
         how.sharded_optimizer = options.synchronisation == sim::synchronisation::all_reduce && ps::bernoulli(rng, 0.3);
         for (std::uint32_t s = 0; s < how.stages; ++s) how.recompute.push_back(ps::bernoulli(rng, 0.3));
+        if (ps::bernoulli(rng, 0.5)) how.segment = random_stages(rng, p.graph(), 4);
         try {
             (void)simulator.micro_batches(micro_batches);
         } catch (ps::invalid_input const&) {
@@ -174,14 +177,18 @@ TEST_CASE("pipeline_simulator: any pipeline keeps the rules of schedules and of 
                 if (p.options().training && !p.options().overlap && i + 1 == t.size() && t.kind[i] == sim::task_kind::barrier) return role::once; // nothing to synchronise
                 if (t.label[i].traffic == sim::traffic_kind::gradient) return role::backward;
                 auto const e = t.label[i].edge;
-                bool const enters = e != sim::task_label::no_edge && how.stage[g.edges[e].producer] != how.stage[g.edges[e].consumer];
+                auto const place = [&](std::uint32_t op) { return std::pair{how.stage[op], how.segment_of(op)}; };
+                bool const enters = e != sim::task_label::no_edge && place(g.edges[e].producer) != place(g.edges[e].consumer);
                 return enters ? role::enters : role::forward;
             };
-            auto const stage_of = [&](std::uint32_t i) { return how.stage[t.label[i].op]; };
-            auto const recomputed = [&](std::uint32_t i) { return role_of(i) == role::forward && how.recomputes(stage_of(i)); };
+            auto const place_of = [&](std::uint32_t i) { return std::pair{how.stage[t.label[i].op], how.segment_of(t.label[i].op)}; };
+            std::set<std::pair<std::uint32_t, std::uint32_t>> goes_back; // stages and segments with backward tasks
+            for (std::uint32_t i = 0; i < t.size(); ++i)
+                if (t.kind[i] == sim::task_kind::backward) goes_back.insert(place_of(i));
+            auto const recomputed = [&](std::uint32_t i) { return role_of(i) == role::forward && how.recomputes(place_of(i).first) && goes_back.contains(place_of(i)); };
             std::map<std::array<std::uint32_t, 3>, std::uint32_t> number; // (task, micro-batch, again)
             std::size_t expected = 0;
-            for (std::uint32_t i = 0; i < t.size(); ++i) expected += role_of(i) == role::once ? 1 : how.micro_batches * (training && recomputed(i) ? 2u : 1u);
+            for (std::uint32_t i = 0; i < t.size(); ++i) expected += role_of(i) == role::once ? 1 : how.micro_batches * (recomputed(i) ? 2u : 1u);
             REQUIRE(tasks.size() == expected);
             for (std::uint32_t i = 0; i < tasks.size(); ++i) {
                 auto const& o = origins[i];
@@ -196,7 +203,7 @@ TEST_CASE("pipeline_simulator: any pipeline keeps the rules of schedules and of 
                     else if (role_of(o.task) == role::once)
                         for (std::uint32_t m = 0; m < how.micro_batches; ++m) wanted.push_back(number.at({b, m, 0}));
                     else {
-                        bool const own = recomputed(b) && stage_of(b) == stage_of(o.task) && (o.again || role_of(o.task) == role::backward);
+                        bool const own = recomputed(b) && place_of(b) == place_of(o.task) && (o.again || role_of(o.task) == role::backward);
                         wanted.push_back(number.at({b, o.micro_batch, own ? 1u : 0u}));
                     }
                 }
@@ -280,6 +287,10 @@ TEST_CASE("pipeline_simulator: recomputation keeps inputs of stages instead of a
     how.recompute = {true, false};
     auto const slower = simulator.simulate(how, strategy);
     CHECK(simulator.memory()[0].activations == (4 + 8) * tensor);
+    // In two segments: two inputs of each micro-batch, and half of the activations of one.
+    how.segment = {0, 0, 0, 1, 1, 0, 0, 0, 0};
+    CHECK(simulator.simulate(how, strategy) >= slower); // the first can not be computed again while gradients are awaited
+    CHECK(simulator.memory()[0].activations == (2 + 2 * 8) * tensor);
     CHECK(simulator.memory()[1].activations == 8 * 4 * tensor);
     how.recompute = {};
     CHECK(simulator.simulate(how, strategy) < slower);

@@ -1,5 +1,5 @@
 #pragma once
-/// Cutting a sequence of operators into stages of equal load.
+/// Cutting a sequence of operators into stages and segments of equal load.
 
 #include <algorithm>
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/core/units.hpp>
 #include <parsearch/sim/schedule.hpp>
 
 namespace parsearch::pipeline {
@@ -46,6 +47,22 @@ namespace parsearch::pipeline {
     std::vector<std::size_t> first(stages, 0);
     for (auto s = stages, i = n; s-- > 1;) first[s] = i = from[s][i];
     return first;
+}
+
+/// Cuts operators into at most `parts` runs of equal load, only where little crosses: at most a quarter more bytes than where the least do. `bytes[i]` cross before operator i.
+/// Returns the first operator of each run. Throws as `balanced_cuts`, and where there is no operator.
+[[nodiscard]] inline std::vector<std::size_t> narrow_cuts(std::span<std::int64_t const> times, std::span<byte_count const> bytes, std::size_t parts) {
+    if (times.empty() || bytes.size() != times.size()) throw invalid_input("narrow_cuts: ", times.size(), " times and ", bytes.size(), " sizes: must be as many, at least 1");
+    auto const least = times.size() > 1 ? *std::min_element(bytes.begin() + 1, bytes.end()) : 0;
+    std::vector<std::size_t> place{0};
+    for (std::size_t i = 1; i < times.size(); ++i)
+        if (bytes[i] - least <= least / 4) place.push_back(i);
+    std::vector<std::int64_t> loads(place.size(), 0);
+    for (std::size_t b = 0; b < place.size(); ++b)
+        for (auto i = place[b]; i < (b + 1 < place.size() ? place[b + 1] : times.size()); ++i) loads[b] = sim::saturating_sum(loads[b], times[i]);
+    auto cuts = balanced_cuts(loads, std::vector<std::int64_t>(loads.size(), 0), std::min(parts, loads.size()));
+    for (auto& c : cuts) c = place[c];
+    return cuts;
 }
 
 } // namespace parsearch::pipeline

@@ -4,16 +4,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <map>
+#include <utility>
 #include <vector>
 
-#include <parsearch/concepts/strategy.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/sim/assemble.hpp>
 #include <parsearch/sim/memory.hpp>
-#include <parsearch/space/configuration.hpp>
 
 namespace parsearch::pipeline {
 
@@ -29,35 +28,60 @@ namespace parsearch::pipeline {
     return all > 0 ? (all - shared + own) / all : 1;
 }
 
-/// Bytes by device of what operators of stages that compute again read from outside of their stage: what these keep of one micro-batch. `devices(op)` is the device of each shard.
-/// A tensor that several operators read is counted once per device, at its largest part there.
-template <Strategy<space::configuration> S, class Devices>
-[[nodiscard]] std::vector<byte_count> stage_inputs(graph::dense_graph const& g, pipelining const& how, S const& strategy, Devices const& devices, std::size_t count) {
-    std::vector<byte_count> sum(count, 0), tensor(count), read(count);
+/// Bytes by device of what operators of stages that compute again read from outside of their segment: what these keep of one micro-batch. `shards(op)` is the `sim::shard_memory` of an
+/// operator, `devices(op)` the device of each of its shards. A tensor that several operators of a segment read is counted once per device, at its largest part there.
+template <class Shards, class Devices>
+[[nodiscard]] std::vector<byte_count> segment_inputs(graph::dense_graph const& g, pipelining const& how, Shards const& shards, Devices const& devices, std::size_t count) {
+    std::vector<byte_count> sum(count, 0), read(count, 0);
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<byte_count>> tensor; // by the stage and segment that read it
     for (std::uint32_t op = 0; op < g.size(); ++op)
         for (std::uint32_t slot = 0; slot < g.operations[op].outputs.size(); ++slot) {
-            std::fill(tensor.begin(), tensor.end(), 0);
+            tensor.clear();
             for (auto const number : g.out(op)) {
                 auto const& e = g.edges[number];
-                auto const s = how.stage[e.consumer];
-                bool const inside = g.operations[op].work != ops::work_class::source && how.stage[op] == s;
-                if (e.slot != slot || inside || !how.recomputes(s)) continue;
-                space::configuration const& c = configuration_of(strategy, e.consumer);
-                auto const bytes = sim::memory_of(g.operations[e.consumer], c.degrees()).inputs[e.input];
-                std::fill(read.begin(), read.end(), 0);
-                for (auto const d : devices(e.consumer)) read[d] += bytes;
-                for (std::size_t d = 0; d < count; ++d) tensor[d] = std::max(tensor[d], read[d]);
+                std::pair const to{how.stage[e.consumer], how.segment_of(e.consumer)};
+                bool const inside = g.operations[op].work != ops::work_class::source && std::pair{how.stage[op], how.segment_of(op)} == to;
+                if (e.slot != slot || inside || !how.recomputes(to.first)) continue;
+                auto& most = tensor.try_emplace(to, count, 0).first->second;
+                for (auto const d : devices(e.consumer)) read[d] += shards(e.consumer).inputs[e.input];
+                for (auto const d : devices(e.consumer))
+                    if (auto const bytes = std::exchange(read[d], 0)) most[d] = std::max(most[d], bytes);
             }
-            for (std::size_t d = 0; d < count; ++d) sum[d] += tensor[d];
+            for (auto const& [to, most] : tensor)
+                for (std::size_t d = 0; d < count; ++d) sum[d] += most[d];
         }
     return sum;
 }
 
+/// Bytes by device of the activations of the largest segment there, among those that compute again, of one micro-batch.
+template <class Shards, class Devices>
+[[nodiscard]] std::vector<byte_count> largest_segment(graph::dense_graph const& g, pipelining const& how, sim::simulation_options const& options, Shards const& shards, Devices const& devices,
+                                                      std::size_t count) {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> segments;
+    for (std::size_t op = 0; op < g.size(); ++op)
+        if (g.operations[op].work != ops::work_class::source && how.recomputes(how.stage[op])) segments.emplace_back(how.stage[op], how.segment_of(op));
+    std::sort(segments.begin(), segments.end());
+    segments.erase(std::unique(segments.begin(), segments.end()), segments.end());
+    std::vector<byte_count> most(count, 0);
+    if (segments.empty()) return most;
+    graph::dense_graph part = g; // in which only one segment trains: what the others read is not kept
+    sim::memory_account account(part, count);
+    std::vector<sim::memory_use> use;
+    for (auto const& segment : segments) {
+        for (std::size_t op = 0; op < g.size(); ++op) part.trains[op] = g.trains[op] && std::pair{how.stage[op], how.segment_of(op)} == segment;
+        account.add_up(options, std::vector<sim::class_plan>{}, shards, devices, use);
+        for (std::size_t d = 0; d < count; ++d) most[d] = std::max(most[d], use[d].activations);
+    }
+    return most;
+}
+
 /// Turns `use`, the memory of one micro-batch by device, into that of the pipeline. A device that runs several stages is taken to have as many micro-batches under way as the one
-/// with the most, in all of them: an upper bound. `inputs` as of `stage_inputs`. Of a stage that computes again a device keeps its inputs of the micro-batches under way and all activations of one.
-template <class Devices>
-void spread_over_micro_batches(graph::dense_graph const& g, pipelining const& how, sim::simulation_options const& options, sim::iteration_plan const& plan,
-                               std::span<byte_count const> inputs, Devices const& devices, std::vector<sim::memory_use>& use) {
+/// with the most, in all of them: an upper bound. Of stages that compute again a device keeps the inputs of their segments, of the micro-batches under way, and the activations of one
+/// segment; where only some of its stages do, all is kept.
+template <class Shards, class Devices>
+void spread_over_micro_batches(graph::dense_graph const& g, pipelining const& how, sim::simulation_options const& options, sim::iteration_plan const& plan, Shards const& shards,
+                               Devices const& devices, std::vector<sim::memory_use>& use) {
+    if (!options.training) return;
     std::vector<std::uint32_t> under_way(use.size(), 0);
     std::vector<bool> again(use.size(), true);
     for (std::size_t op = 0; op < g.size(); ++op) {
@@ -68,12 +92,11 @@ void spread_over_micro_batches(graph::dense_graph const& g, pipelining const& ho
             again[d] = again[d] && how.recomputes(s);
         }
     }
-    for (std::size_t d = 0; d < use.size(); ++d) {
-        if (!options.training || under_way[d] == 0) continue;
-        auto const all = use[d].activations * under_way[d];
-        use[d].activations = again[d] ? std::min(all, use[d].activations + inputs[d] * under_way[d]) : all;
-    }
-    if (!options.training || !how.sharded_optimizer) return;
+    auto const inputs = segment_inputs(g, how, shards, devices, use.size());
+    auto const segment = largest_segment(g, how, options, shards, devices, use.size());
+    for (std::size_t d = 0; d < use.size(); ++d)
+        if (under_way[d] > 0) use[d].activations = again[d] ? inputs[d] * under_way[d] + segment[d] : use[d].activations * under_way[d];
+    if (!how.sharded_optimizer) return;
     std::vector<double> state(use.size(), 0);
     auto const states = sim::cost_of(options.optimizer).states;
     for (auto const& c : plan.classes)

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <tuple>
@@ -80,7 +81,13 @@ template <Parallelization P> [[nodiscard]] std::string to_string(P const& proble
         devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
         out += text("stage ", s, ": ", g.names[operators.front()], " ... ", g.names[operators.back()], ", ", operators.size(), " operators on ", devices.size(), " devices from ", devices.front());
         if (s < plan.tensor_parallel.size()) out += text(", tensor parallel ", plan.tensor_parallel[s]);
-        if (how.recomputes(s)) out += ", computes again";
+        if (how.recomputes(s)) {
+            std::vector<std::uint32_t> segments;
+            for (auto const op : operators) segments.push_back(how.segment_of(op));
+            std::sort(segments.begin(), segments.end());
+            auto const count = std::unique(segments.begin(), segments.end()) - segments.begin();
+            out += text(", computes again in ", count, count == 1 ? " segment" : " segments");
+        }
         out += '\n';
     }
     return out;
@@ -93,6 +100,7 @@ struct candidate {
     std::vector<std::size_t> first;     ///< place in the order of each stage's first operator
     std::vector<std::uint32_t> tensor;  ///< degree of each stage
     std::vector<bool> recompute;
+    std::uint32_t segments = 1; ///< of each stage that computes again, where it has as many places to cut
     std::uint32_t micro_batches = 1;
     launch_order order = launch_order::one_f_one_b;
     bool sharded_optimizer = false;
@@ -161,6 +169,14 @@ template <class Oracle, class Device> class stage_builder {
                 out.strategy[order_[i]] = of_stage[order_[i]];
                 out.strategy[order_[i]].start += static_cast<std::int32_t>(s * group);
             }
+            if (c.segments > 1 && c.recompute[s]) {
+                if (out.how.segment.empty()) out.how.segment.assign(graph_->size(), 0);
+                auto const& t = times(c.micro_batches, group, c.tensor[s]);
+                auto const part = [&](auto const& all) { return std::span(all).subspan(c.first[s], end - c.first[s]); };
+                auto const cuts = narrow_cuts(part(t.of_operator), part(t.bytes), c.segments);
+                for (auto i = c.first[s]; i < end; ++i)
+                    out.how.segment[order_[i]] = static_cast<std::uint32_t>(std::upper_bound(cuts.begin(), cuts.end(), i - c.first[s]) - cuts.begin() - 1);
+            }
         }
         return out;
     }
@@ -168,6 +184,7 @@ template <class Oracle, class Device> class stage_builder {
   private:
     struct operator_times {
         std::vector<std::int64_t> of_operator, crossing; ///< picoseconds, by place in the order
+        std::vector<byte_count> bytes;                    ///< that cross before it
     };
     using key = std::tuple<std::uint32_t, std::size_t, std::uint32_t>; // micro-batches, devices, tensor degree
 
@@ -192,8 +209,8 @@ template <class Oracle, class Device> class stage_builder {
             for (auto const d : p.devices) busy[d] += p.forward[topology_->kind[d]] + (backward ? p.backward[topology_->kind[d]] : 0);
             out.of_operator.push_back(*std::max_element(busy.begin(), busy.end()));
         }
-        auto const bytes = crossing_bytes(simulator_.micro_batches(micro_batches).graph());
-        for (auto const b : bytes) out.crossing.push_back(group < devices() ? crossing_time(b / static_cast<byte_count>(group), group) : 0);
+        out.bytes = crossing_bytes(simulator_.micro_batches(micro_batches).graph());
+        for (auto const b : out.bytes) out.crossing.push_back(group < devices() ? crossing_time(b / static_cast<byte_count>(group), group) : 0);
         return times_.emplace(key{micro_batches, group, tensor}, std::move(out)).first->second;
     }
 
@@ -246,10 +263,10 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 ///
 /// 1. The experts' strategies without a pipeline (`expert_starts`).
 /// 2. For every number of stages that divides the devices and of micro-batches that divides the samples, and every degree of tensor parallelism in the groups of neighbours that
-///    run the stages: cuts of equal load (`balanced_cuts`), under both orders; where memory is exceeded, also with a sharded optimizer, with all stages computing again, and with both. What can
-///    not be better by the work of its busiest stage is not simulated.
+///    run the stages: cuts of equal load (`balanced_cuts`), under both orders; where memory is exceeded, also with a sharded optimizer, and where it still is, with all stages computing again
+///    in more and more segments (`narrow_cuts`). What can not be better by the work of its busiest stage is not simulated.
 /// 3. The best `beam` of these, different in stages, micro-batches or degree, are improved: a cut moved by 1, 2, 4 or 8 operators, another degree of a stage, a stage that computes again or
-///    no more, twice or half the micro-batches, the other order, the optimizer sharded or not; the first change that is better is taken, until none is.
+///    no more, twice or half the segments or micro-batches, the other order, the optimizer sharded or not; the first change that is better is taken, until none is.
 ///
 /// Reason `exhausted` where it ended by itself. Observers are told `proposed` (`op`: number of stages, `move`: 0 in steps 1 and 2, 1 in step 3) and `improved`. No lower bound.
 /// A network that can not be divided into micro-batches is planned with one. Throws `invalid_input` on options out of range, and where no operator has work.
@@ -370,18 +387,18 @@ struct partition_fn {
                     c = other;
                 }
             };
-            bool const over_memory = exceeds();
-            if (over_memory) {
+            if (exceeds()) {
                 auto other = c;
                 if (may_shard()) {
                     other.sharded_optimizer = true;
                     take(other);
                 }
-                if (may_recompute()) {
+                if (may_recompute() && exceeds()) {
                     other.recompute.assign(other.first.size(), true);
-                    take(other);
-                    other.sharded_optimizer = false;
-                    take(other);
+                    for (other.segments = 1; other.segments <= most_segments; other.segments *= 4) {
+                        take(other);
+                        if (!exceeds()) break;
+                    }
                 }
             }
             if (c.micro_batches > 1 && problem_.options().training) {
@@ -391,6 +408,7 @@ struct partition_fn {
             }
             return least;
         }
+        static constexpr std::uint32_t most_segments = 64;
         [[nodiscard]] bool may_recompute() const { return options_.recomputation && problem_.options().training; }
 
         void remember(picoseconds cost, detail::candidate c) {
@@ -434,6 +452,10 @@ struct partition_fn {
                     if (t != c.tensor[s]) with([&](auto& o) { o.tensor[s] = t; });
             if (may_recompute())
                 for (std::size_t s = 0; s < stages; ++s) with([&](auto& o) { o.recompute[s] = !o.recompute[s]; });
+            if (std::ranges::find(c.recompute, true) != c.recompute.end()) {
+                if (c.segments < most_segments) with([](auto& o) { o.segments *= 2; });
+                if (c.segments > 1) with([](auto& o) { o.segments /= 2; });
+            }
             auto const samples = static_cast<std::uint64_t>(divisible_samples());
             if (2 * c.micro_batches <= options_.max_micro_batches && samples % (2 * c.micro_batches) == 0) with([](auto& o) { o.micro_batches *= 2; });
             if (c.micro_batches % 2 == 0) with([](auto& o) { o.micro_batches /= 2; });

@@ -1,7 +1,9 @@
 #pragma once
 /// How a network runs as a pipeline: its stages, micro-batches and their order.
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include <parsearch/core/error.hpp>
@@ -16,13 +18,16 @@ struct pipelining {
     std::uint32_t stages = 1;
     std::uint32_t micro_batches = 1;
     launch_order order = launch_order::one_f_one_b;
-    /// By stage, whether it keeps only its inputs from forward until backward, and computes forward again before (Chen et al., Training deep nets with
-    /// sublinear memory cost, 2016). Empty: none does.
+    /// By stage, whether it keeps only the inputs of its segments from forward until backward, and computes each segment again right before its backward (Chen
+    /// et al., Training deep nets with sublinear memory cost, 2016). Empty: none does.
     std::vector<bool> recompute{};
+    /// Of each operator, its segment, counted in any way that rises along the edges within a stage. Empty: a stage is one segment.
+    std::vector<std::uint32_t> segment{};
     /// Each of the devices that hold copies of a weight keeps the optimizer's state of its share only, updates that, and gathers the rest (Rajbhandari et
     /// al., ZeRO, SC 2020, section 5.1).
     bool sharded_optimizer = false;
 
+    [[nodiscard]] std::uint32_t segment_of(std::size_t op) const noexcept { return segment.empty() ? 0 : segment[op]; }
     [[nodiscard]] bool recomputes(std::uint32_t s) const noexcept { return s < recompute.size() && recompute[s]; }
     friend bool operator==(pipelining const&, pipelining const&) = default;
 };
@@ -30,7 +35,8 @@ struct pipelining {
 /// A pipeline of one stage and one micro-batch: a network as it is.
 [[nodiscard]] inline pipelining unpipelined(graph::dense_graph const& g) { return {.stage = std::vector<std::uint32_t>(g.size(), 0)}; }
 
-/// Throws `invalid_input` naming what is wrong: no stage, no micro-batch, an operator without a stage, data that go back to an earlier stage, flags of another number of stages.
+/// Throws `invalid_input` naming what is wrong: no stage, no micro-batch, an operator without a stage, data that go back to an earlier stage or segment, flags of another number
+/// of stages.
 inline void validate(pipelining const& p, graph::dense_graph const& g) {
     if (p.stages < 1) throw invalid_input("pipeline: 0 stages: must be at least 1");
     if (p.micro_batches < 1) throw invalid_input("pipeline: 0 micro-batches: must be at least 1");
@@ -38,13 +44,21 @@ inline void validate(pipelining const& p, graph::dense_graph const& g) {
     if (p.stage.size() != g.size()) throw invalid_input("pipeline: stages of ", p.stage.size(), " operators: the graph has ", g.size(), ", must be one each");
     if (!p.recompute.empty() && p.recompute.size() != p.stages)
         throw invalid_input("pipeline: 'recompute' says it of ", p.recompute.size(), " stages: there are ", p.stages, ", must be one each, or empty");
+    if (!p.segment.empty() && p.segment.size() != g.size())
+        throw invalid_input("pipeline: segments of ", p.segment.size(), " operators: the graph has ", g.size(), ", must be one each, or empty");
     for (std::size_t op = 0; op < g.size(); ++op)
         if (p.stage[op] >= p.stages && g.operations[op].work != ops::work_class::source)
             throw invalid_input("pipeline: operator '", g.names[op], "' is in stage ", p.stage[op], ": there are ", p.stages, ", counted from 0");
-    for (auto const& e : g.edges)
-        if (g.operations[e.producer].work != ops::work_class::source && p.stage[e.producer] > p.stage[e.consumer])
-            throw invalid_input("pipeline: operator '", g.names[e.consumer], "' of stage ", p.stage[e.consumer], " reads '", g.names[e.producer], "' of stage ",
-                                p.stage[e.producer], ": data may not go back to an earlier stage");
+    for (auto const& e : g.edges) {
+        if (g.operations[e.producer].work == ops::work_class::source) continue;
+        auto const refuse = [&](std::string_view what, std::uint32_t to, std::uint32_t from) {
+            throw invalid_input("pipeline: operator '", g.names[e.consumer], "' of ", what, ' ', to, " reads '", g.names[e.producer], "' of ", what, ' ', from,
+                                ": data may not go back to an earlier ", what);
+        };
+        auto const from = p.stage[e.producer], to = p.stage[e.consumer];
+        if (from > to) refuse("stage", to, from);
+        if (from == to && p.segment_of(e.producer) > p.segment_of(e.consumer)) refuse("segment", p.segment_of(e.consumer), p.segment_of(e.producer));
+    }
 }
 
 } // namespace parsearch::pipeline

@@ -96,7 +96,9 @@ template <class Oracle, class Device> class pipeline_simulator {
         auto const& g = current_->problem.graph();
         auto const devices = [&](std::size_t op) -> std::vector<std::uint32_t> const& { return s.plan().operators[op].devices; };
         memory_ = s.memory();
-        spread_over_micro_batches(g, how, options, s.plan(), stage_inputs(g, how, strategy, devices, memory_.size()), devices, memory_);
+        shards_.clear();
+        for (std::size_t op = 0; op < g.size(); ++op) shards_.push_back(sim::memory_of(g.operations[op], configuration_of(strategy, op).degrees()));
+        spread_over_micro_batches(g, how, options, s.plan(), [&](std::size_t op) -> sim::shard_memory const& { return shards_[op]; }, devices, memory_);
         one_ = s.tasks();
         if (!how.sharded_optimizer) return;
         for (std::uint32_t t = 0; t < one_.size(); ++t)
@@ -128,6 +130,7 @@ template <class Oracle, class Device> class pipeline_simulator {
     unroller unroller_;
     sim::scheduler scheduler_;
     sim::schedule schedule_;
+    std::vector<sim::shard_memory> shards_;
     std::vector<sim::memory_use> memory_;
 };
 template <class Oracle, class Device, class Operator> pipeline_simulator(parallelization<Oracle, Device, Operator> const&) -> pipeline_simulator<Oracle, Device>;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <parsearch/graph/dense_graph.hpp>
@@ -23,8 +25,8 @@ struct task_origin {
 
 /// Unrolls task graphs over micro-batches; keeps its buffers from one to the next.
 ///
-/// Forward and backward tasks, and what moves for them, come once per micro-batch, in the order of `launches`; a stage that recomputes runs its forward tasks again right before each
-/// backward, but for what moves into the stage. Synchronisation comes with the last backward of the first stage that contributes, and waits for the gradients of all
+/// Forward and backward tasks, and what moves for them, come once per micro-batch, in the order of `launches`. In a stage that recomputes the segments, last first, run their forward tasks again
+/// right before their backward tasks, but for what moves into a segment: that is kept. Synchronisation comes with the last backward of the first stage that contributes, and waits for the gradients of all
 /// micro-batches; updates come last. Adding a gradient to that of the micro-batches before takes no time.
 /// Where `launch_in_order`, each computation also waits for the one launched before it on its device; where not, that is left to the scheduler.
 class unroller {
@@ -52,39 +54,57 @@ class unroller {
     [[nodiscard]] std::vector<task_origin> const& origins() const noexcept { return origins_; }
 
   private:
-    enum class part : std::uint8_t { forward, arrival, backward, once }; // arrival: what moves forward into a stage
+    enum class part : std::uint8_t { forward, arrival, backward, once }; // arrival: what moves forward into a segment
 
     void sort_tasks(graph::dense_graph const& g) {
         auto const& one = *one_;
         forward_.assign(how_->stages, {});
         backward_.assign(how_->stages, {});
+        again_in_.resize(how_->stages);
         tail_.clear();
         part_.resize(one.size());
         stage_.resize(one.size());
+        segment_.resize(one.size());
         last_backward_ = none;
         for (std::uint32_t t = 0; t < one.size(); ++t)
             if (one.kind[t] == sim::task_kind::backward) last_backward_ = t;
         for (std::uint32_t t = 0; t < one.size(); ++t) {
             auto const& label = one.label[t];
-            auto const s = how_->stage[label.op];
+            auto const s = how_->stage[label.op], segment = how_->segment_of(label.op);
             bool const moves = one.kind[t] == sim::task_kind::transfer || one.kind[t] == sim::task_kind::collective || one.kind[t] == sim::task_kind::barrier;
             // Activations that move along no edge are the barrier between backward and synchronisation that does not overlap.
             bool const synchronises = moves && (label.traffic == sim::traffic_kind::weight_gradient || (label.traffic == sim::traffic_kind::activation && label.edge == sim::task_label::no_edge));
             if (one.kind[t] == sim::task_kind::update || synchronises) {
                 part_[t] = part::once;
-                stage_[t] = how_->stages - 1;
-                for (auto const p : one.before(t)) stage_[t] = std::min(stage_[t], stage_[p]); // whose gradients come last
+                stage_[t] = how_->stages - 1; // then where gradients come last
+                segment_[t] = none;
+                for (auto const p : one.before(t)) std::tie(stage_[t], segment_[t]) = std::min(std::pair(stage_[t], segment_[t]), std::pair(stage_[p], segment_[p]));
                 (last_backward_ == none || t > last_backward_ ? tail_ : backward_[stage_[t]]).push_back(t);
             } else if (one.kind[t] == sim::task_kind::backward || (moves && label.traffic == sim::traffic_kind::gradient)) {
                 part_[t] = part::backward;
                 stage_[t] = s;
+                segment_[t] = segment;
                 backward_[s].push_back(t);
             } else {
-                bool const arrives = moves && label.edge != sim::task_label::no_edge && how_->stage[g.edges[label.edge].producer] < s;
+                bool arrives = false;
+                if (moves && label.edge != sim::task_label::no_edge) {
+                    auto const from = g.edges[label.edge].producer;
+                    arrives = how_->stage[from] != s || how_->segment_of(from) != segment;
+                }
                 part_[t] = arrives ? part::arrival : part::forward;
                 stage_[t] = s;
+                segment_[t] = segment;
                 forward_[s].push_back(t);
             }
+        }
+        for (std::uint32_t s = 0; s < how_->stages; ++s) {
+            again_in_[s].clear();
+            if (!how_->recomputes(s)) continue;
+            for (auto const t : forward_[s])
+                if (part_[t] == part::forward) again_in_[s].push_back(t);
+            auto const last_first = [&](auto a, auto b) { return segment_[a] > segment_[b]; };
+            std::stable_sort(again_in_[s].begin(), again_in_[s].end(), last_first);
+            std::stable_sort(backward_[s].begin(), backward_[s].end(), last_first);
         }
     }
 
@@ -103,25 +123,30 @@ class unroller {
         }
     }
 
-    /// The number of `p` for a task of `stage` that follows recomputation.
-    [[nodiscard]] std::uint32_t recomputed(std::uint32_t p, std::uint32_t stage, std::uint32_t m) const noexcept {
-        return part_[p] == part::forward && stage_[p] == stage ? again_[p] : number_[m][p];
+    /// The number of `p` for a task that follows the recomputation of its segment.
+    [[nodiscard]] std::uint32_t recomputed(std::uint32_t p, std::uint32_t t, std::uint32_t m) const noexcept {
+        bool const together = stage_[p] == stage_[t] && segment_[p] == segment_[t];
+        return part_[p] == part::forward && together ? again_[p] : number_[m][p];
     }
 
     void add_backward(std::uint32_t stage, std::uint32_t m, bool last) {
         bool const recompute = how_->recomputes(stage);
-        if (recompute)
-            for (auto const t : forward_[stage]) {
-                if (part_[t] == part::arrival) continue;
-                for (auto const p : one_->before(t)) out_->after(recomputed(p, stage, m));
-                add(t, {t, m, true}, again_[t]);
+        std::size_t next = 0; // forward task to be computed again
+        auto const compute_again = [&](std::uint32_t segment) {
+            auto const& tasks = again_in_[stage];
+            while (next < tasks.size() && segment_[tasks[next]] > segment) ++next; // done, or nothing goes back there
+            for (; next < tasks.size() && segment_[tasks[next]] == segment; ++next) {
+                for (auto const p : one_->before(tasks[next])) out_->after(recomputed(p, tasks[next], m));
+                add(tasks[next], {tasks[next], m, true}, again_[tasks[next]]);
             }
+        };
         for (auto const t : backward_[stage]) {
             if (part_[t] == part::once) {
                 if (last) add_once(t, m);
                 continue;
             }
-            for (auto const p : one_->before(t)) out_->after(recompute ? recomputed(p, stage, m) : number_[m][p]);
+            if (recompute) compute_again(segment_[t]);
+            for (auto const p : one_->before(t)) out_->after(recompute ? recomputed(p, t, m) : number_[m][p]);
             add(t, {t, m, false}, number_[m][t]);
         }
     }
@@ -141,8 +166,8 @@ class unroller {
     pipelining const* how_ = nullptr;
     std::uint32_t last_backward_ = none;
     std::vector<part> part_;                                  ///< of each task of one micro-batch
-    std::vector<std::uint32_t> stage_, tail_, again_, previous_;
-    std::vector<std::vector<std::uint32_t>> forward_, backward_, number_; ///< tasks by stage; numbers by micro-batch
+    std::vector<std::uint32_t> stage_, segment_, tail_, again_, previous_;
+    std::vector<std::vector<std::uint32_t>> forward_, backward_, again_in_, number_; ///< tasks by stage; numbers by micro-batch
     std::vector<task_origin> origins_;
 };
 
