@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -140,17 +141,20 @@ template <class Oracle, class Device> class stage_builder {
                 .recompute = std::vector<bool>(stages, false), .micro_batches = micro_batches};
     }
 
-    /// Work of the busiest stage in all micro-batches: no less than that takes the iteration. Exact where the shards of a stage are spread evenly, as those of its experts are.
-    [[nodiscard]] std::int64_t busiest(candidate const& c) {
-        std::int64_t most = 0;
+    /// No less than this takes an iteration of `c`: the work of a stage on all micro-batches, and of the stages before it on one, whose forward comes before all of that and whose backward after.
+    /// Exact where the shards of a stage are spread evenly, as those of its experts are.
+    [[nodiscard]] std::int64_t least_time(candidate const& c) {
+        std::int64_t least = 0, before = 0;
         for (std::size_t s = 0; s < c.first.size(); ++s) {
             auto const& t = times(c.micro_batches, devices() / c.first.size(), c.tensor[s]);
             auto const end = s + 1 < c.first.size() ? c.first[s + 1] : order_.size();
-            std::int64_t sum = 0;
-            for (auto i = c.first[s]; i < end; ++i) sum = sim::saturating_sum(sum, t.of_operator[i]);
-            most = std::max(most, sum);
+            std::int64_t own = 0;
+            for (auto i = c.first[s]; i < end; ++i) own = sim::saturating_sum(own, t.of_operator[i]);
+            auto const all = own > std::numeric_limits<std::int64_t>::max() / c.micro_batches ? std::numeric_limits<std::int64_t>::max() : own * c.micro_batches;
+            least = std::max(least, sim::saturating_sum(before, all));
+            before = sim::saturating_sum(before, own);
         }
-        return most > std::numeric_limits<std::int64_t>::max() / c.micro_batches ? std::numeric_limits<std::int64_t>::max() : most * c.micro_batches;
+        return least;
     }
 
     [[nodiscard]] pipeline_plan plan(candidate const& c) {
@@ -264,7 +268,7 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 /// 1. The experts' strategies without a pipeline (`expert_starts`).
 /// 2. For every number of stages that divides the devices and of micro-batches that divides the samples, and every degree of tensor parallelism in the groups of neighbours that
 ///    run the stages: cuts of equal load (`balanced_cuts`), under both orders; where memory is exceeded, also with a sharded optimizer, and where it still is, with all stages computing again
-///    in more and more segments (`narrow_cuts`). What can not be better by the work of its busiest stage is not simulated.
+///    in more and more segments (`narrow_cuts`). What can not be better by the work of its stages is not simulated.
 /// 3. The best `beam` of these, different in stages, micro-batches or degree, are improved: a cut moved by 1, 2, 4 or 8 operators, another degree of a stage, a stage that computes again or
 ///    no more, twice or half the segments or micro-batches, the other order, the optimizer sharded or not; the first change that is better is taken, until none is.
 ///
@@ -358,7 +362,7 @@ struct partition_fn {
                     for (auto const t : builder_.degrees(devices / stages)) {
                         if (over()) return;
                         auto c = builder_.balanced(stages, m, t);
-                        if (builder_.busiest(c) >= cost_.count()) continue;
+                        if (builder_.least_time(c) >= cost_.count()) continue;
                         auto const cost = variants(c);
                         remember(cost, std::move(c));
                     }
@@ -422,7 +426,7 @@ struct partition_fn {
                 better = false;
                 for (auto const& other : neighbours(c)) {
                     if (over()) return;
-                    if (builder_.busiest(other) >= cost.count()) continue;
+                    if (builder_.least_time(other) >= cost.count()) continue;
                     if (auto const priced = consider(other, 1); priced < cost) {
                         cost = priced;
                         c = other;
