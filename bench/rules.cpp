@@ -1,7 +1,7 @@
 // Whether the rules of a file hold: each is tried on random small tensors in the reading of include/parsearch/rewrite/interpret.hpp, on the extents
 // of its fixture and on others, and as a rule of parallel tensors. Where the program is built with Z3, each is also to be proved from the axioms in
 // include/parsearch/verify/axioms.hpp. And rules are generated, to see how many of the file's are found again. Prints the tables of docs/rules.md, or
-// with --each a line per rule.
+// with --each a line per rule. With --match it says instead which rules apply to a model.
 //
 //   rules FILE     (Unity's graph_subst_3_v2.json; see --help)
 
@@ -30,8 +30,8 @@
 #endif
 
 #include "guarded.hpp"
-
-namespace ps = parsearch;
+#include "rules/match.hpp"
+#include "rules/ranges.hpp"
 
 namespace bench {
 namespace {
@@ -48,19 +48,6 @@ struct row {
 };
 
 std::string_view word(verdict const& v) { return v.refuted ? "refuted" : v.tested ? "true" : "never legal"; }
-
-// "0-6, 12, 14-15".
-std::string ranges(std::vector<std::size_t> const& numbers) {
-    std::string out;
-    for (std::size_t i = 0; i < numbers.size();) {
-        auto k = i;
-        while (k + 1 < numbers.size() && numbers[k + 1] == numbers[k] + 1) ++k;
-        out += fmt::format("{}{}", i ? ", " : "", numbers[i]);
-        if (k > i) out += fmt::format("{}{}", k > i + 1 ? "-" : ", ", numbers[k]);
-        i = k + 1;
-    }
-    return out;
-}
 
 // How far the file's reading of a rule is proved, and if not, what else is known of it on other extents than the fixture's.
 std::string_view prove(ps::rewrite::rule const& r, verdict const& others) {
@@ -190,6 +177,7 @@ int run(int argc, char** argv) {
     CLI::App app{"Whether the rules of a file hold.", "rules"};
     std::string file;
     ps::rewrite::judging how;
+    match_request matching;
     bool each = false;
     std::size_t generate = 3, threads = 1;
     app.add_option("file", file, "rules, as Unity's graph_subst_3_v2.json")->required()->check(CLI::ExistingFile);
@@ -201,10 +189,23 @@ int run(int argc, char** argv) {
         ->capture_default_str()
         ->check(CLI::Range(0, 4));
     app.add_option("--threads", threads, "for that")->capture_default_str()->check(CLI::PositiveNumber);
+    auto* const model = app.add_option("--match", matching.model, "say of each rule instead whether it applies to this model, and why not: zoo:NAME[,key=value...] or FILE.onnx[,key=value...]");
+    app.add_option("--strategy", matching.strategies, fmt::format("how the model is split, the farthest that a rule gets counts: {}", strategies_known))
+        ->needs(model)
+        ->capture_default_str();
+    app.add_option("--devices", matching.devices, "over which it is split; rules choose degrees that divide them")
+        ->needs(model)
+        ->capture_default_str()
+        ->check(CLI::Range(1, 4096));
+    app.add_option("--out", matching.out, "what becomes of the rules, as JSON")->needs(model);
     CLI11_PARSE(app, argc, argv);
 
     std::ifstream in(file, std::ios::binary);
     auto const rules = ps::io::read_substitutions(in, file);
+    if (!matching.model.empty()) {
+        match(rules, matching);
+        return 0;
+    }
     std::vector<row> rows;
     for (auto const& r : rules) {
         row one{.number = rows.size(), .fixture = judge_fixture(r, how), .others = judge(r, how), .as_parallel = translate(r), .parallel = {}, .proof = {}};

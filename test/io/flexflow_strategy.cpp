@@ -22,6 +22,7 @@
 #include "support/mutations.hpp"
 #include "support/random_network.hpp"
 #include "support/refusal.hpp"
+#include "support/replaced.hpp"
 
 using namespace parsearch;
 using namespace parsearch::io;
@@ -63,10 +64,7 @@ space::flat_strategy read(graph::dense_graph const& g, std::size_t devices, std:
 }
 constexpr char const* small = "3\nconv1\n0\n4\n2\t1\t1\t4\t\n8\n0\t1\t2\t3\t4\t5\t6\t7\t\nflat\n0\n2\n1\t8\t\n8\n0\t1\t2\t3\t4\t5\t6\t7\t\nfc1\n0\n2\n2\t1\t\n2\n5\t2\t\n";
 std::string refused(std::string const& part, std::string const& by) {
-    std::string text = small;
-    auto const at = text.find(part);
-    REQUIRE(at != std::string::npos);
-    return support::refusal([&] { return read(small_net(), 8, text.replace(at, part.size(), by)).size(); });
+    return support::refusal([&] { return read(small_net(), 8, support::replaced(small, part, by)).size(); });
 }
 } // namespace
 

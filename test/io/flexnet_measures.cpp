@@ -18,6 +18,7 @@
 
 #include "support/mutations.hpp"
 #include "support/refusal.hpp"
+#include "support/replaced.hpp"
 
 using namespace parsearch;
 using namespace parsearch::io;
@@ -51,11 +52,7 @@ std::string written(flexnet_measures const& m) {
     return out.str();
 }
 std::string refused(std::string const& part, std::string const& by) {
-    std::string text = small;
-    auto const at = text.find(part);
-    REQUIRE(at != std::string::npos);
-    text.replace(at, part.size(), by);
-    return support::refusal([&] { return to_profile(read(text), "a100").size(); });
+    return support::refusal([&] { return to_profile(read(support::replaced(small, part, by)), "a100").size(); });
 }
 /// The real files: alexnet, candle16, dlrm16, transformer16, vgg16.
 std::vector<std::filesystem::path> real_files() {

@@ -20,6 +20,7 @@
 #include "support/json_schema.hpp"
 #include "support/mutations.hpp"
 #include "support/refusal.hpp"
+#include "support/replaced.hpp"
 
 using namespace parsearch;
 using namespace parsearch::io;
@@ -80,11 +81,7 @@ constexpr char const* small = R"({
 }
 )";
 std::string refused(std::string const& part, std::string const& by) {
-    std::string text = small;
-    auto const at = text.find(part);
-    REQUIRE(at != std::string::npos);
-    text.replace(at, part.size(), by);
-    return support::refusal([&] { return read(text).size(); });
+    return support::refusal([&] { return read(support::replaced(small, part, by)).size(); });
 }
 } // namespace
 

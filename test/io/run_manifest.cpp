@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "support/refusal.hpp"
+#include "support/replaced.hpp"
 
 using namespace parsearch;
 using namespace std::chrono_literals;
@@ -46,11 +47,6 @@ io::run_manifest read(std::string const& text) {
     std::istringstream in(text);
     return io::read_run_manifest(io::json_document(in, "run.json"));
 }
-std::string with(std::string text, std::string const& from, std::string const& to) {
-    auto const at = text.find(from);
-    REQUIRE(at != std::string::npos);
-    return text.replace(at, from.size(), to);
-}
 } // namespace
 
 TEST_CASE("a manifest is read as it was written") {
@@ -76,7 +72,7 @@ TEST_CASE("a manifest is read as it was written") {
     CHECK(read(written(measured)).profile == measured.profile);
     CHECK(read(written(measured)).compute == measured.compute);
     CHECK(written(read(written(measured))) == written(measured));
-    CHECK(refusal([&] { return read(with(written(measured), "\"roofline\"", "\"rooflines\"")); }).starts_with("run.json: compute.rooflines: unknown member"));
+    CHECK(refusal([&] { return read(support::replaced(written(measured), "\"roofline\"", "\"rooflines\"")); }).starts_with("run.json: compute.rooflines: unknown member"));
     CHECK(text.find("rewriting") == std::string::npos);
     CHECK(text.find("rules") == std::string::npos);
     auto joint = m;
@@ -88,8 +84,8 @@ TEST_CASE("a manifest is read as it was written") {
     CHECK(read(written(joint)).rewriting == joint.rewriting);
     CHECK(std::get<rewrite::joint_options>(*read(written(joint)).search).pricing.candidates == 17);
     CHECK(std::get<rewrite::joint_options>(*read(written(joint)).search).beam == 3);
-    CHECK(refusal([&] { return read(with(written(joint), "\"plain_operators\"", "\"operatorz\"")); }).starts_with("run.json: rewriting.operatorz: unknown member"));
-    CHECK(refusal([&] { return read(with(written(joint), "\"fuse: a, b\"", "3")); }).starts_with("run.json: rewriting.applied[0] is 3: must be"));
+    CHECK(refusal([&] { return read(support::replaced(written(joint), "\"plain_operators\"", "\"operatorz\"")); }).starts_with("run.json: rewriting.operatorz: unknown member"));
+    CHECK(refusal([&] { return read(support::replaced(written(joint), "\"fuse: a, b\"", "3")); }).starts_with("run.json: rewriting.applied[0] is 3: must be"));
     auto without = m;
     without.search.reset();
     without.result.reason.reset();
@@ -100,7 +96,7 @@ TEST_CASE("a manifest is read as it was written") {
 
 TEST_CASE("what a manifest must not hold is refused with its place") {
     auto const text = written(made());
-    auto const said = [&](std::string const& from, std::string const& to) { return refusal([&] { return read(with(text, from, to)); }); };
+    auto const said = [&](std::string const& from, std::string const& to) { return refusal([&] { return read(support::replaced(text, from, to)); }); };
     CHECK(said("\"version\": 1", "\"version\": 2").starts_with("run.json: version is 2: must be 1"));
     CHECK(said("parsearch.run", "parsearch.strategy").find("must be \"parsearch.run\"") != std::string::npos);
     CHECK(said("\"seed\"", "\"sead\"").starts_with("run.json: sead: unknown member"));

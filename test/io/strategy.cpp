@@ -22,6 +22,7 @@
 #include "support/mutations.hpp"
 #include "support/random_network.hpp"
 #include "support/refusal.hpp"
+#include "support/replaced.hpp"
 
 using namespace parsearch;
 using namespace parsearch::io;
@@ -61,11 +62,7 @@ constexpr char const* small = R"({
   ]
 })";
 std::string refused(std::string const& part, std::string const& by) {
-    std::string text = small;
-    auto const at = text.find(part);
-    REQUIRE(at != std::string::npos);
-    text.replace(at, part.size(), by);
-    return support::refusal([&] { return read(two_layers(), 8, text).size(); });
+    return support::refusal([&] { return read(two_layers(), 8, support::replaced(small, part, by)).size(); });
 }
 } // namespace
 

@@ -15,6 +15,7 @@
 
 #include "support/mutations.hpp"
 #include "support/refusal.hpp"
+#include "support/replaced.hpp"
 #include "support/sanitized.hpp"
 
 using namespace parsearch;
@@ -51,11 +52,7 @@ std::string written(std::vector<rewrite::rule> const& rules) {
     return out.str();
 }
 std::string refused(std::string const& part, std::string const& by) {
-    std::string text = small;
-    auto const at = text.find(part);
-    REQUIRE(at != std::string::npos);
-    text.replace(at, part.size(), by);
-    return support::refusal([&] { return read(text).size(); });
+    return support::refusal([&] { return read(support::replaced(small, part, by)).size(); });
 }
 template <class F> std::string not_written(F const& change) {
     auto rules = read(small);

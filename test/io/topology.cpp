@@ -20,6 +20,7 @@
 #include "support/json_schema.hpp"
 #include "support/mutations.hpp"
 #include "support/refusal.hpp"
+#include "support/replaced.hpp"
 
 using namespace parsearch;
 using namespace parsearch::io;
@@ -152,10 +153,7 @@ constexpr char const* small = R"({
 })";
 /// `small` with a part replaced by another.
 std::string changed(std::string const& part, std::string const& by) {
-    std::string text = small;
-    auto const at = text.find(part);
-    REQUIRE(at != std::string::npos);
-    return text.replace(at, part.size(), by);
+    return support::replaced(small, part, by);
 }
 } // namespace
 

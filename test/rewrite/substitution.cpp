@@ -10,6 +10,7 @@
 #include <parsearch/core/random.hpp>
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/linear.hpp>
+#include <parsearch/ops/shape.hpp>
 #include <parsearch/rewrite/parallel_graph.hpp>
 
 #include "support/same_value.hpp"
@@ -200,7 +201,13 @@ TEST_CASE("substitution: what is read outside must be mapped") {
     check(r);
     t.g.set_results({{sum_of, 0}, {t.first, 0}});
     CHECK(matcher(t.g).find(r).empty()); // the first layer is a result
-    CHECK(matcher(t.g).why_not(r) == "what it replaces is read elsewhere, or its constraints do not hold");
+    CHECK(matcher(t.g).why_not(r) ==
+          "what is to be replaced is needed elsewhere, and the rule does not map it: what operator 0 (OP_LINEAR) makes, at 'first', is a result of the graph");
+    auto other = t.g;
+    auto const also = other.add_operator("also", made(ops::relu{}, {{{8, 6}}}), {{t.first, 0}});
+    other.set_results({{other.add_operator("sum", made(ops::add{}, {{{8, 6}}, {{8, 6}}}), {{sum_of, 0}, {also, 0}}), 0}});
+    CHECK(matcher(other).why_not(r) ==
+          "what is to be replaced is needed elsewhere, and the rule does not map it: what operator 0 (OP_LINEAR) makes, at 'first', is read by 'also'");
     t.g.set_results({{sum_of, 0}});
     CHECK(matcher(t.g).find(r).size() == 1);
     CHECK(matcher(t.g).why_not(merged_linear()).empty());
@@ -219,8 +226,48 @@ TEST_CASE("substitution: why a rule does not match, or can not be applied") {
         check(cuts);
         for (std::int64_t const n : {-1, 0, 1, 1000}) CHECK_FALSE(substitute(t.g, cuts, matcher(t.g).find(cuts).at(0), {{"n", n}}));
     }
+    auto halves = merged_linear(); // of the samples instead of the features
+    halves.target.operators[2] = cut_in({1, 0}, 0, 2);
+    three plain;
+    CHECK(substitute(plain.g, halves, matcher(plain.g).find(halves).at(0)).why() ==
+          "OP_SPLIT: its results hold 16 entries along axis 0, what is split holds 8: must be as many");
     rule const other{.name = "other shape", .source = {{relu(x1)}}, .target = {{joined({x1, x1}, 0)}}, .outputs = {{{0, 0}, {0, 0}}}};
     CHECK(substitute(t.g, other, matcher(t.g).find(other).at(0)).why().find("must be alike") != std::string::npos);
+}
+
+TEST_CASE("substitution: why no node stands for an operator of a rule") {
+    three t;
+    auto const reason = [](parallel_graph const& g, std::vector<pattern_operator> source, std::vector<constraint> constraints = {}) {
+        rule r{.name = "any", .source = {std::move(source)}, .constraints = std::move(constraints)};
+        for (std::int32_t i = 0; i < static_cast<std::int32_t>(r.source.operators.size()); ++i) r.outputs.push_back({{i, 0}, x1});
+        check(r);
+        return matcher(g).why_not(r);
+    };
+    CHECK(reason(t.g, {{"OP_LINEAR", {x1, x2, x3}}}) == "no OP_LINEAR has 3 operands: these have 2");
+    CHECK(reason(t.g, {{"OP_LINEAR", {x1, x2}, {{"PM_ACTI", 2}}}}) == "no OP_LINEAR has PM_ACTI 2: these have 0");
+    CHECK(reason(t.g, {{"OP_LINEAR", {x1, x2}, {{"PM_AXIS", 2}}}}) == "no OP_LINEAR has PM_AXIS 2: these have none");
+    CHECK(reason(t.g, {{"OP_LINEAR", {x1, x1}}}) == "no OP_LINEAR stands where the rule has one: must read as operand 1 x1 again");
+    CHECK(reason(t.g, {linear(x1, x2), linear({0, 0}, x2)}) ==
+          "no OP_LINEAR stands where the rule has one: must read as operand 0 what operator 0 (OP_LINEAR) makes and read as operand 1 the x2 of operator 0 (OP_LINEAR)");
+
+    auto const halves = t.g.reshard(t.x, resharding::partition, 0, 2), quarters = t.g.reshard(t.v, resharding::partition, 1, 4);
+    auto const whole = t.g.reshard(halves, resharding::combine, 0, 2);
+    t.g.set_results({{t.first, 0}, {t.second, 0}, whole, quarters});
+    CHECK(reason(t.g, {partition(x1, 2)}) == "no OP_PARTITION has PM_PARALLEL_DIM 2: these have 0, 1");
+    CHECK(reason(t.g, {partition(x1, -3)}) == "no OP_PARTITION has PM_PARALLEL_DIM -3: these have 0, 1");
+    CHECK(reason(t.g, {{"OP_PARTITION", {x1}, {{"PM_PARALLEL_DIM", 0}, {"PM_PARALLEL_DEGREE", 4}}}}) ==
+          "no OP_PARTITION with PM_PARALLEL_DIM 0 has PM_PARALLEL_DEGREE 4: these have 2");
+    CHECK(reason(t.g, {partition(x1, 0), partition(x2, 1)}) ==
+          "no OP_PARTITION with PM_PARALLEL_DIM 1 stands where the rule has one: must have the degree of operator 0 (OP_PARTITION)");
+    CHECK(reason(t.g, {partition(x1, 1), combine({0, 0}, 0)}) ==
+          "no OP_COMBINE stands where the rule has one: must read what operator 0 (OP_PARTITION) makes and have the degree of operator 0 (OP_PARTITION)");
+    CHECK(reason(t.g, {partition(x1, 0), {"OP_PARTITION", {x2}, {{"PM_PARALLEL_DIM", 0}}}}) == "the graph has too few OP_PARTITION with PM_PARALLEL_DIM 0");
+    CHECK(reason(t.g, {combine(x1, 0)}, {{"degree", relation::at_least, 4}}) == "a constraint does not hold: degree is at least 4, and is 2");
+    CHECK(reason(t.g, {partition(x1, 0), combine({0, 0}, 0)}).empty());
+
+    auto const parts = t.g.add_operator("split", made(ops::split{.axis = 1, .sizes = {2, 2}}, {{{8, 4}}}), {t.x});
+    t.g.set_results({{t.first, 0}, {t.second, 0}, {parts, 0}, {parts, 1}});
+    CHECK(reason(t.g, {cut_in(x1, 1, 2), linear({0, 1}, x2)}) == "no OP_LINEAR stands where the rule has one: must read as operand 0 output 1 of operator 0 (OP_SPLIT)");
 }
 
 TEST_CASE("substitution: a cycle is refused") {
