@@ -44,11 +44,18 @@ ps::graph::operator_graph gpt(std::int64_t layers, std::int64_t hidden, std::int
     return models::gpt({.layers = layers, .hidden = hidden, .heads = heads, .sequence = sequence, .vocabulary = 51200, .batch = batch, .type = ps::ops::dtype::f16});
 }
 
+// Nodes of four V100 with one interface of 10 Gb/s each.
+ps::topology::cluster slow_network() {
+    return ps::topology::nodes({.count = 4, .gpus_per_node = 4, .device = ps::topology::v100_sxm, .nic = ps::link_description{{1.25e9}, std::chrono::microseconds(10)}});
+}
+
 // GPT sizes: Radford et al., 2019 (1.5 billion parameters), Brown et al., 2020 (6.7), Narayanan et al., SC 2021, table 1 (18 and 39).
 std::vector<workload> const workloads{
     {"resnet50", "2x8 H100", [] { return ps::topology::dgx_h100(2); }, [] { return models::resnet({.batch = 1024}); }},
     {"vgg16", "2x6 V100", [] { return ps::topology::summit(2); }, [] { return models::vgg({.batch = 768}); }},
     {"bert_large", "2x6 V100", [] { return ps::topology::summit(2); }, [] { return models::bert({.batch = 192, .type = ps::ops::dtype::f16}); }},
+    {"bert_large", "4x4, 10G", slow_network, [] { return models::bert({.batch = 256, .type = ps::ops::dtype::f16}); }},
+    {"gpt_1.5b", "4x4, 10G", slow_network, [] { return gpt(48, 1600, 25, 1024, 128); }},
     {"gpt_1.5b", "2x6 V100", [] { return ps::topology::summit(2); }, [] { return gpt(48, 1600, 25, 1024, 96); }},
     {"gpt_1.5b", "8x6 V100", [] { return ps::topology::summit(8); }, [] { return gpt(48, 1600, 25, 1024, 384); }},
     {"gpt_6.7b", "1x8 H100", [] { return ps::topology::dgx_h100(1); }, [] { return gpt(32, 4096, 32, 2048, 64); }},
