@@ -422,8 +422,8 @@ class Pipeline(Folder):
         # Experts do not fit, nor does a pipeline without a sharded optimizer on two devices.
         asked = [*self.LARGE[:3], "2x1xp100", *self.LARGE[4:6], "--search", "none"]
         plan(*asked, "--quiet", code=3)
-        out, notes = plan(*asked, "--pipeline", "--pipeline.max_stages", 1, "--pipeline.max_micro_batches", 1, "--pipeline.sharded_optimizer", "false", "--pipeline.recomputation", "false",
-                          "--quiet", code=3)
+        out, notes = plan(*asked, "--pipeline", "--pipeline.max_stages", 1, "--pipeline.max_micro_batches", 1, "--pipeline.sharded_optimizer", "false",
+                          "--pipeline.recomputation", "false", "--quiet", code=3)
         self.assertIn("does NOT fit", out)
         out, _ = plan(*asked, "--pipeline")
         self.assertIn(", fits\n", out)
@@ -442,8 +442,9 @@ class Pipeline(Folder):
 
     def test_interrupted(self):
         # Long enough to be interrupted in; some pipeline has been found by then.
-        running = subprocess.Popen([PROGRAM, "--model", "zoo:gpt,layers=48,hidden=8192,heads=64,batch=64,type=bf16", "--cluster", "4x8xh100", "--search", "none", "--compare", "none",
-                                    "--simulation.optimizer", "adam", "--pipeline"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        running = subprocess.Popen([PROGRAM, "--model", "zoo:gpt,layers=48,hidden=8192,heads=64,batch=64,type=bf16", "--cluster", "4x8xh100",
+                                    "--search", "none", "--compare", "none", "--simulation.optimizer", "adam", "--pipeline"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         time.sleep(4)
         self.assertIsNone(running.poll())
         running.send_signal(signal.SIGINT)

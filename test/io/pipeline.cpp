@@ -217,7 +217,8 @@ TEST_CASE("pipeline JSON: reader and schema know the same members") {
 TEST_CASE("pipeline JSON: what partition finds reads back equal, and costs the same") {
     auto const cluster = topology::summit(1);
     auto const check = [&](auto const& model, pipeline::partition_options const& options) {
-        auto const problem = make_problem(model, cluster, cost::roofline{cluster}, {.simulation = {.optimizer = sim::optimizer::adam, .memory = sim::memory_policy::reject}});
+        auto const problem =
+            make_problem(model, cluster, cost::roofline{cluster}, {.simulation = {.optimizer = sim::optimizer::adam, .memory = sim::memory_policy::reject}});
         auto const found = pipeline::partition(problem, options);
         check_round_trip(problem.graph(), problem.topology().size(), found.best, {.model = "m", .topology = "t", .predicted = found.cost});
         std::ostringstream out;
@@ -243,8 +244,11 @@ TEST_CASE("pipeline JSON: random pipelines of random networks read back equal") 
         auto const samples = pipeline::samples_of(g);
         auto micro_batches = static_cast<std::uint32_t>(1 + uniform_index(rng, static_cast<std::uint64_t>(samples)));
         while (samples % micro_batches != 0) --micro_batches;
-        pipeline_plan p{.how = {.stage = std::vector<std::uint32_t>(g.size(), 0), .stages = static_cast<std::uint32_t>(1 + uniform_index(rng, 3)), .micro_batches = micro_batches,
-                                .order = bernoulli(rng, 0.5) ? pipeline::launch_order::gpipe : pipeline::launch_order::one_f_one_b, .sharded_optimizer = bernoulli(rng, 0.5)},
+        pipeline_plan p{.how = {.stage = std::vector<std::uint32_t>(g.size(), 0),
+                                .stages = static_cast<std::uint32_t>(1 + uniform_index(rng, 3)),
+                                .micro_batches = micro_batches,
+                                .order = bernoulli(rng, 0.5) ? pipeline::launch_order::gpipe : pipeline::launch_order::one_f_one_b,
+                                .sharded_optimizer = bernoulli(rng, 0.5)},
                         .strategy = {}};
         std::uint32_t stage = 0;
         for (auto const op : g.order) {
@@ -254,7 +258,8 @@ TEST_CASE("pipeline JSON: random pipelines of random networks read back equal") 
         if (bernoulli(rng, 0.5))
             for (std::uint32_t s = 0; s < p.how.stages; ++s) p.how.recompute.push_back(bernoulli(rng, 0.5));
         if (bernoulli(rng, 0.5))
-            for (std::uint32_t s = 0; s < p.how.stages; ++s) p.tensor_parallel.push_back(static_cast<std::uint32_t>(1 + uniform_index(rng, problem.topology().size())));
+            for (std::uint32_t s = 0; s < p.how.stages; ++s)
+                p.tensor_parallel.push_back(static_cast<std::uint32_t>(1 + uniform_index(rng, problem.topology().size())));
         try {
             p.strategy = support::random_strategy(rng, pipeline::micro_batch_problem(problem, micro_batches), 0.3);
         } catch (invalid_input const&) {

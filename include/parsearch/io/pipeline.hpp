@@ -82,15 +82,18 @@ class stages_reader {
 /// Writes a pipeline of `g` on `devices` devices such that reading it gives an equal one; the stage of graph inputs, which does not matter, is read as 0.
 /// Throws `invalid_input` where `pipeline::validate` and `pipeline::micro_batch` do, where the strategy does not fit the micro-batches, where a degree of tensor
 /// parallelism is not from 1 to `devices` or not of each stage, where two operators have one name, or a name is not UTF-8.
-inline void write_pipeline_json(std::ostream& out, graph::dense_graph const& g, std::size_t devices, pipeline::pipeline_plan const& plan, strategy_notes const& notes = {}) {
+inline void write_pipeline_json(std::ostream& out, graph::dense_graph const& g, std::size_t devices, pipeline::pipeline_plan const& plan,
+                                strategy_notes const& notes = {}) {
     auto const& how = plan.how;
     pipeline::validate(how, g);
     if (plan.strategy.size() != g.size())
         throw invalid_input("the strategy has ", plan.strategy.size(), " configurations: the graph has ", g.size(), " operators");
     if (!plan.tensor_parallel.empty() && plan.tensor_parallel.size() != how.stages)
-        throw invalid_input("pipeline: degrees of tensor parallelism of ", plan.tensor_parallel.size(), " stages: there are ", how.stages, ", must be one each, or none");
+        throw invalid_input("pipeline: degrees of tensor parallelism of ", plan.tensor_parallel.size(), " stages: there are ", how.stages,
+                            ", must be one each, or none");
     for (auto const degree : plan.tensor_parallel)
-        if (degree < 1 || degree > devices) throw invalid_input("pipeline: a stage's degree of tensor parallelism is ", degree, ": must be from 1 to ", devices, ", the devices");
+        if (degree < 1 || degree > devices)
+            throw invalid_input("pipeline: a stage's degree of tensor parallelism is ", degree, ": must be from 1 to ", devices, ", the devices");
     auto const part = pipeline::micro_batch(g, how.micro_batches);
     detail::strategy_writer const writer(part, devices);
     auto root = writer.begin(pipeline_format, pipeline_version, notes);
@@ -124,12 +127,11 @@ void write_pipeline_json(std::ostream& out, P const& problem, pipeline::pipeline
 [[nodiscard]] inline pipeline::pipeline_plan read_pipeline_json(std::istream& in, std::string name, graph::dense_graph const& g, std::size_t devices,
                                                                 strategy_notes* notes = nullptr) {
     json_document const document(in, std::move(name));
-    detail::strategy_reader reader(document.object(pipeline_format, pipeline_version,
-                                                   {"model", "topology", "predicted_ps", "rewritten_by", "micro_batches", "order", "sharded_optimizer", "inputs", "stages"}),
-                                   g, devices);
+    auto const root = document.object(pipeline_format, pipeline_version,
+                                      {"model", "topology", "predicted_ps", "rewritten_by", "micro_batches", "order", "sharded_optimizer", "inputs", "stages"});
+    detail::strategy_reader reader(root, g, devices);
     return reader.read(notes, [&] {
         constexpr std::array orders{pipeline::launch_order::gpipe, pipeline::launch_order::one_f_one_b};
-        auto const& root = reader.root();
         pipeline::pipeline_plan plan;
         auto const count = root.at("micro_batches");
         plan.how.micro_batches = count.integer<std::uint32_t>(1);

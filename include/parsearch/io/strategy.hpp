@@ -103,8 +103,6 @@ class strategy_reader {
     strategy_reader(json_object root, graph::dense_graph const& g, std::size_t devices)
         : root_(std::move(root)), graph_(g), devices_(devices), numbers_(operators_by_name(g)), given_(g.size()) {}
 
-    [[nodiscard]] json_object const& root() const noexcept { return root_; }
-
     /// Reads the notes, and answers what `rest()` reads of all else; what it refuses is said of rewritten operators where they are.
     template <class F> [[nodiscard]] auto read(strategy_notes* notes, F const& rest) const {
         strategy_notes said;
@@ -120,8 +118,8 @@ class strategy_reader {
         } catch (invalid_input const& e) {
             if (said.rewritten_by.empty()) throw;
             auto const count = said.rewritten_by.size();
-            throw invalid_input(e.what(), "; the operators are those that ", count, count == 1 ? " rule, " : " rules, the first ", in_quotes(said.rewritten_by.front()),
-                                ", made of the model's: the strategy is for these alone");
+            throw invalid_input(e.what(), "; the operators are those that ", count, count == 1 ? " rule, " : " rules, the first ",
+                                in_quotes(said.rewritten_by.front()), ", made of the model's: the strategy is for these alone");
         }
     }
 
@@ -244,10 +242,11 @@ void write_strategy_json(std::ostream& out, P const& problem, S const& strategy,
 [[nodiscard]] inline space::flat_strategy read_strategy_json(std::istream& in, std::string name, graph::dense_graph const& g, std::size_t devices,
                                                              strategy_notes* notes = nullptr) {
     json_document const document(in, std::move(name));
-    detail::strategy_reader reader(document.object(strategy_format, strategy_version, {"model", "topology", "predicted_ps", "rewritten_by", "operators"}), g, devices);
+    auto const root = document.object(strategy_format, strategy_version, {"model", "topology", "predicted_ps", "rewritten_by", "operators"});
+    detail::strategy_reader reader(root, g, devices);
     return reader.read(notes, [&] {
         auto strategy = detail::all_whole(g);
-        auto const list = reader.root().at("operators");
+        auto const list = root.at("operators");
         reader.for_operators(list, g, [&](json_value const&, std::size_t op, space::configuration c) { strategy[op] = std::move(c); });
         reader.require_all(list);
         return strategy;

@@ -91,8 +91,8 @@ struct timeline_remark {
 /// one per link of `cluster`, the topology that `p` was made of. A task that takes time is a complete event ("X"): `ts` and `dur` in
 /// microseconds with as many decimals as picoseconds need; `args` have the operator that the task belongs to, its kind, for
 /// computation its configuration and shard, for data what moves, bytes and number, and of a collective its kind and number of devices.
-/// Barriers and tasks without duration are left out. `remark(t)` is a `timeline_remark` on task `t`. Streams: memory is that of the distinct names. Complexity: O(n log n) in tasks.
-/// Throws `invalid_input` where `r` is not of `p` and `cluster`, and where the stream fails.
+/// Barriers and tasks without duration are left out. `remark(t)` is a `timeline_remark` on task `t`. Streams: memory is that of the distinct names.
+/// Complexity: O(n log n) in tasks. Throws `invalid_input` where `r` is not of `p` and `cluster`, and where the stream fails.
 template <Parallelization P, Strategy<space::configuration> S, class Remark>
 void write_timeline(std::ostream& stream, P const& p, topology::cluster const& cluster, S const& s, sim::report const& r, Remark const& remark) {
     graph::dense_graph const& g = p.graph();
