@@ -22,6 +22,7 @@
 #include "support/random_network.hpp"
 #include "support/random_problem.hpp"
 #include "support/refusal.hpp"
+#include "support/replaced.hpp"
 
 using namespace parsearch;
 using namespace parsearch::io;
@@ -75,17 +76,13 @@ constexpr char const* small = R"({
     {
       "tensor_parallel": 2,
       "recompute": true,
-      "operators": [{"name": "relu", "start": 1}, {"name": "fc1", "degrees": {"s": 2, "o": 2}, "start": 0, "strides": {"s": 2, "o": 1}}]
+      "operators": [{"name": "relu", "start": 1, "segment": 5}, {"name": "fc1", "degrees": {"s": 2, "o": 2}, "start": 0, "strides": {"s": 2, "o": 1}, "segment": 2}]
     },
-    {"tensor_parallel": 1, "recompute": false, "operators": [{"name": "fc 2", "degrees": {"k": 2}, "devices": [5, 4]}]}
+    {"tensor_parallel": 1, "recompute": false, "operators": [{"name": "fc 2", "degrees": {"k": 2}, "devices": [5, 4], "segment": 0}]}
   ]
 })";
 std::string refused(std::string const& part, std::string const& by) {
-    std::string text = small;
-    auto const at = text.find(part);
-    REQUIRE(at != std::string::npos);
-    text.replace(at, part.size(), by);
-    return support::refusal([&] { return read(two_layers(), 8, text).strategy.size(); });
+    return support::refusal([&] { return read(two_layers(), 8, support::replaced(small, part, by)).strategy.size(); });
 }
 } // namespace
 
@@ -96,7 +93,7 @@ TEST_CASE("pipeline JSON: a document by hand") {
     CHECK(schema().complaint(std::string(small)) == "");
     CHECK(notes == strategy_notes{.model = "two layers", .topology = "", .predicted = picoseconds{1234}});
     CHECK(p.how == pipeline::pipelining{.stage = {0, 0, 0, 1}, .stages = 2, .micro_batches = 4, .order = pipeline::launch_order::one_f_one_b,
-                                        .recompute = {true, false}, .sharded_optimizer = true});
+                                        .recompute = {true, false}, .segment = {0, 2, 5, 0}, .sharded_optimizer = true});
     CHECK(p.tensor_parallel == std::vector<std::uint32_t>{2, 1});
     auto const part = pipeline::micro_batch(g, 4);
     CHECK(to_string(p.strategy[0], part.operations[0]) == "whole @3");
@@ -118,9 +115,12 @@ TEST_CASE("pipeline JSON: a document by hand") {
     {
       "tensor_parallel": 2,
       "recompute": true,
-      "operators": [{"name": "fc1", "degrees": {"s": 2, "o": 2}, "start": 0, "strides": {"s": 2, "o": 1}}, {"name": "relu", "start": 1}]
+      "operators": [
+        {"name": "fc1", "degrees": {"s": 2, "o": 2}, "start": 0, "strides": {"s": 2, "o": 1}, "segment": 2},
+        {"name": "relu", "start": 1, "segment": 5}
+      ]
     },
-    {"tensor_parallel": 1, "recompute": false, "operators": [{"name": "fc 2", "degrees": {"k": 2}, "devices": [5, 4]}]}
+    {"tensor_parallel": 1, "recompute": false, "operators": [{"name": "fc 2", "degrees": {"k": 2}, "devices": [5, 4], "segment": 0}]}
   ]
 }
 )");
@@ -141,6 +141,7 @@ TEST_CASE("pipeline JSON: a network as it is, a stage without operators, the sta
     pipeline_plan p{.how = pipeline::unpipelined(g), .strategy = space::data_parallel(g, 8)};
     CHECK(written(g, 8, p).find("recompute") == std::string::npos);
     CHECK(written(g, 8, p).find("tensor_parallel") == std::string::npos);
+    CHECK(written(g, 8, p).find("segment") == std::string::npos);
     check_round_trip(g, 8, p);
     p.how.stages = 3;
     p.how.stage = {0, 0, 2, 2};
@@ -161,7 +162,7 @@ TEST_CASE("pipeline JSON: what is wrong is named") {
     CHECK(refused("\"1f1b\"", "\"interleaved\"") == "p.json: order is \"interleaved\": must be one of gpipe, 1f1b");
     CHECK(refused("\"sharded_optimizer\": true", "\"sharded_optimizer\": 1") == "p.json: sharded_optimizer is 1: must be true or false");
     CHECK(refused("\"name\": \"x\"", "\"name\": \"fc1\"") == "p.json: inputs[0].name is \"fc1\": is no graph input: must be in a stage");
-    CHECK(refused("{\"name\": \"relu\", \"start\": 1}", "{\"name\": \"relu\", \"start\": 1}, {\"name\": \"x\", \"start\": 1}") ==
+    CHECK(refused("{\"name\": \"relu\", \"start\": 1, \"segment\": 5}", "{\"name\": \"relu\", \"start\": 1, \"segment\": 5}, {\"name\": \"x\", \"start\": 1}") ==
           "p.json: stages[0].operators[1].name is \"x\": is the operator of inputs[0] already: once is enough");
     CHECK(refused("\"inputs\": [{\"name\": \"x\", \"start\": 3}],\n  \"stages\": [\n    {\n      \"tensor_parallel\": 2,\n      \"recompute\": true,\n      \"operators\": [",
                   "\"stages\": [\n    {\n      \"tensor_parallel\": 2,\n      \"recompute\": true,\n      \"operators\": [{\"name\": \"x\", \"start\": 3}, ") ==
@@ -169,7 +170,7 @@ TEST_CASE("pipeline JSON: what is wrong is named") {
     CHECK(refused("\"name\": \"fc 2\"", "\"name\": \"relu\"") ==
           "p.json: stages[1].operators[0].name is \"relu\": is the operator of stages[0].operators[0] already: once is enough");
     CHECK(refused("\"name\": \"fc 2\"", "\"name\": \"fc3\"") == "p.json: stages[1].operators[0].name is \"fc3\": must be the name of an operator of the graph");
-    CHECK(refused("{\"name\": \"relu\", \"start\": 1}, ", "") == "p.json: stages: operator \"relu\" is missing: all but graph inputs must be there");
+    CHECK(refused("{\"name\": \"relu\", \"start\": 1, \"segment\": 5}, ", "") == "p.json: stages: operator \"relu\" is missing: all but graph inputs must be there");
     CHECK(refused("\"s\": 2, \"o\": 2", "\"s\": 32, \"o\": 2") ==
           "p.json: stages[0].operators[1]: operator 'fc1' (linear): configuration splits dim 's' of extent 16 by 32: must be a divisor");
     CHECK(refused("[5, 4]", "[5, 8]") == "p.json: stages[1].operators[0]: operator 'fc 2' (linear): configuration puts shard 1 on device 8: the topology has 8");
@@ -178,6 +179,11 @@ TEST_CASE("pipeline JSON: what is wrong is named") {
     CHECK(refused("\"recompute\": true,", "") == "p.json: stages[1]: recompute is given, and stages[0] has none: must be of all stages or of none");
     CHECK(refused("\"recompute\": true", "\"recompute\": \"yes\"") == "p.json: stages[0].recompute is \"yes\": must be true or false");
     CHECK(refused("\"recompute\": true", "\"recomputes\": true") == "p.json: stages[0].recomputes: unknown member: known are tensor_parallel, recompute, operators");
+    CHECK(refused(", \"segment\": 2", "") == "p.json: stages[0].operators[1]: segment is missing, and stages[0].operators[0] has it: must be of all operators or of none");
+    CHECK(refused("\"segment\": 2", "\"segment\": -2") == "p.json: stages[0].operators[1].segment is -2: must be an integer from 0 to 4294967295");
+    CHECK(refused("\"segment\": 2", "\"segment\": 6") ==
+          "p.json: stages: pipeline: operator 'relu' of segment 5 reads 'fc1' of segment 6: data may not go back to an earlier segment");
+    CHECK(refused("\"start\": 3}", "\"start\": 3, \"segment\": 0}") == "p.json: inputs[0].segment: unknown member: known are name, degrees, start, strides, devices");
     auto const said = [](auto const& change) {
         auto document = nlohmann::json::parse(small);
         change(document.at("stages"));
@@ -254,6 +260,11 @@ TEST_CASE("pipeline JSON: random pipelines of random networks read back equal") 
         for (auto const op : g.order) {
             if (stage + 1 < p.how.stages && bernoulli(rng, 0.3)) ++stage;
             if (g.operations[op].work != ops::work_class::source) p.how.stage[op] = stage;
+        }
+        if (bernoulli(rng, 0.5)) {
+            p.how.segment.assign(g.size(), 0);
+            for (std::uint32_t segment = 0; auto const op : g.order)
+                if (g.operations[op].work != ops::work_class::source) p.how.segment[op] = segment += static_cast<std::uint32_t>(uniform_index(rng, 3));
         }
         if (bernoulli(rng, 0.5))
             for (std::uint32_t s = 0; s < p.how.stages; ++s) p.how.recompute.push_back(bernoulli(rng, 0.5));

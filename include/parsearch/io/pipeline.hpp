@@ -35,20 +35,22 @@ class stages_reader {
   public:
     stages_reader(strategy_reader& operators, graph::dense_graph const& part, std::size_t devices) : operators_(operators), part_(part), devices_(devices) {}
 
-    void read(json_value const& stages, pipeline::pipeline_plan& plan) const {
+    void read(json_value const& stages, pipeline::pipeline_plan& plan) {
         auto& how = plan.how;
         if (stages.size() == 0) stages.refuse("must have at least one stage");
         how.stages = static_cast<std::uint32_t>(stages.size());
-        std::optional<json_object> first;
         for (std::uint32_t s = 0; s < how.stages; ++s) {
             auto const stage = stages[s].object({"tensor_parallel", "recompute", "operators"});
-            if (!first) first = stage;
-            if (auto const degree = of_all(stage, *first, "tensor_parallel"))
+            if (auto const degree = of_all(first_stage_, stage, "tensor_parallel", "stages"))
                 plan.tensor_parallel.push_back(degree->integer<std::uint32_t>(1, static_cast<std::uint32_t>(devices_)));
-            if (auto const again = of_all(stage, *first, "recompute")) how.recompute.push_back(again->boolean());
-            operators_.for_operators(stage.at("operators"), part_, [&](json_value const& name, std::size_t op, space::configuration c) {
-                if (is_input(op)) name.refuse("is a graph input: must be among inputs, and is in no stage");
+            if (auto const again = of_all(first_stage_, stage, "recompute", "stages")) how.recompute.push_back(again->boolean());
+            operators_.for_operators(stage.at("operators"), part_, {"segment"}, [&](json_object const& entry, std::size_t op, space::configuration c) {
+                if (is_input(op)) entry.at("name").refuse("is a graph input: must be among inputs, and is in no stage");
                 how.stage[op] = s;
+                if (auto const segment = of_all(first_operator_, entry, "segment", "operators")) {
+                    how.segment.resize(part_.size());
+                    how.segment[op] = segment->integer<std::uint32_t>();
+                }
                 plan.strategy[op] = std::move(c);
             });
         }
@@ -56,8 +58,8 @@ class stages_reader {
     }
 
     void read_inputs(json_value const& inputs, pipeline::pipeline_plan& plan) const {
-        operators_.for_operators(inputs, part_, [&](json_value const& name, std::size_t op, space::configuration c) {
-            if (!is_input(op)) name.refuse("is no graph input: must be in a stage");
+        operators_.for_operators(inputs, part_, {}, [&](json_object const& entry, std::size_t op, space::configuration c) {
+            if (!is_input(op)) entry.at("name").refuse("is no graph input: must be in a stage");
             plan.strategy[op] = std::move(c);
         });
     }
@@ -65,21 +67,23 @@ class stages_reader {
   private:
     [[nodiscard]] bool is_input(std::size_t op) const { return part_.operations[op].work == ops::work_class::source; }
 
-    /// A member that all stages have, or none.
-    [[nodiscard]] static std::optional<json_value> of_all(json_object const& stage, json_object const& first, std::string_view member) {
-        if (stage.has(member) != first.has(member))
-            throw invalid_input(stage.value().place(), ": ", member, stage.has(member) ? " is given, and stages[0] has none" : " is missing, and stages[0] has it",
-                                ": must be of all stages or of none");
-        return stage.find(member);
+    /// A member that all have, or none; the first is kept.
+    [[nodiscard]] static std::optional<json_value> of_all(std::optional<json_object>& first, json_object const& one, std::string_view member, std::string_view all) {
+        if (!first) first = one;
+        if (one.has(member) != first->has(member))
+            throw invalid_input(one.value().place(), ": ", member, one.has(member) ? " is given, and " : " is missing, and ", first->value().path(),
+                                one.has(member) ? " has none" : " has it", ": must be of all ", all, " or of none");
+        return one.find(member);
     }
 
     strategy_reader& operators_;
     graph::dense_graph const& part_;
     std::size_t devices_;
+    std::optional<json_object> first_stage_{}, first_operator_{};
 };
 } // namespace detail
 
-/// Writes a pipeline of `g` on `devices` devices such that reading it gives an equal one; the stage of graph inputs, which does not matter, is read as 0.
+/// Writes a pipeline of `g` on `devices` devices such that reading it gives an equal one; stage and segment of graph inputs, which do not matter, are read as 0.
 /// Throws `invalid_input` where `pipeline::validate` and `pipeline::micro_batch` do, where the strategy does not fit the micro-batches, where a degree of tensor
 /// parallelism is not from 1 to `devices` or not of each stage, where two operators have one name, or a name is not UTF-8.
 inline void write_pipeline_json(std::ostream& out, graph::dense_graph const& g, std::size_t devices, pipeline::pipeline_plan const& plan,
@@ -102,8 +106,15 @@ inline void write_pipeline_json(std::ostream& out, graph::dense_graph const& g, 
     root["sharded_optimizer"] = how.sharded_optimizer;
     auto inputs = ordered_json::array();
     std::vector<ordered_json> operators(how.stages, ordered_json::array());
-    for (std::size_t op = 0; op < g.size(); ++op)
-        writer.add(g.operations[op].work == ops::work_class::source ? inputs : operators[how.stage[op]], op, plan.strategy[op]);
+    for (std::size_t op = 0; op < g.size(); ++op) {
+        if (g.operations[op].work == ops::work_class::source) {
+            writer.add(inputs, op, plan.strategy[op]);
+            continue;
+        }
+        auto& list = operators[how.stage[op]];
+        writer.add(list, op, plan.strategy[op]);
+        if (!how.segment.empty()) list.back()["segment"] = how.segment[op];
+    }
     if (!inputs.empty()) root["inputs"] = std::move(inputs);
     auto& stages = root["stages"] = ordered_json::array();
     for (std::uint32_t s = 0; s < how.stages; ++s) {
@@ -140,7 +151,7 @@ void write_pipeline_json(std::ostream& out, P const& problem, pipeline::pipeline
         plan.how.sharded_optimizer = root.at("sharded_optimizer").boolean();
         plan.how.stage.assign(g.size(), 0);
         plan.strategy = detail::all_whole(part);
-        detail::stages_reader const stages(reader, part, devices);
+        detail::stages_reader stages(reader, part, devices);
         if (auto const inputs = root.find("inputs")) stages.read_inputs(*inputs, plan);
         stages.read(root.at("stages"), plan);
         placed(root.at("stages"), [&] { pipeline::validate(plan.how, g); });

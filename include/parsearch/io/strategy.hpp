@@ -123,17 +123,19 @@ class strategy_reader {
         }
     }
 
-    /// Calls `f(name, op, configuration)` for each operator of `list`. `g` is the graph, or one of its micro-batches.
-    template <class F> void for_operators(json_value const& list, graph::dense_graph const& g, F const& f) {
+    /// Calls `f(entry, op, configuration)` for each operator of `list`, whose entries may have members `more`. `g` is the graph, or one of its micro-batches.
+    template <class F> void for_operators(json_value const& list, graph::dense_graph const& g, member_names const& more, F const& f) {
+        member_names known{"name", "degrees", "start", "strides", "devices"};
+        known.insert(known.end(), more.begin(), more.end());
         for (std::size_t i = 0, n = list.size(); i < n; ++i) {
-            auto const entry = list[i].object({"name", "degrees", "start", "strides", "devices"});
+            auto const entry = list[i].object(known);
             auto const name = entry.at("name");
             auto const at = numbers_.find(name.string());
             if (at == numbers_.end()) name.refuse("must be the name of an operator of the graph");
             auto const op = at->second;
             if (!given_[op].empty()) name.refuse("is the operator of ", given_[op], " already: once is enough");
             given_[op] = entry.value().path();
-            f(name, op, read_configuration(entry, g.operations[op], g.names[op]));
+            f(entry, op, read_configuration(entry, g.operations[op], g.names[op]));
         }
     }
 
@@ -247,7 +249,7 @@ void write_strategy_json(std::ostream& out, P const& problem, S const& strategy,
     return reader.read(notes, [&] {
         auto strategy = detail::all_whole(g);
         auto const list = root.at("operators");
-        reader.for_operators(list, g, [&](json_value const&, std::size_t op, space::configuration c) { strategy[op] = std::move(c); });
+        reader.for_operators(list, g, {}, [&](json_object const&, std::size_t op, space::configuration c) { strategy[op] = std::move(c); });
         reader.require_all(list);
         return strategy;
     });
