@@ -17,6 +17,7 @@
 #include <parsearch/core/version.hpp>
 #include <parsearch/io/cluster_name.hpp>
 #include <parsearch/io/described.hpp>
+#include <parsearch/io/described/pipeline.hpp>
 #include <parsearch/io/zoo.hpp>
 
 #include "experts.hpp"
@@ -37,6 +38,7 @@ constexpr std::string_view examples_and_codes =
   plan --model zoo:vgg19 --cluster machine_config,device=p100 --import strategy.flexflow
   plan --model zoo:bert,batch=64,type=bf16 --cluster 1x8xh100 --profile bert-h100.json
   plan --model zoo:inception_v3,batch=256 --cluster 1x8xh100 --search joint --time 1min --out plan-inception
+  plan --model zoo:gpt,layers=8,hidden=4096,heads=32,batch=16 --cluster 4x1xp100 --pipeline --out plan-pipe
   plan --rerun plan-gpt/run.json --out plan-gpt-again
   plan --list models; plan --list gpt
 
@@ -47,13 +49,15 @@ Files in DIR:
   timeline.json       every task on every device and link: open it at ui.perfetto.dev or chrome://tracing
   graph.dot           the operators coloured by configuration, for Graphviz
   topology.json       the cluster; --cluster reads it
-  run.json            what was asked and what was found; --rerun repeats it
+  run.json            what was asked and what was found, but for the pipeline; --rerun repeats it
+  pipeline.json       with --pipeline: stages, micro-batches and their order
+  pipeline.trace.json with --pipeline: its timeline with all micro-batches, as timeline.json
 
 Exit codes:
   0    done
   1    an error inside the program, or a file of the plan that cannot be written: stderr says what
   2    the command line or an input is wrong: stderr says what, and nothing was planned
-  3    the strategy found does not fit the memory of the devices (everything is written all the same)
+  3    neither the strategy found nor a pipeline fits the memory of the devices (everything is written all the same)
   4    --rerun found something else than the run before (everything is written all the same)
   130  interrupted by Ctrl-C or SIGTERM: the best so far is printed and written; a second Ctrl-C ends at once
 
@@ -110,7 +114,7 @@ struct raw_command {
     std::string search = "portfolio", import, rerun, list;
     std::optional<std::chrono::nanoseconds> time = std::chrono::seconds{10};
     std::optional<std::uint64_t> evaluations{};
-    bool time_given = false, version = false;
+    bool time_given = false, version = false, pipeline = false;
 };
 
 void add_general(CLI::App& app, raw_command& raw) {
@@ -131,7 +135,7 @@ void add_general(CLI::App& app, raw_command& raw) {
              text(raw.asked.profile), "none");
     tools::add_text(app, "--rerun", input, "FILE",
              "repeats the run whose run.json this is and tells whether the result is the same; of the other options "
-             "only --out, --quiet and, where the files have moved, --model, --cluster, --profile and --rules go with it",
+             "only --out, --quiet, --pipeline with its options and, where the files have moved, --model, --cluster, --profile and --rules go with it",
              text(raw.rerun));
     tools::add_text(app, "-s,--search", search, "NAME", "how to search: " + ps::io::search_names() + ", or none to evaluate the start", text(raw.search), "portfolio");
     tools::add_text(app, "-t,--time", search, "TIME",
@@ -153,6 +157,7 @@ void add_general(CLI::App& app, raw_command& raw) {
              text(raw.asked.rules), "none");
     tools::add_text(app, "--import", search, "FILE", "evaluates a strategy file, JSON or FlexFlow's, without a search: --search none --start FILE",
              text(raw.import));
+    app.add_flag("--pipeline", raw.pipeline, "then divides the operators planned into the stages of a pipeline, and the samples into micro-batches")->group(search);
     tools::add_text(app, "-o,--out", output, "DIR", "the folder to write the plan to; it is made where it does not exist [no files]", text(raw.asked.out));
     tools::add_text(app, "--compare", output, "LIST", "the experts to show beside the plan, comma separated; all: those that apply; none",
              [&raw](std::string const& s) { raw.asked.compare = tools::split_at_commas(s); }, "all");
@@ -183,6 +188,9 @@ command read_command_line(int argc, char const* const* argv) {
         ps::io::visit_search(options, [&, given = &used](auto const& entry, auto& chosen) {
             tools::add_described(app, chosen, std::string(entry.name), "Search " + std::string(entry.name), given, is_general);
         });
+    ps::pipeline::partition_options pipeline;
+    std::set<std::string> pipeline_options;
+    tools::add_described(app, pipeline, "pipeline", "Pipeline", &pipeline_options);
     try {
         app.parse(argc, argv);
     } catch (CLI::CallForHelp const&) {
@@ -201,11 +209,13 @@ command read_command_line(int argc, char const* const* argv) {
         return {};
     }
     auto& asked = raw.asked;
+    if (raw.pipeline) asked.pipeline = pipeline;
+    else if (!pipeline_options.empty()) throw ps::invalid_input("--pipeline.", *pipeline_options.begin(), " is given without --pipeline");
     if (!raw.rerun.empty()) {
         static std::set<std::string> const allowed{"rerun", "out", "quiet", "model", "cluster", "profile", "rules"};
         for (auto const* const option : app.get_options())
-            if (option->count() > 0 && !allowed.contains(option->get_single_name()))
-                throw ps::invalid_input("--", option->get_single_name(), " is given beside --rerun, which takes it from ", raw.rerun);
+            if (auto const name = option->get_single_name(); option->count() > 0 && !allowed.contains(name) && !name.starts_with("pipeline"))
+                throw ps::invalid_input("--", name, " is given beside --rerun, which takes it from ", raw.rerun);
         asked.rerun = ps::io::read_run_manifest(ps::io::json_document(raw.rerun));
         auto const& m = *asked.rerun;
         if (asked.model.empty()) asked.model = m.model.given;

@@ -168,12 +168,9 @@ std::vector<std::string> write_files(request const& asked, inputs const& given, 
     fs::path const folder = asked.out;
     auto const& strategy = made.found().strategy;
     auto const& cluster = given.cluster.cluster;
-    write_file(folder, "strategy.json", [&](std::ostream& out) {
-        ps::io::write_strategy_json(
-            out, made.problem, strategy,
-            {.model = asked.model, .topology = asked.cluster, .predicted = made.found().figures.time,
-             .rewritten_by = made.rewritten ? made.rewritten->applied : std::vector<std::string>{}});
-    });
+    ps::io::strategy_notes const said{.model = asked.model, .topology = asked.cluster, .predicted = made.found().figures.time,
+                                      .rewritten_by = made.rewritten ? made.rewritten->applied : std::vector<std::string>{}};
+    write_file(folder, "strategy.json", [&](std::ostream& out) { ps::io::write_strategy_json(out, made.problem, strategy, said); });
     try {
         if (made.rewritten && !made.rewritten->applied.empty()) throw ps::invalid_input("rules have changed the operators, and FlexFlow knows the model's only");
         write_file(folder, "strategy.flexflow", [&](std::ostream& out) {
@@ -191,6 +188,14 @@ std::vector<std::string> write_files(request const& asked, inputs const& given, 
     write_file(folder, "topology.json", [&](std::ostream& out) { ps::io::write_topology_json(out, cluster); });
     write_file(folder, "timeline.json", [&](std::ostream& out) { ps::io::write_timeline(out, made.problem, cluster, strategy, made.report); });
     write_file(folder, "graph.dot", [&](std::ostream& out) { ps::io::write_dot(out, made.problem, strategy); });
+    if (made.pipeline) {
+        write_file(folder, "pipeline.json", [&](std::ostream& out) { write_pipeline(out, made.problem, *made.pipeline, said); });
+        write_file(folder, "pipeline.trace.json", [&](std::ostream& out) { write_pipeline_trace(out, made.problem, cluster, *made.pipeline); });
+    } else {
+        // Files of an earlier run would be taken for this plan.
+        std::error_code error;
+        for (auto const* const name : {"pipeline.json", "pipeline.trace.json"}) fs::remove(folder / name, error);
+    }
     auto shown = made.notes;
     shown.insert(shown.end(), notes.begin(), notes.end());
     write_file(folder, "report.html", [&](std::ostream& out) { ps::io::write_report(out, report_of(asked, given, made, shown)); });

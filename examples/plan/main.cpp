@@ -23,6 +23,7 @@ int run(int argc, char** argv) {
     auto made = begin_plan(asked, given, watch.token());
     print_inputs(asked, given, made);
     finish_plan(asked, given, made, watch.token());
+    if (asked.pipeline) plan_pipeline(asked, given, made);
     // First what cannot fail.
     print_plan(asked, made);
     auto notes = made.notes;
@@ -44,7 +45,7 @@ int run(int argc, char** argv) {
     else if (!made.verdict.empty()) print_note(made.verdict);
     if (watch.interrupted()) return interrupted;
     if (made.differs) return another_result;
-    return made.found().figures.fits ? ok : nothing_fits;
+    return made.found().figures.fits || (made.pipeline && made.pipeline->figures.fits) ? ok : nothing_fits;
 }
 
 } // namespace

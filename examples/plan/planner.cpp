@@ -216,6 +216,10 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
             validate(options);
         });
     }
+    if (asked.pipeline) {
+        asked.pipeline->stop = stop;
+        validate(*asked.pipeline);
+    }
     if (given.rules) made.rules_matching = matching_rules(given.rules->rules, made.problem.graph());
     return made;
 }

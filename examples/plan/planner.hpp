@@ -16,6 +16,7 @@
 #include <parsearch/sim/report.hpp>
 
 #include "tools/model.hpp"
+#include "pipeline.hpp"
 #include "problem.hpp"
 #include "rules.hpp"
 
@@ -65,6 +66,7 @@ struct planned {
     std::optional<rewriting> rewritten{};     // by a joint search
     std::optional<std::size_t> rules_matching{}; // of the file of rules: those that apply to the model's operators
     std::vector<move_line> moves{};           // of a search that draws from the problem's moves
+    std::optional<pipelined> pipeline{};      // of the problem's operators, where one is wanted
     std::vector<std::string> notes{};
     std::string verdict{};                    // of a rerun, the last of the notes
     bool differs = false;                     // a rerun found something else
@@ -83,5 +85,8 @@ struct planned {
 
 // Evaluates the experts, searches, and evaluates what was found; ends soon after `stop` is requested.
 void finish_plan(request const& asked, inputs const& given, planned& made, std::stop_token const& stop);
+
+// Searches the pipeline that `asked.pipeline` wants, of the operators that `finish_plan` ended with. In a file of its own: it takes long to compile.
+void plan_pipeline(request const& asked, inputs const& given, planned& made);
 
 } // namespace plan

@@ -28,6 +28,8 @@ std::string harmless(std::string s) {
     return s;
 }
 
+bool limited(ps::byte_count memory) { return memory != std::numeric_limits<ps::byte_count>::max(); }
+
 // Columns as wide as their widest cell; one or two lines of heads.
 void print_table(std::vector<column> const& columns, std::vector<std::vector<std::string>> const& rows) {
     std::vector<std::size_t> width;
@@ -60,6 +62,19 @@ std::vector<std::string> cells(named_strategy const& s) {
     out.push_back(f.fits ? "yes" : "NO");
     return out;
 }
+
+void print_pipeline(planned const& made) {
+    auto const& p = *made.pipeline;
+    auto const& f = p.figures;
+    fmt::print("\npipeline {} an iteration, {:.2f}x as fast as \"{}\", which takes {} in order; devices idle {:.1f}%; fullest device {}: {}{}\n",
+               tools::shown_time(f.time), f.speed_up, harmless(made.found().name), tools::shown_time(p.unpipelined), 100 * p.idle, f.fullest_device,
+               tools::shown_memory(f.fullest_device_use),
+               limited(f.fullest_device_memory)
+                   ? fmt::format(" of {}, {}", tools::shown_memory(f.fullest_device_memory), f.fits ? "fits" : "does NOT fit")
+                   : "");
+    fmt::print("         {} pipelines simulated in {}, ended by {}\n", p.stats.evaluations, tools::shown_seconds(p.stats.seconds), ps::name_of(p.reason));
+    for (auto const& line : p.text) fmt::print("  {}\n", harmless(line));
+}
 } // namespace
 
 std::string summary_of_model(ps::graph::dense_graph const& g, bool training) {
@@ -79,9 +94,8 @@ std::string summary_of_cluster(ps::topology::cluster const& cluster) {
         hosts.insert(cluster.node_of(d));
     }
     auto const nodes = hosts.size();
-    bool const limited = first.memory != std::numeric_limits<ps::byte_count>::max();
     return fmt::format("{} device{} on {} node{}, {} with {}{}", cluster.size(), cluster.size() == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s", first.kind,
-                       limited ? tools::shown_memory(first.memory) : "unlimited memory", one_kind ? " each" : " and others");
+                       limited(first.memory) ? tools::shown_memory(first.memory) : "unlimited memory", one_kind ? " each" : " and others");
 }
 
 std::string summary_of_search(request const& asked, planned const& made) {
@@ -130,6 +144,7 @@ void print_plan(request const& asked, planned const& made) {
                  {"", "gradients"}, {"partial", "sums"}, {"weight", "gradients"}, {"fullest", "device"}, {"of its", "memory"}, {"", "fits"}},
                 rows);
     if (made.computed) fmt::print("\ncompute time: {}\n", summary_of_sources(*made.computed));
+    if (made.pipeline) print_pipeline(made);
     if (asked.quiet) return;
     if (!made.moves.empty()) {
         rows.clear();

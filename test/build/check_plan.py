@@ -18,6 +18,7 @@ import unittest
 sys.dont_write_bytecode = True
 
 FILES = {"strategy.json", "strategy.flexflow", "topology.json", "timeline.json", "graph.dot", "report.html", "run.json"}
+PIPELINE = {"pipeline.json", "pipeline.trace.json"}
 # Two layers whose activations can be fused into them.
 LAYERS = "zoo:mlp,features=256,hidden=256x256,classes=256,batch=64"
 
@@ -359,6 +360,105 @@ class Joint(Folder):
         self.check_rerun("a")
 
 
+class Pipeline(Folder):
+    """Stages and micro-batches of the operators planned."""
+    # Does not fit without stages or a sharded optimizer.
+    LARGE = ["--model", "zoo:gpt,layers=8,hidden=4096,heads=32,sequence=256,vocabulary=5000,batch=16", "--cluster", "4x1xp100", "--simulation.optimizer", "adam",
+             "--evaluations", 50]
+
+    def check(self, folder, out, files=FILES):
+        """The files of a plan with a pipeline, and what was printed of it; answers pipeline.json."""
+        run = self.check_folder(folder, files | PIPELINE)
+        pipeline, trace = self.load(folder, "pipeline.json"), self.load(folder, "pipeline.trace.json")
+        self.assertEqual((pipeline["format"], pipeline["version"]), ("parsearch.pipeline", 1))
+        said = re.search(r'(?m)^pipeline (\S+ \S+) an iteration, ([\d.]+)x as fast as "(.*)", which takes (\S+ \S+) in order; devices idle ([\d.]+)%; '
+                         r'fullest device \d+: (\S+ \S+) of (\S+ \S+), (fits|does NOT fit)$', out)
+        self.assertIsNotNone(said, out)
+        time_ps = pipeline["predicted_ps"]
+        self.assertAlmostEqual(picoseconds(said[1]) / time_ps, 1, delta=2e-3)
+        self.assertAlmostEqual(picoseconds(said[4]) / picoseconds(said[1]) / float(said[2]), 1, delta=1e-2)
+        self.assertEqual(said[3], run["strategies"][-1]["strategy"])
+        # The same operators as the strategy's, in the stages that were printed.
+        stages, micro_batches = pipeline["stages"], pipeline["micro_batches"]
+        names = [o["name"] for s in stages for o in s["operators"]]
+        self.assertEqual(sorted(names), sorted(o["name"] for o in self.load(folder, "strategy.json")["operators"]))
+        self.assertIn(f"\n  {len(stages)} stage{'s' if len(stages) > 1 else ''}, {micro_batches} micro-batch{'es' if micro_batches > 1 else ''}", out)
+        self.assertEqual("sharded optimizer" in out, pipeline["sharded_optimizer"])
+        for i, s in enumerate(stages):
+            line = re.search(rf"(?m)^  stage {i}: .*, {len(s['operators'])} operators on \d+ devices from \d+(, tensor parallel (\d+))?(, computes again in \d+ segments?)?$", out)
+            self.assertIsNotNone(line, out)
+            self.assertEqual(line[2] and int(line[2]), s.get("tensor_parallel"))
+            self.assertEqual(line[3] is not None, s.get("recompute", False))
+        tasks = [e for e in trace["traceEvents"] if e["ph"] == "X"]
+        self.assertAlmostEqual(max(e["ts"] + e["dur"] for e in tasks) * 1e6, time_ps, delta=2)
+        self.assertEqual({e["args"]["micro_batch"] for e in tasks if e["cat"] in ("forward", "backward")}, set(range(micro_batches)))
+        self.assertTrue(all("micro_batch" not in e["args"] for e in tasks if e["cat"] == "update"))
+        return pipeline
+
+    def test_pipeline_of_several_stages(self):
+        out, _ = plan(*self.LARGE, "--pipeline", "--out", self.path / "a")
+        pipeline = self.check("a", out)
+        self.assertEqual((len(pipeline["stages"]), pipeline["micro_batches"]), (4, 16))
+        # What it is not allowed, and what is printed quietly.
+        out, _ = plan(*self.LARGE, "--pipeline", "--pipeline.max_stages", 2, "--pipeline.max_micro_batches", 4, "--pipeline.recomputation", "false",
+                      "--pipeline.sharded_optimizer", "false", "--quiet", "--out", self.path / "b")
+        pipeline = self.check("b", out)
+        self.assertLessEqual(len(pipeline["stages"]), 2)
+        self.assertLessEqual(pipeline["micro_batches"], 4)
+        self.assertFalse(pipeline["sharded_optimizer"] or any(s.get("recompute") for s in pipeline["stages"]))
+
+    def test_rerun(self):
+        first, _ = plan(*self.LARGE, "--pipeline", "--out", self.path / "a")
+        second, notes = plan("--rerun", self.path / "a" / "run.json", "--pipeline", "--out", self.path / "b")
+        self.assertIn("the rerun found the same", notes)
+        self.check("b", second)
+        for name in PIPELINE:
+            self.assertEqual((self.path / "a" / name).read_bytes(), (self.path / "b" / name).read_bytes(), name)
+        # Without a pipeline no earlier one is left.
+        plan("--rerun", self.path / "a" / "run.json", "--quiet", "--out", self.path / "b", code=3)
+        self.check_folder("b")
+
+    def test_what_fits(self):
+        # Experts do not fit, nor does a pipeline without a sharded optimizer on two devices.
+        asked = [*self.LARGE[:3], "2x1xp100", *self.LARGE[4:6], "--search", "none"]
+        plan(*asked, "--quiet", code=3)
+        out, notes = plan(*asked, "--pipeline", "--pipeline.max_stages", 1, "--pipeline.max_micro_batches", 1, "--pipeline.sharded_optimizer", "false",
+                          "--pipeline.recomputation", "false", "--quiet", code=3)
+        self.assertIn("does NOT fit", out)
+        out, _ = plan(*asked, "--pipeline")
+        self.assertIn(", fits\n", out)
+
+    def test_rewritten_operators(self):
+        out, notes = plan("--model", LAYERS, "--cluster", "1x4xp100", "--search", "joint", "--pipeline", "--out", self.path / "a")
+        pipeline = self.check("a", out, FILES - {"strategy.flexflow"})
+        self.assertEqual(pipeline["rewritten_by"], self.load("a", "run.json")["rewriting"]["applied"])
+        self.assertIn("fc1+relu", {o["name"] for s in pipeline["stages"] for o in s["operators"]})
+
+    def test_budget_and_what_is_no_pipeline(self):
+        out, notes = plan("--model", GPT, "--cluster", "1x2xp100", "--search", "none", "--pipeline", "--pipeline.evaluations", 1, "--out", self.path / "a")
+        self.check("a", out)
+        self.assertIn("1 pipelines simulated", out)
+        self.assertIn("nothing of several stages or micro-batches was found to be faster", notes)
+
+    def test_interrupted(self):
+        # Long enough to be interrupted in; some pipeline has been found by then.
+        running = subprocess.Popen([PROGRAM, "--model", "zoo:gpt,layers=48,hidden=8192,heads=64,batch=64,type=bf16", "--cluster", "4x8xh100",
+                                    "--search", "none", "--compare", "none", "--simulation.optimizer", "adam", "--pipeline"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(4)
+        self.assertIsNone(running.poll())
+        running.send_signal(signal.SIGINT)
+        out, error = running.communicate(timeout=60)
+        self.assertEqual(running.returncode, 130, error)
+        self.assertRegex(out, r"(?m)^ +\d+ pipelines simulated in .*, ended by stop requested$")
+
+    def test_onnx_model(self):
+        if not MODELS or not built_with_onnx():
+            self.skipTest("no --models, or the program was built without ONNX")
+        out, _ = plan("--model", f"{MODELS / 'gpt2.onnx'},batch=16", "--cluster", "4x1xp100", "--search", "none", "--pipeline", "--out", self.path / "a")
+        self.check("a", out)
+
+
 class Refusals(Folder):
     def said(self, *arguments, code=2):
         out, error = plan(*arguments, code=code)
@@ -402,6 +502,10 @@ class Refusals(Folder):
             ([*m, *c, "--frobnicate"], "--frobnicate"),
             ([*m, *c, "--rerun", "nowhere"], "cannot be opened"),
             (["--rerun", "nowhere", "--seed", "3"], "--seed is given beside --rerun"),
+            ([*m, *c, "--pipeline.max_stages", "2"], "--pipeline.max_stages is given without --pipeline"),
+            (["--rerun", "nowhere", "--pipeline.max_stages", "2"], "--pipeline.max_stages is given without --pipeline"),
+            ([*m, *c, "--pipeline", "--pipeline.max_stages", "0"], "partition: option 'max_stages' is 0: must be at least 1"),
+            ([*m, *c, "--pipeline", "--pipeline.max_micro_batches", "many"], "option 'max_micro_batches' is 'many': must be an integer"),
             (["--list", "nothing"], "is not in the zoo"),
         ]:
             with self.subTest(arguments=arguments):
@@ -502,7 +606,8 @@ class Help(unittest.TestCase):
                      "--simulation.training", "--simulation.optimizer", "--simulation.memory", "--simulation.memory_penalty", "--simulation.movement",
                      "--simulation.synchronisation", "--simulation.overlap", "--simulation.discipline", "--space.sample", "--space.attribute",
                      "--space.parameter", "--space.reduction", "--space.min_shard", "--space.max_shards", "--space.placements", "--space.all_orders",
-                     "Examples:", "Exit codes:", "130", *FILES]:
+                     "--pipeline ", "--pipeline.max_stages", "--pipeline.max_micro_batches", "--pipeline.recomputation", "--pipeline.sharded_optimizer", "--pipeline.time",
+                     "Examples:", "Exit codes:", "130", *FILES, *PIPELINE]:
             self.assertIn(word, out)
         self.assertLessEqual(max(len(line) for line in out.splitlines()), 120)
         # Every example that can run anywhere is a command line that the program takes: nothing is refused before the files are looked for.

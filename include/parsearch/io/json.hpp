@@ -163,6 +163,8 @@ class json_value {
 
     /// "cluster.json: links[3].latency_ps".
     [[nodiscard]] std::string place() const { return path_.empty() ? document_->name : text(document_->name, ": ", path_); }
+    /// "links[3].latency_ps"; empty: the document.
+    [[nodiscard]] std::string const& path() const noexcept { return path_; }
 
     /// Throws: place, value, and the rule that it breaks ("must be below 8").
     template <class... Rule> [[noreturn]] void refuse(Rule const&... rule) const {

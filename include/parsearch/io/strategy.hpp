@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <istream>
-#include <limits>
 #include <map>
 #include <optional>
 #include <ostream>
@@ -49,12 +48,14 @@ namespace detail {
     return out;
 }
 
+/// Writes what documents of strategies and of pipelines share.
 class strategy_writer {
   public:
     strategy_writer(graph::dense_graph const& g, std::size_t devices) : graph_(g), devices_(devices) { (void)operators_by_name(g); }
 
-    [[nodiscard]] ordered_json begin(strategy_notes const& notes) const {
-        ordered_json root{{"format", strategy_format}, {"version", strategy_version}};
+    /// A document that says what `notes` has, of which graph and topology it is.
+    [[nodiscard]] ordered_json begin(std::string_view format, std::uint64_t version, strategy_notes const& notes) const {
+        ordered_json root{{"format", format}, {"version", version}};
         auto const identity = [](std::string const& name, char const* counted, std::size_t count) {
             auto out = ordered_json::object();
             if (!name.empty()) out["name"] = name;
@@ -65,12 +66,11 @@ class strategy_writer {
         root["topology"] = identity(notes.topology, "devices", devices_);
         if (notes.predicted) root["predicted_ps"] = notes.predicted->count();
         if (!notes.rewritten_by.empty()) root["rewritten_by"] = notes.rewritten_by;
-        root["operators"] = ordered_json::array();
         return root;
     }
 
-    /// Appends operator `op`; a graph input only where it is elsewhere than on device 0.
-    void add(ordered_json& root, std::size_t op, space::configuration const& c) const {
+    /// Appends operator `op` to `list`; a graph input only where it is elsewhere than on device 0.
+    void add(ordered_json& list, std::size_t op, space::configuration const& c) const {
         auto const& operation = graph_.operations[op];
         space::validate(c, operation, devices_, graph_.names[op]);
         if (operation.work == ops::work_class::source && c == space::whole(operation)) return;
@@ -88,7 +88,7 @@ class strategy_writer {
         } else {
             entry["devices"] = c.listed;
         }
-        root["operators"].push_back(std::move(entry));
+        list.push_back(std::move(entry));
     }
 
   private:
@@ -96,54 +96,57 @@ class strategy_writer {
     std::size_t devices_;
 };
 
+/// Reads what documents of strategies and of pipelines share.
 class strategy_reader {
   public:
-    strategy_reader(json_document const& document, graph::dense_graph const& g, std::size_t devices)
-        : root_(document.object(strategy_format, strategy_version, {"model", "topology", "predicted_ps", "rewritten_by", "operators"})), graph_(g), devices_(devices),
-          numbers_(operators_by_name(g)) {}
+    /// `root` has the members that `strategy_writer::begin` writes.
+    strategy_reader(json_object root, graph::dense_graph const& g, std::size_t devices)
+        : root_(std::move(root)), graph_(g), devices_(devices), numbers_(operators_by_name(g)), given_(g.size()) {}
 
-    [[nodiscard]] space::flat_strategy read(strategy_notes* notes) const {
+    /// Reads the notes, and answers what `rest()` reads of all else; what it refuses is said of rewritten operators where they are.
+    template <class F> [[nodiscard]] auto read(strategy_notes* notes, F const& rest) const {
         strategy_notes said;
         if (auto const rules = root_.find("rewritten_by"))
             for (std::size_t i = 0, n = rules->size(); i < n; ++i) said.rewritten_by.push_back((*rules)[i].string());
-        if (said.rewritten_by.empty()) return read(std::move(said), notes);
-        auto const count = said.rewritten_by.size();
-        auto const first = in_quotes(said.rewritten_by.front());
         try {
-            return read(std::move(said), notes);
+            said.model = read_identity("model", "operators", graph_.size(), "the graph");
+            said.topology = read_identity("topology", "devices", devices_, "the topology");
+            if (auto const predicted = root_.find("predicted_ps")) said.predicted = picoseconds{predicted->integer<std::int64_t>(0)};
+            auto out = rest();
+            if (notes) *notes = std::move(said);
+            return out;
         } catch (invalid_input const& e) {
-            throw invalid_input(e.what(), "; the operators are those that ", count, count == 1 ? " rule, " : " rules, the first ", first,
-                                ", made of the model's: the strategy is for these alone");
+            if (said.rewritten_by.empty()) throw;
+            auto const count = said.rewritten_by.size();
+            throw invalid_input(e.what(), "; the operators are those that ", count, count == 1 ? " rule, " : " rules, the first ",
+                                in_quotes(said.rewritten_by.front()), ", made of the model's: the strategy is for these alone");
         }
     }
 
-  private:
-    [[nodiscard]] space::flat_strategy read(strategy_notes said, strategy_notes* notes) const {
-        said.model = read_identity("model", "operators", graph_.size(), "the graph");
-        said.topology = read_identity("topology", "devices", devices_, "the topology");
-        if (auto const predicted = root_.find("predicted_ps")) said.predicted = picoseconds{predicted->integer<std::int64_t>(0)};
-        space::flat_strategy strategy;
-        for (auto const& op : graph_.operations) strategy.push_back(space::whole(op));
-        std::vector<std::size_t> given(graph_.size(), none); // by which entry
-        auto const list = root_.at("operators");
+    /// Calls `f(entry, op, configuration)` for each operator of `list`, whose entries may have members `more`. `g` is the graph, or one of its micro-batches.
+    template <class F> void for_operators(json_value const& list, graph::dense_graph const& g, member_names const& more, F const& f) {
+        member_names known{"name", "degrees", "start", "strides", "devices"};
+        known.insert(known.end(), more.begin(), more.end());
         for (std::size_t i = 0, n = list.size(); i < n; ++i) {
-            auto const entry = list[i].object({"name", "degrees", "start", "strides", "devices"});
+            auto const entry = list[i].object(known);
             auto const name = entry.at("name");
             auto const at = numbers_.find(name.string());
             if (at == numbers_.end()) name.refuse("must be the name of an operator of the graph");
-            if (given[at->second] != none) name.refuse("is the operator of operators[", given[at->second], "] already: once is enough");
-            given[at->second] = i;
-            strategy[at->second] = read_configuration(entry, at->second);
+            auto const op = at->second;
+            if (!given_[op].empty()) name.refuse("is the operator of ", given_[op], " already: once is enough");
+            given_[op] = entry.value().path();
+            f(entry, op, read_configuration(entry, g.operations[op], g.names[op]));
         }
-        for (std::size_t op = 0; op < graph_.size(); ++op)
-            if (given[op] == none && graph_.operations[op].work != ops::work_class::source)
-                throw invalid_input(list.place(), ": operator ", in_quotes(graph_.names[op]), " is missing: all but graph inputs must be there");
-        if (notes) *notes = std::move(said);
-        return strategy;
     }
 
-    static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+    /// Throws where an operator that is no graph input was in none of the lists, which are at `place`.
+    void require_all(json_value const& place) const {
+        for (std::size_t op = 0; op < graph_.size(); ++op)
+            if (given_[op].empty() && graph_.operations[op].work != ops::work_class::source)
+                throw invalid_input(place.place(), ": operator ", in_quotes(graph_.names[op]), " is missing: all but graph inputs must be there");
+    }
 
+  private:
     /// Checks the size of model or topology; answers its name, if it has one.
     [[nodiscard]] std::string read_identity(std::string_view member, std::string_view counted, std::size_t have, std::string_view owner) const {
         auto const o = root_.at(member).object({"name", counted});
@@ -152,8 +155,7 @@ class strategy_reader {
         return o.has("name") ? o.at("name").string() : std::string();
     }
 
-    [[nodiscard]] space::configuration read_configuration(json_object const& entry, std::size_t op) const {
-        auto const& operation = graph_.operations[op];
+    [[nodiscard]] space::configuration read_configuration(json_object const& entry, ops::operation const& operation, std::string_view owner) const {
         auto const names = cost::detail::dim_names(operation);
         auto c = space::whole(operation);
         std::vector<bool> has_stride(names.size());
@@ -165,14 +167,14 @@ class strategy_reader {
                 if (k == names.size()) {
                     std::string list;
                     for (auto const& n : names) list += text(list.empty() ? "" : ", ", n);
-                    throw invalid_input(value.place(), ": operator '", graph_.names[op], "' (", operation.kind, ") has no such dim: its dims are ",
+                    throw invalid_input(value.place(), ": operator '", owner, "' (", operation.kind, ") has no such dim: its dims are ",
                                         list.empty() ? "none" : list);
                 }
                 f(k, value);
             });
         };
         for_dims("degrees", [&](std::size_t k, json_value const& value) { c.degree[k] = value.integer<std::int32_t>(1); });
-        auto const valid = [&] { placed(entry.value(), [&] { space::validate(c, operation, devices_, graph_.names[op]); }); };
+        auto const valid = [&] { placed(entry.value(), [&] { space::validate(c, operation, devices_, owner); }); };
         if (auto const devices = entry.find("devices")) {
             for (auto const* const member : {"start", "strides"})
                 if (auto const other = entry.find(member)) other->refuse("must not be given beside devices");
@@ -198,7 +200,15 @@ class strategy_reader {
     graph::dense_graph const& graph_;
     std::size_t devices_;
     std::map<std::string_view, std::size_t> numbers_;
+    std::vector<std::string> given_; ///< by operator: where in the document; empty where it was not met
 };
+
+/// The configuration of each operator of a graph where a document that leaves out graph inputs says nothing.
+[[nodiscard]] inline space::flat_strategy all_whole(graph::dense_graph const& g) {
+    space::flat_strategy out;
+    for (auto const& op : g.operations) out.push_back(space::whole(op));
+    return out;
+}
 
 /// What `make_problem` answers.
 template <class P>
@@ -217,8 +227,9 @@ void write_strategy_json(std::ostream& out, graph::dense_graph const& g, std::si
         if (static_cast<std::size_t>(strategy.size()) != g.size())
             throw invalid_input("the strategy has ", strategy.size(), " configurations: the graph has ", g.size(), " operators");
     detail::strategy_writer const writer(g, devices);
-    auto root = writer.begin(notes);
-    for (std::size_t op = 0; op < g.size(); ++op) writer.add(root, op, configuration_of(strategy, op));
+    auto root = writer.begin(strategy_format, strategy_version, notes);
+    auto& operators = root["operators"] = ordered_json::array();
+    for (std::size_t op = 0; op < g.size(); ++op) writer.add(operators, op, configuration_of(strategy, op));
     write_json(out, root);
 }
 /// The same of a problem.
@@ -233,7 +244,15 @@ void write_strategy_json(std::ostream& out, P const& problem, S const& strategy,
 [[nodiscard]] inline space::flat_strategy read_strategy_json(std::istream& in, std::string name, graph::dense_graph const& g, std::size_t devices,
                                                              strategy_notes* notes = nullptr) {
     json_document const document(in, std::move(name));
-    return detail::strategy_reader(document, g, devices).read(notes);
+    auto const root = document.object(strategy_format, strategy_version, {"model", "topology", "predicted_ps", "rewritten_by", "operators"});
+    detail::strategy_reader reader(root, g, devices);
+    return reader.read(notes, [&] {
+        auto strategy = detail::all_whole(g);
+        auto const list = root.at("operators");
+        reader.for_operators(list, g, {}, [&](json_object const&, std::size_t op, space::configuration c) { strategy[op] = std::move(c); });
+        reader.require_all(list);
+        return strategy;
+    });
 }
 /// The same for a problem.
 template <detail::has_graph_and_topology P>

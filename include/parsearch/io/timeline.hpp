@@ -35,11 +35,15 @@ inline void add_microseconds(text_writer& out, std::int64_t picoseconds) {
 /// The members of an event that do not depend on the task's number or time: name, category, arguments. Made once for all alike.
 class event_texts {
   public:
+    /// `"name":"fc1 forward`, and `","cat":...,"args":{...,"shard":`: a remark may come between, and the number behind.
+    struct parts {
+        std::string name, rest;
+    };
+
     event_texts(graph::dense_graph const& g, sim::report const& r, std::vector<std::string> configurations)
         : graph_(&g), report_(&r), configurations_(std::move(configurations)) {}
 
-    /// What comes before the number: `"name":"fc1 forward",...,"args":{...,"shard":`.
-    std::string const& of(std::uint32_t t) {
+    parts const& of(std::uint32_t t) {
         auto const& who = report_->tasks.label[t];
         auto const& carried = report_->carried[t];
         auto const [at, fresh] = known_.try_emplace(
@@ -52,12 +56,13 @@ class event_texts {
   private:
     using key = std::tuple<sim::task_kind, bool, std::uint32_t, std::uint32_t, sim::traffic_kind, collective_kind, byte_count, std::uint32_t>;
 
-    [[nodiscard]] std::string make(std::uint32_t t) const {
+    [[nodiscard]] parts make(std::uint32_t t) const {
         auto const kind = report_->tasks.kind[t];
         auto const& who = report_->tasks.label[t];
         auto const& operation = graph_->operations[who.op];
-        auto out = text("\"name\":", json_string(name_of_task(*graph_, *report_, t)), ",\"cat\":\"", name_of(kind), "\",\"args\":{\"operator\":",
-                        json_string(graph_->names[who.op]), ",\"kind\":", json_string(operation.kind));
+        auto name = text("\"name\":", json_string(name_of_task(*graph_, *report_, t)));
+        name.pop_back(); // the quote
+        auto out = text("\",\"cat\":\"", name_of(kind), "\",\"args\":{\"operator\":", json_string(graph_->names[who.op]), ",\"kind\":", json_string(operation.kind));
         if (kind == sim::task_kind::transfer || kind == sim::task_kind::collective) {
             auto const& carried = report_->carried[t];
             out += text(",\"traffic\":\"", name_of(who.traffic), "\",\"bytes\":", carried.bytes);
@@ -66,24 +71,30 @@ class event_texts {
         } else {
             out += text(",\"configuration\":", configurations_[who.op]);
         }
-        return text(out, ",\"", counted_by(kind, who), "\":");
+        return {std::move(name), text(out, ",\"", counted_by(kind, who), "\":")};
     }
 
     graph::dense_graph const* graph_;
     sim::report const* report_;
     std::vector<std::string> configurations_; ///< as JSON
-    std::map<key, std::string> known_;
+    std::map<key, parts> known_;
 };
 } // namespace detail
+
+/// What a timeline says of a task beside what all tasks like it have, both as JSON text.
+struct timeline_remark {
+    std::string name{};      ///< follows its name: ", micro-batch 3"
+    std::string arguments{}; ///< follows its arguments: `,"micro_batch":3`
+};
 
 /// Writes the timeline of strategy `s` of `p`, which was simulated as `r`, one event per line. Process 1 has a row per device, process 2
 /// one per link of `cluster`, the topology that `p` was made of. A task that takes time is a complete event ("X"): `ts` and `dur` in
 /// microseconds with as many decimals as picoseconds need; `args` have the operator that the task belongs to, its kind, for
 /// computation its configuration and shard, for data what moves, bytes and number, and of a collective its kind and number of devices.
-/// Barriers and tasks without duration are left out. Streams: memory is that of the distinct names. Complexity: O(n log n) in tasks.
-/// Throws `invalid_input` where `r` is not of `p` and `cluster`, and where the stream fails.
-template <Parallelization P, Strategy<space::configuration> S>
-void write_timeline(std::ostream& stream, P const& p, topology::cluster const& cluster, S const& s, sim::report const& r) {
+/// Barriers and tasks without duration are left out. `remark(t)` is a `timeline_remark` on task `t`. Streams: memory is that of the distinct names.
+/// Complexity: O(n log n) in tasks. Throws `invalid_input` where `r` is not of `p` and `cluster`, and where the stream fails.
+template <Parallelization P, Strategy<space::configuration> S, class Remark>
+void write_timeline(std::ostream& stream, P const& p, topology::cluster const& cluster, S const& s, sim::report const& r, Remark const& remark) {
     graph::dense_graph const& g = p.graph();
     std::vector<std::string> configurations;
     for (std::size_t op = 0; op < g.size(); ++op)
@@ -110,10 +121,17 @@ void write_timeline(std::ostream& stream, P const& p, topology::cluster const& c
         detail::add_microseconds(out, r.schedule.start[t]);
         out.add(",\"dur\":");
         detail::add_microseconds(out, r.schedule.end[t] - r.schedule.start[t]);
-        out.add(',', texts.of(t), r.tasks.label[t].number, "}},\n");
+        auto const& [name, rest] = texts.of(t);
+        timeline_remark const more = remark(t);
+        out.add(',', name, more.name, rest, r.tasks.label[t].number, more.arguments, "}},\n");
     }
     out.add("{\"ph\":\"M\",\"pid\":1,\"name\":\"process_labels\",\"args\":{\"labels\":\"iteration of ", to_seconds(r.makespan) * 1e3, " ms\"}}\n]}\n");
     out.finish("the timeline");
+}
+/// The same without remarks.
+template <Parallelization P, Strategy<space::configuration> S>
+void write_timeline(std::ostream& stream, P const& p, topology::cluster const& cluster, S const& s, sim::report const& r) {
+    write_timeline(stream, p, cluster, s, r, [](std::uint32_t) { return timeline_remark{}; });
 }
 
 } // namespace parsearch::io
