@@ -23,7 +23,9 @@ void plan_pipeline(request const& asked, inputs const& given, planned& made) {
     auto const found_cost = simulator(as_it_is, found.strategy), found_time = simulator.simulate(as_it_is, found.strategy);
     auto const& data_parallel = made.strategies.front();
     progress_display progress(asked.quiet, asked.pipeline->time, found_cost, data_parallel.figures.fits ? std::optional(data_parallel.cost) : std::nullopt);
-    auto best = ps::pipeline::partition(problem, *asked.pipeline, progress);
+    auto options = *asked.pipeline;
+    options.starts = {found.strategy};
+    auto best = ps::pipeline::partition(problem, options, progress);
     progress.finish(best.stats.evaluations);
 
     auto& out = made.pipeline.emplace(pipelined{.plan = std::move(best.best), .unpipelined = found_time, .stats = best.stats, .reason = best.reason});
@@ -37,10 +39,10 @@ void plan_pipeline(request const& asked, inputs const& given, planned& made) {
 
     auto const& how = out.plan.how;
     if (how.stages == 1 && how.micro_batches == 1)
-        made.notes.push_back(ps::text("nothing of several stages or micro-batches was found to be faster than an expert's strategy",
+        made.notes.push_back(ps::text("nothing of several stages or micro-batches was found to be faster than ",
+                                      out.plan.strategy == found.strategy ? ps::text("\"", found.name, '"') : std::string("an expert's strategy"),
                                       how.sharded_optimizer ? " with a sharded optimizer" : "",
                                       out.reason == ps::stop_reason::time_budget ? "; a longer --pipeline.time may find it" : ""));
-    if (found_cost < best.cost) made.notes.push_back(ps::text("the strategy \"", found.name, "\" costs less than the pipeline"));
     if (auto const& f = out.figures; !f.fits)
         made.notes.push_back(ps::text("the pipeline does not fit: device ", f.fullest_device, " needs ", tools::shown_memory(f.fullest_device_use), " of ",
                                       tools::shown_memory(f.fullest_device_memory)));

@@ -11,6 +11,7 @@
 
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/models/gpt.hpp>
+#include <parsearch/models/mlp.hpp>
 #include <parsearch/models/resnet.hpp>
 #include <parsearch/topology/nodes.hpp>
 
@@ -88,6 +89,17 @@ TEST_CASE("partition: never worse than the experts, the same for every run, and 
         pipelines += found.best.how.stages > 1 || found.best.how.micro_batches > 1;
     }
     CHECK(pipelines > 0);
+}
+
+TEST_CASE("partition: a start that is better than all else is the answer") {
+    // Work on one device alone: what experts split takes as long there, and moves.
+    auto const problem = ps::make_problem(ps::models::mlp({.features = 8, .hidden = {8}, .classes = 8, .batch = 4}), support::mesh(2, 1e-6), support::mixed_oracle{});
+    ps::space::flat_strategy alone;
+    for (auto const& op : problem.graph().operations) alone.push_back(ps::space::whole(op, 1));
+    auto const found = pipeline::partition(problem, {.starts = {alone}, .max_stages = 2, .max_micro_batches = 1});
+    check(problem, found);
+    CHECK(found.cost < pipeline::partition(problem, {.max_stages = 2, .max_micro_batches = 1}).cost);
+    CHECK(found.best.strategy == alone);
 }
 
 TEST_CASE("partition: choices that are not allowed are not made") {

@@ -36,6 +36,7 @@ struct partition_options {
     std::optional<std::uint64_t> evaluations{};     ///< pipelines simulated, at least 1
     std::stop_token stop{};                         ///< see `search::budget`
 
+    std::vector<space::flat_strategy> starts{}; ///< to be compared without a pipeline, beside those of experts
     std::uint64_t max_stages = 64;        ///< at least 1
     std::uint64_t max_micro_batches = 64; ///< at least 1
     bool recomputation = true;            ///< stages may compute their activations again
@@ -265,7 +266,7 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 
 /// `partition(problem, options, observers...)`: the fastest pipeline found for a problem of `make_problem`, simulated with all of its micro-batches. Deterministic but for the time.
 ///
-/// 1. The experts' strategies without a pipeline (`expert_starts`).
+/// 1. The strategies given and those of experts (`expert_starts`), without a pipeline.
 /// 2. For every number of stages that divides the devices and of micro-batches that divides the samples, and every degree of tensor parallelism in the groups of neighbours that
 ///    run the stages: cuts of equal load (`balanced_cuts`), under both orders; where memory is exceeded, also with a sharded optimizer, and where it still is, with all stages computing again
 ///    in more and more segments (`narrow_cuts`). What can not be better by the work of its stages is not simulated.
@@ -299,9 +300,11 @@ struct partition_fn {
         }
 
         [[nodiscard]] pipeline_result run() {
-            for (auto const& start : problem_.named_starts()) {
+            auto starts = options_.starts;
+            for (auto& expert : problem_.starts()) starts.push_back(std::move(expert));
+            for (auto& start : starts) {
                 if (best_ && over()) break;
-                unpipelined_strategy(start.strategy);
+                unpipelined_strategy(std::move(start));
             }
             enumerate();
             for (std::size_t i = 0; i < beam_.size() && !over(); ++i) improve(beam_[i].first, beam_[i].second);
