@@ -43,7 +43,7 @@ template <class Oracle, class Device> class pipeline_simulator {
         return sim::total_cost(run(how), penalty);
     }
     /// The makespan, whatever memory it needs, for the readers below.
-    template <Strategy<space::configuration> S> [[nodiscard]] picoseconds simulate(pipelining const& how, S const& strategy) {
+    template <Strategy<space::configuration> S> picoseconds simulate(pipelining const& how, S const& strategy) {
         prepare(how, strategy);
         return run(how);
     }
