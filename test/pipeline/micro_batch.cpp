@@ -78,7 +78,7 @@ TEST_CASE("micro_batch: what can not be divided is refused by name") {
     ops::operation op{.kind = "made up", .dims = {sample}, .outputs = {{.name = "out", .axes = {{.extent = 6, .terms = {{0, 1}}}}}}};
     auto const refused = [&](ops::operation const& o, std::int64_t n) { return refusal([&] { return pipeline::micro_batch(o, n, "x"); }); };
     CHECK(refused(op, 4) == "micro-batches: operator 'x' (made up) has 6 samples: 4 micro-batches must divide them");
-    CHECK(refused(op, 0) == "micro-batches: operator 'x' (made up) has 6 samples: 0 micro-batches must divide them");
+    CHECK(refused(op, 0) == "micro-batches: operator 'x' (made up) is to run in 0 micro-batches: must be at least 1");
     auto two = op;
     two.dims.push_back({"t", 2, ops::dim_kind::sample});
     CHECK(refused(two, 2) == "micro-batches: operator 'x' (made up) has two dims of samples, 's' and 't': one can be divided");
@@ -97,6 +97,7 @@ TEST_CASE("micro_batch: what can not be divided is refused by name") {
                        .outputs = {{.name = "out", .axes = {{.extent = 3, .terms = {{0, 1}}}}}}};
     g.add("all", all, y);
     CHECK(refusal([&] { return pipeline::micro_batch(read(g), 3); }) ==
-          "micro-batches: operator 'all' (statistics) reads f32[6,3] of 'y', which makes f32[2,3] in a micro-batch: it needs samples of all micro-batches at once");
+          "micro-batches: operator 'all' (statistics) reads f32[6,3] of 'y', which makes f32[2,3] in a micro-batch: the samples are along another axis for it, or it needs those of all "
+          "micro-batches at once");
     CHECK(pipeline::micro_batch(read(g), 1).operations == read(g).operations);
 }

@@ -59,6 +59,11 @@ TEST_CASE("partition: a network that fits no single device runs as a pipeline th
     auto const written = to_string(problem, found.best);
     CHECK(written.starts_with(ps::text(found.best.how.stages, found.best.how.stages == 1 ? " stage, " : " stages, ", found.best.how.micro_batches, " micro-batches")));
     CHECK(written.find("stage 0: tokens ... ") != std::string::npos);
+    auto const other = gpt(1, 6);
+    CHECK(refusal([&] { return to_string(other, found.best); }) == ps::text("pipeline: stages of ", problem.size(), " operators: the graph has ", other.size(), ", must be one each"));
+    auto cut = found.best;
+    cut.strategy.pop_back();
+    CHECK(refusal([&] { return to_string(problem, cut); }).starts_with("a pipeline's strategy of "));
 }
 
 TEST_CASE("partition: never worse than the experts, the same for every run, and what it says is so") {

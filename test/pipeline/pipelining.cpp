@@ -24,9 +24,9 @@ TEST_CASE("pipelining: what is wrong is named") {
     CHECK(refused([](auto&) {}) == "");
     CHECK(refused([](auto& p) { p.stages = 0; }) == "pipeline: 0 stages: must be at least 1");
     CHECK(refused([](auto& p) { p.micro_batches = 0; }) == "pipeline: 0 micro-batches: must be at least 1");
-    CHECK(refused([](auto& p) { p.order = static_cast<pipeline::launch_order>(7); }) == "pipeline: order is number 7: must be one of those declared");
+    CHECK(refused([](auto& p) { p.order = static_cast<pipeline::launch_order>(7); }) == "pipeline: order is number 7: must be gpipe or one_f_one_b");
     CHECK(refused([](auto& p) { p.stage.pop_back(); }) == parsearch::text("pipeline: stages of ", g.size() - 1, " operators: the graph has ", g.size(), ", must be one each"));
-    CHECK(refused([](auto& p) { p.recompute = {true}; }) == "pipeline: 'recompute' says it of 1 stages: there are 2, must be one each, or empty");
+    CHECK(refused([](auto& p) { p.recompute = {true}; }) == "pipeline: 'recompute' has the size 1, stages are 2: must be as many, or empty");
     auto const between = std::ranges::find_if(g.edges, [&](auto const& e) { return g.operations[e.producer].work != parsearch::ops::work_class::source; });
     REQUIRE(between != g.edges.end());
     auto const first = between->producer, second = between->consumer;

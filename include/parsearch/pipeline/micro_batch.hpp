@@ -39,14 +39,15 @@ namespace detail {
 }
 
 /// `op` on an `n`-th of its samples: their dim and the axes that it indexes are shorter, the work is less. An operator without samples does all
-/// of its work in every micro-batch; what is kept beside operands is divided evenly, as over shards. Throws `invalid_input` naming `name` where `n` does not divide the samples, where a second dim is one of samples,
+/// of its work in every micro-batch; what is kept beside operands is divided evenly, as over shards. Throws `invalid_input` naming `name` where `n` is not positive or does not divide the samples, where a second dim is one of samples,
 /// where they index weights, and where an axis holds samples in other than equal consecutive parts.
 [[nodiscard]] inline ops::operation micro_batch(ops::operation op, std::int64_t n, std::string_view name) {
     auto const refuse = [&](auto const&... what) { throw invalid_input("micro-batches: operator '", name, "' (", op.kind, ") ", what...); };
+    if (n < 1) refuse("is to run in ", n, " micro-batches: must be at least 1");
     auto const k = detail::sample_dim(op);
     if (!k) return op;
     auto& samples = op.dims[*k];
-    if (n < 1 || samples.extent % n != 0) refuse("has ", samples.extent, " samples: ", n, " micro-batches must divide them");
+    if (samples.extent % n != 0) refuse("has ", samples.extent, " samples: ", n, " micro-batches must divide them");
     for (auto other = *k + 1; other < op.dims.size(); ++other)
         if (op.dims[other].kind == ops::dim_kind::sample && op.dims[other].extent > 1)
             refuse("has two dims of samples, '", samples.name, "' and '", op.dims[other].name, "': one can be divided");
@@ -97,7 +98,7 @@ namespace detail {
         if (auto const made = ops::tensor_of(out.operations[e.producer].outputs[e.slot]), read = ops::tensor_of(out.operations[e.consumer].inputs[e.input]);
             !(made == read))
             throw invalid_input("micro-batches: operator '", g.names[e.consumer], "' (", g.operations[e.consumer].kind, ") reads ", ops::to_string(read), " of '",
-                                g.names[e.producer], "', which makes ", ops::to_string(made), " in a micro-batch: it needs samples of all micro-batches at once");
+                                g.names[e.producer], "', which makes ", ops::to_string(made), " in a micro-batch: the samples are along another axis for it, or it needs those of all micro-batches at once");
     return graph::read_graph(out).graph;
 }
 

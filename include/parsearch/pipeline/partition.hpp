@@ -12,6 +12,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -63,10 +64,14 @@ struct pipeline_plan {
 };
 
 /// Runs of operators in topological order, by first and last name, with devices and degrees: a line per stage, after one that says how the pipeline runs.
+/// Throws `invalid_input` where the plan is not one of `problem`.
 template <Parallelization P> [[nodiscard]] std::string to_string(P const& problem, pipeline_plan const& plan) {
     auto const& g = problem.graph();
     auto const& how = plan.how;
-    std::string out = text(how.stages, how.stages == 1 ? " stage, " : " stages, ", how.micro_batches, how.micro_batches == 1 ? " micro-batch" : " micro-batches");
+    validate(how, g);
+    if (plan.strategy.size() != g.size()) throw invalid_input("a pipeline's strategy of ", plan.strategy.size(), " configurations: the graph has ", g.size(), " operators, must be one each");
+    auto const counted = [](auto n, std::string_view what, std::string_view plural = "s") { return text(n, ' ', what, n == 1 ? "" : plural); };
+    std::string out = text(counted(how.stages, "stage"), ", ", counted(how.micro_batches, "micro-batch", "es"));
     if (how.stages > 1 || how.micro_batches > 1) out += text(", ", name_of(how.order));
     if (how.sharded_optimizer) out += ", sharded optimizer";
     out += '\n';
@@ -81,14 +86,14 @@ template <Parallelization P> [[nodiscard]] std::string to_string(P const& proble
         if (operators.empty()) continue;
         std::sort(devices.begin(), devices.end());
         devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
-        out += text("stage ", s, ": ", g.names[operators.front()], " ... ", g.names[operators.back()], ", ", operators.size(), " operators on ", devices.size(), " devices from ", devices.front());
+        out += text("stage ", s, ": ", g.names[operators.front()], " ... ", g.names[operators.back()], ", ", counted(operators.size(), "operator"), " on ", counted(devices.size(), "device"), " from ", devices.front());
         if (s < plan.tensor_parallel.size()) out += text(", tensor parallel ", plan.tensor_parallel[s]);
         if (how.recomputes(s)) {
             std::vector<std::uint32_t> segments;
             for (auto const op : operators) segments.push_back(how.segment_of(op));
             std::sort(segments.begin(), segments.end());
             auto const count = std::unique(segments.begin(), segments.end()) - segments.begin();
-            out += text(", computes again in ", count, count == 1 ? " segment" : " segments");
+            out += text(", computes again in ", counted(count, "segment"));
         }
         out += '\n';
     }

@@ -40,10 +40,10 @@ struct pipelining {
 inline void validate(pipelining const& p, graph::dense_graph const& g) {
     if (p.stages < 1) throw invalid_input("pipeline: 0 stages: must be at least 1");
     if (p.micro_batches < 1) throw invalid_input("pipeline: 0 micro-batches: must be at least 1");
-    if (p.order > launch_order::one_f_one_b) throw invalid_input("pipeline: order is number ", static_cast<int>(p.order), ": must be one of those declared");
+    if (p.order > launch_order::one_f_one_b) throw invalid_input("pipeline: order is number ", static_cast<int>(p.order), ": must be gpipe or one_f_one_b");
     if (p.stage.size() != g.size()) throw invalid_input("pipeline: stages of ", p.stage.size(), " operators: the graph has ", g.size(), ", must be one each");
     if (!p.recompute.empty() && p.recompute.size() != p.stages)
-        throw invalid_input("pipeline: 'recompute' says it of ", p.recompute.size(), " stages: there are ", p.stages, ", must be one each, or empty");
+        throw invalid_input("pipeline: 'recompute' has the size ", p.recompute.size(), ", stages are ", p.stages, ": must be as many, or empty");
     if (!p.segment.empty() && p.segment.size() != g.size())
         throw invalid_input("pipeline: segments of ", p.segment.size(), " operators: the graph has ", g.size(), ", must be one each, or empty");
     for (std::size_t op = 0; op < g.size(); ++op)

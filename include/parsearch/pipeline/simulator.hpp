@@ -12,6 +12,7 @@
 #include <parsearch/concepts/strategy.hpp>
 #include <parsearch/core/cost.hpp>
 #include <parsearch/core/error.hpp>
+#include <parsearch/pipeline/carriers.hpp>
 #include <parsearch/pipeline/memory.hpp>
 #include <parsearch/pipeline/micro_batch.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
@@ -53,8 +54,10 @@ template <class Oracle, class Device> class pipeline_simulator {
     [[nodiscard]] std::vector<task_origin> const& origins() const noexcept { return unroller_.origins(); }
     [[nodiscard]] sim::schedule const& schedule() const noexcept { return schedule_; }
     [[nodiscard]] std::vector<sim::memory_use> const& memory() const noexcept { return memory_; }
-    /// The share of the makespan in which the devices of the pipeline, on average, compute nothing.
+    /// The share of the makespan in which the devices that compute anything, on average, compute nothing; what is computed again counts as work. Throws `invalid_input` before the first
+    /// simulation, as `plan` does.
     [[nodiscard]] double idle_share() const {
+        require_simulated();
         auto const busy = sim::utilisation_of(tasks_, schedule_);
         double sum = 0;
         std::size_t used = 0;
@@ -69,7 +72,10 @@ template <class Oracle, class Device> class pipeline_simulator {
     /// The problem of one of `n` micro-batches, kept. Throws as `micro_batch`.
     [[nodiscard]] auto const& micro_batches(std::uint32_t n) { return part(n).problem; }
     /// Of the last pipeline simulated: the plan of one micro-batch.
-    [[nodiscard]] sim::iteration_plan const& plan() const noexcept { return current_->simulator.plan(); }
+    [[nodiscard]] sim::iteration_plan const& plan() const {
+        require_simulated();
+        return current_->simulator.plan();
+    }
 
   private:
     using dense_problem = parallelization<Oracle, Device, std::uint32_t>;
@@ -85,6 +91,10 @@ template <class Oracle, class Device> class pipeline_simulator {
         return parts_.emplace(n, micro{std::move(p), std::move(s)}).first->second;
     }
 
+    void require_simulated() const {
+        if (tasks_.size() == 0) throw invalid_input("pipeline_simulator: no pipeline was simulated yet");
+    }
+
     template <class S> void prepare(pipelining const& how, S const& strategy) {
         validate(how, work_->graph);
         auto const& options = work_->options;
@@ -92,7 +102,12 @@ template <class Oracle, class Device> class pipeline_simulator {
             throw invalid_input("pipeline: a sharded optimizer with parameter servers: each server keeps the only state already, must be all_reduce");
         current_ = &part(how.micro_batches);
         auto& s = current_->simulator;
-        (void)s.simulate(strategy);
+        try {
+            (void)s.simulate(strategy);
+        } catch (invalid_input const& e) {
+            if (how.micro_batches == 1) throw;
+            throw invalid_input(e.what(), "; a strategy of a pipeline is one of its micro-batches, here of one of ", how.micro_batches);
+        }
         auto const& g = current_->problem.graph();
         auto const devices = [&](std::size_t op) -> std::vector<std::uint32_t> const& { return s.plan().operators[op].devices; };
         memory_ = s.memory();
@@ -100,6 +115,8 @@ template <class Oracle, class Device> class pipeline_simulator {
         for (std::size_t op = 0; op < g.size(); ++op) shards_.push_back(sim::memory_of(g.operations[op], configuration_of(strategy, op).degrees()));
         spread_over_micro_batches(g, how, options, s.plan(), [&](std::size_t op) -> sim::shard_memory const& { return shards_[op]; }, devices, memory_);
         one_ = s.tasks();
+        carriers_.clear();
+        if (how.stages > 1) carriers_ = carriers_of(g, how, strategy);
         if (!how.sharded_optimizer) return;
         for (std::uint32_t t = 0; t < one_.size(); ++t)
             if (one_.kind[t] == sim::task_kind::update) {
@@ -117,7 +134,7 @@ template <class Oracle, class Device> class pipeline_simulator {
 
     [[nodiscard]] picoseconds run(pipelining const& how) {
         auto const& options = work_->options;
-        unroller_.run(one_, current_->problem.graph(), static_cast<std::uint32_t>(work_->topology.size()), how, options.discipline == sim::discipline::fifo, tasks_);
+        unroller_.run(one_, current_->problem.graph(), static_cast<std::uint32_t>(work_->topology.size()), how, carriers_, options.discipline == sim::discipline::fifo, tasks_);
         scheduler_.run(tasks_, options.discipline, schedule_);
         return picoseconds{schedule_.makespan};
     }
@@ -130,6 +147,7 @@ template <class Oracle, class Device> class pipeline_simulator {
     unroller unroller_;
     sim::scheduler scheduler_;
     sim::schedule schedule_;
+    std::vector<std::uint32_t> carriers_;
     std::vector<sim::shard_memory> shards_;
     std::vector<sim::memory_use> memory_;
 };

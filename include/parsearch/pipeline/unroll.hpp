@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <numeric>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -28,14 +31,18 @@ struct task_origin {
 /// Forward and backward tasks, and what moves for them, come once per micro-batch, in the order of `launches`. In a stage that recomputes the segments, last first, run their forward tasks again
 /// right before their backward tasks, but for what moves into a segment: that is kept. Synchronisation comes with the last backward of the first stage that contributes, and waits for the gradients of all
 /// micro-batches; updates come last. Adding a gradient to that of the micro-batches before takes no time.
+/// What moves along an edge that another carries (`carriers_of`) does not move: who waits for it waits for the carrier's, whose gradients wait for all whose data it carries.
 /// Where `launch_in_order`, each computation also waits for the one launched before it on its device; where not, that is left to the scheduler.
 class unroller {
   public:
-    /// `one` is what `sim::assembler` makes of `g`, on `devices` devices; `how` is valid for `g`. Complexity: linear in what it makes.
-    void run(sim::task_graph const& one, graph::dense_graph const& g, std::uint32_t devices, pipelining const& how, bool launch_in_order, sim::task_graph& out) {
+    /// `one` is what `sim::assembler` makes of `g`, on `devices` devices; `how` is valid for `g`; `carriers`: of each edge, or empty where each is its own.
+    /// Complexity: linear in what it makes.
+    void run(sim::task_graph const& one, graph::dense_graph const& g, std::uint32_t devices, pipelining const& how, std::span<std::uint32_t const> carriers, bool launch_in_order,
+             sim::task_graph& out) {
         one_ = &one;
         out_ = &out;
         how_ = &how;
+        find_carried(carriers);
         sort_tasks(g);
         out.clear(one.resources);
         origins_.clear();
@@ -56,6 +63,46 @@ class unroller {
   private:
     enum class part : std::uint8_t { forward, arrival, backward, once }; // arrival: what moves forward into a segment
 
+    /// Edges carry their tasks in one order, in each direction.
+    void find_carried(std::span<std::uint32_t const> carriers) {
+        carrier_.resize(one_->size());
+        std::iota(carrier_.begin(), carrier_.end(), std::uint32_t{0});
+        carried_.clear();
+        if (carriers.empty()) return;
+        std::vector<bool> matters(carriers.size(), false);
+        for (std::uint32_t e = 0; e < carriers.size(); ++e)
+            if (carriers[e] != e) matters[e] = matters[carriers[e]] = true;
+        std::map<std::pair<std::uint32_t, bool>, std::vector<std::uint32_t>> moving; // by edge and whether gradients
+        for (std::uint32_t t = 0; t < one_->size(); ++t)
+            if (auto const& label = one_->label[t]; moves(t) && label.edge != sim::task_label::no_edge && matters[label.edge])
+                moving[{label.edge, label.traffic == sim::traffic_kind::gradient}].push_back(t);
+        for (auto const& [what, tasks] : moving) {
+            if (carriers[what.first] == what.first) continue;
+            auto const by = moving.find({carriers[what.first], what.second});
+            if (by == moving.end() || by->second.size() != tasks.size()) continue; // a reader that gives no gradient
+            for (std::size_t i = 0; i < tasks.size(); ++i) {
+                carrier_[tasks[i]] = by->second[i];
+                carried_[by->second[i]].push_back(tasks[i]);
+            }
+        }
+    }
+
+    [[nodiscard]] bool moves(std::uint32_t t) const noexcept {
+        return one_->kind[t] == sim::task_kind::transfer || one_->kind[t] == sim::task_kind::collective || one_->kind[t] == sim::task_kind::barrier;
+    }
+
+    /// What task `t` waits for, in numbers of one micro-batch.
+    [[nodiscard]] std::span<std::uint32_t const> before(std::uint32_t t) {
+        before_.clear();
+        for (auto const p : one_->before(t)) before_.push_back(carrier_[p]);
+        if (carried_.empty()) return before_;
+        if (auto const also = carried_.find(t); also != carried_.end())
+            for (auto const c : also->second)
+                for (auto const p : one_->before(c))
+                    if (std::find(before_.begin(), before_.end(), carrier_[p]) == before_.end()) before_.push_back(carrier_[p]);
+        return before_;
+    }
+
     void sort_tasks(graph::dense_graph const& g) {
         auto const& one = *one_;
         forward_.assign(how_->stages, {});
@@ -71,23 +118,23 @@ class unroller {
         for (std::uint32_t t = 0; t < one.size(); ++t) {
             auto const& label = one.label[t];
             auto const s = how_->stage[label.op], segment = how_->segment_of(label.op);
-            bool const moves = one.kind[t] == sim::task_kind::transfer || one.kind[t] == sim::task_kind::collective || one.kind[t] == sim::task_kind::barrier;
+            if (carrier_[t] != t) continue;
             // Activations that move along no edge are the barrier between backward and synchronisation that does not overlap.
-            bool const synchronises = moves && (label.traffic == sim::traffic_kind::weight_gradient || (label.traffic == sim::traffic_kind::activation && label.edge == sim::task_label::no_edge));
+            bool const synchronises = moves(t) && (label.traffic == sim::traffic_kind::weight_gradient || (label.traffic == sim::traffic_kind::activation && label.edge == sim::task_label::no_edge));
             if (one.kind[t] == sim::task_kind::update || synchronises) {
                 part_[t] = part::once;
                 stage_[t] = how_->stages - 1; // then where gradients come last
                 segment_[t] = none;
-                for (auto const p : one.before(t)) std::tie(stage_[t], segment_[t]) = std::min(std::pair(stage_[t], segment_[t]), std::pair(stage_[p], segment_[p]));
+                for (auto const p : before(t)) std::tie(stage_[t], segment_[t]) = std::min(std::pair(stage_[t], segment_[t]), std::pair(stage_[p], segment_[p]));
                 (last_backward_ == none || t > last_backward_ ? tail_ : backward_[stage_[t]]).push_back(t);
-            } else if (one.kind[t] == sim::task_kind::backward || (moves && label.traffic == sim::traffic_kind::gradient)) {
+            } else if (one.kind[t] == sim::task_kind::backward || (moves(t) && label.traffic == sim::traffic_kind::gradient)) {
                 part_[t] = part::backward;
                 stage_[t] = s;
                 segment_[t] = segment;
                 backward_[s].push_back(t);
             } else {
                 bool arrives = false;
-                if (moves && label.edge != sim::task_label::no_edge) {
+                if (moves(t) && label.edge != sim::task_label::no_edge) {
                     auto const from = g.edges[label.edge].producer;
                     arrives = how_->stage[from] != s || how_->segment_of(from) != segment;
                 }
@@ -118,7 +165,7 @@ class unroller {
 
     void add_forward(std::uint32_t stage, std::uint32_t m) {
         for (auto const t : forward_[stage]) {
-            for (auto const p : one_->before(t)) out_->after(number_[m][p]);
+            for (auto const p : before(t)) out_->after(number_[m][p]);
             add(t, {t, m, false}, number_[m][t]);
         }
     }
@@ -136,7 +183,7 @@ class unroller {
             auto const& tasks = again_in_[stage];
             while (next < tasks.size() && segment_[tasks[next]] > segment) ++next; // done, or nothing goes back there
             for (; next < tasks.size() && segment_[tasks[next]] == segment; ++next) {
-                for (auto const p : one_->before(tasks[next])) out_->after(recomputed(p, tasks[next], m));
+                for (auto const p : before(tasks[next])) out_->after(recomputed(p, tasks[next], m));
                 add(tasks[next], {tasks[next], m, true}, again_[tasks[next]]);
             }
         };
@@ -146,13 +193,13 @@ class unroller {
                 continue;
             }
             if (recompute) compute_again(segment_[t]);
-            for (auto const p : one_->before(t)) out_->after(recompute ? recomputed(p, t, m) : number_[m][p]);
+            for (auto const p : before(t)) out_->after(recompute ? recomputed(p, t, m) : number_[m][p]);
             add(t, {t, m, false}, number_[m][t]);
         }
     }
 
     void add_once(std::uint32_t t, std::uint32_t m) {
-        for (auto const p : one_->before(t)) {
+        for (auto const p : before(t)) {
             if (part_[p] == part::once) out_->after(number_.front()[p]);
             else
                 for (auto const& of : number_) out_->after(of[p]);
@@ -166,6 +213,8 @@ class unroller {
     pipelining const* how_ = nullptr;
     std::uint32_t last_backward_ = none;
     std::vector<part> part_;                                  ///< of each task of one micro-batch
+    std::vector<std::uint32_t> carrier_, before_;             ///< of each task; scratch
+    std::map<std::uint32_t, std::vector<std::uint32_t>> carried_; ///< tasks by carrier
     std::vector<std::uint32_t> stage_, segment_, tail_, again_, previous_;
     std::vector<std::vector<std::uint32_t>> forward_, backward_, again_in_, number_; ///< tasks by stage; numbers by micro-batch
     std::vector<task_origin> origins_;
