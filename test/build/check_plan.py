@@ -385,7 +385,7 @@ class Pipeline(Folder):
         self.assertIn(f"\n  {len(stages)} stage{'s' if len(stages) > 1 else ''}, {micro_batches} micro-batch{'es' if micro_batches > 1 else ''}", out)
         self.assertEqual("sharded optimizer" in out, pipeline["sharded_optimizer"])
         for i, s in enumerate(stages):
-            line = re.search(rf"(?m)^  stage {i}: .*, {len(s['operators'])} operators on \d+ devices from \d+(, tensor parallel (\d+))?(, computes again in \d+ segments?)?$", out)
+            line = re.search(rf"(?m)^  stage {i}: .*, {len(s['operators'])} operators? on \d+ devices? from \d+(, tensor parallel (\d+))?(, computes again in \d+ segments?)?$", out)
             self.assertIsNotNone(line, out)
             self.assertEqual(line[2] and int(line[2]), s.get("tensor_parallel"))
             self.assertEqual(line[3] is not None, s.get("recompute", False))
