@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 
 #include <parsearch/core/error.hpp>
 
@@ -11,7 +12,8 @@ namespace bench {
 
 /// Writes by `write(stream)` to `path`; its folder is made. Throws `parsearch::invalid_input` where that fails.
 template <class F> void write_file(std::string const& path, F const& write) {
-    if (auto const folder = std::filesystem::path(path).parent_path(); !folder.empty()) std::filesystem::create_directories(folder);
+    std::error_code failed; // what can not be made can not be written either
+    if (auto const folder = std::filesystem::path(path).parent_path(); !folder.empty()) std::filesystem::create_directories(folder, failed);
     std::ofstream out(path, std::ios::binary);
     if (!out) throw parsearch::invalid_input(path, ": cannot be written");
     write(out);

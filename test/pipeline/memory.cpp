@@ -54,14 +54,16 @@ TEST_CASE("memory: segments that are computed again keep what they read from out
     CHECK(pipeline::segment_inputs(g, how, shards, where, 2) == std::vector<ps::byte_count>{96, 96}); // x; what a makes
     how.recompute = {false, true};
     CHECK(pipeline::segment_inputs(g, how, shards, where, 2) == std::vector<ps::byte_count>{0, 96});
-    how.segment = {0, 0, 0, 1, 2}; // b, c and d on their own: what a makes is kept for b and for c, what these make for d
-    CHECK(pipeline::segment_inputs(g, how, shards, where, 2) == std::vector<ps::byte_count>{0, 96 + 96 + 128 + 128});
-    // Products keep what they read, sums nothing.
-    CHECK(pipeline::largest_segment(g, how, {}, shards, where, 2) == std::vector<ps::byte_count>{0, 96});
-    how.segment.clear();
-    how.recompute = {true, true};
-    CHECK(pipeline::largest_segment(g, how, {}, shards, where, 2) == std::vector<ps::byte_count>{96, 96});
+    how.segment = {0, 0, 0, 1, 2}; // b, c and d on their own: what a makes is kept for b and c, what these make for d
+    CHECK(pipeline::segment_inputs(g, how, shards, where, 2) == std::vector<ps::byte_count>{0, 96 + 128 + 128});
+    // Products keep what they read: all of that is kept already.
+    CHECK(pipeline::largest_segment(g, how, {}, shards, where, 2) == std::vector<ps::byte_count>{0, 0});
+    // On one stage what a makes is inside.
     how = pipeline::unpipelined(g);
+    how.recompute = {true};
+    CHECK(pipeline::segment_inputs(g, how, shards, where, 2) == std::vector<ps::byte_count>{96, 0});
+    CHECK(pipeline::largest_segment(g, how, {}, shards, where, 2) == std::vector<ps::byte_count>{0, 96});
+    how.recompute.clear();
     CHECK(pipeline::largest_segment(g, how, {}, shards, where, 2) == std::vector<ps::byte_count>{0, 0});
     CHECK(pipeline::segment_inputs(g, how, shards, where, 2) == std::vector<ps::byte_count>{0, 0});
 }

@@ -65,6 +65,16 @@ TEST_CASE("micro_batch: a part of a batch is the network made for that many samp
     }
 }
 
+TEST_CASE("micro_batch: any network is one micro-batch, and no network more than it has samples") {
+    graph::operator_graph g;
+    auto const x = g.input("x", {{4, 6}});
+    g.add("y", ops::concat{.axis = 0}, g.add("a", ops::linear{.out = 6}, x), g.add("b", ops::linear{.out = 6}, x));
+    CHECK(pipeline::micro_batch(read(g), 1).operations == read(g).operations);
+    CHECK(refusal([&] { return pipeline::micro_batch(read(g), 2).size(); }).find("it can not be divided") != std::string::npos);
+    auto const one = read(ps::models::mlp({.features = 8, .hidden = {8}, .classes = 8, .batch = 1}));
+    CHECK(refusal([&] { return pipeline::micro_batch(one, 7).size(); }) == "micro-batches: the graph has 1 samples: 7 micro-batches must divide them");
+}
+
 TEST_CASE("micro_batch: operators without samples do all of their work each time") {
     ops::operation const op{.kind = "positions", .dims = {{"o", 6, ops::dim_kind::parameter}}, .outputs = {{.name = "out", .axes = {{.extent = 6, .terms = {{0, 1}}}}}}, .flops = 5};
     CHECK(pipeline::micro_batch(op, 4, "op") == op);

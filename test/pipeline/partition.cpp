@@ -13,6 +13,7 @@
 #include <parsearch/models/gpt.hpp>
 #include <parsearch/models/mlp.hpp>
 #include <parsearch/models/resnet.hpp>
+#include <parsearch/ops/all.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 #include "support/random_problem.hpp"
@@ -94,6 +95,72 @@ TEST_CASE("partition: never worse than the experts, the same for every run, and 
         pipelines += found.best.how.stages > 1 || found.best.how.micro_batches > 1;
     }
     CHECK(pipelines > 0);
+}
+
+TEST_CASE("partition: what bounds a candidate is no more than it takes") {
+    int bounded = 0;
+    double closest = 0;
+    for (std::uint64_t seed = 0; seed < support::cases(400u); ++seed) {
+        std::mt19937_64 rng(seed);
+        auto const problem = support::random_problem(rng, support::random_options(rng), {.devices = 4, .operators = 10, .kinds = ps::bernoulli(rng, 0.5)});
+        pipeline::detail::stage_builder builder(problem);
+        if (builder.order().empty()) continue;
+        for (std::size_t const stages : {1u, 2u, 4u}) {
+            if (stages > builder.order().size()) continue;
+            auto c = builder.balanced(stages, 1, 1);
+            auto const degrees = builder.degrees(4 / stages);
+            for (auto& t : c.tensor) t = degrees[ps::uniform_index(rng, degrees.size())];
+            for (std::size_t s = 1; s < stages; ++s) c.first[s] = c.first[s - 1] + 1 + ps::uniform_index(rng, builder.order().size() - c.first[s - 1] - (stages - s));
+            try {
+                if (ps::bernoulli(rng, 0.5)) {
+                    (void)builder.simulator().micro_batches(2);
+                    c.micro_batches = 2;
+                }
+            } catch (ps::invalid_input const&) { // samples that are mixed
+            }
+            auto const plan = builder.plan(c);
+            auto const takes = builder.simulator().simulate(plan.how, plan.strategy).count();
+            INFO("seed ", seed, ", ", stages, " stages");
+            auto const bound = builder.least_time(c);
+            REQUIRE(bound <= takes);
+            if (takes > 0) closest += static_cast<double>(bound) / static_cast<double>(takes);
+            ++bounded;
+        }
+    }
+    MESSAGE("bounds are ", 100 * closest / bounded, "% of what ", bounded, " candidates take");
+    CHECK(bounded > support::cases(800));
+    CHECK(closest > 0.3 * bounded);
+}
+
+TEST_CASE("partition: devices of several kinds have stages of their own size") {
+    // Ten even layers, a device that is four times as slow: it has two of them.
+    ps::graph::operator_graph g;
+    ps::graph::tensor_ref x = g.input("in", {{64, 4}});
+    for (int i = 0; i < 10; ++i) x = g.add(ps::text("fc", i), ps::ops::linear{.out = 4}, x);
+    auto topology = support::mesh(2, 1e9);
+    topology.device[0].kind = "slow";
+    auto const times = [](ps::ops::shard_work const& w, std::uint32_t d) { return picoseconds{static_cast<std::int64_t>(w.flops * (d == 0 ? 4 : 1))}; };
+    struct oracle {
+        decltype(times) time;
+        [[nodiscard]] picoseconds shard_time(ps::ops::shard_work const& w, std::uint32_t d) const { return time(w, d); }
+        [[nodiscard]] picoseconds transfer_time(ps::byte_count, ps::link_description const&) const { return {}; }
+    };
+    auto const problem = ps::make_problem(g, topology, oracle{times});
+    pipeline::detail::stage_builder builder(problem);
+    CHECK(builder.balanced(2, 1, 1).first == std::vector<std::size_t>{0, 2});
+    auto const found = pipeline::partition(problem);
+    check(problem, found);
+    CHECK(found.best.how.stages == 2);
+}
+
+TEST_CASE("partition: a network that mixes samples is planned with one micro-batch") {
+    ps::graph::operator_graph g;
+    auto const x = g.input("x", {{4, 6}});
+    g.add("y", ps::ops::concat{.axis = 0}, g.add("a", ps::ops::linear{.out = 6}, x), g.add("b", ps::ops::linear{.out = 6}, x));
+    auto const problem = ps::make_problem(g, support::mesh(2), support::mixed_oracle{});
+    auto const found = pipeline::partition(problem, {.max_micro_batches = 1'000'000'000'000});
+    check(problem, found);
+    CHECK(found.best.how.micro_batches == 1);
 }
 
 TEST_CASE("partition: a start that is better than all else is the answer") {

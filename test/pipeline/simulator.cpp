@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <random>
 #include <set>
 #include <string>
@@ -69,7 +70,7 @@ std::vector<std::uint32_t> random_stages(std::mt19937_64& rng, graph::dense_grap
 // Strategies of the micro-batches of a problem.
 template <class P> space::flat_strategy random_micro_strategy(std::mt19937_64& rng, P const& micro) { return support::random_strategy(rng, micro, 0.3); }
 
-// Random pipelines: `check(problem, simulator, how, strategy)`.
+// Random pipelines: `check(problem, simulator, how, strategy)` answers how many were checked, 1 or 0.
 template <class Change, class Check> int on_random(std::uint64_t seed, int rounds, Change const& change, Check const& check) {
     int checked = 0;
     for (int round = 0; round < support::cases(rounds); ++round) {
@@ -79,7 +80,7 @@ template <class Change, class Check> int on_random(std::uint64_t seed, int round
         change(options);
         auto const p = support::random_problem(rng, options, {.devices = 3, .kinds = ps::bernoulli(rng, 0.3)}, support::mixed_oracle{ps::bernoulli(rng, 0.5) ? 100 : 1});
         pipeline::pipeline_simulator simulator(p);
-        pipeline::pipelining how{.stages = static_cast<std::uint32_t>(1 + ps::uniform_index(rng, 3)), .micro_batches = micro_batches};
+        pipeline::pipelining how{.stages = static_cast<std::uint32_t>(1 + ps::uniform_index(rng, std::min<std::size_t>(3, p.graph().size()))), .micro_batches = micro_batches};
         how.stage = random_stages(rng, p.graph(), how.stages);
         how.order = ps::bernoulli(rng, 0.5) ? launch_order::gpipe : launch_order::one_f_one_b;
         how.sharded_optimizer = options.synchronisation == sim::synchronisation::all_reduce && ps::bernoulli(rng, 0.3);
@@ -92,8 +93,7 @@ template <class Change, class Check> int on_random(std::uint64_t seed, int round
         }
         auto const strategy = random_micro_strategy(rng, simulator.micro_batches(micro_batches));
         INFO("seed ", seed + static_cast<std::uint64_t>(round));
-        ++checked;
-        check(p, simulator, how, strategy);
+        checked += check(p, simulator, how, strategy);
     }
     return checked;
 }
@@ -157,7 +157,7 @@ TEST_CASE("pipeline_simulator: under gpipe it simulates what the full simulator 
             how.order = launch_order::gpipe;
             how.recompute.clear();
             how.sharded_optimizer = false;
-            if (sends_once(simulator, how, strategy)) return; // side by side it is sent for each reader
+            if (sends_once(simulator, how, strategy)) return 0; // side by side it is sent for each reader
             auto const together = with_graph(p, copies(simulator.micro_batches(how.micro_batches).graph(), how.micro_batches));
             space::flat_strategy repeated;
             for (std::uint32_t m = 0; m < how.micro_batches; ++m) repeated.insert(repeated.end(), strategy.begin(), strategy.end());
@@ -178,6 +178,7 @@ TEST_CASE("pipeline_simulator: under gpipe it simulates what the full simulator 
                 REQUIRE(simulator.memory()[d].total() == full.memory()[d].total());
             }
             many += how.micro_batches > 1 && p.options().training;
+            return 1;
         });
     CHECK(checked > support::cases(1500));
     CHECK(many > support::cases(700));
@@ -188,7 +189,7 @@ TEST_CASE("pipeline_simulator: any pipeline keeps the rules of schedules and of 
     auto const checked = on_random(
         20261202, 3000, [](auto&) {},
         [&](auto const& p, auto& simulator, pipeline::pipelining const& how, space::flat_strategy const& strategy) {
-            if (sends_once(simulator, how, strategy)) return; // below
+            if (sends_once(simulator, how, strategy)) return 0; // below
             (void)simulator.simulate(how, strategy);
             auto const& tasks = simulator.tasks();
             auto const& origins = simulator.origins();
@@ -260,6 +261,7 @@ TEST_CASE("pipeline_simulator: any pipeline keeps the rules of schedules and of 
                 }
             REQUIRE(simulator.idle_share() >= 0);
             REQUIRE(simulator.idle_share() <= 1);
+            return 1;
         });
     CHECK(checked > support::cases(1500));
     CHECK(again > support::cases(5000));
@@ -315,6 +317,7 @@ TEST_CASE("pipeline_simulator: without a pipeline it is the full simulator") {
             auto full = p.simulator();
             REQUIRE(simulator(pipeline::unpipelined(p.graph()), strategy) == full(strategy));
             REQUIRE(simulator.tasks().predecessors == full.tasks().predecessors);
+            return 1;
         });
     CHECK(checked > support::cases(400));
 }
@@ -365,14 +368,57 @@ TEST_CASE("pipeline_simulator: recomputation keeps inputs of stages instead of a
     CHECK(simulator.memory()[0].activations == 8 * 4 * tensor);
     how.recompute = {true, false};
     auto const slower = simulator.simulate(how, strategy);
-    CHECK(simulator.memory()[0].activations == (4 + 8) * tensor);
-    // In two segments: two inputs of each micro-batch, and half of the activations of one.
+    CHECK(simulator.memory()[0].activations == (3 + 8) * tensor);
+    // In two segments: two inputs of each micro-batch, and of one what else the larger half keeps.
     how.segment = {0, 0, 0, 1, 1, 0, 0, 0, 0};
     CHECK(simulator.simulate(how, strategy) >= slower); // the first can not be computed again while gradients are awaited
-    CHECK(simulator.memory()[0].activations == (2 + 2 * 8) * tensor);
+    CHECK(simulator.memory()[0].activations == (1 + 2 * 8) * tensor);
     CHECK(simulator.memory()[1].activations == 8 * 4 * tensor);
     how.recompute = {};
     CHECK(simulator.simulate(how, strategy) < slower);
+}
+
+TEST_CASE("pipeline_simulator: where nothing goes back nothing is computed again nor kept") {
+    graph::operator_graph g;
+    graph::tensor_ref x = g.input("in", {{64, 4}});
+    for (int i = 0; i < 3; ++i) x = g.add(ps::text("frozen", i), ops::relu{}, x);
+    g.add("fc", ops::linear{.out = 4}, x);
+    auto const p = ps::make_problem(g, support::mesh(2, 1e9), unit_oracle{});
+    pipeline::pipeline_simulator simulator(p);
+    pipeline::pipelining how{.stage = {0, 0, 0, 0, 1}, .stages = 2, .micro_batches = 8, .recompute = {true, false}};
+    space::flat_strategy strategy;
+    for (std::size_t op = 0; op < p.size(); ++op) strategy.push_back(space::whole(p.graph().operations[op], op < 4 ? 0 : 1));
+    (void)simulator.simulate(how, strategy);
+    CHECK(simulator.memory()[0].activations == 0);
+    CHECK(std::ranges::none_of(simulator.origins(), &pipeline::task_origin::again));
+    // Updates come once, with the micro-batch that is launched last.
+    CHECK(simulator.origins().back().micro_batch == 7);
+    how.order = launch_order::gpipe;
+    (void)simulator.simulate(how, strategy);
+    CHECK(simulator.origins().back().micro_batch == 0);
+}
+
+TEST_CASE("pipeline_simulator: copies are independent, and what memory rejects leaves no tasks") {
+    auto topology = support::mesh(2, 1e9);
+    for (auto& d : topology.device) d.memory = 2000;
+    auto const p = ps::make_problem(chain(4), topology, unit_oracle{}, {.simulation = {.memory = sim::memory_policy::reject}});
+    space::flat_strategy strategy;
+    for (auto const& op : p.graph().operations) strategy.push_back(space::whole(op));
+    auto how = pipeline::unpipelined(p.graph());
+    how.micro_batches = 64;
+    how.order = launch_order::one_f_one_b;
+    auto first = std::make_unique<pipeline::pipeline_simulator<unit_oracle, std::uint32_t>>(p);
+    CHECK((*first)(how, strategy) < ps::cost_traits<ps::picoseconds>::infinity());
+    auto copy = *first;
+    first.reset();
+    CHECK(copy.plan().operators.size() == p.size());
+    CHECK(copy.tasks().size() > 0);
+    how.order = launch_order::gpipe; // 64 micro-batches under way
+    CHECK(copy(how, strategy) == ps::cost_traits<ps::picoseconds>::infinity());
+    CHECK(copy.over_capacity() > 0);
+    CHECK(copy.tasks().size() == 0);
+    CHECK(copy.origins().empty());
+    CHECK(refusal([&] { return copy.idle_share(); }) == "pipeline_simulator: no pipeline was simulated yet");
 }
 
 TEST_CASE("pipeline_simulator: a sharded optimizer keeps and updates its share") {

@@ -2,6 +2,7 @@
 /// In which order the stages of a pipeline launch their micro-batches.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -23,7 +24,7 @@ struct launch {
     friend bool operator==(launch const&, launch const&) = default;
 };
 
-/// The most micro-batches of which stage `stage` holds activations at once.
+/// The most micro-batches of which stage `stage`, of `stages`, holds activations at once.
 [[nodiscard]] constexpr std::uint32_t in_flight(launch_order order, std::uint32_t stages, std::uint32_t micro_batches, std::uint32_t stage) noexcept {
     return order == launch_order::gpipe ? micro_batches : std::min(micro_batches, stages - stage);
 }
@@ -46,7 +47,7 @@ struct launch {
 }
 
 /// The launches of all stages in one order that respects each stage's own and in which everything comes after what it needs: of a forward the stage before, of a
-/// backward the stage behind. Launches that could run at once under equal times are neighbours. Complexity: O(stages * micro_batches).
+/// backward the stage behind. Launches that could run at once under equal times are neighbours. There is at least one stage. Complexity: O(stages * (stages + micro_batches)).
 [[nodiscard]] inline std::vector<launch> launches(launch_order order, std::uint32_t stages, std::uint32_t micro_batches, bool training = true) {
     std::vector<launch> out;
     if (order == launch_order::gpipe) { // micro-batch by micro-batch, as one after the other would run

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <utility>
 #include <vector>
 
@@ -28,47 +27,60 @@ namespace parsearch::pipeline {
     return all > 0 ? (all - shared + own) / all : 1;
 }
 
-/// Bytes by device of what operators of stages that compute again read from outside of their segment: what these keep of one micro-batch. `shards(op)` is the `sim::shard_memory` of an
-/// operator, `devices(op)` the device of each of its shards. A tensor that several operators of a segment read is counted once per device, at its largest part there.
+namespace detail {
+/// A stage and a segment in it.
+using stage_segment = std::pair<std::uint32_t, std::uint32_t>;
+[[nodiscard]] inline stage_segment segment_at(pipelining const& how, std::size_t op) noexcept { return {how.stage[op], how.segment_of(op)}; }
+
+/// The segments that are computed again: of stages that do so, and with an operator to which a gradient goes back. Ascending.
+[[nodiscard]] inline std::vector<stage_segment> segments_again(graph::dense_graph const& g, pipelining const& how) {
+    std::vector<stage_segment> out;
+    for (std::size_t op = 0; op < g.size(); ++op)
+        if (g.trains[op] && how.recomputes(how.stage[op])) out.push_back(segment_at(how, op));
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+}
+/// Whether edge `e` brings a segment something from outside.
+[[nodiscard]] inline bool enters(graph::dense_graph const& g, pipelining const& how, graph::edge const& e) {
+    return g.operations[e.producer].work == ops::work_class::source || segment_at(how, e.producer) != segment_at(how, e.consumer);
+}
+} // namespace detail
+
+/// Bytes by device of what operators of segments that are computed again read from outside of them: what is kept of one micro-batch. `shards(op)` is the `sim::shard_memory` of an
+/// operator, `devices(op)` the device of each of its shards. A tensor is counted once per device, at the largest part that an operator there reads.
 template <class Shards, class Devices>
 [[nodiscard]] std::vector<byte_count> segment_inputs(graph::dense_graph const& g, pipelining const& how, Shards const& shards, Devices const& devices, std::size_t count) {
-    std::vector<byte_count> sum(count, 0), read(count, 0);
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<byte_count>> tensor; // by the stage and segment that read it
+    auto const again = detail::segments_again(g, how);
+    std::vector<byte_count> sum(count, 0), most(count, 0), read(count, 0);
     for (std::uint32_t op = 0; op < g.size(); ++op)
         for (std::uint32_t slot = 0; slot < g.operations[op].outputs.size(); ++slot) {
-            tensor.clear();
             for (auto const number : g.out(op)) {
                 auto const& e = g.edges[number];
-                std::pair const to{how.stage[e.consumer], how.segment_of(e.consumer)};
-                bool const inside = g.operations[op].work != ops::work_class::source && std::pair{how.stage[op], how.segment_of(op)} == to;
-                if (e.slot != slot || inside || !how.recomputes(to.first)) continue;
-                auto& most = tensor.try_emplace(to, count, 0).first->second;
+                if (e.slot != slot || !detail::enters(g, how, e) || !std::binary_search(again.begin(), again.end(), detail::segment_at(how, e.consumer))) continue;
                 for (auto const d : devices(e.consumer)) read[d] += shards(e.consumer).inputs[e.input];
                 for (auto const d : devices(e.consumer))
                     if (auto const bytes = std::exchange(read[d], 0)) most[d] = std::max(most[d], bytes);
             }
-            for (auto const& [to, most] : tensor)
-                for (std::size_t d = 0; d < count; ++d) sum[d] += most[d];
+            for (std::size_t d = 0; d < count; ++d) sum[d] += std::exchange(most[d], 0);
         }
     return sum;
 }
 
-/// Bytes by device of the activations of the largest segment there, among those that compute again, of one micro-batch.
+/// Bytes by device of the activations of the largest segment there, among those that are computed again, of one micro-batch, beside its inputs.
 template <class Shards, class Devices>
 [[nodiscard]] std::vector<byte_count> largest_segment(graph::dense_graph const& g, pipelining const& how, sim::simulation_options const& options, Shards const& shards, Devices const& devices,
                                                       std::size_t count) {
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> segments;
-    for (std::size_t op = 0; op < g.size(); ++op)
-        if (g.operations[op].work != ops::work_class::source && how.recomputes(how.stage[op])) segments.emplace_back(how.stage[op], how.segment_of(op));
-    std::sort(segments.begin(), segments.end());
-    segments.erase(std::unique(segments.begin(), segments.end()), segments.end());
+    auto const segments = detail::segments_again(g, how);
     std::vector<byte_count> most(count, 0);
     if (segments.empty()) return most;
     graph::dense_graph part = g; // in which only one segment trains: what the others read is not kept
+    for (auto const& e : g.edges)
+        if (detail::enters(g, how, e)) part.operations[e.consumer].inputs[e.input].saved = false;
     sim::memory_account account(part, count);
     std::vector<sim::memory_use> use;
     for (auto const& segment : segments) {
-        for (std::size_t op = 0; op < g.size(); ++op) part.trains[op] = g.trains[op] && std::pair{how.stage[op], how.segment_of(op)} == segment;
+        for (std::size_t op = 0; op < g.size(); ++op) part.trains[op] = g.trains[op] && detail::segment_at(how, op) == segment;
         account.add_up(options, std::vector<sim::class_plan>{}, shards, devices, use);
         for (std::size_t d = 0; d < count; ++d) most[d] = std::max(most[d], use[d].activations);
     }
@@ -89,7 +101,7 @@ void spread_over_micro_batches(graph::dense_graph const& g, pipelining const& ho
         auto const s = how.stage[op];
         for (auto const d : devices(op)) {
             under_way[d] = std::max(under_way[d], in_flight(how.order, how.stages, how.micro_batches, s));
-            again[d] = again[d] && how.recomputes(s);
+            again[d] = again[d] && (how.recomputes(s) || !g.trains[op]);
         }
     }
     auto const inputs = segment_inputs(g, how, shards, devices, use.size());

@@ -44,6 +44,7 @@ namespace detail {
 [[nodiscard]] inline ops::operation micro_batch(ops::operation op, std::int64_t n, std::string_view name) {
     auto const refuse = [&](auto const&... what) { throw invalid_input("micro-batches: operator '", name, "' (", op.kind, ") ", what...); };
     if (n < 1) refuse("is to run in ", n, " micro-batches: must be at least 1");
+    if (n == 1) return op;
     auto const k = detail::sample_dim(op);
     if (!k) return op;
     auto& samples = op.dims[*k];
@@ -78,7 +79,7 @@ namespace detail {
 }
 
 /// The graph that does one of `n` micro-batches of `g`: what `g` would be with an `n`-th of the batch, numbered as `g`. Throws `invalid_input` as above, and
-/// where an operator reads all samples of a tensor at once. Complexity: linear.
+/// where `n` does not divide `samples_of(g)`, or an operator reads all samples of a tensor at once. Any graph is one micro-batch. Complexity: linear.
 [[nodiscard]] inline graph::dense_graph micro_batch(graph::dense_graph const& g, std::int64_t n) {
     graph::dense_graph out;
     out.names = g.names;
@@ -86,8 +87,9 @@ namespace detail {
     out.first_in = g.first_in;
     for (std::size_t op = 0; op < g.size(); ++op) out.operations.push_back(micro_batch(g.operations[op], n, g.names[op]));
     // Graph inputs have no dims: what is read of them says which axis counts samples.
+    if (auto const samples = samples_of(g); samples % n != 0) throw invalid_input("micro-batches: the graph has ", samples, " samples: ", n, " micro-batches must divide them");
     for (auto const& e : g.edges)
-        if (g.operations[e.producer].work == ops::work_class::source && e.slot < out.operations[e.producer].outputs.size()) {
+        if (g.operations[e.producer].work == ops::work_class::source) {
             auto const& before = g.operations[e.consumer].inputs[e.input].axes;
             auto const& after = out.operations[e.consumer].inputs[e.input].axes;
             auto& made = out.operations[e.producer].outputs[e.slot].axes;

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <compare>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -34,7 +36,7 @@ namespace parsearch::pipeline {
 /// Options of `partition`. It always ends by itself.
 struct partition_options {
     std::optional<std::chrono::nanoseconds> time{}; ///< see `search::budget`
-    std::optional<std::uint64_t> evaluations{};     ///< pipelines simulated, at least 1
+    std::optional<std::uint64_t> evaluations{};     ///< pipelines simulated, at least 1; what operators take is asked beside
     std::stop_token stop{};                         ///< see `search::budget`
 
     std::vector<space::flat_strategy> starts{}; ///< to be compared without a pipeline, beside those of experts
@@ -111,7 +113,10 @@ struct candidate {
     std::uint32_t micro_batches = 1;
     launch_order order = launch_order::one_f_one_b;
     bool sharded_optimizer = false;
-    friend bool operator==(candidate const&, candidate const&) = default;
+    friend auto operator<=>(candidate const&, candidate const&) = default;
+
+    /// The place behind the last operator of stage `s`, of `all` operators.
+    [[nodiscard]] std::size_t end(std::size_t s, std::size_t all) const noexcept { return s + 1 < first.size() ? first[s + 1] : all; }
 };
 
 /// Makes pipelines of candidates of one problem.
@@ -119,9 +124,11 @@ template <class Oracle, class Device> class stage_builder {
   public:
     template <class Operator>
     explicit stage_builder(parallelization<Oracle, Device, Operator> const& problem)
-        : graph_(&problem.graph()), topology_(&problem.topology()), oracle_(&problem.workload()->oracle), simulator_(problem) {
+        : graph_(&problem.graph()), topology_(&problem.topology()), oracle_(&problem.workload()->oracle), training_(problem.options().training), simulator_(problem) {
         for (auto const op : graph_->order)
             if (graph_->operations[op].work != ops::work_class::source) order_.push_back(op);
+        place_.resize(graph_->size());
+        for (std::size_t i = 0; i < order_.size(); ++i) place_[order_[i]] = i;
     }
 
     [[nodiscard]] std::vector<std::uint32_t> const& order() const noexcept { return order_; }
@@ -143,22 +150,41 @@ template <class Oracle, class Device> class stage_builder {
     [[nodiscard]] candidate balanced(std::size_t stages, std::uint32_t micro_batches, std::uint32_t tensor) {
         auto const group = devices() / stages;
         auto const& t = times(micro_batches, group, tensor);
-        return {.first = balanced_cuts(t.of_operator, t.crossing, stages), .tensor = std::vector<std::uint32_t>(stages, tensor),
-                .recompute = std::vector<bool>(stages, false), .micro_batches = micro_batches};
+        std::vector<std::vector<std::int64_t>> of_stage;
+        for (std::size_t s = 0; s < stages; ++s) of_stage.push_back(busiest(t, s * group));
+        return {.first = balanced_cuts(of_stage, t.crossing), .tensor = std::vector<std::uint32_t>(stages, tensor), .recompute = std::vector<bool>(stages, false),
+                .micro_batches = micro_batches};
     }
 
-    /// No less than this takes an iteration of `c`: the work of a stage on all micro-batches, and of the stages before it on one, whose forward comes before all of that and whose backward after.
-    /// Exact where the shards of a stage are spread evenly, as those of its experts are.
+    /// No less than this takes an iteration of `c`: for some stage the work of a device on all micro-batches; before it what must come before any operator of the stage, after it what must follow
+    /// the last backward of any. Complexity: linear in operators, their inputs and shards.
     [[nodiscard]] std::int64_t least_time(candidate const& c) {
-        std::int64_t least = 0, before = 0;
-        for (std::size_t s = 0; s < c.first.size(); ++s) {
-            auto const& t = times(c.micro_batches, devices() / c.first.size(), c.tensor[s]);
-            auto const end = s + 1 < c.first.size() ? c.first[s + 1] : order_.size();
-            std::int64_t own = 0;
-            for (auto i = c.first[s]; i < end; ++i) own = sim::saturating_sum(own, t.of_operator[i]);
-            auto const all = own > std::numeric_limits<std::int64_t>::max() / c.micro_batches ? std::numeric_limits<std::int64_t>::max() : own * c.micro_batches;
-            least = std::max(least, sim::saturating_sum(before, all));
-            before = sim::saturating_sum(before, own);
+        auto const stages = c.first.size(), group = devices() / stages;
+        std::vector<std::uint32_t> stage(order_.size());
+        for (std::size_t s = 0; s < stages; ++s)
+            for (auto i = c.first[s]; i < c.end(s, order_.size()); ++i) stage[i] = static_cast<std::uint32_t>(s);
+        auto const of = [&](std::size_t i) -> operator_times const& { return times(c.micro_batches, group, c.tensor[stage[i]]); };
+        // The longest way that all shards have to wait for, forward to an operator and backward from it.
+        std::vector<std::int64_t> head(order_.size(), 0), tail(order_.size(), 0);
+        for (std::size_t i = 0; i < order_.size(); ++i)
+            for (auto const e : of(i).needed[i]) {
+                auto const p = place_[graph_->edges[e].producer];
+                head[i] = std::max(head[i], sim::saturating_sum(head[p], of(p).least_forward[p]));
+                if (graph_->carries_gradient(graph_->edges[e])) tail[i] = std::max(tail[i], sim::saturating_sum(of(p).least_backward[p], tail[p]));
+            }
+        std::int64_t least = 0;
+        std::vector<std::int64_t> busy(devices());
+        for (std::size_t s = 0; s < stages; ++s) {
+            auto before = std::numeric_limits<std::int64_t>::max(), after = before;
+            std::fill(busy.begin(), busy.end(), 0);
+            for (auto i = c.first[s]; i < c.end(s, order_.size()); ++i) {
+                before = std::min(before, head[i]);
+                after = std::min(after, graph_->trains[order_[i]] && training_ ? tail[i] : 0);
+                add_work(of(i), i, s * group, busy);
+            }
+            auto const most = *std::max_element(busy.begin(), busy.end());
+            auto const all = most > std::numeric_limits<std::int64_t>::max() / c.micro_batches ? std::numeric_limits<std::int64_t>::max() : most * c.micro_batches;
+            least = std::max(least, sim::saturating_sum(sim::saturating_sum(before, all), after));
         }
         return least;
     }
@@ -173,7 +199,7 @@ template <class Oracle, class Device> class stage_builder {
         out.strategy = experts(c.micro_batches, group, c.tensor[0]);
         for (std::uint32_t s = 0; s < stages; ++s) {
             auto const& of_stage = experts(c.micro_batches, group, c.tensor[s]);
-            auto const end = s + 1 < stages ? c.first[s + 1] : order_.size();
+            auto const end = c.end(s, order_.size());
             for (auto i = c.first[s]; i < end; ++i) {
                 out.how.stage[order_[i]] = s;
                 out.strategy[order_[i]] = of_stage[order_[i]];
@@ -182,8 +208,8 @@ template <class Oracle, class Device> class stage_builder {
             if (c.segments > 1 && c.recompute[s]) {
                 if (out.how.segment.empty()) out.how.segment.assign(graph_->size(), 0);
                 auto const& t = times(c.micro_batches, group, c.tensor[s]);
-                auto const part = [&](auto const& all) { return std::span(all).subspan(c.first[s], end - c.first[s]); };
-                auto const cuts = narrow_cuts(part(t.of_operator), part(t.bytes), c.segments);
+                auto const of_this = [&](auto const& all) { return std::span(all).subspan(c.first[s], end - c.first[s]); };
+                auto const cuts = narrow_cuts(of_this(busiest(t, s * group)), of_this(t.bytes), c.segments);
                 for (auto i = c.first[s]; i < end; ++i)
                     out.how.segment[order_[i]] = static_cast<std::uint32_t>(std::upper_bound(cuts.begin(), cuts.end(), i - c.first[s]) - cuts.begin() - 1);
             }
@@ -192,9 +218,14 @@ template <class Oracle, class Device> class stage_builder {
     }
 
   private:
+    /// What operators take on a group of devices, by place in the order.
     struct operator_times {
-        std::vector<std::int64_t> of_operator, crossing; ///< picoseconds, by place in the order
-        std::vector<byte_count> bytes;                    ///< that cross before it
+        std::vector<std::vector<std::uint32_t>> devices;        ///< of each shard, counted in the group
+        std::vector<std::vector<std::int64_t>> time;            ///< of a shard, forward and backward, by kind of device
+        std::vector<std::int64_t> least_forward, least_backward; ///< of a shard on any kind
+        std::vector<std::vector<std::uint32_t>> needed;         ///< edges from operators with work that bring something to every shard
+        std::vector<byte_count> bytes;                          ///< that cross before it
+        std::vector<std::int64_t> crossing;                     ///< how long they take from one group to the next
     };
     using key = std::tuple<std::uint32_t, std::size_t, std::uint32_t>; // micro-batches, devices, tensor degree
 
@@ -205,37 +236,63 @@ template <class Oracle, class Device> class stage_builder {
         return experts_.emplace(key{micro_batches, group, tensor}, space::tensor_parallel(simulator_.micro_batches(micro_batches).graph(), group, tensor)).first->second;
     }
 
-    /// How long the busiest device of a group computes each operator, and what crosses before it takes from one group to the next.
+    /// Adds what the operator at place `i` takes on the devices of the group from `start`.
+    void add_work(operator_times const& t, std::size_t i, std::size_t start, std::vector<std::int64_t>& busy) const {
+        for (auto const d : t.devices[i]) busy[start + d] = sim::saturating_sum(busy[start + d], t.time[i][topology_->kind[start + d]]);
+    }
+    /// How long the busiest device of the group from `start` computes each operator.
+    [[nodiscard]] std::vector<std::int64_t> busiest(operator_times const& t, std::size_t start) const {
+        std::vector<std::int64_t> out, busy(devices());
+        for (std::size_t i = 0; i < order_.size(); ++i) {
+            std::fill(busy.begin(), busy.end(), 0);
+            add_work(t, i, start, busy);
+            out.push_back(*std::max_element(busy.begin(), busy.end()));
+        }
+        return out;
+    }
+
     [[nodiscard]] operator_times const& times(std::uint32_t micro_batches, std::size_t group, std::uint32_t tensor) {
         if (auto const at = times_.find({micro_batches, group, tensor}); at != times_.end()) return at->second;
         auto const& strategy = experts(micro_batches, group, tensor);
-        (void)simulator_.simulate({.stage = std::vector<std::uint32_t>(graph_->size(), 0), .micro_batches = micro_batches}, strategy);
+        auto const& plan = simulator_.plan_micro_batch(micro_batches, strategy);
+        auto const& g = simulator_.micro_batches(micro_batches).graph();
         operator_times out;
-        std::vector<std::int64_t> busy(devices());
         for (auto const op : order_) {
-            auto const& p = simulator_.plan().operators[op];
-            std::fill(busy.begin(), busy.end(), 0);
-            bool const backward = graph_->trains[op] && simulator_.training();
-            for (auto const d : p.devices) busy[d] += p.forward[topology_->kind[d]] + (backward ? p.backward[topology_->kind[d]] : 0);
-            out.of_operator.push_back(*std::max_element(busy.begin(), busy.end()));
+            auto const& p = plan.operators[op];
+            bool const backward = g.trains[op] && training_;
+            out.devices.push_back(p.devices);
+            out.time.push_back(p.forward);
+            for (std::size_t k = 0; backward && k < p.forward.size(); ++k) out.time.back()[k] = sim::saturating_sum(p.forward[k], p.backward[k]);
+            out.least_forward.push_back(*std::min_element(p.forward.begin(), p.forward.end()));
+            out.least_backward.push_back(backward ? *std::min_element(p.backward.begin(), p.backward.end()) : 0);
+            auto& needed = out.needed.emplace_back();
+            for (auto e = g.first_in[op]; e < g.first_in[op + 1]; ++e)
+                if (g.operations[g.edges[e].producer].work != ops::work_class::source && reaches_all(g, g.edges[e], strategy)) needed.push_back(e);
         }
-        out.bytes = crossing_bytes(simulator_.micro_batches(micro_batches).graph());
+        out.bytes = crossing_bytes(g);
         for (auto const b : out.bytes) out.crossing.push_back(group < devices() ? crossing_time(b / static_cast<byte_count>(group), group) : 0);
         return times_.emplace(key{micro_batches, group, tensor}, std::move(out)).first->second;
     }
 
+    /// Whether every shard of the consumer reads something of edge `e`: then it waits for some shard of the producer, and that for it in backward.
+    [[nodiscard]] static bool reaches_all(graph::dense_graph const& g, graph::edge const& e, space::flat_strategy const& strategy) {
+        auto const& to = g.operations[e.consumer];
+        auto const& c = strategy[e.consumer];
+        for (std::int64_t n = 0; n < c.shards(); ++n)
+            if (ops::shard_elements(to.inputs[e.input], ops::shard_box(to, c.degrees(), n)) == 0) return false;
+        return true;
+    }
+
     /// Bytes of the tensors that operators before a place in the order make and some at or behind it read.
     [[nodiscard]] std::vector<byte_count> crossing_bytes(graph::dense_graph const& g) const {
-        std::vector<std::size_t> place(g.size(), 0);
-        for (std::size_t i = 0; i < order_.size(); ++i) place[order_[i]] = i;
         std::vector<byte_count> change(order_.size() + 1, 0);
         for (auto const op : order_)
             for (std::uint32_t slot = 0; slot < g.operations[op].outputs.size(); ++slot) {
-                auto last = place[op];
+                auto last = place_[op];
                 for (auto const number : g.out(op))
-                    if (g.edges[number].slot == slot) last = std::max(last, place[g.edges[number].consumer]);
+                    if (g.edges[number].slot == slot) last = std::max(last, place_[g.edges[number].consumer]);
                 auto const bytes = ops::bytes_of(g.operations[op].outputs[slot]);
-                change[place[op] + 1] += bytes;
+                change[place_[op] + 1] += bytes;
                 change[last + 1] -= bytes;
             }
         std::vector<byte_count> out;
@@ -244,22 +301,23 @@ template <class Oracle, class Device> class stage_builder {
         return out;
     }
 
-    /// A message between the first devices of the first two groups, there and back.
+    /// A message from the first device of the first group to that of the second, and in training back.
     [[nodiscard]] std::int64_t crossing_time(byte_count bytes, std::size_t group) const {
-        std::int64_t most = 0;
-        for (auto const& [a, b] : {std::pair{std::size_t{0}, group}, std::pair{group, std::size_t{0}}}) {
+        auto const one_way = [&](std::size_t a, std::size_t b) {
             std::int64_t slowest = 0;
             for (auto const l : topology_->route(a, b)) slowest = std::max(slowest, static_cast<std::int64_t>(transfer_time(*oracle_, bytes, topology_->links[l]).count()));
-            most = sim::saturating_sum(most, slowest);
-        }
-        return most;
+            return slowest;
+        };
+        return sim::saturating_sum(one_way(0, group), training_ ? one_way(group, 0) : 0);
     }
 
     graph::dense_graph const* graph_;
     topology::dense_topology const* topology_;
     Oracle const* oracle_;
+    bool training_;
     pipeline_simulator<Oracle, Device> simulator_;
     std::vector<std::uint32_t> order_; ///< without graph inputs
+    std::vector<std::size_t> place_;   ///< of each operator in it
     std::map<key, space::flat_strategy> experts_;
     std::map<key, operator_times> times_;
 };
@@ -300,7 +358,9 @@ struct partition_fn {
       public:
         using problem_type = parallelization<Oracle, Device, Operator>;
         search_state(problem_type const& problem, partition_options const& options, Tell tell)
-            : problem_(problem), options_(options), tell_(std::move(tell)), limit_(search::budget_of(options)), builder_(problem) {
+            : problem_(problem), options_(options), tell_(std::move(tell)), limit_(search::budget_of(options)), builder_(problem),
+              samples_(static_cast<std::uint64_t>(divisible_samples())),
+              most_micro_batches_(std::min<std::uint64_t>({options.max_micro_batches, samples_, std::numeric_limits<std::uint32_t>::max()})) {
             if (builder_.order().empty()) throw invalid_input("partition: the graph has inputs only: at least one operator must have work");
         }
 
@@ -352,24 +412,17 @@ struct partition_fn {
             return options_.sharded_optimizer && o.training && o.synchronisation == sim::synchronisation::all_reduce;
         }
         /// Whether the last pipeline simulated needs more memory than some device has, and that matters.
-        [[nodiscard]] bool exceeds() {
-            if (problem_.options().memory == sim::memory_policy::ignore) return false;
-            auto const& use = builder_.simulator().memory();
-            for (std::size_t d = 0; d < use.size(); ++d)
-                if (use[d].total() > problem_.topology().devices[d].memory) return true;
-            return false;
-        }
+        [[nodiscard]] bool exceeds() { return problem_.options().memory != sim::memory_policy::ignore && builder_.simulator().over_capacity() > 0; }
 
         void enumerate() {
             auto const devices = builder_.devices();
-            auto const samples = static_cast<std::uint64_t>(divisible_samples());
             for (std::size_t stages = 1; stages <= std::min<std::uint64_t>({options_.max_stages, devices, builder_.order().size()}); ++stages) {
                 if (devices % stages != 0) continue;
-                for (std::uint32_t m = 1; m <= std::min(options_.max_micro_batches, samples); ++m) {
-                    if (samples % m != 0) continue;
+                for (std::uint64_t m = 1; m <= most_micro_batches_; ++m) {
+                    if (samples_ % m != 0) continue;
                     for (auto const t : builder_.degrees(devices / stages)) {
                         if (over()) return;
-                        auto c = builder_.balanced(stages, m, t);
+                        auto c = builder_.balanced(stages, static_cast<std::uint32_t>(m), t);
                         if (builder_.least_time(c) >= cost_.count()) continue;
                         auto const cost = variants(c);
                         remember(cost, std::move(c));
@@ -434,7 +487,7 @@ struct partition_fn {
                 better = false;
                 for (auto const& other : neighbours(c)) {
                     if (over()) return;
-                    if (builder_.least_time(other) >= cost.count()) continue;
+                    if (builder_.least_time(other) >= cost.count() || !tried_.insert(other).second) continue;
                     if (auto const priced = consider(other, 1); priced < cost) {
                         cost = priced;
                         c = other;
@@ -468,8 +521,8 @@ struct partition_fn {
                 if (c.segments < most_segments) with([](auto& o) { o.segments *= 2; });
                 if (c.segments > 1) with([](auto& o) { o.segments /= 2; });
             }
-            auto const samples = static_cast<std::uint64_t>(divisible_samples());
-            if (2 * c.micro_batches <= options_.max_micro_batches && samples % (2 * c.micro_batches) == 0) with([](auto& o) { o.micro_batches *= 2; });
+            auto const twice = std::uint64_t{2} * c.micro_batches;
+            if (twice <= most_micro_batches_ && samples_ % twice == 0) with([](auto& o) { o.micro_batches *= 2; });
             if (c.micro_batches % 2 == 0) with([](auto& o) { o.micro_batches /= 2; });
             if (c.micro_batches > 1)
                 with([](auto& o) { o.order = o.order == launch_order::gpipe ? launch_order::one_f_one_b : launch_order::gpipe; });
@@ -487,6 +540,8 @@ struct partition_fn {
         std::optional<pipeline_plan> best_;
         picoseconds cost_ = cost_traits<picoseconds>::infinity();
         std::vector<std::pair<picoseconds, detail::candidate>> beam_;
+        std::set<detail::candidate> tried_; ///< while improving
+        std::uint64_t samples_, most_micro_batches_;
     };
     template <class P, class Tell> search_state(P const&, partition_options const&, Tell) -> search_state<P, Tell>;
 };

@@ -39,6 +39,7 @@ struct pipelining {
 /// of stages.
 inline void validate(pipelining const& p, graph::dense_graph const& g) {
     if (p.stages < 1) throw invalid_input("pipeline: 0 stages: must be at least 1");
+    if (p.stages > g.size()) throw invalid_input("pipeline: ", p.stages, " stages: the graph has ", g.size(), " operators, must be at most as many");
     if (p.micro_batches < 1) throw invalid_input("pipeline: 0 micro-batches: must be at least 1");
     if (p.order > launch_order::one_f_one_b) throw invalid_input("pipeline: order is number ", static_cast<int>(p.order), ": must be gpipe or one_f_one_b");
     if (p.stage.size() != g.size()) throw invalid_input("pipeline: stages of ", p.stage.size(), " operators: the graph has ", g.size(), ", must be one each");

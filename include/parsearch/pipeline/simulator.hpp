@@ -40,7 +40,12 @@ template <class Oracle, class Device> class pipeline_simulator {
     template <Strategy<space::configuration> S> [[nodiscard]] picoseconds operator()(pipelining const& how, S const& strategy) {
         prepare(how, strategy);
         auto const penalty = sim::memory_cost(work_->options, over_capacity());
-        if (penalty == cost_traits<picoseconds>::infinity()) return penalty;
+        if (penalty == cost_traits<picoseconds>::infinity()) {
+            tasks_.clear(0);
+            schedule_ = {};
+            unroller_.clear();
+            return penalty;
+        }
         return sim::total_cost(run(how), penalty);
     }
     /// The makespan, whatever memory it needs, for the readers below.
@@ -49,7 +54,7 @@ template <class Oracle, class Device> class pipeline_simulator {
         return run(how);
     }
 
-    /// Of the last pipeline simulated: its tasks, where they come from, when they ran, memory by device.
+    /// Of the last pipeline simulated: its tasks, where they come from, when they ran, memory by device. Where memory was rejected, there are no tasks.
     [[nodiscard]] sim::task_graph const& tasks() const noexcept { return tasks_; }
     [[nodiscard]] std::vector<task_origin> const& origins() const noexcept { return unroller_.origins(); }
     [[nodiscard]] sim::schedule const& schedule() const noexcept { return schedule_; }
@@ -68,13 +73,25 @@ template <class Oracle, class Device> class pipeline_simulator {
             }
         return used > 0 ? 1 - sum / static_cast<double>(used) : 0;
     }
-    [[nodiscard]] bool training() const noexcept { return work_->options.training; }
     /// The problem of one of `n` micro-batches, kept. Throws as `micro_batch`.
     [[nodiscard]] auto const& micro_batches(std::uint32_t n) { return part(n).problem; }
     /// Of the last pipeline simulated: the plan of one micro-batch.
     [[nodiscard]] sim::iteration_plan const& plan() const {
-        require_simulated();
-        return current_->simulator.plan();
+        if (current_ == 0) throw invalid_input("pipeline_simulator: no pipeline was simulated yet");
+        return parts_.at(current_).simulator.plan();
+    }
+    /// The plan of one of `n` micro-batches under a strategy, which becomes that of `plan`; nothing is unrolled. Throws as `simulate`.
+    template <Strategy<space::configuration> S> sim::iteration_plan const& plan_micro_batch(std::uint32_t n, S const& strategy) {
+        auto& s = part(n).simulator;
+        (void)s.simulate(strategy);
+        current_ = n;
+        return s.plan();
+    }
+    /// Bytes by which devices are exceeded, in all.
+    [[nodiscard]] byte_count over_capacity() const noexcept {
+        byte_count over = 0;
+        for (std::size_t d = 0; d < memory_.size(); ++d) over += std::max<byte_count>(0, memory_[d].total() - work_->topology.devices[d].memory);
+        return over;
     }
 
   private:
@@ -100,15 +117,16 @@ template <class Oracle, class Device> class pipeline_simulator {
         auto const& options = work_->options;
         if (how.sharded_optimizer && options.synchronisation == sim::synchronisation::parameter_server)
             throw invalid_input("pipeline: a sharded optimizer with parameter servers: each server keeps the only state already, must be all_reduce");
-        current_ = &part(how.micro_batches);
-        auto& s = current_->simulator;
+        auto& now = part(how.micro_batches);
+        auto& s = now.simulator;
         try {
             (void)s.simulate(strategy);
         } catch (invalid_input const& e) {
             if (how.micro_batches == 1) throw;
             throw invalid_input(e.what(), "; a strategy of a pipeline is one of its micro-batches, here of one of ", how.micro_batches);
         }
-        auto const& g = current_->problem.graph();
+        current_ = how.micro_batches;
+        auto const& g = now.problem.graph();
         auto const devices = [&](std::size_t op) -> std::vector<std::uint32_t> const& { return s.plan().operators[op].devices; };
         memory_ = s.memory();
         shards_.clear();
@@ -121,20 +139,14 @@ template <class Oracle, class Device> class pipeline_simulator {
         for (std::uint32_t t = 0; t < one_.size(); ++t)
             if (one_.kind[t] == sim::task_kind::update) {
                 auto const& sync = s.plan().classes[s.plan().class_of[one_.label[t].op]].sync;
-                double const volatile part = static_cast<double>(one_.duration[t]) * own_share(sync, sync.held[one_.label[t].number]); // volatile: not fused with the rounding
-                one_.duration[t] = static_cast<std::int64_t>(part + 0.5);
+                double const volatile own = static_cast<double>(one_.duration[t]) * own_share(sync, sync.held[one_.label[t].number]); // volatile: not fused with the rounding
+                one_.duration[t] = static_cast<std::int64_t>(own + 0.5);
             }
-    }
-
-    [[nodiscard]] byte_count over_capacity() const {
-        byte_count over = 0;
-        for (std::size_t d = 0; d < memory_.size(); ++d) over += std::max<byte_count>(0, memory_[d].total() - work_->topology.devices[d].memory);
-        return over;
     }
 
     [[nodiscard]] picoseconds run(pipelining const& how) {
         auto const& options = work_->options;
-        unroller_.run(one_, current_->problem.graph(), static_cast<std::uint32_t>(work_->topology.size()), how, carriers_, options.discipline == sim::discipline::fifo, tasks_);
+        unroller_.run(one_, parts_.at(current_).problem.graph(), static_cast<std::uint32_t>(work_->topology.size()), how, carriers_, options.discipline == sim::discipline::fifo, tasks_);
         scheduler_.run(tasks_, options.discipline, schedule_);
         return picoseconds{schedule_.makespan};
     }
@@ -142,7 +154,7 @@ template <class Oracle, class Device> class pipeline_simulator {
     std::shared_ptr<sim::workload<Oracle, Device> const> work_;
     dense_problem problem_;
     std::map<std::uint32_t, micro> parts_;
-    micro* current_ = nullptr;
+    std::uint32_t current_ = 0; ///< micro-batches of the last pipeline; 0: none yet
     sim::task_graph one_, tasks_;
     unroller unroller_;
     sim::scheduler scheduler_;

@@ -29,14 +29,14 @@ struct task_origin {
 /// Unrolls task graphs over micro-batches; keeps its buffers from one to the next.
 ///
 /// Forward and backward tasks, and what moves for them, come once per micro-batch, in the order of `launches`. In a stage that recomputes the segments, last first, run their forward tasks again
-/// right before their backward tasks, but for what moves into a segment: that is kept. Synchronisation comes with the last backward of the first stage that contributes, and waits for the gradients of all
-/// micro-batches; updates come last. Adding a gradient to that of the micro-batches before takes no time.
+/// right before their backward tasks, but for what moves into a segment: that is kept. Synchronisation comes with the last backward of the first stage that contributes (what stands behind
+/// all backward tasks of `one`, at the end), and waits for the gradients of all micro-batches; updates come last. Adding a gradient to that of the micro-batches before takes no time.
 /// What moves along an edge that another carries (`carriers_of`) does not move: who waits for it waits for the carrier's, whose gradients wait for all whose data it carries.
 /// Where `launch_in_order`, each computation also waits for the one launched before it on its device; where not, that is left to the scheduler.
 class unroller {
   public:
     /// `one` is what `sim::assembler` makes of `g`, on `devices` devices; `how` is valid for `g`; `carriers`: of each edge, or empty where each is its own.
-    /// Complexity: linear in what it makes.
+    /// Complexity: linear in what it makes, but for tensors that are carried for many.
     void run(sim::task_graph const& one, graph::dense_graph const& g, std::uint32_t devices, pipelining const& how, std::span<std::uint32_t const> carriers, bool launch_in_order,
              sim::task_graph& out) {
         one_ = &one;
@@ -54,9 +54,11 @@ class unroller {
         for (auto const& l : launches(how.order, how.stages, how.micro_batches, training))
             if (!l.backward) add_forward(l.stage, l.micro_batch);
             else add_backward(l.stage, l.micro_batch, --left[l.stage] == 0);
-        for (auto const t : tail_) add_once(t, how.micro_batches - 1);
+        for (auto const t : tail_) add_once(t, how.order == launch_order::gpipe ? 0 : how.micro_batches - 1);
     }
 
+    /// Forgets the last graph made.
+    void clear() noexcept { origins_.clear(); }
     /// Of each task of the last graph made.
     [[nodiscard]] std::vector<task_origin> const& origins() const noexcept { return origins_; }
 
@@ -67,7 +69,8 @@ class unroller {
     void find_carried(std::span<std::uint32_t const> carriers) {
         carrier_.resize(one_->size());
         std::iota(carrier_.begin(), carrier_.end(), std::uint32_t{0});
-        carried_.clear();
+        before_.clear();
+        first_before_.clear();
         if (carriers.empty()) return;
         std::vector<bool> matters(carriers.size(), false);
         for (std::uint32_t e = 0; e < carriers.size(); ++e)
@@ -76,14 +79,32 @@ class unroller {
         for (std::uint32_t t = 0; t < one_->size(); ++t)
             if (auto const& label = one_->label[t]; moves(t) && label.edge != sim::task_label::no_edge && matters[label.edge])
                 moving[{label.edge, label.traffic == sim::traffic_kind::gradient}].push_back(t);
+        std::map<std::uint32_t, std::vector<std::uint32_t>> carried; // tasks by carrier
         for (auto const& [what, tasks] : moving) {
             if (carriers[what.first] == what.first) continue;
             auto const by = moving.find({carriers[what.first], what.second});
             if (by == moving.end() || by->second.size() != tasks.size()) continue; // a reader that gives no gradient
             for (std::size_t i = 0; i < tasks.size(); ++i) {
                 carrier_[tasks[i]] = by->second[i];
-                carried_[by->second[i]].push_back(tasks[i]);
+                carried[by->second[i]].push_back(tasks[i]);
             }
+        }
+        if (!carried.empty()) merge_predecessors(carried);
+    }
+
+    /// What each task waits for where some are carried by others.
+    void merge_predecessors(std::map<std::uint32_t, std::vector<std::uint32_t>> const& carried) {
+        first_before_.assign(1, 0);
+        for (std::uint32_t t = 0; t < one_->size(); ++t) {
+            auto const begin = static_cast<std::ptrdiff_t>(before_.size());
+            auto const wait = [&](std::uint32_t of) {
+                for (auto const p : one_->before(of))
+                    if (std::find(before_.begin() + begin, before_.end(), carrier_[p]) == before_.end()) before_.push_back(carrier_[p]);
+            };
+            wait(t);
+            if (auto const also = carried.find(t); also != carried.end())
+                for (auto const c : also->second) wait(c);
+            first_before_.push_back(static_cast<std::uint32_t>(before_.size()));
         }
     }
 
@@ -92,15 +113,9 @@ class unroller {
     }
 
     /// What task `t` waits for, in numbers of one micro-batch.
-    [[nodiscard]] std::span<std::uint32_t const> before(std::uint32_t t) {
-        before_.clear();
-        for (auto const p : one_->before(t)) before_.push_back(carrier_[p]);
-        if (carried_.empty()) return before_;
-        if (auto const also = carried_.find(t); also != carried_.end())
-            for (auto const c : also->second)
-                for (auto const p : one_->before(c))
-                    if (std::find(before_.begin(), before_.end(), carrier_[p]) == before_.end()) before_.push_back(carrier_[p]);
-        return before_;
+    [[nodiscard]] std::span<std::uint32_t const> before(std::uint32_t t) const noexcept {
+        if (first_before_.empty()) return one_->before(t);
+        return std::span(before_).subspan(first_before_[t], first_before_[t + 1] - first_before_[t]);
     }
 
     void sort_tasks(graph::dense_graph const& g) {
@@ -213,8 +228,8 @@ class unroller {
     pipelining const* how_ = nullptr;
     std::uint32_t last_backward_ = none;
     std::vector<part> part_;                                  ///< of each task of one micro-batch
-    std::vector<std::uint32_t> carrier_, before_;             ///< of each task; scratch
-    std::map<std::uint32_t, std::vector<std::uint32_t>> carried_; ///< tasks by carrier
+    std::vector<std::uint32_t> carrier_;               ///< of each task
+    std::vector<std::uint32_t> before_, first_before_; ///< predecessors, where tasks are carried; else empty
     std::vector<std::uint32_t> stage_, segment_, tail_, again_, previous_;
     std::vector<std::vector<std::uint32_t>> forward_, backward_, again_in_, number_; ///< tasks by stage; numbers by micro-batch
     std::vector<task_origin> origins_;
