@@ -251,7 +251,7 @@ TEST_CASE("pipeline JSON: random pipelines of random networks read back equal") 
         auto micro_batches = static_cast<std::uint32_t>(1 + uniform_index(rng, static_cast<std::uint64_t>(samples)));
         while (samples % micro_batches != 0) --micro_batches;
         pipeline_plan p{.how = {.stage = std::vector<std::uint32_t>(g.size(), 0),
-                                .stages = static_cast<std::uint32_t>(1 + uniform_index(rng, 3)),
+                                .stages = static_cast<std::uint32_t>(1 + uniform_index(rng, std::min<std::size_t>(3, g.size()))),
                                 .micro_batches = micro_batches,
                                 .order = bernoulli(rng, 0.5) ? pipeline::launch_order::gpipe : pipeline::launch_order::one_f_one_b,
                                 .sharded_optimizer = bernoulli(rng, 0.5)},
