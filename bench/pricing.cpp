@@ -152,20 +152,12 @@ void print(nlohmann::json const& r) {
 int run(int argc, char** argv) {
     request asked;
     CLI::App app{"Measures how fast graphs are priced, and what the strategies found are worth when simulated."};
-    app.add_option("--model", asked.models, "networks")
-        ->capture_default_str()
-        ->check(CLI::IsMember(asked.models));
-    app.add_option("--devices", asked.devices, "numbers of V100, multiples of 6")->capture_default_str()->check(whole_summit_nodes);
+    add_network_options(app, asked);
     app.add_option("--seconds", asked.seconds, "of each mcmc search")->capture_default_str()->check(CLI::NonNegativeNumber);
     app.add_option("--seed", asked.seed, "of mcmc")->capture_default_str();
-    app.add_option("--out", asked.out, "the rows, as JSON")->capture_default_str()->take_last();
     CLI11_PARSE(app, argc, argv);
     print_head();
-    measure_networks(asked.models, asked.devices, asked.out, [&](std::string const& model, std::uint32_t gpus) {
-        auto row = measure(model, gpus, asked);
-        print(row);
-        return row;
-    });
+    measure_networks(asked.models, asked.devices, asked.out, [&](std::string const& model, std::uint32_t gpus) { return measure(model, gpus, asked); }, print);
     return 0;
 }
 

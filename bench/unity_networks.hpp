@@ -42,13 +42,21 @@ inline std::string whole_summit_nodes(std::string const& given) {
     return !n.empty() ? n : std::stoul(given) % 6 != 0 ? std::string("must be a multiple of 6") : std::string();
 }
 
-// The rows that `measure(model, gpus)` makes of every network on every number of GPUs, written to `out` after each, so that none is lost.
-template <class Measure>
-void measure_networks(std::vector<std::string> const& models, std::vector<std::uint32_t> const& devices, std::string const& out, Measure const& measure) {
+// Adds the options of a benchmark of these networks: which of `asked.models`, `asked.devices`, the file `asked.out`.
+template <class Request> void add_network_options(CLI::App& app, Request& asked) {
+    app.add_option("--model", asked.models, "networks")->capture_default_str()->check(CLI::IsMember(asked.models));
+    app.add_option("--devices", asked.devices, "numbers of V100, multiples of 6")->capture_default_str()->check(whole_summit_nodes);
+    app.add_option("--out", asked.out, "the rows, as JSON")->capture_default_str()->take_last();
+}
+
+// The rows that `measure(model, gpus)` makes of every network on every number of GPUs, by `print(row)` shown and written to `out` after each, so that none is lost.
+template <class Measure, class Print>
+void measure_networks(std::vector<std::string> const& models, std::vector<std::uint32_t> const& devices, std::string const& out, Measure const& measure, Print const& print) {
     nlohmann::json rows = nlohmann::json::array();
     for (auto const& model : models)
         for (auto const gpus : devices) {
             rows.push_back(measure(model, gpus));
+            print(rows.back());
             write_rows(out, rows);
         }
     fmt::print("{} rows; wrote {}\n", rows.size(), out);
