@@ -31,6 +31,7 @@
 #include <parsearch/search/events.hpp>
 #include <parsearch/search/mcmc.hpp>
 #include <parsearch/search/session.hpp>
+#include <parsearch/search/telling.hpp>
 
 namespace parsearch::rewrite {
 
@@ -257,12 +258,7 @@ struct joint_fn {
             if (!ended) ended = limit.due(std::max<std::uint64_t>(stats.evaluations, 1));
             return ended.has_value();
         };
-        auto const tell = [&](auto const& event) {
-            [[maybe_unused]] auto const one = [&](auto& observer) {
-                if constexpr (std::invocable<decltype(observer), decltype(event)>) observer(event);
-            };
-            (one(observers), ...);
-        };
+        auto const tell = [&](auto const& event) { search::tell(event, observers...); };
         auto const told = [&](std::size_t kind, std::size_t rule, picoseconds cost) {
             ++stats.evaluations;
             ++stats.proposals;
