@@ -15,6 +15,7 @@
 #include <parsearch/models/gpt.hpp>
 #include <parsearch/models/inception_v3.hpp>
 #include <parsearch/models/mlp.hpp>
+#include <parsearch/pipeline/partition.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 #include "support/json_schema.hpp"

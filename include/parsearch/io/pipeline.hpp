@@ -19,7 +19,7 @@
 #include <parsearch/io/strategy.hpp>
 #include <parsearch/pipeline/launch_order.hpp>
 #include <parsearch/pipeline/micro_batch.hpp>
-#include <parsearch/pipeline/partition.hpp>
+#include <parsearch/pipeline/plan.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/space/configuration.hpp>
 

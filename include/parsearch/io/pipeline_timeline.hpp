@@ -6,7 +6,7 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/io/timeline.hpp>
-#include <parsearch/pipeline/partition.hpp>
+#include <parsearch/pipeline/plan.hpp>
 #include <parsearch/pipeline/simulator.hpp>
 #include <parsearch/sim/payload.hpp>
 #include <parsearch/sim/report.hpp>

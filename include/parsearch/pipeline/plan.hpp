@@ -1,0 +1,61 @@
+#pragma once
+/// A pipeline with its strategy, and how it reads.
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <parsearch/core/error.hpp>
+#include <parsearch/pipeline/pipelining.hpp>
+#include <parsearch/problem/problem.hpp>
+#include <parsearch/space/strategy_space.hpp>
+
+namespace parsearch::pipeline {
+
+/// A pipeline and a strategy of its micro-batches: what `partition` finds.
+struct pipeline_plan {
+    pipelining how;
+    space::flat_strategy strategy; ///< of one of `how.micro_batches` micro-batches: legal on `micro_batch_problem(problem, how.micro_batches)`
+    std::vector<std::uint32_t> tensor_parallel{}; ///< by stage: degree of tensor parallelism; the rest of its devices is data parallel. Empty where the strategy is none of these
+};
+
+/// Runs of operators in topological order, by first and last name, with devices and degrees: a line per stage, after one that says how the pipeline runs.
+/// Throws `invalid_input` where the plan is not one of `problem`.
+template <Parallelization P> [[nodiscard]] std::string to_string(P const& problem, pipeline_plan const& plan) {
+    auto const& g = problem.graph();
+    auto const& how = plan.how;
+    validate(how, g);
+    if (plan.strategy.size() != g.size()) throw invalid_input("a pipeline's strategy of ", plan.strategy.size(), " configurations: the graph has ", g.size(), " operators, must be one each");
+    auto const counted = [](auto n, std::string_view what, std::string_view plural = "s") { return text(n, ' ', what, n == 1 ? "" : plural); };
+    std::string out = text(counted(how.stages, "stage"), ", ", counted(how.micro_batches, "micro-batch", "es"));
+    if (how.stages > 1 || how.micro_batches > 1) out += text(", ", name_of(how.order));
+    if (how.sharded_optimizer) out += ", sharded optimizer";
+    out += '\n';
+    for (std::uint32_t s = 0; s < how.stages; ++s) {
+        std::vector<std::uint32_t> operators;
+        std::vector<std::int32_t> devices;
+        for (auto const op : g.order)
+            if (how.stage[op] == s && g.operations[op].work != ops::work_class::source) {
+                operators.push_back(op);
+                for (std::int64_t n = 0; n < plan.strategy[op].shards(); ++n) devices.push_back(plan.strategy[op].device(n));
+            }
+        if (operators.empty()) continue;
+        std::sort(devices.begin(), devices.end());
+        devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
+        out += text("stage ", s, ": ", g.names[operators.front()], " ... ", g.names[operators.back()], ", ", counted(operators.size(), "operator"), " on ", counted(devices.size(), "device"), " from ", devices.front());
+        if (s < plan.tensor_parallel.size()) out += text(", tensor parallel ", plan.tensor_parallel[s]);
+        if (how.recomputes(s)) {
+            std::vector<std::uint32_t> segments;
+            for (auto const op : operators) segments.push_back(how.segment_of(op));
+            std::sort(segments.begin(), segments.end());
+            auto const count = std::unique(segments.begin(), segments.end()) - segments.begin();
+            out += text(", computes again in ", counted(count, "segment"));
+        }
+        out += '\n';
+    }
+    return out;
+}
+
+} // namespace parsearch::pipeline

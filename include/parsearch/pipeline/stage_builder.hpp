@@ -1,0 +1,246 @@
+#pragma once
+/// Candidates of `partition`, the pipelines that they stand for, and what these take at least.
+
+#include <algorithm>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <parsearch/concepts/cost_oracle.hpp>
+#include <parsearch/core/units.hpp>
+#include <parsearch/pipeline/cuts.hpp>
+#include <parsearch/pipeline/plan.hpp>
+#include <parsearch/pipeline/simulator.hpp>
+#include <parsearch/space/experts.hpp>
+
+namespace parsearch::pipeline {
+
+namespace detail {
+
+/// Candidates of `partition`: where stages begin in the topological order, how each runs, and what all share.
+struct candidate {
+    std::vector<std::size_t> first;     ///< place in the order of each stage's first operator
+    std::vector<std::uint32_t> tensor;  ///< degree of each stage
+    std::vector<bool> recompute;
+    std::uint32_t segments = 1; ///< of each stage that computes again, where it has as many places to cut
+    std::uint32_t micro_batches = 1;
+    launch_order order = launch_order::one_f_one_b;
+    bool sharded_optimizer = false;
+    friend auto operator<=>(candidate const&, candidate const&) = default;
+
+    /// The place behind the last operator of stage `s`, of `all` operators.
+    [[nodiscard]] std::size_t end(std::size_t s, std::size_t all) const noexcept { return s + 1 < first.size() ? first[s + 1] : all; }
+};
+
+/// Makes pipelines of candidates of one problem.
+template <class Oracle, class Device> class stage_builder {
+  public:
+    template <class Operator>
+    explicit stage_builder(parallelization<Oracle, Device, Operator> const& problem)
+        : graph_(&problem.graph()), topology_(&problem.topology()), oracle_(&problem.workload()->oracle), training_(problem.options().training), simulator_(problem) {
+        for (auto const op : graph_->order)
+            if (graph_->operations[op].work != ops::work_class::source) order_.push_back(op);
+        place_.resize(graph_->size());
+        for (std::size_t i = 0; i < order_.size(); ++i) place_[order_[i]] = i;
+    }
+
+    [[nodiscard]] std::vector<std::uint32_t> const& order() const noexcept { return order_; }
+    [[nodiscard]] pipeline_simulator<Oracle, Device>& simulator() noexcept { return simulator_; }
+    [[nodiscard]] std::size_t devices() const noexcept { return topology_->size(); }
+
+    /// The degrees of tensor parallelism for groups of `group` neighbours: divisors whose neighbours share a node.
+    [[nodiscard]] std::vector<std::uint32_t> degrees(std::size_t group) const {
+        std::vector<std::uint32_t> out;
+        for (std::uint32_t t = 1; t <= group; ++t) {
+            bool together = group % t == 0;
+            for (std::size_t d = 0; together && d < devices(); ++d) together = topology_->node[d] == topology_->node[d - d % t];
+            if (together) out.push_back(t);
+        }
+        return out;
+    }
+
+    /// The candidate of stages with equal loads.
+    [[nodiscard]] candidate balanced(std::size_t stages, std::uint32_t micro_batches, std::uint32_t tensor) {
+        auto const group = devices() / stages;
+        auto const& t = times(micro_batches, group, tensor);
+        std::vector<std::vector<std::int64_t>> of_stage;
+        for (std::size_t s = 0; s < stages; ++s) of_stage.push_back(busiest(t, s * group));
+        return {.first = balanced_cuts(of_stage, t.crossing), .tensor = std::vector<std::uint32_t>(stages, tensor), .recompute = std::vector<bool>(stages, false),
+                .micro_batches = micro_batches};
+    }
+
+    /// No less than this takes an iteration of `c`: for some stage the work of a device on all micro-batches; before it what must come before any operator of the stage, after it what must follow
+    /// the last backward of any. Complexity: linear in operators, their inputs and shards.
+    [[nodiscard]] std::int64_t least_time(candidate const& c) {
+        auto const stages = c.first.size(), group = devices() / stages;
+        std::vector<std::uint32_t> stage(order_.size());
+        for (std::size_t s = 0; s < stages; ++s)
+            for (auto i = c.first[s]; i < c.end(s, order_.size()); ++i) stage[i] = static_cast<std::uint32_t>(s);
+        auto const of = [&](std::size_t i) -> operator_times const& { return times(c.micro_batches, group, c.tensor[stage[i]]); };
+        // The longest way that all shards have to wait for, forward to an operator and backward from it.
+        std::vector<std::int64_t> head(order_.size(), 0), tail(order_.size(), 0);
+        for (std::size_t i = 0; i < order_.size(); ++i)
+            for (auto const e : of(i).needed[i]) {
+                auto const p = place_[graph_->edges[e].producer];
+                head[i] = std::max(head[i], sim::saturating_sum(head[p], of(p).least_forward[p]));
+                if (graph_->carries_gradient(graph_->edges[e])) tail[i] = std::max(tail[i], sim::saturating_sum(of(p).least_backward[p], tail[p]));
+            }
+        std::int64_t least = 0;
+        std::vector<std::int64_t> busy(devices());
+        for (std::size_t s = 0; s < stages; ++s) {
+            auto before = std::numeric_limits<std::int64_t>::max(), after = before;
+            std::fill(busy.begin(), busy.end(), 0);
+            for (auto i = c.first[s]; i < c.end(s, order_.size()); ++i) {
+                before = std::min(before, head[i]);
+                after = std::min(after, graph_->trains[order_[i]] && training_ ? tail[i] : 0);
+                add_work(of(i), i, s * group, busy);
+            }
+            auto const most = *std::max_element(busy.begin(), busy.end());
+            auto const all = most > std::numeric_limits<std::int64_t>::max() / c.micro_batches ? std::numeric_limits<std::int64_t>::max() : most * c.micro_batches;
+            least = std::max(least, sim::saturating_sum(sim::saturating_sum(before, all), after));
+        }
+        return least;
+    }
+
+    [[nodiscard]] pipeline_plan plan(candidate const& c) {
+        pipeline_plan out;
+        auto const stages = c.first.size();
+        auto const group = devices() / stages;
+        out.how = {.stage = std::vector<std::uint32_t>(graph_->size(), 0), .stages = static_cast<std::uint32_t>(stages), .micro_batches = c.micro_batches, .order = c.order,
+                   .recompute = c.recompute, .sharded_optimizer = c.sharded_optimizer};
+        out.tensor_parallel = c.tensor;
+        out.strategy = experts(c.micro_batches, group, c.tensor[0]);
+        for (std::uint32_t s = 0; s < stages; ++s) {
+            auto const& of_stage = experts(c.micro_batches, group, c.tensor[s]);
+            auto const end = c.end(s, order_.size());
+            for (auto i = c.first[s]; i < end; ++i) {
+                out.how.stage[order_[i]] = s;
+                out.strategy[order_[i]] = of_stage[order_[i]];
+                out.strategy[order_[i]].start += static_cast<std::int32_t>(s * group);
+            }
+            if (c.segments > 1 && c.recompute[s]) {
+                if (out.how.segment.empty()) out.how.segment.assign(graph_->size(), 0);
+                auto const& t = times(c.micro_batches, group, c.tensor[s]);
+                auto const of_this = [&](auto const& all) { return std::span(all).subspan(c.first[s], end - c.first[s]); };
+                auto const cuts = narrow_cuts(of_this(busiest(t, s * group)), of_this(t.bytes), c.segments);
+                for (auto i = c.first[s]; i < end; ++i)
+                    out.how.segment[order_[i]] = static_cast<std::uint32_t>(std::upper_bound(cuts.begin(), cuts.end(), i - c.first[s]) - cuts.begin() - 1);
+            }
+        }
+        return out;
+    }
+
+  private:
+    /// What operators take on a group of devices, by place in the order.
+    struct operator_times {
+        std::vector<std::vector<std::uint32_t>> devices;        ///< of each shard, counted in the group
+        std::vector<std::vector<std::int64_t>> time;            ///< of a shard, forward and backward, by kind of device
+        std::vector<std::int64_t> least_forward, least_backward; ///< of a shard on any kind
+        std::vector<std::vector<std::uint32_t>> needed;         ///< edges from operators with work that bring something to every shard
+        std::vector<byte_count> bytes;                          ///< that cross before it
+        std::vector<std::int64_t> crossing;                     ///< how long they take from one group to the next
+    };
+    using key = std::tuple<std::uint32_t, std::size_t, std::uint32_t>; // micro-batches, devices, tensor degree
+
+    /// The experts' strategy of all operators on the first `group` devices.
+    [[nodiscard]] space::flat_strategy const& experts(std::uint32_t micro_batches, std::size_t group, std::uint32_t tensor) {
+        auto const at = experts_.find({micro_batches, group, tensor});
+        if (at != experts_.end()) return at->second;
+        return experts_.emplace(key{micro_batches, group, tensor}, space::tensor_parallel(simulator_.micro_batches(micro_batches).graph(), group, tensor)).first->second;
+    }
+
+    /// Adds what the operator at place `i` takes on the devices of the group from `start`.
+    void add_work(operator_times const& t, std::size_t i, std::size_t start, std::vector<std::int64_t>& busy) const {
+        for (auto const d : t.devices[i]) busy[start + d] = sim::saturating_sum(busy[start + d], t.time[i][topology_->kind[start + d]]);
+    }
+    /// How long the busiest device of the group from `start` computes each operator.
+    [[nodiscard]] std::vector<std::int64_t> busiest(operator_times const& t, std::size_t start) const {
+        std::vector<std::int64_t> out, busy(devices());
+        for (std::size_t i = 0; i < order_.size(); ++i) {
+            std::fill(busy.begin(), busy.end(), 0);
+            add_work(t, i, start, busy);
+            out.push_back(*std::max_element(busy.begin(), busy.end()));
+        }
+        return out;
+    }
+
+    [[nodiscard]] operator_times const& times(std::uint32_t micro_batches, std::size_t group, std::uint32_t tensor) {
+        if (auto const at = times_.find({micro_batches, group, tensor}); at != times_.end()) return at->second;
+        auto const& strategy = experts(micro_batches, group, tensor);
+        auto const& plan = simulator_.plan_micro_batch(micro_batches, strategy);
+        auto const& g = simulator_.micro_batches(micro_batches).graph();
+        operator_times out;
+        for (auto const op : order_) {
+            auto const& p = plan.operators[op];
+            bool const backward = g.trains[op] && training_;
+            out.devices.push_back(p.devices);
+            out.time.push_back(p.forward);
+            for (std::size_t k = 0; backward && k < p.forward.size(); ++k) out.time.back()[k] = sim::saturating_sum(p.forward[k], p.backward[k]);
+            out.least_forward.push_back(*std::min_element(p.forward.begin(), p.forward.end()));
+            out.least_backward.push_back(backward ? *std::min_element(p.backward.begin(), p.backward.end()) : 0);
+            auto& needed = out.needed.emplace_back();
+            for (auto e = g.first_in[op]; e < g.first_in[op + 1]; ++e)
+                if (g.operations[g.edges[e].producer].work != ops::work_class::source && reaches_all(g, g.edges[e], strategy)) needed.push_back(e);
+        }
+        out.bytes = crossing_bytes(g);
+        for (auto const b : out.bytes) out.crossing.push_back(group < devices() ? crossing_time(b / static_cast<byte_count>(group), group) : 0);
+        return times_.emplace(key{micro_batches, group, tensor}, std::move(out)).first->second;
+    }
+
+    /// Whether every shard of the consumer reads something of edge `e`: then it waits for some shard of the producer, and that for it in backward.
+    [[nodiscard]] static bool reaches_all(graph::dense_graph const& g, graph::edge const& e, space::flat_strategy const& strategy) {
+        auto const& to = g.operations[e.consumer];
+        auto const& c = strategy[e.consumer];
+        for (std::int64_t n = 0; n < c.shards(); ++n)
+            if (ops::shard_elements(to.inputs[e.input], ops::shard_box(to, c.degrees(), n)) == 0) return false;
+        return true;
+    }
+
+    /// Bytes of the tensors that operators before a place in the order make and some at or behind it read.
+    [[nodiscard]] std::vector<byte_count> crossing_bytes(graph::dense_graph const& g) const {
+        std::vector<byte_count> change(order_.size() + 1, 0);
+        for (auto const op : order_)
+            for (std::uint32_t slot = 0; slot < g.operations[op].outputs.size(); ++slot) {
+                auto last = place_[op];
+                for (auto const number : g.out(op))
+                    if (g.edges[number].slot == slot) last = std::max(last, place_[g.edges[number].consumer]);
+                auto const bytes = ops::bytes_of(g.operations[op].outputs[slot]);
+                change[place_[op] + 1] += bytes;
+                change[last + 1] -= bytes;
+            }
+        std::vector<byte_count> out;
+        byte_count sum = 0;
+        for (std::size_t i = 0; i < order_.size(); ++i) out.push_back(sum += change[i]);
+        return out;
+    }
+
+    /// A message from the first device of the first group to that of the second, and in training back.
+    [[nodiscard]] std::int64_t crossing_time(byte_count bytes, std::size_t group) const {
+        auto const one_way = [&](std::size_t a, std::size_t b) {
+            std::int64_t slowest = 0;
+            for (auto const l : topology_->route(a, b)) slowest = std::max(slowest, static_cast<std::int64_t>(transfer_time(*oracle_, bytes, topology_->links[l]).count()));
+            return slowest;
+        };
+        return sim::saturating_sum(one_way(0, group), training_ ? one_way(group, 0) : 0);
+    }
+
+    graph::dense_graph const* graph_;
+    topology::dense_topology const* topology_;
+    Oracle const* oracle_;
+    bool training_;
+    pipeline_simulator<Oracle, Device> simulator_;
+    std::vector<std::uint32_t> order_; ///< without graph inputs
+    std::vector<std::size_t> place_;   ///< of each operator in it
+    std::map<key, space::flat_strategy> experts_;
+    std::map<key, operator_times> times_;
+};
+
+} // namespace detail
+
+} // namespace parsearch::pipeline

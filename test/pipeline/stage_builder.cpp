@@ -1,0 +1,48 @@
+#include <parsearch/pipeline/stage_builder.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+
+#include <doctest/doctest.h>
+
+#include "support/random_problem.hpp"
+#include "support/sanitized.hpp"
+
+namespace ps = parsearch;
+namespace pipeline = parsearch::pipeline;
+
+TEST_CASE("stage_builder: what bounds a candidate is no more than it takes") {
+    int bounded = 0;
+    double closest = 0;
+    for (std::uint64_t seed = 0; seed < support::cases(400u); ++seed) {
+        std::mt19937_64 rng(seed);
+        auto const problem = support::random_problem(rng, support::random_options(rng), {.devices = 4, .operators = 10, .kinds = ps::bernoulli(rng, 0.5)});
+        pipeline::detail::stage_builder builder(problem);
+        if (builder.order().empty()) continue;
+        for (std::size_t const stages : {1u, 2u, 4u}) {
+            if (stages > builder.order().size()) continue;
+            auto c = builder.balanced(stages, 1, 1);
+            auto const degrees = builder.degrees(4 / stages);
+            for (auto& t : c.tensor) t = degrees[ps::uniform_index(rng, degrees.size())];
+            for (std::size_t s = 1; s < stages; ++s) c.first[s] = c.first[s - 1] + 1 + ps::uniform_index(rng, builder.order().size() - c.first[s - 1] - (stages - s));
+            try {
+                if (ps::bernoulli(rng, 0.5)) {
+                    (void)builder.simulator().micro_batches(2);
+                    c.micro_batches = 2;
+                }
+            } catch (ps::invalid_input const&) { // samples that are mixed
+            }
+            auto const plan = builder.plan(c);
+            auto const takes = builder.simulator().simulate(plan.how, plan.strategy).count();
+            INFO("seed ", seed, ", ", stages, " stages");
+            auto const bound = builder.least_time(c);
+            REQUIRE(bound <= takes);
+            if (takes > 0) closest += static_cast<double>(bound) / static_cast<double>(takes);
+            ++bounded;
+        }
+    }
+    MESSAGE("bounds are ", 100 * closest / bounded, "% of what ", bounded, " candidates take");
+    CHECK(bounded > support::cases(800));
+    CHECK(closest > 0.3 * bounded);
+}
