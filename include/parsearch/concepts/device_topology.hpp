@@ -35,6 +35,7 @@ void links() = delete;
 void describe_link() = delete;
 void route() = delete;
 void node_of() = delete;
+void rings() = delete;
 
 struct devices_fn {
     template <class T> constexpr decltype(auto) operator()(T const& t) const {
@@ -73,11 +74,19 @@ struct node_of_fn {
         else return 0;
     }
 };
+struct rings_fn {
+    template <class T> constexpr decltype(auto) operator()(T const& t) const {
+        if constexpr (requires { t.rings(); }) return t.rings();
+        else return rings(t);
+    }
+};
 
 template <class T>
 concept has_devices = requires(T const& t) { t.devices(); } || requires(T const& t) { devices(t); };
 template <class T>
 concept has_links = requires(T const& t) { t.links(); } || requires(T const& t) { links(t); };
+template <class T>
+concept has_rings = requires(T const& t) { t.rings(); } || requires(T const& t) { rings(t); };
 template <class T, class D>
 concept has_describe_device = requires(T const& t, D const& d) { t.describe_device(d); } ||
                               requires(T const& t, D const& d) { describe_device(t, d); };
@@ -100,6 +109,8 @@ inline constexpr detail::device_topology_cpo::describe_link_fn describe_link{};
 inline constexpr detail::device_topology_cpo::route_fn route{};
 /// `node_of(t, d)`: the node (host) of a device. Optional: without it all devices are one node.
 inline constexpr detail::device_topology_cpo::node_of_fn node_of{};
+/// `rings(t)`: orders of nodes for collectives. Optional: see `HasRings`.
+inline constexpr detail::device_topology_cpo::rings_fn rings{};
 
 /// `devices(t)` exists and is a forward range.
 template <class T>
@@ -138,6 +149,16 @@ concept HasRoutes = HasDevices<T> && HasLinks<T> && detail::device_topology_cpo:
                         requires std::convertible_to<range_value_t<decltype(parsearch::route(t, d, d))>,
                                                      link_handle_t<T>>;
                     };
+
+/// `rings(t)` exists and is a range of ranges of nodes, as `node_of` numbers them: each goes through two or more nodes, each once, from each to the
+/// next and from the last to the first. Devices on exactly the nodes of some rings run collectives over all of these at once, an equal part
+/// of the bytes on each. Other groups, and all groups of topologies that have no `rings`, run one ring, in device order.
+template <class T>
+concept HasRings = detail::device_topology_cpo::has_rings<T> && requires(T const& t) {
+    { parsearch::rings(t) } -> InputRange;
+    requires InputRange<range_value_t<decltype(parsearch::rings(t))>>;
+    requires std::convertible_to<range_value_t<range_value_t<decltype(parsearch::rings(t))>>, std::size_t>;
+};
 
 /// Devices and the links between them. See docs/concepts/device_topology.md.
 template <class T>

@@ -44,6 +44,9 @@ class cluster {
         return {route_links_.data() + first[0], first[1] - first[0]};
     }
 
+    /// Orders of nodes in which groups of devices on exactly these nodes run their rings, all at once: see `HasRings`.
+    [[nodiscard]] std::vector<std::vector<std::uint32_t>> const& rings() const noexcept { return rings_; }
+
     /// The number of devices.
     [[nodiscard]] std::size_t size() const noexcept { return devices_.size(); }
     /// The names of the switches.
@@ -80,6 +83,7 @@ class cluster {
     std::vector<std::string> link_names_; ///< empty where none was given
     std::vector<std::uint32_t> numbers_;  ///< 0, 1, 2, ...: what `devices` and `links` are views of
     std::vector<std::uint32_t> route_first_, route_links_;
+    std::vector<std::vector<std::uint32_t>> rings_;
 };
 
 static_assert(DeviceTopology<cluster>);

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,7 @@ class cluster_builder {
         }
         made_.devices_.push_back(std::move(spec));
         made_.node_.push_back(node);
+        nodes_.insert(node);
         return {vertex::type::device, number};
     }
 
@@ -93,6 +95,21 @@ class cluster_builder {
     }
     void set_route(vertex a, vertex b, std::initializer_list<std::uint32_t> links) {
         set_route(a, b, std::span<std::uint32_t const>(links.begin(), links.size()));
+    }
+
+    /// Adds a ring through two or more nodes that devices were added on, each once: `order` goes from each to the next and from the last to
+    /// the first, one direction. Collectives of devices on exactly these nodes run over all such rings at once, an equal part of the bytes on each.
+    void add_ring(std::vector<std::uint32_t> order) {
+        auto const place = [&] { return text("ring ", made_.rings_.size(), " of nodes"); };
+        if (order.size() < 2) throw invalid_input(place(), " has ", order.size(), " nodes: must have at least two");
+        auto sorted = order;
+        std::sort(sorted.begin(), sorted.end());
+        auto const twice = std::adjacent_find(sorted.begin(), sorted.end());
+        if (twice != sorted.end()) throw invalid_input(place(), " passes node ", *twice, " twice: each at most once");
+        for (auto const node : sorted)
+            if (!nodes_.contains(node))
+                throw invalid_input(place(), " passes node ", node, ": no device is on it");
+        made_.rings_.push_back(std::move(order));
     }
 
     /// The cluster. A pair without an explicit route gets the one of fewest links, among those the one of lowest latency, among
@@ -236,6 +253,7 @@ class cluster_builder {
 
     cluster made_; ///< all but numbers and routes
     std::unordered_map<std::string, std::uint32_t> first_of_kind_;
+    std::unordered_set<std::uint32_t> nodes_;
     std::vector<explicit_route> set_;
     std::vector<std::uint32_t> set_links_;
 };
