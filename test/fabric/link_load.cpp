@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <parsearch/fabric/networks.hpp>
 
 using namespace parsearch;
 using namespace parsearch::fabric;
@@ -50,4 +51,33 @@ TEST_CASE("load: a hop without a link takes the way round") {
     for (auto const b : load.all_reduce) sum += b;
     CHECK(sum == 2 * d.all_reduce_bytes()); // two hops instead of one
     CHECK(load.bandwidth_tax() > 1);
+}
+
+TEST_CASE("load of networks: rings of the network, groups without, detours") {
+    link_description const each{{1e9}, {}};
+    auto const n = circulant(6, {1}, each);
+    demand d(6);
+    d.add_all_reduce({0, 1, 2, 3, 4, 5}, 600);
+    auto load = load_of(n, path_table(n), d);
+    CHECK(load.all_reduce == bytes_t(12, 500)); // 300 each way round, 2 * 5/6 of them
+    CHECK(load.bandwidth_tax() == 1);
+    d.add_all_reduce({0, 2}, 100); // no ring: 100 bytes each way, over two hops
+    d.add(0, 3, 7);
+    load = load_of(n, path_table(n), d);
+    CHECK(load.demanded == 10 * 600 + 200 + 7);
+    CHECK(load.bandwidth_tax() == doctest::Approx((6000.0 + 400 + 21) / 6207).epsilon(1e-15));
+    auto const star = ideal_switch(6, each);
+    load = load_of(star, path_table(star), d); // one ring in ascending order, two hops from server to server
+    CHECK(load.bandwidth_tax() == 2);
+    CHECK(load.all_reduce[0] == 1000 + 100);
+    CHECK_THROWS_WITH_AS((void)load_of(star, path_table(n), demand(5)), doctest::Contains("demand of 5 servers on a fabric of 6"), invalid_input);
+    CHECK_THROWS_WITH_AS((void)load_of(circulant(5, {1}, each), path_table(n), demand(5)), doctest::Contains("routes between 6"), invalid_input);
+}
+
+TEST_CASE("load of networks: rings that repeat a hop take turns on parallel links") {
+    auto const n = circulant(5, {1, 1}, {{1e9}, {}});
+    REQUIRE(n.rings.size() == 4);
+    demand d(5);
+    d.add_all_reduce({0, 1, 2, 3, 4}, 1000);
+    CHECK(load_of(n, path_table(n), d).all_reduce == bytes_t(20, 400)); // 250 on each of four directed rings, 2 * 4/5 of them
 }

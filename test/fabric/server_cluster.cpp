@@ -1,10 +1,12 @@
 #include <parsearch/fabric/server_cluster.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <parsearch/fabric/networks.hpp>
 
 using namespace parsearch;
 using namespace parsearch::fabric;
@@ -65,15 +67,55 @@ TEST_CASE("a fabric as a cluster: routes are those of the fabric between servers
         }
 }
 
-TEST_CASE("pairs take turns on parallel links") {
-    demand d(2);
-    d.add_all_reduce({0, 1}, 1000);
-    auto const t = topology_finder(d, 2, 3);
-    link_index const index(2, t.links);
-    CHECK(index.between(0, 1, 0) == 0);
-    CHECK(index.between(0, 1, 1) == 2);
-    CHECK(index.between(1, 0, 2) == 5);
-    CHECK(index.between(1, 0, 3) == 1);
+TEST_CASE("a network as a cluster: flows of devices take the paths of the table, links keep their numbers, rings are the network's") {
+    network const n{"", 5, 2, {{0, 5, {{1e9}, latency}}, {1, 5, {{2e9}, latency}}, {5, 6, {{3e9}, latency}}, {6, 5, {{3e9}, latency}},
+                               {6, 2, {{4e9}, latency}}, {2, 3, {{5e9}, latency}}, {6, 3, {{5e9}, latency}}, {3, 4, {{6e9}, latency}}},
+                    {{0, 1, 2, 3, 4}, {4, 3, 2}}};
+    for (auto const policy : {routing::shortest, routing::ecmp, routing::k_shortest}) {
+        path_table const routes(n, {policy, 3, 11});
+        auto const c = server_cluster(n, routes, servers_of(3, inside_server::one_switch));
+        CHECK(c.rings() == n.rings);
+        for (std::uint32_t l = 0; l < c.links().size(); ++l) {
+            auto const direction = network_direction(n, l);
+            CHECK(direction.has_value() == (l < 2 * n.links.size()));
+            if (!direction) continue;
+            auto const& made = n.links[*direction / 2];
+            CHECK(c.describe_link(l) == made.each);
+            auto const from = *direction % 2 == 0 ? made.a : made.b;
+            CHECK(c.switches()[c.ends_of(l).from.number] == (from < 5 ? text("server ", from, " network") : text("switch ", from - 5)));
+        }
+        for (std::uint32_t a = 0; a < 15; ++a)
+            for (std::uint32_t b = 0; b < 15; ++b) {
+                if (a / 3 == b / 3) continue;
+                auto const path = c.route(a, b);
+                auto const expected = routes.path(a / 3, b / 3, flow_between(a, b));
+                REQUIRE(path.size() == expected.size() + 2);
+                CHECK(std::equal(expected.begin(), expected.end(), path.begin() + 1));
+            }
+        CHECK(server_cluster(n, {policy, 3, 11}, servers_of(3, inside_server::one_switch)) == c);
+    }
+}
+
+TEST_CASE("merged servers: one device of all GPUs") {
+    auto const n = circulant(4, {1}, {{12.5e9}, latency});
+    auto const c = server_cluster(n, routing_options{}, servers_of(4, inside_server::merged));
+    CHECK(c.size() == 4);
+    CHECK(c.links().size() == 2 * 4 + 2 * 4);
+    auto const& d = c.describe_device(2);
+    auto const& one = topology::a100_sxm;
+    CHECK(d.kind == "4 x a100_sxm");
+    CHECK(d.memory == 4 * one.memory);
+    CHECK(d.memory_rate.bytes_per_second == 4 * one.memory_rate.bytes_per_second);
+    CHECK(d.contraction.tf32 == 4 * one.contraction.tf32);
+    CHECK(d.elementwise.i8 == 4 * one.elementwise.i8);
+    CHECK(d.launch_overhead == one.launch_overhead);
+    CHECK(c.describe_link(c.route(0, 1).front()).rate == bandwidth{4 * 31.5e9});
+    CHECK(merged_device(one, 1) == one);
+    topology::device_spec unlimited{{"x"}};
+    CHECK(merged_device(unlimited, 3).memory == unlimited.memory);
+    CHECK_THROWS_WITH_AS((void)merged_device(one, 0), doctest::Contains("merged device of 0 a100_sxm"), invalid_input);
+    unlimited.memory -= 1;
+    CHECK_THROWS_WITH_AS((void)merged_device(unlimited, 2), doctest::Contains("more memory than"), invalid_input);
 }
 
 TEST_CASE("a fabric as a cluster: one server, mistakes") {
@@ -86,4 +128,7 @@ TEST_CASE("a fabric as a cluster: one server, mistakes") {
     auto o = servers_of(2, inside_server::direct);
     o.interface.rate = {0};
     CHECK_THROWS_WITH_AS((void)server_cluster(t, o), doctest::Contains("bandwidth of 0"), invalid_input);
+    auto const other = circulant(5, {1}, {{1e9}, latency});
+    CHECK_THROWS_WITH_AS((void)server_cluster(other, path_table(network_of(t, {{1e9}, latency})), servers_of(1, inside_server::direct)),
+                         doctest::Contains("cluster of 5 servers, routes between 12"), invalid_input);
 }

@@ -1,23 +1,21 @@
 #pragma once
-/// Where each server sends what is for another: shortest routes over the links of a fabric.
+/// Where each vertex sends what is for another: shortest routes over the links of a fabric or network.
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/fabric/coin_change.hpp>
 #include <parsearch/fabric/hops.hpp>
-#include <parsearch/fabric/link_graph.hpp>
 
 namespace parsearch::fabric {
 
 /// The steps, from 1 to n / 2 and ascending, of the circulant graph that `links` make of `n` vertices; none where they make none: for each
 /// step, as many links must join every vertex with the one that far on. Complexity: O(n + links log links).
-[[nodiscard]] inline std::optional<std::vector<std::uint32_t>> circulant_steps(std::uint32_t n, std::span<fabric_link const> links) {
+template <LinkRange Links> [[nodiscard]] std::optional<std::vector<std::uint32_t>> circulant_steps(std::uint32_t n, Links const& links) {
     struct hop {
         std::uint32_t step, from;
         auto operator<=>(hop const&) const = default;
@@ -42,16 +40,16 @@ namespace parsearch::fabric {
     return out;
 }
 
-/// The next hop of every pair of servers, on shortest routes. Memory: 4 bytes per ordered pair.
+/// The next hop of every pair of vertices (servers and, where there are some, switches), on shortest routes. Memory: 4 bytes per ordered pair.
 class forwarding_table {
   public:
-    /// On a circulant graph of all servers routes are those of `coin_change`; else breadth-first search from every destination, and of several
-    /// neighbours that are equally near, in ascending order, server v forwards to the (v + destination mod their number)-th. Throws
-    /// `invalid_input` where the links do not connect all servers or one has no two ends below n. Complexity: O(n * (n + links)).
-    forwarding_table(std::uint32_t n, std::span<fabric_link const> links) : n_(n), next_(std::size_t{n} * n) {
+    /// On a circulant graph of all vertices routes are those of `coin_change`; else breadth-first search from every destination, and of several
+    /// neighbours that are equally near, in ascending order, vertex v forwards to the (v + destination mod their number)-th. Throws
+    /// `invalid_input` where the links do not connect all vertices or one has no two ends below n. Complexity: O(n * (n + links)).
+    template <LinkRange Links> forwarding_table(std::uint32_t n, Links const& links) : n_(n), next_(std::size_t{n} * n) {
         for (auto const& l : links)
             if (l.a >= n || l.b >= n || l.a == l.b)
-                throw invalid_input("routes between ", n, " servers: a link joins ", l.a, " and ", l.b, ": must join two different ones of them");
+                throw invalid_input("routes between ", n, " vertices: a link joins ", l.a, " and ", l.b, ": must join two different ones of them");
         steps_ = circulant_steps(n, links);
         if (steps_ && n > 1 && std::ranges::count(circulant_distances(n, *steps_), unreached) == 0) {
             coin_change const coins(n, *steps_);
@@ -68,7 +66,7 @@ class forwarding_table {
         for (std::uint32_t to = 0; to < n; ++to) {
             auto const distance = hops_from(to, near);
             if (auto const apart = std::ranges::count(distance, unreached); apart > 0)
-                throw invalid_input("routes to server ", to, ": ", apart, " servers are not connected with it");
+                throw invalid_input("routes to vertex ", to, ": ", apart, " vertices are not connected with it");
             for (std::uint32_t at = 0; at < n; ++at) {
                 equal.assign(at == to ? 1 : 0, at);
                 for (auto const v : near[at])
@@ -78,12 +76,12 @@ class forwarding_table {
         }
     }
 
-    [[nodiscard]] std::uint32_t servers() const noexcept { return n_; }
+    [[nodiscard]] std::uint32_t vertices() const noexcept { return n_; }
     /// The steps of the circulant graph that the links make; none where they make none.
     [[nodiscard]] std::optional<std::vector<std::uint32_t>> const& steps() const noexcept { return steps_; }
-    /// The server after `at` on the way to `to`; `to` itself where they are the same. O(1).
+    /// The vertex after `at` on the way to `to`; `to` itself where they are the same. O(1).
     [[nodiscard]] std::uint32_t next(std::uint32_t at, std::uint32_t to) const noexcept { return next_[std::size_t{at} * n_ + to]; }
-    /// The servers from `from` to `to`, both included.
+    /// The vertices from `from` to `to`, both included.
     [[nodiscard]] std::vector<std::uint32_t> route(std::uint32_t from, std::uint32_t to) const {
         std::vector<std::uint32_t> out{from};
         while (out.back() != to) out.push_back(next(out.back(), to));

@@ -1,12 +1,32 @@
 #pragma once
 /// How many hops vertices are apart.
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
+#include <parsearch/core/ranges.hpp>
+
 namespace parsearch::fabric {
+
+/// A range of duplex links with ends `a` and `b`: those of a fabric that is being wired, or of a network.
+template <class R>
+concept LinkRange = SizedRandomAccessRange<R const> && requires(range_value_t<R const> const& l) {
+    { l.a } -> std::convertible_to<std::uint32_t>;
+    { l.b } -> std::convertible_to<std::uint32_t>;
+};
+
+/// The other ends of each vertex's links, in the order of the links. Precondition: both ends of a link are below `n`.
+template <LinkRange Links> [[nodiscard]] std::vector<std::vector<std::uint32_t>> neighbours_of(std::uint32_t n, Links const& links) {
+    std::vector<std::vector<std::uint32_t>> out(n);
+    for (auto const& l : links) {
+        out[l.a].push_back(l.b);
+        out[l.b].push_back(l.a);
+    }
+    return out;
+}
 
 /// The distance of what no way leads to.
 inline constexpr std::uint32_t unreached = std::numeric_limits<std::uint32_t>::max();

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
-#include <span>
 #include <stdexcept>
 #include <vector>
 
@@ -28,16 +27,6 @@ struct fabric_link {
     link_purpose purpose = link_purpose::joint;
     friend bool operator==(fabric_link const&, fabric_link const&) = default;
 };
-
-/// The other ends of each server's links, in the order of the links. Precondition: both ends of a link are below `servers`.
-[[nodiscard]] inline std::vector<std::vector<std::uint32_t>> neighbours_of(std::uint32_t servers, std::span<fabric_link const> links) {
-    std::vector<std::vector<std::uint32_t>> out(servers);
-    for (auto const& l : links) {
-        out[l.a].push_back(l.b);
-        out[l.b].push_back(l.a);
-    }
-    return out;
-}
 
 /// Links between servers of `degree` interfaces each. Several links may join the same two servers.
 class link_graph {

@@ -1,65 +1,21 @@
 #pragma once
-/// What the traffic of an iteration puts on the links of a fabric.
+/// What the traffic of an iteration puts on the links of a network.
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include <parsearch/core/units.hpp>
 #include <parsearch/fabric/demand.hpp>
+#include <parsearch/fabric/found_network.hpp>
+#include <parsearch/fabric/network.hpp>
+#include <parsearch/fabric/path_table.hpp>
 #include <parsearch/fabric/rings.hpp>
-#include <parsearch/fabric/topology_finder.hpp>
 
 namespace parsearch::fabric {
-
-/// One direction of a link: 2 * link from its end `a` to `b`, 2 * link + 1 back.
-using link_direction = std::uint32_t;
-
-/// Finds the links that join two servers.
-class link_index {
-  public:
-    /// `links` are those of a fabric of `servers` servers. Complexity: O(links log links).
-    link_index(std::uint32_t servers, std::span<fabric_link const> links) : first_(servers + std::size_t{1}, 0) {
-        for (std::uint32_t l = 0; l < links.size(); ++l) {
-            out_.push_back({links[l].a, links[l].b, 2 * l});
-            out_.push_back({links[l].b, links[l].a, 2 * l + 1});
-        }
-        std::sort(out_.begin(), out_.end());
-        for (auto const& e : out_) ++first_[e.from + 1];
-        for (std::size_t v = 1; v < first_.size(); ++v) first_[v] += first_[v - 1];
-    }
-
-    /// The direction of a link that leads from one server to another; of several the (turn mod their number)-th. Precondition: there is one.
-    [[nodiscard]] link_direction between(std::uint32_t from, std::uint32_t to, std::size_t turn = 0) const {
-        auto const begin = out_.begin() + static_cast<std::ptrdiff_t>(first_[from]);
-        auto const end = out_.begin() + static_cast<std::ptrdiff_t>(first_[from + 1]);
-        auto const first = std::lower_bound(begin, end, entry{from, to, 0});
-        std::size_t count = 0;
-        for (auto at = first; at != end && at->to == to; ++at) ++count;
-        return (first + static_cast<std::ptrdiff_t>(turn % count))->direction;
-    }
-    /// The links that a message from one server to another passes; messages of different pairs take turns on parallel links.
-    [[nodiscard]] std::vector<link_direction> route(forwarding_table const& routes, std::uint32_t from, std::uint32_t to) const {
-        std::vector<link_direction> out;
-        for (auto at = from; at != to;) {
-            auto const next = routes.next(at, to);
-            out.push_back(between(at, next, std::size_t{from} + to));
-            at = next;
-        }
-        return out;
-    }
-
-  private:
-    struct entry {
-        std::uint32_t from, to;
-        link_direction direction;
-        auto operator<=>(entry const&) const = default;
-    };
-    std::vector<entry> out_;
-    std::vector<std::size_t> first_; ///< in out_, of each server
-};
 
 /// Bytes on each direction of each link.
 struct link_load {
@@ -81,50 +37,52 @@ struct link_load {
     }
 };
 
-/// The load of demand `d` on the fabric that was found for it (or another of as many servers with a ring for each group, the groups in the same
-/// order). The bytes of an all-reduce are split evenly over the directed rings of its group: each ring is run both ways, one of two members once.
-/// Hops without a link and point-to-point bytes take the routes. Throws `invalid_input` on a demand that does not fit the rings.
-[[nodiscard]] inline link_load load_of(found_topology const& t, demand const& d) {
-    if (d.servers() != t.servers) throw invalid_input("load of a demand of ", d.servers(), " servers on a fabric of ", t.servers);
-    link_index const index(t.servers, t.links);
+/// The load of demand `d` on network `n`, of which `routes` was made. The bytes of an all-reduce are split evenly over the rings of the network whose
+/// servers are exactly the group; where there is none, one ring passes the group in ascending order. Rings that share a hop take turns on
+/// parallel links; hops without a link, and point-to-point bytes, take the paths of `routes`, each ordered pair of servers one flow.
+/// Throws `invalid_input` where demand, network and routes are not of the same servers.
+[[nodiscard]] inline link_load load_of(network const& n, path_table const& routes, demand const& d) {
+    if (d.servers() != n.servers || routes.servers() != n.servers)
+        throw invalid_input("load of a demand of ", d.servers(), " servers on a fabric of ", n.servers, ", routes between ", routes.servers(),
+                            ": must be the same");
     link_load out;
-    out.all_reduce.assign(2 * t.links.size(), 0);
+    out.all_reduce.assign(2 * n.links.size(), 0);
     out.point_to_point = out.all_reduce;
     out.demanded = d.all_reduce_bytes() + d.point_to_point_bytes();
-    std::vector<std::vector<group_ring const*>> rings(d.groups().size());
-    for (auto const& ring : t.rings) {
-        auto sorted = ring.order;
-        std::sort(sorted.begin(), sorted.end());
-        if (ring.group >= rings.size() || sorted != d.groups()[ring.group].members)
-            throw invalid_input("load: the fabric has a ring for group ", ring.group, ", the demand has no such group of these members");
-        rings[ring.group].push_back(&ring);
+    std::map<std::vector<std::uint32_t>, std::vector<std::vector<std::uint32_t> const*>> rings;
+    for (auto const& ring : n.rings) {
+        auto members = ring;
+        std::sort(members.begin(), members.end());
+        rings[std::move(members)].push_back(&ring);
     }
-    for (std::size_t g = 0; g < rings.size(); ++g) {
-        if (rings[g].empty()) throw invalid_input("load: the fabric has no ring for group ", g, " of the demand");
-        auto const size = d.groups()[g].members.size();
-        std::size_t const ways = size > 2 ? 2 : 1;
-        auto const parts = split_evenly(d.groups()[g].bytes, ways * rings[g].size());
-        for (std::size_t part = 0; part < parts.size(); ++part) {
-            auto const& ring = *rings[g][part / ways];
-            bool const back = part % ways == 1;
-            auto const bytes = ring_traffic(parts[part], size);
-            for (std::size_t i = 0; i < size; ++i) {
-                // Backwards, position i of the directed ring is order[size - 1 - i]: its hop is that of order[size - 2 - i], the other way.
-                auto const from = ring.order[back ? size - 1 - i : i];
-                auto const to = ring.order[back ? (2 * size - 2 - i) % size : (i + 1) % size];
-                auto const link = ring.links[back ? (2 * size - 2 - i) % size : i];
-                if (link != no_link)
-                    out.all_reduce[2 * link + (t.links[link].a == from ? 0 : 1)] += bytes[i];
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> turns; // rings so far that use a hop
+    for (auto const& group : d.groups()) {
+        auto const found = rings.find(group.members);
+        auto const over = found != rings.end() ? found->second : std::vector<std::vector<std::uint32_t> const*>{&group.members};
+        auto const parts = split_evenly(group.bytes, over.size());
+        for (std::size_t r = 0; r < over.size(); ++r) {
+            auto const& order = *over[r];
+            auto const bytes = ring_traffic(parts[r], order.size());
+            for (std::size_t i = 0; i < order.size(); ++i) {
+                auto const from = order[i], to = order[(i + 1) % order.size()];
+                if (routes.links().all_between(from, to).empty())
+                    for (auto const l : routes.path(from, to, flow_between(from, to))) out.all_reduce[l] += bytes[i];
                 else
-                    for (auto const l : index.route(t.routes, from, to)) out.all_reduce[l] += bytes[i];
+                    out.all_reduce[routes.links().between(from, to, turns[{from, to}]++)] += bytes[i];
             }
         }
     }
-    for (std::uint32_t a = 0; a < t.servers; ++a)
-        for (std::uint32_t b = 0; b < t.servers; ++b)
+    for (std::uint32_t a = 0; a < n.servers; ++a)
+        for (std::uint32_t b = 0; b < n.servers; ++b)
             if (a != b && d.between(a, b) > 0)
-                for (auto const l : index.route(t.routes, a, b)) out.point_to_point[l] += d.between(a, b);
+                for (auto const l : routes.path(a, b, flow_between(a, b))) out.point_to_point[l] += d.between(a, b);
     return out;
+}
+
+/// The same of a fabric that `topology_finder` wired, on its shortest routes.
+[[nodiscard]] inline link_load load_of(found_topology const& t, demand const& d) {
+    auto const n = network_of(t, {{1}, {}}); // loads are counts of bytes: no rate matters
+    return load_of(n, path_table(n), d);
 }
 
 } // namespace parsearch::fabric
