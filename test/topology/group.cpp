@@ -65,9 +65,9 @@ TEST_CASE("rings of a topology: nodes in their orders, all rings at once, each w
     CHECK(group(both_ways, {0, 1, 2, 3, 4, 5}).shape == group(dense(circle({})), {0, 1, 2, 3, 4, 5}).shape);
     // One device per node: the rings again. An order of three nodes serves exactly these.
     CHECK(rate_of(group(both_ways, {0, 2, 4, 6}).shape.ring_rate) == doctest::Approx(20e9));
-    auto const three = dense(circle({{0, 2, 1}}));
-    CHECK(group(three, {0, 2, 4}).links != group(dense(circle({})), {0, 2, 4}).links); // the other way round
-    CHECK(group(three, {0, 2, 6}).links == group(dense(circle({})), {0, 2, 6}).links);
+    // Crosswise two of the hops are of two links. Each of four devices sends and receives over its own.
+    CHECK(group(dense(circle({{0, 2, 1, 3}})), {0, 2, 4, 6}).links.size() == 6 + 8);
+    CHECK(group(dense(circle({})), {0, 2, 4, 6}).links.size() == 4 + 8);
 }
 
 TEST_CASE("exchanges: the rate at which all send to all, by the fullest link") {
