@@ -115,6 +115,20 @@ TEST_CASE("nothing to do takes no time; groups of one device per node are flat")
     }
 }
 
+TEST_CASE("an all-to-all takes no less than its most loaded link, where that is known") {
+    for (auto group : {flat(8), layered()}) {
+        auto const plain = best(all_to_all, 64'000'000, group);
+        group.exchange_rate = {1e15};
+        group.exchange_latency = microseconds{1};
+        CHECK(best(all_to_all, 64'000'000, group) == plain);
+        group.exchange_rate = {1e6};
+        double const p = group.size;
+        CHECK(to_seconds(best(all_to_all, 64'000'000, group)) == doctest::Approx(1e-6 + 64e6 * (p - 1) / p / p / 1e6));
+        group.exchange_rate = {1e6};
+        CHECK(best(all_gather, 64'000'000, group) < best(all_to_all, 64'000'000, group)); // of no matter to others
+    }
+}
+
 TEST_CASE("mistakes are named") {
     CHECK_THROWS_WITH_AS((void)best(all_reduce, -1, flat(2)), doctest::Contains("collective of -1 bytes: must not be negative"), invalid_input);
     auto no_rate = flat(2);
@@ -123,7 +137,7 @@ TEST_CASE("mistakes are named") {
     auto no_inside = layered();
     no_inside.inside_rate = {};
     CHECK_THROWS_WITH_AS((void)best(all_reduce, 1, no_inside), doctest::Contains("must be positive"), invalid_input);
-    for (collective_group const g : {collective_group{.size = 0}, {.size = 5, .nodes = 2, .per_node = 2}, {.size = 4, .nodes = 4, .per_node = 2}})
+    for (auto const& g : {collective_group{.size = 0}, {.size = 5, .nodes = 2, .per_node = 2}, {.size = 4, .nodes = 4, .per_node = 2}})
         CHECK_THROWS_WITH_AS((void)best(broadcast, 1, g), doctest::Contains("no such group exists"), invalid_input);
     CHECK_THROWS_WITH_AS((void)by(collective_algorithm::hierarchical, reduce, 1, flat(4)), doctest::Contains("hierarchical reduce over 1 nodes"),
                          invalid_input);

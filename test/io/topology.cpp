@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <random>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -21,6 +22,7 @@
 #include "support/mutations.hpp"
 #include "support/refusal.hpp"
 #include "support/replaced.hpp"
+#include "support/shuffle.hpp"
 
 using namespace parsearch;
 using namespace parsearch::io;
@@ -74,10 +76,13 @@ cluster random_cluster(std::mt19937_64& rng) {
         kinds.push_back(spec);
     }
     std::vector<vertex> devices, all;
+    std::set<std::uint32_t> nodes;
     for (auto n = 1 + below(7); n > 0; --n) {
         auto spec = kinds[below(3)];
         if (chance(0.2)) spec.memory = chance(0.5) ? std::numeric_limits<byte_count>::max() : 12345;
-        devices.push_back(b.add_device(spec, chance(0.1) ? 4294967295u : below(3)));
+        auto const node = chance(0.1) ? 4294967295u : below(3);
+        nodes.insert(node);
+        devices.push_back(b.add_device(spec, node));
     }
     all = devices;
     std::vector<std::string> const names{"", "leaf", "leaf", "device 0 -> leaf", "\xe2\x82\xac", "s1", "s2"};
@@ -129,6 +134,11 @@ cluster random_cluster(std::mt19937_64& rng) {
             if (!joined) b.set_route(from, to, arrives ? route : std::vector<std::uint32_t>{buses.front()});
             else if (arrives && chance(0.5)) b.set_route(from, to, route);
         }
+    std::vector<std::uint32_t> order(nodes.begin(), nodes.end());
+    for (auto n = order.size() > 1 ? below(3) : 0; n > 0; --n) {
+        support::shuffle(order, rng);
+        b.add_ring(order);
+    }
     return b.build();
 }
 
@@ -149,7 +159,8 @@ constexpr char const* small = R"({
     {"from": {"switch": "leaf"}, "to": {"device": 2}, "bytes_per_second": 2.5e9, "latency_ps": 1},
     {"name": "shared", "bus": true, "bytes_per_second": 1, "latency_ps": 0}
   ],
-  "routes": [{"from": 0, "to": 2, "links": [6]}, {"from": 0, "to": 1, "links": [0, 6, 3]}]
+  "routes": [{"from": 0, "to": 2, "links": [6]}, {"from": 0, "to": 1, "links": [0, 6, 3]}],
+  "rings": [[0, 1], [1, 0]]
 })";
 /// `small` with a part replaced by another.
 std::string changed(std::string const& part, std::string const& by) {
@@ -185,6 +196,7 @@ TEST_CASE("topology JSON: a document by hand") {
     CHECK(passed(0, 1) == std::vector<std::uint32_t>{0, 6, 3});
     CHECK(passed(1, 0) == std::vector<std::uint32_t>{2, 1});
     CHECK(passed(2, 1) == std::vector<std::uint32_t>{4, 3});
+    CHECK(c.rings() == std::vector<std::vector<std::uint32_t>>{{0, 1}, {1, 0}});
     check_round_trip(c);
     CHECK(routes_in(written(c)) == 2);
 }
@@ -275,7 +287,7 @@ TEST_CASE("topology JSON: what is wrong is named") {
     CHECK(refused(changed("parsearch.topology", "parsearch.strategy")) == "c.json: format is \"parsearch.strategy\": must be \"parsearch.topology\"");
     CHECK(refused(changed("\"version\": 1", "\"version\": 2")) == "c.json: version is 2: must be 1, which this release reads");
     CHECK(refused(changed("\"switches\"", "\"switch\"")) ==
-          "c.json: switch: unknown member: known are format, version, description, kinds, devices, switches, links, routes");
+          "c.json: switch: unknown member: known are format, version, description, kinds, devices, switches, links, routes, rings");
     CHECK(refused(changed("\"node\": 1, \"memory_bytes\": 3000", "\"memory_bytes\": -1")) ==
           "c.json: devices[1].memory_bytes is -1: must be an integer from 0 to 9223372036854775807");
     CHECK(refused(changed("\"kind\": \"fast\"", "\"kind\": \"faster\"")) == "c.json: devices[1].kind is \"faster\": must be one of the document's kinds");
@@ -313,6 +325,10 @@ TEST_CASE("topology JSON: what is wrong is named") {
     CHECK(refused(changed("[0, 6, 3]", "[]")) == "c.json: routes[1]: route from device 0 to device 1 is empty: must have at least one link");
     CHECK(refused(changed("[0, 6, 3]", "[7]")) == "c.json: routes[1]: route from device 0 to device 1 passes link 7: there are 7 links");
     CHECK(refused(changed("[6]}, {", "[6]}, {\"from\": 0, \"to\": 2, \"links\": [6]}, {")) == "c.json: route from device 0 to device 2 is set twice: at most once");
+    CHECK(refused(changed("[1, 0]", "[1]")) == "c.json: rings[1]: ring 1 of nodes has 1 nodes: must have at least two");
+    CHECK(refused(changed("[1, 0]", "[1, 2]")) == "c.json: rings[1]: ring 1 of nodes passes node 2: no device is on it");
+    CHECK(refused(changed("[1, 0]", "[1, 1]")) == "c.json: rings[1]: ring 1 of nodes passes node 1 twice: each at most once");
+    CHECK(refused(changed("[1, 0]", "[1, -1]")) == "c.json: rings[1][1] is -1: must be an integer from 0 to 4294967295");
     CHECK(refused(R"({"format": "parsearch.topology", "version": 1, "kinds": {"a": {}}, "devices": []})") ==
           "c.json: a cluster of no devices: at least one is needed");
     CHECK(refused(R"({"format": "parsearch.topology", "version": 1, "kinds": {"a": {}}, "devices": [{"kind": "a", "count": 2}]})") ==

@@ -217,6 +217,18 @@ TEST_CASE("delta_simulator: walks on small networks under all options") {
     CHECK(counts.committed_unknown > support::cases(2000));
 }
 
+TEST_CASE("delta_simulator: walks under every transfer model") {
+    for (auto const model : {sim::transfer_model::store_and_forward, sim::transfer_model::cut_through, sim::transfer_model::fair_sharing}) {
+        INFO(name_of(model));
+        auto const counts = walks(60, 8, {.steps = 30}, [&](auto& rng, auto& options, auto&, auto&) {
+            options.transfers = model;
+            options.segment = static_cast<byte_count>(1 + uniform_index(rng, 2000));
+        });
+        CHECK(counts.within > support::cases(200));
+        CHECK(counts.above > support::cases(200));
+    }
+}
+
 TEST_CASE("delta_simulator: walks on networks of hundreds of tasks") {
     auto const counts = walks(60, 60, {.steps = 80, .free = 0.05, .look_every = 8}, [](auto& rng, auto&, auto& shape, auto&) {
         shape.devices = static_cast<std::uint32_t>(4 + uniform_index(rng, 5));

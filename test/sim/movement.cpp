@@ -16,10 +16,10 @@ namespace {
 
 /// A message takes its bytes on link 10 * from + to; a collective its bytes on the links of its members' numbers.
 struct plain_pricing {
-    void append_route(std::uint32_t from, std::uint32_t to, byte_count bytes, std::vector<sim::hop>& out) const { out.push_back({10 * from + to, bytes}); }
+    void append_route(std::uint32_t from, std::uint32_t to, byte_count bytes, std::vector<sim::hop>& out) const { out.push_back({10 * from + to, false, bytes}); }
     [[nodiscard]] std::vector<sim::hop> collective(collective_kind, byte_count bytes, std::vector<std::uint32_t> const& members) const {
         std::vector<sim::hop> out;
-        for (auto const m : members) out.push_back({m, bytes});
+        for (auto const m : members) out.push_back({m, false, bytes});
         return out;
     }
 };

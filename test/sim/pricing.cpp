@@ -1,6 +1,8 @@
 #include <parsearch/sim/pricing.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -28,7 +30,9 @@ struct fixture {
     topology::topology_reading<std::uint32_t, std::uint32_t> read;
     plain_oracle oracle;
     explicit fixture(support::plain_topology const& t, plain_oracle o = {}) : read(topology::read_topology(t)), oracle(o) {}
-    [[nodiscard]] auto pricing() const { return sim::pricing<plain_oracle, std::uint32_t>(read.topology, oracle, read.devices); }
+    [[nodiscard]] auto pricing(sim::simulation_options const& o = {}) const {
+        return sim::pricing<plain_oracle, std::uint32_t>(read.topology, oracle, read.devices, o);
+    }
 };
 
 } // namespace
@@ -60,6 +64,50 @@ TEST_CASE("pricing: a message holds every link of its route for its bytes there 
     CHECK(hops[1].duration == 3 + 50 + 10);
     f.pricing().append_route(1, 2, 100, hops);
     CHECK(hops.size() == 3); // appended
+}
+
+TEST_CASE("pricing: other ways to take the links of a route") {
+    support::plain_topology t(2);
+    auto const slow = t.add_link(0.5, 10), fast = t.add_link(2, 3);
+    t.routes[0][1] = t.routes[1][0] = {slow, fast};
+    fixture const f(t);
+    auto const message = [&](sim::transfer_model m, byte_count bytes, byte_count segment = 64) {
+        std::vector<sim::hop> hops;
+        f.pricing({.transfers = m, .segment = segment}).append_route(0, 1, bytes, hops);
+        std::vector<std::tuple<std::uint32_t, bool, std::int64_t>> out;
+        for (auto const& h : hops) out.emplace_back(h.link, h.follows, h.duration);
+        return out;
+    };
+    using hops = std::vector<std::tuple<std::uint32_t, bool, std::int64_t>>;
+    CHECK(message(sim::transfer_model::store_and_forward, 100) == hops{{slow, false, 210}, {fast, true, 53}});
+    CHECK(message(sim::transfer_model::fair_sharing, 100) == hops{{slow, false, 200}, {fast, false, 50}});
+    CHECK(message(sim::transfer_model::cut_through, 100) ==
+          hops{{slow, false, 10 + 128}, {fast, true, 3 + 32}, {slow, false, 10 + 72}, {fast, true, 3 + 18}});
+    CHECK(message(sim::transfer_model::cut_through, 64) == hops{{slow, false, 138}, {fast, true, 35}});
+    CHECK(message(sim::transfer_model::cut_through, 0) == hops{{slow, false, 10}, {fast, true, 3}});
+    CHECK(support::refusal([&] { return message(sim::transfer_model::cut_through, 1'000'001, 1); }) ==
+          "a message of 1000001 bytes in segments of 1: more than 1000000 segments, 'segment' must be larger");
+    CHECK(f.pricing().latencies() == std::vector<std::int64_t>{10, 3});
+}
+
+TEST_CASE("pricing: an all-to-all holds the links between all pairs, and no less than the fullest one needs") {
+    // Four devices on a line: of the messages, 3, 4 and 3 pass the links, in each direction.
+    auto const read = topology::read_topology(support::line(4, 1, 5));
+    struct no_collectives {
+        picoseconds operator()(ops::shard_work const&, std::uint32_t) const { return {}; }
+    };
+    sim::pricing<no_collectives, std::uint32_t> price(read.topology, {}, read.devices);
+    auto const hops = price.collective(collective_kind::all_to_all, 1600, {0, 1, 2, 3});
+    REQUIRE(hops.size() == 6);
+    std::vector<std::int64_t> durations;
+    for (auto const& h : hops) durations.push_back(h.duration);
+    std::sort(durations.begin(), durations.end());
+    std::int64_t const full = 4 * 100 + 3 * 5; // messages of 1600 / 16 bytes, the latency of three links; 3 of 4 of it is 311.25
+    CHECK(durations == std::vector<std::int64_t>{311, 311, 311, 311, full, full});
+    // The steps of a pairwise exchange take longer where latency is what counts.
+    CHECK(price.collective(collective_kind::all_to_all, 16, {0, 1, 2, 3}).size() == 6);
+    for (auto const& h : price.collective(collective_kind::all_to_all, 16, {0, 1, 2, 3})) CHECK(h.duration <= 3 * 15 + 3);
+    CHECK(price.collective(collective_kind::all_gather, 1600, {0, 1, 2, 3}).size() == 6); // a ring: there, and all the way back
 }
 
 TEST_CASE("pricing: a collective holds the slowest link of its ring for its time, the others for their share") {

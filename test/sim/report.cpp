@@ -11,6 +11,7 @@
 #include "support/hand_network.hpp"
 #include "support/plain_topology.hpp"
 #include "support/random_network.hpp"
+#include "support/random_problem.hpp"
 
 using namespace parsearch;
 
@@ -53,6 +54,34 @@ TEST_CASE("report: the critical path has no gap, in any discipline") {
             }
             REQUIRE(at == r.makespan.count());
             for (auto const u : r.utilisation) REQUIRE((u >= 0 && u <= 1));
+        }
+}
+
+TEST_CASE("report: the critical path under every transfer model") {
+    for (auto const model : {sim::transfer_model::store_and_forward, sim::transfer_model::cut_through, sim::transfer_model::fair_sharing})
+        for (std::uint64_t seed = 0; seed < 200; ++seed) {
+            INFO("seed ", seed, ' ', name_of(model));
+            std::mt19937_64 rng(seed);
+            auto options = support::random_options(rng);
+            options.transfers = model;
+            options.segment = 500;
+            auto const p = support::random_workload(rng, options, {.devices = 5, .operators = 8}, {});
+            auto simulator = p.simulator();
+            auto const r = sim::make_report(simulator, support::random_strategy(rng, p));
+            if (r.critical_path.empty()) continue;
+            std::int64_t at = 0;
+            for (std::size_t i = 0; i < r.critical_path.size(); ++i) {
+                auto const t = r.critical_path[i];
+                auto const tie = r.tasks.ties.empty() ? sim::task_tie{} : r.tasks.ties[t];
+                bool const flows = model == sim::transfer_model::fair_sharing && tie.task != sim::task_tie::none;
+                REQUIRE(r.schedule.start[t] - (flows ? tie.latency : 0) <= at);
+                if (flows) REQUIRE(r.schedule.ready[t] == at);
+                at = r.schedule.end[t];
+                auto const next = i + 1 < r.critical_path.size() ? r.critical_path[i + 1] : t;
+                if (model == sim::transfer_model::cut_through && next != t && r.tasks.ties[next].task == t && r.schedule.start[next] < at) at = r.schedule.start[next];
+            }
+            REQUIRE(at == r.makespan.count());
+            for (auto const u : r.utilisation) REQUIRE((u >= 0 && u <= 1.000001));
         }
 }
 

@@ -34,8 +34,9 @@ sim::schedule run(sim::task_graph const& g, discipline order) {
     return s;
 }
 
-/// Up to 20 tasks on up to 5 resources; durations from a small range, so that ties are common; edges from none to many.
-sim::task_graph random_graph(std::mt19937_64& rng) {
+/// Up to 20 tasks on up to 5 resources; durations from a small range, so that ties are common; edges from none to many. `heads`: some tasks wait for
+/// the heads of others.
+sim::task_graph random_graph(std::mt19937_64& rng, bool heads = false) {
     auto const resources = static_cast<std::uint32_t>(1 + uniform_index(rng, 5));
     auto const tasks = uniform_index(rng, 21);
     auto const longest = 1 + uniform_index(rng, 2) * 9;
@@ -50,15 +51,19 @@ sim::task_graph random_graph(std::mt19937_64& rng) {
         task(g, barrier ? resources - 1 : static_cast<std::uint32_t>(uniform_index(rng, resources)),
              barrier ? 0 : static_cast<std::int64_t>(uniform_index(rng, longest + 1)), before, barrier ? task_kind::barrier : task_kind::forward);
     }
+    for (std::uint32_t t = 0; heads && t < g.size(); ++t) {
+        g.ties.push_back({.task = sim::task_tie::none, .latency = static_cast<std::int64_t>(uniform_index(rng, static_cast<std::uint64_t>(g.duration[t]) + 2))});
+        if (t > 0 && bernoulli(rng, 0.4)) g.ties[t].task = static_cast<std::uint32_t>(uniform_index(rng, t));
+    }
     return g;
 }
 
-void cross_check(discipline order) {
+void cross_check(discipline order, bool heads = false) {
     sim::scheduler scheduler; // one for all: what it keeps from one graph must not show in the next
     sim::schedule s;
     for (std::uint64_t seed = 0; seed < 12000; ++seed) {
         std::mt19937_64 rng(seed);
-        auto const g = random_graph(rng);
+        auto const g = random_graph(rng, heads);
         scheduler.run(g, order, s);
         auto const expected = support::naive_schedule(g, order);
         bool const same = s.ready == expected.ready && s.start == expected.start && s.end == expected.end && s.makespan == expected.makespan;
@@ -78,6 +83,24 @@ void cross_check(discipline order) {
 
 TEST_CASE("schedule: fifo is the naive one, task by task, on 12,000 random graphs") { cross_check(discipline::fifo); }
 TEST_CASE("schedule: in_order is the naive one, task by task, on 12,000 random graphs") { cross_check(discipline::in_order); }
+
+TEST_CASE("schedule: tasks that follow heads, on 24,000 random graphs") {
+    cross_check(discipline::fifo, true);
+    cross_check(discipline::in_order, true);
+}
+
+TEST_CASE("schedule: a head leaves before the task ends") {
+    auto g = empty_graph(3);
+    task(g, 0, 10);
+    task(g, 1, 4);
+    task(g, 2, 6);
+    g.ties = {{sim::task_tie::none, 3}, {0, 3}, {1, 3}};
+    for (auto const order : {discipline::fifo, discipline::in_order}) {
+        auto const s = run(g, order);
+        CHECK(s.start == std::vector<std::int64_t>{0, 3, 6});
+        CHECK(s.end == std::vector<std::int64_t>{10, 7, 12});
+    }
+}
 
 TEST_CASE("schedule: bounded, it answers whether the makespan is above the bound") {
     sim::scheduler scheduler;

@@ -145,6 +145,32 @@ TEST_CASE("timeline: a message streams through the links of its route") {
     CHECK(support::count_tasks(simulator.tasks(), task_kind::transfer) == 2);
 }
 
+TEST_CASE("timeline: a message by every transfer model") {
+    // a on device 0 [0, 100), then 400 bytes over links of 1 and 2 bytes per ps with latencies 7 and 3, then b on device 1.
+    graph::operator_graph g;
+    g.add("b", ops::relu{}, g.add("a", ops::linear{.out = 100, .bias = false}, g.input("x", {{1, 8}})));
+    support::plain_topology t(2);
+    auto const slow = t.add_link(1, 7), fast = t.add_link(2, 3);
+    t.routes[0][1] = t.routes[1][0] = {slow, fast};
+    auto const arrival = [&](sim::transfer_model m, byte_count segment) {
+        auto const p = make_problem(g, t, [](ops::shard_work const&, std::uint32_t) { return picoseconds{100}; },
+                                    {.simulation = {.training = false, .transfers = m, .segment = segment}});
+        auto s = support::all_on_first(p.graph());
+        s[2].start = 1;
+        auto simulator = p.simulator();
+        auto const makespan = simulator.simulate(s).count();
+        auto evaluator = p.evaluator();
+        CHECK(evaluator.reset(s).count() == makespan);
+        return makespan - 200;
+    };
+    CHECK(arrival(sim::transfer_model::streaming, 1) == 7 + 400 + 3);
+    CHECK(arrival(sim::transfer_model::store_and_forward, 1) == 7 + 400 + 3 + 200);
+    // Two segments of 200: the second leaves the first link at 2 * (7 + 200); its head has entered the other link by then.
+    CHECK(arrival(sim::transfer_model::cut_through, 200) == 2 * (7 + 200));
+    CHECK(arrival(sim::transfer_model::cut_through, 1 << 20) == 7 + 400);
+    CHECK(arrival(sim::transfer_model::fair_sharing, 1) == 7 + 3 + 400);
+}
+
 TEST_CASE("timeline: zero durations") {
     auto const p = make_problem(diamond(), support::mesh(2), [](auto const&, std::uint32_t) { return picoseconds{0}; }, pairwise());
     auto s = support::all_on_first(p.graph());

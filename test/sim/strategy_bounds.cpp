@@ -87,6 +87,8 @@ TEST_CASE("no completion of a partial strategy costs less than its bound") {
     for (; compared < support::cases(std::size_t{12'000}); ++problems) {
         CAPTURE(problems);
         auto options = support::random_options(rng);
+        options.transfers = static_cast<sim::transfer_model>(uniform_index(rng, 4));
+        options.segment = static_cast<byte_count>(1 + uniform_index(rng, 500));
         support::problem_shape shape{.devices = static_cast<std::uint32_t>(1 + uniform_index(rng, 4)), .operators = 10, .kinds = bernoulli(rng, 0.4)};
         if (bernoulli(rng, 0.3)) {
             options.memory = bernoulli(rng, 0.5) ? sim::memory_policy::reject : sim::memory_policy::penalise;

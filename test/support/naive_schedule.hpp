@@ -14,6 +14,11 @@
 
 namespace support {
 
+/// The task whose head task `t` waits for.
+inline std::uint32_t head_of(parsearch::sim::task_graph const& g, std::uint32_t t) {
+    return g.ties.empty() ? parsearch::sim::task_tie::none : g.ties[t].task;
+}
+
 /// Every task: ready = largest end of its predecessors; on each resource tasks run in the order of the discipline, each from
 /// max(ready, end of the one before); barriers wait for no resource. Solved by iteration from all zeros.
 inline parsearch::sim::schedule naive_schedule(parsearch::sim::task_graph const& g, parsearch::sim::discipline order) {
@@ -27,6 +32,7 @@ inline parsearch::sim::schedule naive_schedule(parsearch::sim::task_graph const&
         for (std::uint32_t t = 0; t < g.size(); ++t) {
             s.ready[t] = 0;
             for (auto const p : g.before(t)) s.ready[t] = std::max(s.ready[t], s.end[p]);
+            if (auto const head = head_of(g, t); head != sim::task_tie::none) s.ready[t] = std::max(s.ready[t], s.start[head] + g.ties[head].latency);
             if (g.kind[t] == sim::task_kind::barrier) s.start[t] = s.end[t] = s.ready[t];
         }
         for (std::uint32_t r = 0; r < g.resources; ++r) {
@@ -59,6 +65,7 @@ inline std::string broken_rule(parsearch::sim::task_graph const& g, parsearch::s
             ready = std::max(ready, s.end[p]);
             path[t] = std::max(path[t], path[p]);
         }
+        if (auto const head = head_of(g, t); head != sim::task_tie::none) ready = std::max(ready, s.start[head] + g.ties[head].latency);
         path[t] += g.duration[t];
         if (s.ready[t] != ready) return text("task ", t, " is ready at ", s.ready[t], ", its predecessors end at ", ready);
         if (s.start[t] < s.ready[t]) return text("task ", t, " starts before it is ready");

@@ -239,6 +239,10 @@ TEST_CASE("what breaks a rule is refused with value and rule") {
     REFUSED(b.set_route(x, y, {99}), "passes link 99: there are 4 links");
     REFUSED(b.set_route(x, y, {ys.backward}), "passes link 3 (s -> device 1) from device 0: a link must start where the one before it ends");
     REFUSED(b.set_route(x, y, {xs.forward}), "ends at s: must end at its destination");
+    REFUSED(b.add_ring({0}), "ring 0 of nodes has 1 nodes: must have at least two");
+    REFUSED(b.add_ring({0, 7}), "ring 0 of nodes passes node 7: no device is on it");
+    REFUSED(b.add_ring({0, 7, 0}), "ring 0 of nodes passes node 0 twice: each at most once");
+
     b.set_route(x, y, {xs.forward, ys.backward});
     CHECK_NOTHROW((void)b.build());
     b.set_route(x, y, {xs.forward, ys.backward});

@@ -10,6 +10,8 @@
 
 #include <parsearch/topology/nodes.hpp>
 
+#include "support/plain_topology.hpp"
+
 using namespace parsearch;
 using namespace parsearch::topology;
 
@@ -113,4 +115,37 @@ TEST_CASE("mistakes of a topology are named") {
     refused([](auto& m) { m.routes[{"gamma", "alpha"}].clear(); }, "route from device 2 (fast) to device 0 (fast) is empty");
     refused([](auto& m) { m.routes[{"alpha", "gamma"}][1] = "cable"; },
             "route from device 0 (fast) to device 2 (fast): hop 1 is a link that links(topology) does not name");
+}
+
+namespace {
+/// With rings over hosts, which are numbered from 10.
+struct ringed : support::plain_topology {
+    std::vector<std::vector<std::uint32_t>> orders;
+    using support::plain_topology::plain_topology;
+    [[nodiscard]] std::vector<std::vector<std::uint32_t>> const& rings() const { return orders; }
+};
+ringed three_hosts(std::vector<std::vector<std::uint32_t>> orders) {
+    ringed t(3);
+    auto const link = t.add_link();
+    for (auto& from : t.routes)
+        for (auto& r : from) r = {link};
+    t.node = {12, 10, 11};
+    t.orders = std::move(orders);
+    return t;
+}
+} // namespace
+
+TEST_CASE("rings are read with the nodes as they are numbered here") {
+    static_assert(HasRings<ringed>);
+    static_assert(!HasRings<support::plain_topology>);
+    auto const t = read_topology(three_hosts({{10, 11, 12}, {12, 10}})).topology;
+    CHECK(t.rings == std::vector<std::vector<std::uint32_t>>{{1, 2, 0}, {0, 1}});
+    CHECK(read_topology(k80_cluster(2)).topology.rings.empty());
+    auto const refused = [](std::vector<std::vector<std::uint32_t>> orders, char const* what) {
+        CHECK_THROWS_WITH_AS((void)read_topology(three_hosts(std::move(orders))), doctest::Contains(what), invalid_input);
+    };
+    refused({{10, 11}, {10, 9}}, "ring 1 of nodes passes node 9: no device is on it");
+    refused({{10, 11, 10}}, "ring 0 of nodes passes node 10 twice: each at most once");
+    refused({{11}}, "ring 0 of nodes has 1 nodes: must have at least two");
+    refused({{}}, "ring 0 of nodes has 0 nodes: must have at least two");
 }

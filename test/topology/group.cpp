@@ -1,11 +1,13 @@
 #include <parsearch/topology/group.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include <parsearch/topology/cluster_builder.hpp>
 #include <parsearch/topology/nodes.hpp>
 #include <parsearch/topology/shapes.hpp>
 
@@ -22,6 +24,82 @@ std::vector<std::uint32_t> first(std::uint32_t n) {
     return v;
 }
 } // namespace
+
+namespace {
+/// Four nodes of two GPUs: each node's GPUs are joined to its network device, and the network devices in a circle and across.
+cluster circle(std::vector<std::vector<std::uint32_t>> const& orders) {
+    cluster_builder b;
+    std::vector<vertex> network;
+    for (std::uint32_t n = 0; n < 4; ++n) {
+        network.push_back(b.add_switch(text("network ", n)));
+        auto const first = b.add_device(v100_sxm, n), second = b.add_device(v100_sxm, n);
+        b.add_duplex_link(first, second, {100e9}, microseconds{1});
+        b.add_duplex_link(first, network[n], {40e9}, microseconds{1});
+        b.add_duplex_link(second, network[n], {40e9}, microseconds{1});
+    }
+    for (std::uint32_t n = 0; n < 4; ++n) b.add_duplex_link(network[n], network[(n + 1) % 4], {10e9}, microseconds{2});
+    for (auto const& order : orders) b.add_ring(order);
+    return b.build();
+}
+double rate_of(bandwidth b) { return b.bytes_per_second; }
+} // namespace
+
+TEST_CASE("rings of a topology: nodes in their orders, all rings at once, each with an equal part") {
+    auto const plain = group(dense(circle({})), first(8)).shape, one = group(dense(circle({{0, 1, 2, 3}})), first(8)).shape;
+    CHECK(plain.ring_rate == one.ring_rate);
+    CHECK(rate_of(plain.ring_rate) == doctest::Approx(10e9));
+    CHECK(rate_of(plain.between_rate) == doctest::Approx(5e9)); // both GPUs of a node at once
+
+    auto const both_ways = dense(circle({{0, 1, 2, 3}, {3, 2, 1, 0}}));
+    auto const two = group(both_ways, first(8));
+    CHECK(rate_of(two.shape.ring_rate) == doctest::Approx(20e9)); // half of the bytes each way
+    CHECK(rate_of(two.shape.between_rate) == doctest::Approx(10e9));
+    CHECK(two.shape.inside_rate == plain.inside_rate);
+    CHECK(two.shape.ring_latency == plain.ring_latency);
+    // The rings enter a node at one GPU and leave it at the other, the second ring the other way round: all links of the circle are passed
+    // once, all links to network devices, and those between the GPUs of a node both ways.
+    CHECK(two.links.size() == 8 + 16 + 8);
+    for (auto const& use : two.links) CHECK(use.share == doctest::Approx(10e9 / rate_of(both_ways.links[use.link].rate)));
+
+    // Groups on other nodes have the ring of their numbers.
+    CHECK(group(both_ways, {0, 1, 2, 3, 4, 5}).shape == group(dense(circle({})), {0, 1, 2, 3, 4, 5}).shape);
+    // One device per node: the rings again. An order of three nodes serves exactly these.
+    CHECK(rate_of(group(both_ways, {0, 2, 4, 6}).shape.ring_rate) == doctest::Approx(20e9));
+    // Crosswise two of the hops are of two links. Each of four devices sends and receives over its own.
+    CHECK(group(dense(circle({{0, 2, 1, 3}})), {0, 2, 4, 6}).links.size() == 6 + 8);
+    CHECK(group(dense(circle({})), {0, 2, 4, 6}).links.size() == 4 + 8);
+}
+
+TEST_CASE("exchanges: the rate at which all send to all, by the fullest link") {
+    auto const t = dense(circle({{0, 1, 2, 3}, {3, 2, 1, 0}}));
+    auto const members = first(8);
+    auto const all = with_exchange(t, members, group(t, members));
+    std::vector<int> passed(t.links.size(), 0);
+    picoseconds latency{0};
+    for (auto const a : members)
+        for (auto const b : members) {
+            picoseconds sum{0};
+            for (auto const l : t.route(a, b)) {
+                ++passed[l];
+                sum += t.links[l].latency;
+            }
+            latency = std::max(latency, sum);
+        }
+    double slowest = 0;
+    std::size_t held = 0;
+    for (std::size_t l = 0; l < t.links.size(); ++l) {
+        slowest = std::max(slowest, passed[l] / rate_of(t.links[l].rate));
+        held += passed[l] > 0;
+    }
+    CHECK(rate_of(all.shape.exchange_rate) == doctest::Approx(7 / slowest));
+    CHECK(all.shape.exchange_latency == latency);
+    REQUIRE(all.links.size() == held);
+    for (auto const& use : all.links) CHECK(use.share == doctest::Approx(passed[use.link] / rate_of(t.links[use.link].rate) / slowest));
+    auto rest = all.shape;
+    rest.exchange_rate = {};
+    rest.exchange_latency = {};
+    CHECK(rest == group(t, members).shape);
+}
 
 TEST_CASE("two nodes of H100: NVLink inside, an interface per GPU between") {
     auto const t = dense(dgx_h100(2));

@@ -20,7 +20,8 @@ enum class collective_kind : std::uint8_t { all_reduce, all_gather, reduce_scatt
 }
 
 /// What a collective's cost depends on, read off the links that the group's rings use.
-/// A ring's rate is that of its slowest link, shared by the ring's hops that pass it.
+/// A ring's rate is that of its slowest link, shared by the ring's hops that pass it. Where a group has several rings, each with a part of
+/// the bytes, "the ring" stands for all of them together.
 struct collective_group {
     std::uint32_t size = 1;             ///< devices in the group
     std::uint32_t nodes = 1;            ///< nodes they are on
@@ -31,6 +32,8 @@ struct collective_group {
     picoseconds inside_latency{};       ///< largest latency of one hop inside a node
     bandwidth between_rate{};           ///< rate of a ring of one device per node; unused where nodes is 1
     picoseconds between_latency{};      ///< largest latency of one hop between nodes
+    bandwidth exchange_rate{};          ///< of an all-to-all: what each device sends while all send to all at once; zero: not known, or another kind
+    picoseconds exchange_latency{};     ///< largest latency between two devices, where `exchange_rate` is known
     friend bool operator==(collective_group const&, collective_group const&) = default;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 /// Times of collectives: latency and bandwidth of rings, trees and hierarchies, the cheapest chosen by size.
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -60,6 +61,7 @@ namespace detail {
 ///
 /// The steps of the hierarchical column are rings at the inside and between rates. `between_rate` is that of one of k rings
 /// which run at once, so a network interface that the devices of a node share is shared here too.
+/// An all-to-all takes no less than (p-1)/p B/p over the exchange rate, and the exchange latency: what its most loaded link is held, where that is known.
 /// A group that is on one node, or has one device per node, has no hierarchy. Ties go to the column further left.
 ///
 /// Trees are double binary trees: every device is an inner node of one of two trees and a leaf of the other, each tree carries half
@@ -104,6 +106,14 @@ struct alpha_beta {
             throw invalid_input(name_of(algorithm), ' ', parsearch::name_of(kind), " over ", group.nodes, " nodes of up to ", group.per_node,
                                 " devices: hierarchies need several of both, and such an all-to-all needs a hierarchy");
         if (group.size == 1 || bytes == 0) return picoseconds{0};
+        auto const time = uncongested(algorithm, kind, bytes, group);
+        if (kind != collective_kind::all_to_all || !(group.exchange_rate.bytes_per_second > 0)) return time;
+        double const p = group.size;
+        return std::max(time, detail::steps_and_bytes(1, group.exchange_latency, p - 1, p * p, bytes, group.exchange_rate));
+    }
+
+  private:
+    static picoseconds uncongested(collective_algorithm algorithm, collective_kind kind, byte_count bytes, collective_group const& group) {
         switch (algorithm) {
         case collective_algorithm::ring: return detail::ring_time(kind, bytes, group.size, group.ring_rate, group.ring_latency);
         case collective_algorithm::tree: return tree(kind, bytes, group);
@@ -111,8 +121,6 @@ struct alpha_beta {
         }
         throw invalid_input("collective algorithm ", static_cast<int>(algorithm), ": unknown");
     }
-
-  private:
     static void check(byte_count bytes, collective_group const& g) {
         if (bytes < 0) throw invalid_input("collective of ", bytes, " bytes: must not be negative");
         if (g.size < 1 || g.nodes < 1 || g.per_node < 1 || std::uint64_t{g.nodes} * g.per_node < g.size ||

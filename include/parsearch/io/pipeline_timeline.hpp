@@ -25,7 +25,7 @@ void write_pipeline_timeline(std::ostream& stream, pipeline::pipeline_simulator<
     auto const& part = simulator.micro_batches(plan.how.micro_batches);
     r.tasks = simulator.tasks();
     r.schedule = simulator.schedule();
-    r.carried = sim::payloads(simulator.plan(), part.graph(), r.tasks);
+    r.carried = sim::payloads(simulator.plan(), part.graph(), r.tasks, part.options());
     write_timeline(stream, part, cluster, plan.strategy, r, [&](std::uint32_t t) -> timeline_remark {
         auto const kind = r.tasks.kind[t];
         bool const moves = kind == sim::task_kind::transfer || kind == sim::task_kind::collective;

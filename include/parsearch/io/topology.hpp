@@ -1,5 +1,5 @@
 #pragma once
-/// Clusters as JSON: devices, switches, links, and the routes that are not the shortest. See docs/formats.md.
+/// Clusters as JSON: devices, switches, links, the routes that are not the shortest, rings. See docs/formats.md.
 
 #include <algorithm>
 #include <array>
@@ -39,7 +39,7 @@ inline constexpr std::array<std::pair<std::string_view, double topology::peak_ra
 class topology_reader {
   public:
     explicit topology_reader(json_document const& document)
-        : root_(document.object(topology_format, topology_version, {"description", "kinds", "devices", "switches", "links", "routes"})) {}
+        : root_(document.object(topology_format, topology_version, {"description", "kinds", "devices", "switches", "links", "routes", "rings"})) {}
 
     /// `max_hops` bounds the memory of the routes: 4 bytes each.
     [[nodiscard]] topology::cluster read(std::size_t max_hops) {
@@ -49,6 +49,7 @@ class topology_reader {
         if (root_.has("switches")) for_each("switches", [&](json_value const& name) { add_switch(name); });
         if (root_.has("links")) for_each("links", [&](json_value const& link) { add_link(link); });
         if (root_.has("routes")) for_each("routes", [&](json_value const& route) { add_route(route); });
+        if (root_.has("rings")) for_each("rings", [&](json_value const& ring) { add_ring(ring); });
         return placed(root_.value(), [&] { return builder_.build(max_hops); });
     }
 
@@ -153,13 +154,20 @@ class topology_reader {
         });
     }
 
+    [[nodiscard]] static std::vector<std::uint32_t> read_numbers(json_value const& list) {
+        std::vector<std::uint32_t> out;
+        for (std::size_t i = 0, n = list.size(); i < n; ++i) out.push_back(list[i].integer<std::uint32_t>());
+        return out;
+    }
     void add_route(json_value const& value) {
         auto const o = value.object({"from", "to", "links"});
         auto const from = read_device(o.at("from")), to = read_device(o.at("to"));
-        auto const list = o.at("links");
-        std::vector<std::uint32_t> links;
-        for (std::size_t i = 0, n = list.size(); i < n; ++i) links.push_back(list[i].integer<std::uint32_t>());
+        auto const links = read_numbers(o.at("links"));
         placed(value, [&] { builder_.set_route(from, to, links); });
+    }
+    void add_ring(json_value const& value) {
+        auto nodes = read_numbers(value);
+        placed(value, [&] { builder_.add_ring(std::move(nodes)); });
     }
 
     json_object root_;
@@ -201,6 +209,7 @@ class topology_writer {
         if (!cluster_.switches().empty()) root["switches"] = cluster_.switches();
         add_links(root);
         add_routes(root);
+        if (!cluster_.rings().empty()) root["rings"] = cluster_.rings();
         return root;
     }
 

@@ -33,7 +33,11 @@ template <class Oracle, class Device, class Operator>
 /// A pipeline of one stage and one micro-batch under `in_order` is what `sim::simulator` simulates.
 template <class Oracle, class Device> class pipeline_simulator {
   public:
-    template <class Operator> explicit pipeline_simulator(parallelization<Oracle, Device, Operator> const& problem) : work_(problem.workload()), problem_(with_graph(problem, problem.graph())) {}
+    /// Throws `invalid_input` where transfers of the problem are others than streaming: unrolling knows no ties between the tasks of a message.
+    template <class Operator> explicit pipeline_simulator(parallelization<Oracle, Device, Operator> const& problem) : work_(problem.workload()), problem_(with_graph(problem, problem.graph())) {
+        if (auto const m = work_->options.transfers; m != sim::transfer_model::streaming)
+            throw invalid_input("pipeline: option 'transfers' of the simulation is ", sim::name_of(m), ": pipelines are simulated with streaming");
+    }
 
     /// The cost of a pipeline: its makespan, with what `sim::simulation_options::memory` says of devices whose memory is exceeded (infinity where it rejects).
     /// Throws `invalid_input` where `how` or `strategy` does not fit.

@@ -76,15 +76,18 @@ struct iteration_plan {
 /// Graph inputs have no tasks. Complexity: linear in tasks and dependencies.
 class assembler {
   public:
-    assembler(graph::dense_graph const& g, std::vector<std::uint32_t> kind_of_device, std::uint32_t links)
-        : graph_(&g), kind_(std::move(kind_of_device)), links_(links), forward_(g.size()), backward_(g.size()), arrivals_(g.edges.size()) {}
+    /// `latencies`: of an empty message on each link; read under `cut_through` and `fair_sharing` alone.
+    assembler(graph::dense_graph const& g, std::vector<std::uint32_t> kind_of_device, std::uint32_t links,
+              transfer_model transfers = transfer_model::streaming, std::vector<std::int64_t> latencies = {})
+        : graph_(&g), kind_(std::move(kind_of_device)), links_(links), transfers_(transfers), latency_(std::move(latencies)), forward_(g.size()),
+          backward_(g.size()), arrivals_(g.edges.size()) {}
 
     void run(iteration_plan const& plan, bool training, bool overlap, task_graph& out) {
         plan_ = &plan;
         tasks_ = &out;
         out.clear(static_cast<std::uint32_t>(kind_.size()) + links_ + 1);
         for (auto const op : graph_->order) add_forward(op);
-        if (!training) return;
+        if (!training) return tie_up_to_here();
         waiting_.clear();
         for (auto const& c : plan.classes) waiting_.push_back(static_cast<std::uint32_t>(c.members.size()));
         synchronised_.clear();
@@ -106,6 +109,7 @@ class assembler {
             for (auto& c : synchronised_) add_synchronisation(c);
         }
         for (auto const& c : synchronised_) add_updates(c);
+        tie_up_to_here();
     }
 
   private:
@@ -120,11 +124,35 @@ class assembler {
         for (auto const& h : links) {
             tasks_->after(begin);
             tasks_->add(link_resource(h.link), h.duration, task_kind::collective, who);
+            if (transfers_ == transfer_model::fair_sharing) tie({begin + 1, 0});
         }
         auto const end = tasks_->size();
         if (links.empty()) tasks_->after(begin);
         for (auto t = begin + 1; t < end; ++t) tasks_->after(t);
         return tasks_->add(barrier_resource(), 0, task_kind::barrier, who);
+    }
+
+    /// The tasks of a message, one for each hop; `wait` says what its first ones wait for.
+    template <class Wait> void add_message(std::span<hop const> hops, task_label who, Wait const& wait) {
+        auto const first = tasks_->size();
+        std::int64_t latency = 0;
+        if (transfers_ == transfer_model::fair_sharing)
+            for (auto const& h : hops) latency = saturating_sum(latency, latency_[h.link]);
+        for (auto const& h : hops) {
+            if (!h.follows) wait();
+            else if (transfers_ == transfer_model::store_and_forward) tasks_->after(tasks_->size() - 1);
+            auto const number = tasks_->add(link_resource(h.link), h.duration, task_kind::transfer, who);
+            if (transfers_ == transfer_model::cut_through) tie({h.follows ? number - 1 : task_tie::none, latency_[h.link]});
+            if (transfers_ == transfer_model::fair_sharing) tie({first, latency});
+        }
+    }
+    /// Of the last task added.
+    void tie(task_tie t) {
+        tasks_->ties.resize(tasks_->size() - 1);
+        tasks_->ties.push_back(t);
+    }
+    void tie_up_to_here() {
+        if (transfers_ == transfer_model::cut_through || transfers_ == transfer_model::fair_sharing) tasks_->ties.resize(tasks_->size());
     }
 
     /// What waits for the data of one edge in one direction.
@@ -154,10 +182,8 @@ class assembler {
         auto const& pairs = p.table->pairs;
         for (std::uint32_t i = 0; i < pairs.size(); ++i) {
             label.number = i;
-            for (auto h = first[i]; h < first[i + 1]; ++h) {
-                tasks_->after(from + (gradient ? pairs[i].consumer : pairs[i].producer));
-                tasks_->add(link_resource(hops[h].link), hops[h].duration, task_kind::transfer, label);
-            }
+            add_message(std::span(hops).subspan(first[i], first[i + 1] - first[i]), label,
+                        [&] { tasks_->after(from + (gradient ? pairs[i].consumer : pairs[i].producer)); });
         }
     }
 
@@ -253,11 +279,7 @@ class assembler {
     /// Messages of the clients, and a barrier when the server has all gradients.
     std::uint32_t add_server(server_plan const& p, task_label who) {
         auto const first = tasks_->size();
-        for (auto const& client : p.clients)
-            for (auto const& h : client.push) {
-                wait_for_gradients(client.contributors);
-                tasks_->add(link_resource(h.link), h.duration, task_kind::transfer, who);
-            }
+        for (auto const& client : p.clients) add_message(client.push, who, [&] { wait_for_gradients(client.contributors); });
         auto const end = tasks_->size();
         for (auto t = first; t < end; ++t) tasks_->after(t);
         for (auto const& client : p.clients)
@@ -280,16 +302,15 @@ class assembler {
             for (auto const group : p.sync.held[i].groups)
                 if (!p.servers.empty() && p.servers[group].server == p.sync.held[i].device)
                     for (auto const& client : p.servers[group].clients)
-                        for (auto const& h : client.pull) {
-                            tasks_->after(updates_[i]);
-                            tasks_->add(link_resource(h.link), h.duration, task_kind::transfer, of_group(p, group));
-                        }
+                        add_message(client.pull, of_group(p, group), [&] { tasks_->after(updates_[i]); });
     }
 
     static constexpr auto none = iteration_plan::none;
     graph::dense_graph const* graph_;
     std::vector<std::uint32_t> kind_;
     std::uint32_t links_;
+    transfer_model transfers_;
+    std::vector<std::int64_t> latency_; ///< of each link
     iteration_plan const* plan_ = nullptr;
     task_graph* tasks_ = nullptr;
     std::vector<std::uint32_t> forward_, backward_; ///< first task of each operator

@@ -15,6 +15,7 @@
 
 #include <parsearch/concepts/evaluator.hpp>
 #include <parsearch/concepts/strategy.hpp>
+#include <parsearch/sim/any_scheduler.hpp>
 #include <parsearch/sim/delta/block_cache.hpp>
 #include <parsearch/sim/delta/block_graph.hpp>
 #include <parsearch/sim/delta/bounds.hpp>
@@ -46,7 +47,8 @@ template <class Oracle, class Device> class delta_simulator {
               make_block_graph(work_->graph, work_->classes, work_->class_of, work_->options.training, work_->options.overlap))),
           bounds_(work_->graph, *graph_, work_->class_of, work_->classes.size()), operators_(work_->graph.size()),
           edges_(work_->graph.edges.size()), classes_(work_->classes.size()), next_of_(work_->graph.size()), edge_seen_(work_->graph.edges.size()),
-          class_seen_(work_->classes.size()), changed_(*work_, *graph_, *cache_) {
+          class_seen_(work_->classes.size()), changed_(*work_, *graph_, *cache_), assembler_(cache_->make_assembler()),
+          scheduler_(work_->topology, work_->options) {
         lanes_.push_back(make_lane(false));
         if (cache_->folds()) lanes_.push_back(make_lane(true));
     }
@@ -92,7 +94,7 @@ template <class Oracle, class Device> class delta_simulator {
                 if (changes.size() > 1) std::erase_if(staged_, [&](auto const& earlier) { return earlier.first == c.op; });
                 stage(static_cast<std::uint32_t>(c.op), c.configuration);
             }
-            if (current().schedule.valid() && total_ < most_total && is_hopeless(bound)) return std::nullopt;
+            if (current().schedule.valid() && !scheduled_whole() && is_hopeless(bound)) return std::nullopt;
             return evaluate(bound);
         });
     }
@@ -162,7 +164,7 @@ template <class Oracle, class Device> class delta_simulator {
     picoseconds simulate_whole() {
         roll_back();
         if (!has_strategy_) throw invalid_input("delta_simulator: simulate_whole without a current strategy: reset must come first");
-        if (most_total <= total_) return picoseconds{*full_makespan()};
+        if (scheduled_whole()) return picoseconds{*full_makespan(std::numeric_limits<std::int64_t>::max())};
         auto const makespan = current().schedule.run_whole();
         current().schedule.commit();
         return picoseconds{makespan};
@@ -171,8 +173,11 @@ template <class Oracle, class Device> class delta_simulator {
   private:
     static constexpr picoseconds infeasible = cost_traits<picoseconds>::infinity();
     static constexpr auto none = block_graph::none;
-    // Sums of durations above this are left to the full simulator, which stays at the largest value.
+    // Sums of durations above this are left to the full scheduler, which stays at the largest value.
     static constexpr double most_total = 0x1p61;
+    /// Whether plans alone are made anew where they change: the engine knows one way to pass links.
+    [[nodiscard]] bool scheduled_whole() const noexcept { return total_ >= most_total || !engine_serves(); }
+    [[nodiscard]] bool engine_serves() const noexcept { return work_->options.transfers == transfer_model::streaming; }
 
     [[nodiscard]] lane make_lane(bool folded) const {
         return lane(*graph_, work_->graph, work_->classes.size(), work_->options, folded ? cache_->folds()->resources() : cache_->resources(), folded);
@@ -262,7 +267,7 @@ template <class Oracle, class Device> class delta_simulator {
         auto& mine = lanes_[lane_];
         mine.catch_up(operators_, edges_, classes_);
         // What is proposed resumes from the schedule of the current strategy, which may be known in the other lane only.
-        if (has_strategy_ && !mine.is_behind() && !mine.schedule.valid() && total_before_ < most_total) {
+        if (has_strategy_ && !mine.is_behind() && !mine.schedule.valid() && total_before_ < most_total && engine_serves()) {
             mine.schedule.run({});
             mine.schedule.commit();
         }
@@ -368,7 +373,7 @@ template <class Oracle, class Device> class delta_simulator {
         if (penalty == infeasible) return bound == infeasible ? std::optional(infeasible) : std::nullopt;
         if (!(penalty <= bound)) return std::nullopt;
         auto const left = bound == infeasible ? infeasible : bound - penalty;
-        auto const makespan = most_total <= total_ ? full_makespan() : schedule_within(left.count());
+        auto const makespan = scheduled_whole() ? full_makespan(left.count()) : schedule_within(left.count());
         if (!makespan || *makespan > left.count()) return std::nullopt;
         auto const cost = total_cost(picoseconds{*makespan}, penalty);
         return cost > bound ? std::nullopt : std::optional(cost);
@@ -449,19 +454,19 @@ template <class Oracle, class Device> class delta_simulator {
         for (auto const* b : operators_) plan_.operators.push_back(b->plan);
         for (auto const* b : edges_) plan_.edges.push_back(b ? b->plan : edge_plan{});
         for (std::uint32_t c = 0; c < classes_.size(); ++c) plan_.classes.push_back(cache_->plan_of(c, *classes_[c]));
-        assembler(work_->graph, work_->topology.kind, cache_->resources().links).run(plan_, work_->options.training, work_->options.overlap, tasks_);
+        assembler_.run(plan_, work_->options.training, work_->options.overlap, tasks_);
     }
-    std::optional<std::int64_t> full_makespan() {
+    std::optional<std::int64_t> full_makespan(std::int64_t bound) {
         assemble();
         read_ = false;
-        scheduler().run(tasks_, work_->options.discipline, schedule_);
+        if (!scheduler_.run(tasks_, schedule_, bound)) return std::nullopt;
         return schedule_.makespan;
     }
     void read() {
         if (read_) return;
         if (!has_strategy_) throw invalid_input("delta_simulator: read without a current strategy: reset must come first");
-        if (most_total <= total_) {
-            (void)full_makespan();
+        if (scheduled_whole()) {
+            (void)full_makespan(std::numeric_limits<std::int64_t>::max());
         } else {
             assemble();
             if (!current().schedule.valid()) simulate_whole();
@@ -515,7 +520,9 @@ template <class Oracle, class Device> class delta_simulator {
     static constexpr std::uint32_t patience = 3;
     std::uint32_t since_commit_ = 0; ///< proposals that these might have ended
     change_bounds<Oracle, Device> changed_;
-    // For readers:
+    // For readers, and for what is scheduled whole:
+    assembler assembler_;
+    any_scheduler scheduler_;
     bool read_ = false;
     iteration_plan plan_;
     task_graph tasks_;

@@ -16,6 +16,18 @@ enum class movement : std::uint8_t {
 };
 [[nodiscard]] constexpr std::string_view name_of(movement m) noexcept { return m == movement::pairwise ? "pairwise" : "collective"; }
 
+/// How a message takes the links of its route, and what happens where messages and collectives meet on a link.
+enum class transfer_model : std::uint8_t {
+    streaming,         ///< it streams through all links at once; a link carries one at a time
+    store_and_forward, ///< link after link, each when the one before has all of it; a link carries one at a time
+    cut_through,       ///< in segments, each on the next link as soon as its head is there (FlexNet); a link carries one segment at a time
+    fair_sharing       ///< all that is on its way flows at once, at max-min fair rates
+};
+[[nodiscard]] constexpr std::string_view name_of(transfer_model m) noexcept {
+    constexpr std::array<std::string_view, 4> names{"streaming", "store_and_forward", "cut_through", "fair_sharing"};
+    return names[static_cast<std::size_t>(m)];
+}
+
 /// How replicas of a weight agree on its gradient.
 enum class synchronisation : std::uint8_t {
     all_reduce,      ///< among the devices that hold the weight; each updates its copy
@@ -62,6 +74,8 @@ struct simulation_options {
     sim::optimizer optimizer = sim::optimizer::sgd;
     sim::memory_policy memory = sim::memory_policy::penalise;
     double memory_penalty = 1000; ///< picoseconds per byte over a device's memory (1000: one second per GB)
+    transfer_model transfers = transfer_model::streaming;
+    byte_count segment = byte_count{1} << 20; ///< bytes of a segment under `cut_through`; the last of a message may have fewer
 };
 
 } // namespace parsearch::sim

@@ -25,7 +25,7 @@ template <class Oracle, class Device> class planner {
     using workload_type = workload<Oracle, Device>;
 
     explicit planner(std::shared_ptr<workload_type const> w)
-        : work_(std::move(w)), price_(work_->topology, work_->oracle, work_->devices), tables_(work_->graph.edges.size()) {}
+        : work_(std::move(w)), price_(work_->topology, work_->oracle, work_->devices, work_->options), tables_(work_->graph.edges.size()) {}
     /// With a pricing made of an equal topology, devices and oracle, for what it remembers.
     planner(std::shared_ptr<workload_type const> w, pricing<Oracle, Device> price)
         : work_(std::move(w)), price_(std::move(price)), tables_(work_->graph.edges.size()) {}
@@ -33,6 +33,11 @@ template <class Oracle, class Device> class planner {
     [[nodiscard]] pricing<Oracle, Device> take_pricing() noexcept { return std::move(price_); }
 
     [[nodiscard]] workload_type const& input() const noexcept { return *work_; }
+    /// An assembler of the plans made here.
+    [[nodiscard]] assembler make_assembler() const {
+        auto const& t = work_->topology;
+        return {work_->graph, t.kind, static_cast<std::uint32_t>(t.links.size()), work_->options.transfers, price_.latencies()};
+    }
 
     void plan_operator(std::uint32_t op, space::configuration const& c, operator_plan& p) {
         time_operator(op, c, p.forward, p.backward);

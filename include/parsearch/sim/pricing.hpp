@@ -13,6 +13,7 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/cost/collectives.hpp>
 #include <parsearch/ops/shard.hpp>
+#include <parsearch/sim/options.hpp>
 #include <parsearch/sim/schedule.hpp>
 #include <parsearch/topology/dense_topology.hpp>
 #include <parsearch/topology/group.hpp>
@@ -22,6 +23,7 @@ namespace parsearch::sim {
 /// A task on a link.
 struct hop {
     std::uint32_t link = 0;
+    bool follows = false;      ///< it carries on what the hop before it in its message carried: `store_and_forward`, `cut_through`
     std::int64_t duration = 0; ///< picoseconds
 };
 
@@ -29,8 +31,8 @@ struct hop {
 /// An oracle that answers a negative time is refused with the operator, pass and kind of device.
 template <class Oracle, class Device> class pricing {
   public:
-    pricing(topology::dense_topology const& topology, Oracle const& oracle, std::span<Device const> devices)
-        : topology_(&topology), oracle_(oracle) {
+    pricing(topology::dense_topology const& topology, Oracle const& oracle, std::span<Device const> devices, simulation_options const& options = {})
+        : topology_(&topology), oracle_(oracle), transfers_(options.transfers), segment_(options.segment) {
         for (std::size_t d = 0; d < devices.size(); ++d)
             if (topology.kind[d] >= example_.size()) example_.push_back(devices[d]); // kinds are numbered in order of appearance
         for (auto const& link : topology.links) idle_.push_back(message(0, link));
@@ -54,23 +56,34 @@ template <class Oracle, class Device> class pricing {
         }
     }
 
-    /// The links of a message: it streams through all of them at once, so it holds each for its own time of the bytes plus
-    /// the empty-message time (latency) of the others. Appends to `out`.
+    /// The links of a message, each with the time for which the message holds it. Appends to `out`.
+    /// - streaming: through all of them at once, so it holds each for its own time of the bytes plus the empty-message time (latency) of the others;
+    /// - store_and_forward: one after the other, each for its own time;
+    /// - cut_through: segment by segment, each link for its time of the segment;
+    /// - fair_sharing: all of them at once, each for its time of the bytes without latency.
+    /// Throws `invalid_input` where a message has more than a million segments.
     void append_route(std::uint32_t from, std::uint32_t to, byte_count bytes, std::vector<hop>& out) {
         auto const route = topology_->route(from, to);
+        if (transfers_ == transfer_model::cut_through) return append_segments(route, bytes, out);
         std::int64_t latency = 0;
         for (auto const l : route) latency = saturating_sum(latency, idle_[l]);
         auto& known = times_of(bytes);
         for (auto const l : route) {
-            if (known[l] == unknown) known[l] = message(bytes, topology_->links[l]);
-            out.push_back({l, saturating_sum(known[l], latency - idle_[l])});
+            auto const own = time_on(l, bytes, known);
+            switch (transfers_) {
+            case transfer_model::streaming: out.push_back({l, false, saturating_sum(own, latency - idle_[l])}); break;
+            case transfer_model::fair_sharing: out.push_back({l, false, std::max<std::int64_t>(0, own - idle_[l])}); break;
+            default: out.push_back({l, l != route.front(), own});
+            }
         }
     }
+    /// Time of an empty message on each link.
+    [[nodiscard]] std::vector<std::int64_t> const& latencies() const noexcept { return idle_; }
 
-    /// The links of a collective over `members` (ascending): the slowest link of the ring is held for the collective's time,
-    /// the others in proportion to their load.
+    /// The links of a collective over `members` (ascending): the slowest link of its rings (of an all-to-all: of all pairs) is held for the
+    /// collective's time, the others in proportion to their load.
     [[nodiscard]] std::vector<hop> collective(collective_kind kind, byte_count bytes, std::vector<std::uint32_t> const& members) {
-        auto const& group = describe(members);
+        auto const& group = describe(members, kind == collective_kind::all_to_all);
         picoseconds t{};
         if constexpr (HasCollectiveTime<Oracle>) t = collective_time(oracle_, kind, bytes, group.shape);
         else t = cost::alpha_beta{}.collective_time(kind, bytes, group.shape);
@@ -78,12 +91,26 @@ template <class Oracle, class Device> class pricing {
         std::vector<hop> out;
         for (auto const& use : group.links) {
             double const volatile part = static_cast<double>(t.count()) * use.share; // volatile: not fused with the rounding below
-            out.push_back({use.link, use.share >= 1 ? t.count() : static_cast<std::int64_t>(part + 0.5)});
+            out.push_back({use.link, false, use.share >= 1 ? t.count() : static_cast<std::int64_t>(part + 0.5)});
         }
         return out;
     }
 
   private:
+    void append_segments(std::span<std::uint32_t const> route, byte_count bytes, std::vector<hop>& out) {
+        auto const count = std::max<byte_count>(1, bytes / segment_ + (bytes % segment_ != 0));
+        if (count > most_segments)
+            throw invalid_input("a message of ", bytes, " bytes in segments of ", segment_, ": more than ", most_segments, " segments, 'segment' must be larger");
+        for (byte_count i = 0; i < count; ++i) {
+            auto const part = std::min(segment_, bytes - i * segment_);
+            auto& known = times_of(part);
+            for (auto const l : route) out.push_back({l, l != route.front(), time_on(l, part, known)});
+        }
+    }
+    [[nodiscard]] std::int64_t time_on(std::uint32_t link, byte_count bytes, std::vector<std::int64_t>& known) const {
+        if (known[link] == unknown) known[link] = message(bytes, topology_->links[link]);
+        return known[link];
+    }
     [[nodiscard]] std::int64_t message(byte_count bytes, link_description const& link) const {
         auto const t = transfer_time(oracle_, bytes, link);
         return checked(t, [&] { return text("the cost oracle answers ", t.count(), " ps for a message of ", bytes, " bytes"); });
@@ -96,10 +123,12 @@ template <class Oracle, class Device> class pricing {
     }
     static constexpr picoseconds longest{std::int64_t{1} << 60};
 
-    topology::ring_group const& describe(std::vector<std::uint32_t> const& members) {
-        if (auto const at = groups_.find(members); at != groups_.end()) return at->second;
-        if (groups_.size() >= remembered_groups) groups_.clear();
-        return groups_.emplace(members, topology::describe_group(*topology_, members)).first->second;
+    topology::ring_group const& describe(std::vector<std::uint32_t> const& members, bool exchange) {
+        auto& known = exchange ? exchanges_ : groups_;
+        if (auto const at = known.find(members); at != known.end()) return at->second;
+        auto group = exchange ? topology::with_exchange(*topology_, members, describe(members, false)) : topology::describe_group(*topology_, members);
+        if (known.size() >= remembered_groups) known.clear();
+        return known.emplace(members, std::move(group)).first->second;
     }
 
     /// Times of messages of a size, by link, as far as they are known. Messages of few sizes come in turns.
@@ -119,15 +148,18 @@ template <class Oracle, class Device> class pricing {
         byte_count bytes = 0;
         std::vector<std::int64_t> known;
     };
+    static constexpr byte_count most_segments = 1'000'000;
     static constexpr std::size_t remembered_sizes = 8;
     static constexpr std::size_t remembered_groups = 1 << 14;
     static constexpr std::int64_t unknown = -1;
     topology::dense_topology const* topology_;
     Oracle oracle_;
+    transfer_model transfers_;
+    byte_count segment_;
     std::vector<Device> example_; ///< a device of each kind
     std::vector<std::int64_t> idle_; ///< time of an empty message, by link
     std::vector<message_times> messages_; ///< of at most `remembered_sizes` sizes
-    std::map<std::vector<std::uint32_t>, topology::ring_group> groups_;
+    std::map<std::vector<std::uint32_t>, topology::ring_group> groups_, exchanges_; ///< by members
 };
 
 /// Payload bytes that a collective of `bytes` moves in all between `members` devices.

@@ -48,8 +48,9 @@ struct report {
     return out;
 }
 
-/// A chain of tasks without a gap from time 0 to the makespan: each starts when the one before it in the chain ends, be that a
-/// task it waits for or the one before on its resource. Dependencies come first where both end then, and smaller numbers.
+/// A chain of tasks without a gap from time 0 to the makespan: each starts when the one before it in the chain ends (under `cut_through`, when its head
+/// has left), be that a task it waits for or the one before on its resource; under `fair_sharing`, its latency later. Dependencies come first where both
+/// end then, and smaller numbers.
 [[nodiscard]] inline std::vector<std::uint32_t> critical_path_of(task_graph const& g, schedule const& s) {
     std::vector<std::uint32_t> path;
     if (g.size() == 0) return path;
@@ -67,10 +68,16 @@ struct report {
     auto at = static_cast<std::uint32_t>(std::find(s.end.begin(), s.end.end(), s.makespan) - s.end.begin());
     for (;;) {
         path.push_back(at);
-        if (s.start[at] == 0) break;
+        auto const tie = g.ties.empty() ? task_tie{} : g.ties[at];
+        // What flows has no other task before it on its links: it starts when it is ready, and its latency has passed.
+        bool const shared = tie.task != task_tie::none && g.ties[tie.task].task == tie.task;
+        auto const since = shared ? s.ready[at] : s.start[at];
+        if (since == 0) break;
         auto const waits_for = g.before(at);
-        auto const found = std::find_if(waits_for.begin(), waits_for.end(), [&](auto p) { return s.end[p] == s.start[at]; });
-        at = found != waits_for.end() ? *found : previous[at];
+        auto const found = std::find_if(waits_for.begin(), waits_for.end(), [&](auto p) { return s.end[p] == since; });
+        if (found != waits_for.end()) at = *found;
+        else if (!shared && tie.task != task_tie::none && saturating_sum(s.start[tie.task], g.ties[tie.task].latency) == since) at = tie.task;
+        else at = previous[at];
     }
     std::reverse(path.begin(), path.end());
     return path;
@@ -82,7 +89,7 @@ template <class Simulator, class S> [[nodiscard]] report make_report(Simulator& 
     r.makespan = simulator.simulate(s);
     r.tasks = simulator.tasks();
     r.schedule = simulator.schedule();
-    r.carried = payloads(simulator.plan(), simulator.input().graph, r.tasks);
+    r.carried = payloads(simulator.plan(), simulator.input().graph, r.tasks, simulator.input().options);
     r.utilisation = utilisation_of(r.tasks, r.schedule);
     r.critical_path = critical_path_of(r.tasks, r.schedule);
     r.traffic = simulator.traffic();

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/sim/task_graph.hpp>
 
@@ -32,7 +33,8 @@ struct schedule {
 };
 
 /// Simulates task graphs; keeps its buffers from one to the next.
-/// ready = largest end of the predecessors (0 without any); a resource runs one task at a time in the order of its
+/// ready = largest end of the predecessors (0 without any), no earlier than the head of the task that it is tied to, if any, has left (its start and
+/// latency); a resource runs one task at a time in the order of its
 /// discipline, each starting at max(ready, end of the one before); makespan = largest end. Times past 64 bits of picoseconds
 /// (106 days) stay at the largest value, the cost of what is infeasible. Barriers are on no device or link and
 /// start when they are ready: in program order, one that waits would hold up every later collective, wherever it runs.
@@ -74,6 +76,8 @@ class scheduler {
     bool run_in_order(task_graph const& g, schedule& out, std::int64_t bound) {
         for (std::uint32_t t = 0; t < g.size(); ++t) {
             for (auto const p : g.before(t)) out.ready[t] = std::max(out.ready[t], out.end[p]);
+            if (!g.ties.empty() && g.ties[t].task != task_tie::none)
+                out.ready[t] = std::max(out.ready[t], saturating_sum(out.start[g.ties[t].task], g.ties[g.ties[t].task].latency));
             if (!place(g, t, out, bound)) return false;
         }
         return true;
@@ -93,8 +97,9 @@ class scheduler {
             queue_.pop_back();
             if (!place(g, t, out, bound)) return false;
             for (auto i = first_successor_[t]; i < first_successor_[t + 1]; ++i) {
-                auto const s = successors_[i];
-                out.ready[s] = std::max(out.ready[s], out.end[t]);
+                auto const s = successors_[i] & ~follows;
+                auto const left = successors_[i] & follows ? saturating_sum(out.start[t], g.ties[t].latency) : out.end[t];
+                out.ready[s] = std::max(out.ready[s], left);
                 if (--waits_for_[s] == 0) {
                     queue_.push_back({out.ready[s], s});
                     std::push_heap(queue_.begin(), queue_.end(), later);
@@ -106,17 +111,25 @@ class scheduler {
 
     void index_successors(task_graph const& g) {
         auto const n = g.size();
+        if (n >= follows) throw invalid_input("a task graph of ", n, " tasks: at most ", follows - 1, " can be scheduled");
+        auto const tied = static_cast<std::uint32_t>(g.ties.size());
         waits_for_.resize(n);
-        first_successor_.assign(n + 2, 0);
+        first_successor_.assign(n + std::size_t{2}, 0);
         for (auto const p : g.predecessors) ++first_successor_[p + 2];
+        for (auto const& tie : g.ties)
+            if (tie.task != task_tie::none) ++first_successor_[tie.task + 2];
         for (std::uint32_t t = 0; t < n; ++t) first_successor_[t + 2] += first_successor_[t + 1];
-        successors_.resize(g.predecessors.size());
+        successors_.resize(first_successor_[n + 1]);
         for (std::uint32_t t = 0; t < n; ++t) {
             waits_for_[t] = g.first_predecessor[t + 1] - g.first_predecessor[t];
             for (auto const p : g.before(t)) successors_[first_successor_[p + 1]++] = t;
+            if (t >= tied || g.ties[t].task == task_tie::none) continue;
+            ++waits_for_[t];
+            successors_[first_successor_[g.ties[t].task + 1]++] = t | follows;
         }
     }
 
+    static constexpr std::uint32_t follows = std::uint32_t{1} << 31; ///< marks a successor that waits for the head alone
     struct entry {
         std::int64_t ready = 0;
         std::uint32_t task = 0;

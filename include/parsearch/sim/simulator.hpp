@@ -11,10 +11,10 @@
 
 #include <parsearch/concepts/strategy.hpp>
 #include <parsearch/core/cost.hpp>
+#include <parsearch/sim/any_scheduler.hpp>
 #include <parsearch/sim/assemble.hpp>
 #include <parsearch/sim/memory.hpp>
 #include <parsearch/sim/planner.hpp>
-#include <parsearch/sim/schedule.hpp>
 #include <parsearch/sim/workload.hpp>
 #include <parsearch/space/configuration.hpp>
 
@@ -42,7 +42,7 @@ template <class Oracle, class Device> class simulator {
 
     explicit simulator(std::shared_ptr<workload_type const> w)
         : work_(std::move(w)), planner_(work_),
-          assembler_(work_->graph, work_->topology.kind, static_cast<std::uint32_t>(work_->topology.links.size())),
+          assembler_(planner_.make_assembler()), scheduler_(work_->topology, work_->options),
           account_(work_->graph, work_->topology.size()), current_(work_->graph.size()), planned_(work_->graph.size(), false),
           memory_of_(work_->graph.size()) {
         plan_.operators.resize(work_->graph.size());
@@ -134,13 +134,13 @@ template <class Oracle, class Device> class simulator {
 
     void run() {
         assembler_.run(plan_, work_->options.training, work_->options.overlap, tasks_);
-        scheduler_.run(tasks_, work_->options.discipline, schedule_);
+        scheduler_.run(tasks_, schedule_);
     }
 
     std::shared_ptr<workload_type const> work_;
     planner<Oracle, Device> planner_;
     assembler assembler_;
-    scheduler scheduler_;
+    any_scheduler scheduler_;
     memory_account account_;
     std::vector<space::configuration> current_;
     std::vector<bool> planned_;

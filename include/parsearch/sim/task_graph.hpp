@@ -39,6 +39,15 @@ struct task_label {
     traffic_kind traffic{};     ///< why data move; of no matter for computation
 };
 
+/// How a task on a link belongs with others: see `transfer_model`.
+struct task_tie {
+    static constexpr std::uint32_t none = ~std::uint32_t{0};
+
+    std::uint32_t task = none; ///< cut_through: that whose head it also waits for; fair_sharing: the first of those that flow together
+    std::int64_t latency = 0;  ///< in picoseconds; cut_through: from its start until its head leaves; fair_sharing: from ready until it flows
+    friend bool operator==(task_tie const&, task_tie const&) = default;
+};
+
 /// Tasks in arrays. A task's number is its key: predecessors have smaller numbers, and ties are decided by it.
 /// Resources are numbered: devices first, then links, then one for all barriers.
 class task_graph {
@@ -49,6 +58,7 @@ class task_graph {
     std::vector<task_label> label;
     std::vector<std::uint32_t> predecessors;      ///< of all tasks, in task order
     std::vector<std::uint32_t> first_predecessor; ///< of task t: predecessors[first_predecessor[t] ... first_predecessor[t + 1])
+    std::vector<task_tie> ties;                   ///< by task, under `cut_through` and `fair_sharing`; else empty
     std::uint32_t resources = 0;
 
     [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(resource.size()); }
@@ -64,6 +74,7 @@ class task_graph {
         label.clear();
         predecessors.clear();
         first_predecessor.assign(1, 0);
+        ties.clear();
         resources = resource_count;
     }
 

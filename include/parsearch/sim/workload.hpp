@@ -45,6 +45,8 @@ inline void validate(simulation_options const& options) {
     known(options.synchronisation, synchronisation::parameter_server, "synchronisation");
     known(options.optimizer, optimizer::adam, "optimizer");
     known(options.memory, memory_policy::reject, "memory");
+    known(options.transfers, transfer_model::fair_sharing, "transfers");
+    if (options.segment < 1) throw invalid_input("simulation option segment is ", options.segment, " bytes: must be at least 1");
     if (!(options.memory_penalty >= 0) || options.memory_penalty > std::numeric_limits<double>::max())
         throw invalid_input("simulation option memory_penalty is ", options.memory_penalty, " ps per byte: must be finite and not negative");
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@ struct dense_topology {
     std::vector<link_description> links;
     std::vector<std::uint32_t> route_first; ///< n * n + 1 positions in `route_links`, by (from, to)
     std::vector<std::uint32_t> route_links;
+    std::vector<std::vector<std::uint32_t>> rings; ///< orders of nodes, numbered as in `node`: see `HasRings`; may be empty
 
     /// The number of devices.
     [[nodiscard]] std::size_t size() const noexcept { return devices.size(); }
@@ -57,6 +59,11 @@ namespace detail {
 template <class Value> class numbering {
   public:
     std::uint32_t operator()(Value const& value) { return seen_.try_emplace(value, static_cast<std::uint32_t>(seen_.size())).first->second; }
+    /// The number of a value, where it was used.
+    [[nodiscard]] std::optional<std::uint32_t> find(Value const& value) const {
+        auto const at = seen_.find(value);
+        return at == seen_.end() ? std::nullopt : std::optional(at->second);
+    }
 
   private:
     std::unordered_map<Value, std::uint32_t> seen_;
@@ -102,9 +109,33 @@ inline std::string route_name(dense_topology const& t, std::size_t a, std::size_
 }
 } // namespace detail
 
+namespace detail {
+
+/// `rings(t)` with the nodes numbered by `node`, checked.
+template <class T>
+[[nodiscard]] std::vector<std::vector<std::uint32_t>> read_rings(T const& t, numbering<std::size_t> const& node) {
+    std::vector<std::vector<std::uint32_t>> out;
+    std::vector<std::uint32_t> last; // of each node: 1 + the last ring that passed it
+    for (auto const& order : parsearch::rings(t)) {
+        auto const number = static_cast<std::uint32_t>(out.size());
+        auto& ring = out.emplace_back();
+        for (auto const& at : order) {
+            auto const known = node.find(static_cast<std::size_t>(at));
+            if (!known) throw invalid_input("ring ", number, " of nodes passes node ", static_cast<std::size_t>(at), ": no device is on it");
+            if (last.size() <= *known) last.resize(*known + std::size_t{1}, 0);
+            if (last[*known] == number + 1) throw invalid_input("ring ", number, " of nodes passes node ", static_cast<std::size_t>(at), " twice: each at most once");
+            last[*known] = number + 1;
+            ring.push_back(*known);
+        }
+        if (ring.size() < 2) throw invalid_input("ring ", number, " of nodes has ", ring.size(), " nodes: must have at least two");
+    }
+    return out;
+}
+} // namespace detail
+
 /// Reads and checks `t`. Throws `invalid_input` on an empty topology, a device or link named twice, negative memory, a bandwidth
 /// that is not positive, a negative latency, an empty route between two devices, a route over a link that `links(t)` does not
-/// name; the message counts devices and links from 0.
+/// name, a ring that breaks the rules of `HasRings`; the message counts devices and links from 0.
 /// Complexity: O(devices^2 * length of a route).
 template <DeviceTopology T> [[nodiscard]] topology_reading<device_handle_t<T>, link_handle_t<T>> read_topology(T const& t) {
     topology_reading<device_handle_t<T>, link_handle_t<T>> out;
@@ -123,6 +154,7 @@ template <DeviceTopology T> [[nodiscard]] topology_reading<device_handle_t<T>, l
         dense.node.push_back(nodes(parsearch::node_of(t, d)));
     }
     if (out.devices.empty()) throw invalid_input("the device topology has no devices: at least one is needed");
+    if constexpr (HasRings<T>) dense.rings = detail::read_rings(t, nodes);
     (void)detail::handle_numbers<device_handle_t<T>>(out.devices, "devices");
     for (auto const& l : parsearch::links(t)) {
         out.links.push_back(l);

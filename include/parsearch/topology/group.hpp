@@ -2,8 +2,11 @@
 /// The shape of a group of devices that runs a collective, read off the links between them.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <parsearch/core/collective.hpp>
@@ -19,7 +22,7 @@ struct link_use {
     friend bool operator==(link_use const&, link_use const&) = default;
 };
 
-/// What a collective's cost depends on, and the links that its ring holds, by increasing number.
+/// What a collective's cost depends on, and the links that its rings hold, by increasing number.
 struct ring_group {
     collective_group shape;
     std::vector<link_use> links;
@@ -27,33 +30,34 @@ struct ring_group {
 
 namespace detail {
 
-/// Rings that run at the same time: the links that their hops pass.
-class rings {
+/// How often messages that run at the same time pass each link.
+class passages {
   public:
-    explicit rings(dense_topology const& t) : topology_(t) {}
+    /// Each message carries one of `parts` parts of its bytes.
+    explicit passages(dense_topology const& t, std::size_t parts = 1) : topology_(t), parts_(static_cast<double>(parts)), count_(t.links.size(), 0) {}
 
-    /// Adds the ring through `members` in the given order. A ring of one device has no hop.
-    void add(std::span<std::uint32_t const> members) {
-        if (members.size() < 2) return;
-        for (std::size_t i = 0; i < members.size(); ++i) {
-            picoseconds latency{0};
-            for (auto const link : topology_.route(members[i], members[i + 1 < members.size() ? i + 1 : 0])) {
-                passed_.push_back(link);
-                latency += topology_.links[link].latency;
-            }
-            latency_ = std::max(latency_, latency);
+    /// Adds a message.
+    void add(std::uint32_t from, std::uint32_t to) {
+        picoseconds latency{0};
+        for (auto const link : topology_.route(from, to)) {
+            if (count_[link]++ == 0) passed_.push_back(link);
+            latency += topology_.links[link].latency;
         }
+        latency_ = std::max(latency_, latency);
     }
-    /// Largest latency of one hop.
+    /// Adds the messages of a ring through `members` in the given order. A ring of one device has no hop.
+    void add_ring(std::span<std::uint32_t const> members) {
+        for (std::size_t i = 0; i < members.size() && members.size() > 1; ++i) add(members[i], members[i + 1 < members.size() ? i + 1 : 0]);
+    }
+    /// Largest latency of one message.
     [[nodiscard]] picoseconds latency() const noexcept { return latency_; }
-    /// The rate that every ring gets: that of the link with the smallest bandwidth per hop. Zero without hops.
-    [[nodiscard]] bandwidth rate() {
-        auto const uses = seconds_per_byte();
-        double const slowest = slowest_of(uses);
+    /// The rate at which all messages get whole bytes: that of the link with the smallest bandwidth per message. Zero without messages.
+    [[nodiscard]] bandwidth rate() const {
+        double const slowest = slowest_of(seconds_per_byte());
         return {slowest > 0 ? 1 / slowest : 0};
     }
     /// The links passed, each with its time per byte relative to the slowest.
-    [[nodiscard]] std::vector<link_use> shares() {
+    [[nodiscard]] std::vector<link_use> shares() const {
         auto uses = seconds_per_byte();
         double const slowest = slowest_of(uses);
         for (auto& u : uses) u.share /= slowest;
@@ -61,13 +65,10 @@ class rings {
     }
 
   private:
-    [[nodiscard]] std::vector<link_use> seconds_per_byte() {
-        std::sort(passed_.begin(), passed_.end());
+    [[nodiscard]] std::vector<link_use> seconds_per_byte() const {
         std::vector<link_use> out;
-        for (std::size_t i = 0, next = 0; i < passed_.size(); i = next) {
-            while (next < passed_.size() && passed_[next] == passed_[i]) ++next;
-            out.push_back({passed_[i], static_cast<double>(next - i) / topology_.links[passed_[i]].rate.bytes_per_second});
-        }
+        for (auto const l : passed_) out.push_back({l, static_cast<double>(count_[l]) / parts_ / topology_.links[l].rate.bytes_per_second});
+        std::sort(out.begin(), out.end(), [](link_use const& a, link_use const& b) { return a.link < b.link; });
         return out;
     }
     [[nodiscard]] static double slowest_of(std::vector<link_use> const& uses) noexcept {
@@ -77,42 +78,79 @@ class rings {
     }
 
     dense_topology const& topology_;
-    std::vector<std::uint32_t> passed_;
+    double parts_;
+    std::vector<std::uint32_t> count_;  ///< of each link
+    std::vector<std::uint32_t> passed_; ///< links, each once
     picoseconds latency_{0};
 };
 
+/// The devices of a group, ascending, each once. Throws `invalid_input` on no members or a number that is no device.
+[[nodiscard]] inline std::vector<std::uint32_t> group_members(dense_topology const& t, std::span<std::uint32_t const> members) {
+    std::vector<std::uint32_t> out(members.begin(), members.end());
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    if (out.empty()) throw invalid_input("a group of no devices: a collective needs at least one");
+    if (out.back() >= t.size()) throw invalid_input("device ", out.back(), " in a group: the topology has ", t.size());
+    return out;
+}
+
+/// The members on one node.
+struct node_members {
+    std::uint32_t node = 0;
+    std::span<std::uint32_t const> members;
+};
+
+/// The orders in which the topology's rings through exactly these `nodes` (ascending) pass them, as positions in `nodes`.
+[[nodiscard]] inline std::vector<std::vector<std::size_t>> ring_orders(dense_topology const& t, std::span<node_members const> nodes) {
+    std::vector<std::vector<std::size_t>> out;
+    for (auto const& ring : t.rings) {
+        if (ring.size() != nodes.size()) continue;
+        std::vector<std::size_t> order;
+        for (auto const node : ring) {
+            auto const at = std::lower_bound(nodes.begin(), nodes.end(), node, [](node_members const& m, std::uint32_t n) { return m.node < n; });
+            if (at == nodes.end() || at->node != node) break;
+            order.push_back(static_cast<std::size_t>(at - nodes.begin()));
+        }
+        if (order.size() == nodes.size()) out.push_back(std::move(order));
+    }
+    return out;
+}
 } // namespace detail
 
 /// Reads off `t` what a collective over `members` costs (any order; a device named twice counts once).
-/// - `shape.ring_*` and `links`: the ring through the members in device order. A link that h hops pass gives each its rate / h.
+/// - `shape.ring_*` and `links`: the ring through the members in device order. A link that h hops pass gives each its rate / h. Where `t` has rings
+///   through exactly the nodes of the members, all of these at once, each with an equal part of the bytes: from node to node in their order, on each
+///   node through its members, ring r beginning with member r modulo their number.
 /// - `shape.inside_*`: a ring through the members of each node, all nodes at once.
 /// - `shape.between_*`: as many rings at once as the fullest node has members, ring j through member j modulo m of every node
-///   that has m: the second step of a hierarchical collective.
+///   that has m: the second step of a hierarchical collective. Where `t` has rings through these nodes, each is split over them.
 /// The latency of a hop is the sum over its links. A single member has no links and rates of zero, which nothing reads.
-/// Throws `invalid_input` on no members or a number that is no device. Complexity: O(h log h) for h links passed by all hops.
+/// Throws `invalid_input` on no members or a number that is no device. Complexity: O(links of the topology + of all hops).
 [[nodiscard]] inline ring_group describe_group(dense_topology const& t, std::span<std::uint32_t const> members) {
-    std::vector<std::uint32_t> ring(members.begin(), members.end());
-    std::sort(ring.begin(), ring.end());
-    ring.erase(std::unique(ring.begin(), ring.end()), ring.end());
-    if (ring.empty()) throw invalid_input("a group of no devices: a collective needs at least one");
-    if (ring.back() >= t.size()) throw invalid_input("device ", ring.back(), " in a group: the topology has ", t.size());
-
+    auto const ring = detail::group_members(t, members);
     std::vector<std::uint32_t> by_node(ring);
     std::stable_sort(by_node.begin(), by_node.end(), [&](auto a, auto b) { return t.node[a] < t.node[b]; });
-    std::vector<std::span<std::uint32_t const>> nodes;
+    std::vector<detail::node_members> nodes;
     for (std::size_t i = 0, next = 0; i < by_node.size(); i = next) {
         while (next < by_node.size() && t.node[by_node[next]] == t.node[by_node[i]]) ++next;
-        nodes.push_back(std::span<std::uint32_t const>(by_node).subspan(i, next - i));
+        nodes.push_back({t.node[by_node[i]], std::span<std::uint32_t const>(by_node).subspan(i, next - i)});
     }
 
     ring_group out;
     auto& shape = out.shape;
     shape.size = static_cast<std::uint32_t>(ring.size());
     shape.nodes = static_cast<std::uint32_t>(nodes.size());
-    for (auto const& node : nodes) shape.per_node = std::max(shape.per_node, static_cast<std::uint32_t>(node.size()));
+    for (auto const& node : nodes) shape.per_node = std::max(shape.per_node, static_cast<std::uint32_t>(node.members.size()));
 
-    detail::rings whole(t);
-    whole.add(ring);
+    auto orders = detail::ring_orders(t, nodes);
+    detail::passages whole(t, std::max<std::size_t>(orders.size(), 1));
+    if (orders.empty()) whole.add_ring(ring);
+    for (std::size_t r = 0; r < orders.size(); ++r) {
+        std::vector<std::uint32_t> through;
+        for (auto const k : orders[r])
+            for (std::size_t i = 0; i < nodes[k].members.size(); ++i) through.push_back(nodes[k].members[(r + i) % nodes[k].members.size()]);
+        whole.add_ring(through);
+    }
     shape.ring_rate = whole.rate();
     shape.ring_latency = whole.latency();
     out.links = whole.shares();
@@ -121,18 +159,38 @@ class rings {
         shape.inside_latency = shape.ring_latency;
         return out;
     }
-    detail::rings inside(t), between(t);
-    for (auto const& node : nodes) inside.add(node);
-    std::vector<std::uint32_t> one_per_node(nodes.size());
-    for (std::size_t j = 0; j < shape.per_node; ++j) {
-        for (std::size_t k = 0; k < nodes.size(); ++k) one_per_node[k] = nodes[k][j % nodes[k].size()];
-        between.add(one_per_node);
+    if (orders.empty()) {
+        orders.emplace_back(nodes.size());
+        std::iota(orders.front().begin(), orders.front().end(), std::size_t{0});
     }
+    detail::passages inside(t), between(t, orders.size());
+    for (auto const& node : nodes) inside.add_ring(node.members);
+    std::vector<std::uint32_t> one_per_node(nodes.size());
+    for (auto const& order : orders)
+        for (std::size_t j = 0; j < shape.per_node; ++j) {
+            for (std::size_t i = 0; i < order.size(); ++i) one_per_node[i] = nodes[order[i]].members[j % nodes[order[i]].members.size()];
+            between.add_ring(one_per_node);
+        }
     shape.inside_rate = inside.rate();
     shape.inside_latency = inside.latency();
     shape.between_rate = between.rate();
     shape.between_latency = between.latency();
     return out;
+}
+
+/// What an all-to-all over `members` adds to `g`, their group: the rate at which each sends while all send to all others at once, the largest latency
+/// between two, and, in place of the links of rings, all links between members in proportion to the messages that pass them.
+/// Complexity: O(members^2 * length of a route).
+[[nodiscard]] inline ring_group with_exchange(dense_topology const& t, std::span<std::uint32_t const> members, ring_group g) {
+    auto const group = detail::group_members(t, members);
+    detail::passages all(t);
+    for (auto const a : group)
+        for (auto const b : group)
+            if (a != b) all.add(a, b);
+    g.shape.exchange_rate = {all.rate().bytes_per_second * static_cast<double>(group.size() - 1)};
+    g.shape.exchange_latency = all.latency();
+    g.links = all.shares();
+    return g;
 }
 
 } // namespace parsearch::topology

@@ -16,6 +16,9 @@ template <> inline constexpr auto enumerators<sim::memory_policy> =
     std::array{sim::memory_policy::ignore, sim::memory_policy::penalise, sim::memory_policy::reject};
 template <> inline constexpr auto enumerators<sim::optimizer> = std::array{sim::optimizer::sgd, sim::optimizer::momentum, sim::optimizer::adam};
 
+template <> inline constexpr auto enumerators<sim::transfer_model> =
+    std::array{sim::transfer_model::streaming, sim::transfer_model::store_and_forward, sim::transfer_model::cut_through, sim::transfer_model::fair_sharing};
+
 template <> inline constexpr auto described<sim::simulation_options> = boost::hana::make_tuple(
     field("training", &sim::simulation_options::training, "forward, backward and update; false: forward only, as in inference"),
     field("optimizer", &sim::simulation_options::optimizer,
@@ -30,6 +33,10 @@ template <> inline constexpr auto described<sim::simulation_options> = boost::ha
     field("overlap", &sim::simulation_options::overlap,
           "gradients are synchronised while backward runs; false: after the last backward task, as FlexFlow without --overlap"),
     field("discipline", &sim::simulation_options::discipline,
-          "a device or link runs its tasks by the time at which they are ready, or in the order of the program as a CUDA stream does"));
+          "a device or link runs its tasks by the time at which they are ready, or in the order of the program as a CUDA stream does"),
+    field("transfers", &sim::simulation_options::transfers,
+          "a message streams through all links of its route at once, is stored and forwarded from link to link, or is cut through in segments, a link carrying one at a time; "
+          "or all that is on its way shares the links fairly"),
+    field("segment", &sim::simulation_options::segment, "bytes of a segment that is cut through"));
 
 } // namespace parsearch::io

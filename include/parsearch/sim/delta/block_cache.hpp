@@ -55,6 +55,8 @@ template <class Oracle, class Device> class block_cache {
 
     [[nodiscard]] resource_numbers const& resources() const noexcept { return resources_; }
     [[nodiscard]] workload<Oracle, Device> const& input() const noexcept { return planner_.input(); }
+    /// An assembler of the plans of blocks.
+    [[nodiscard]] assembler make_assembler() const { return planner_.make_assembler(); }
     [[nodiscard]] std::optional<folding> const& folds() const noexcept { return folding_; }
     /// What the blocks take, about.
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
