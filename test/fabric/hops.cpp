@@ -22,6 +22,13 @@ TEST_CASE("hops: along the edges, in their direction") {
     CHECK(hops_from(1, 5, [](std::uint32_t v, auto const& visit) { visit((v + 2) % 5); }) == hops_t{2, 0, 3, 1, 4});
 }
 
+TEST_CASE("neighbours: the other ends of links, in their order, parallel ones too") {
+    struct pair {
+        std::uint32_t a, b;
+    };
+    CHECK(neighbours_of(4, std::vector<pair>{{2, 0}, {0, 1}, {1, 0}}) == std::vector<hops_t>{{2, 1, 1}, {0, 0}, {0}, {}});
+}
+
 TEST_CASE("hops: as relaxing all edges again and again has it") {
     for (std::uint64_t seed = 0; seed < 500; ++seed) {
         CAPTURE(seed);

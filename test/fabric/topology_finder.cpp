@@ -122,10 +122,10 @@ TEST_CASE("random demands: connected, within the degree, rings whole, bytes acco
                 for (std::size_t k = 1; k < path.size(); ++k) REQUIRE(distance[path[k - 1]][path[k]] == 1);
             }
 
-        std::vector<int> rings(d.groups().size(), 0);
+        std::vector<int> rings_of(d.groups().size(), 0);
         std::set<std::uint32_t> taken;
         for (auto const& ring : t.rings) {
-            ++rings[ring.group];
+            ++rings_of[ring.group];
             auto sorted = ring.order;
             std::sort(sorted.begin(), sorted.end());
             REQUIRE(sorted == d.groups()[ring.group].members);

@@ -49,16 +49,16 @@ struct link_load {
     out.all_reduce.assign(2 * n.links.size(), 0);
     out.point_to_point = out.all_reduce;
     out.demanded = d.all_reduce_bytes() + d.point_to_point_bytes();
-    std::map<std::vector<std::uint32_t>, std::vector<std::vector<std::uint32_t> const*>> rings;
+    std::map<std::vector<std::uint32_t>, std::vector<std::vector<std::uint32_t> const*>> by_members;
     for (auto const& ring : n.rings) {
         auto members = ring;
         std::sort(members.begin(), members.end());
-        rings[std::move(members)].push_back(&ring);
+        by_members[std::move(members)].push_back(&ring);
     }
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> turns; // rings so far that use a hop
     for (auto const& group : d.groups()) {
-        auto const found = rings.find(group.members);
-        auto const over = found != rings.end() ? found->second : std::vector<std::vector<std::uint32_t> const*>{&group.members};
+        auto const found = by_members.find(group.members);
+        auto const over = found != by_members.end() ? found->second : std::vector<std::vector<std::uint32_t> const*>{&group.members};
         auto const parts = split_evenly(group.bytes, over.size());
         for (std::size_t r = 0; r < over.size(); ++r) {
             auto const& order = *over[r];

@@ -27,18 +27,18 @@ namespace parsearch::fabric {
                             ": the degree must be below the number of servers, and at least 2 (1 for two servers, 0 for one) to connect them");
     using ends = std::pair<std::uint32_t, std::uint32_t>;
     auto const key = [](std::uint32_t a, std::uint32_t b) { return a < b ? (std::uint64_t{a} << 32) | b : (std::uint64_t{b} << 32) | a; };
-    std::vector<ends> links;
+    std::vector<ends> pairs;
     for (std::uint32_t step = 1; step <= degree / 2; ++step)
-        for (std::uint32_t s = 0; s < servers; ++s) links.push_back({s, (s + step) % servers});
+        for (std::uint32_t s = 0; s < servers; ++s) pairs.push_back({s, (s + step) % servers});
     if (degree % 2 == 1) // half way round; of an odd number of servers the last stays without
-        for (std::uint32_t s = 0; s < servers / 2; ++s) links.push_back({s, s + servers / 2});
+        for (std::uint32_t s = 0; s < servers / 2; ++s) pairs.push_back({s, s + servers / 2});
     std::unordered_set<std::uint64_t> joined;
-    for (auto const& [a, b] : links) joined.insert(key(a, b));
+    for (auto const& [a, b] : pairs) joined.insert(key(a, b));
 
     split_mix rng(seed);
     auto const exchange = [&] {
-        auto& x = links[static_cast<std::size_t>(uniform_index(rng, links.size()))];
-        auto& y = links[static_cast<std::size_t>(uniform_index(rng, links.size()))];
+        auto& x = pairs[static_cast<std::size_t>(uniform_index(rng, pairs.size()))];
+        auto& y = pairs[static_cast<std::size_t>(uniform_index(rng, pairs.size()))];
         auto const second = bernoulli(rng, 0.5) ? y : ends{y.second, y.first};
         ends const to_first{x.first, second.first}, to_second{x.second, second.second};
         if (to_first.first == to_first.second || to_second.first == to_second.second || joined.contains(key(to_first.first, to_first.second)) ||
@@ -59,9 +59,9 @@ namespace parsearch::fabric {
     }
     network out{text("random, degree ", degree), servers, 0, {}, {}};
     do {
-        for (std::size_t i = 0; i < 20 * links.size(); ++i) exchange();
+        for (std::size_t i = 0; i < 20 * pairs.size(); ++i) exchange();
         out.links.clear();
-        for (auto const& [a, b] : links) out.links.push_back({number[a], number[b], link});
+        for (auto const& [a, b] : pairs) out.links.push_back({number[a], number[b], link});
     } while (!connected(out));
     validate(out);
     return out;
