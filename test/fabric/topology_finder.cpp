@@ -138,7 +138,7 @@ TEST_CASE("random demands: connected, within the degree, rings whole, bytes acco
                 if (ring.order.size() > 2 || k == 0) REQUIRE(taken.insert(ring.links[k]).second); // rings are disjoint
             }
         }
-        for (auto const count : rings) REQUIRE(count >= 1);
+        for (auto const count : rings_of) REQUIRE(count >= 1);
 
         // Bytes: what all links carry is the formula where all rings are wired and never less; point-to-point bytes are bytes times hops.
         auto const load = load_of(t, d);
