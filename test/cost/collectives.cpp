@@ -130,6 +130,7 @@ TEST_CASE("an all-to-all takes no less than its most loaded link, where that is 
 }
 
 TEST_CASE("mistakes are named") {
+    CHECK_THROWS_WITH_AS((void)best(collective_kind::all_to_all_v, 1000, flat(4)), doctest::Contains("its cost follows from its messages"), invalid_input);
     CHECK_THROWS_WITH_AS((void)best(all_reduce, -1, flat(2)), doctest::Contains("collective of -1 bytes: must not be negative"), invalid_input);
     auto no_rate = flat(2);
     no_rate.ring_rate = {0};

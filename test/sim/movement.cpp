@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -22,6 +23,11 @@ struct plain_pricing {
         for (auto const m : members) out.push_back({m, false, bytes});
         return out;
     }
+    [[nodiscard]] std::vector<sim::hop> all_to_all_v(std::span<sim::message const> messages) const {
+        std::vector<sim::hop> out;
+        for (auto const& m : messages) append_route(m.from, m.to, m.bytes, out);
+        return out;
+    }
 };
 
 /// The edge between two linear layers of 8 x 8 x 8, degrees (s, o, k) each.
@@ -37,7 +43,7 @@ double bytes(sim::edge_plan const& p, traffic_kind k) { return p.bytes[static_ca
 } // namespace
 
 TEST_CASE("movement: nothing moves within a device") {
-    for (auto const how : {movement::pairwise, movement::collective}) {
+    for (auto const how : {movement::pairwise, movement::collective, movement::grouped}) {
         auto const p = plan({4, 1, 1}, {3, 2, 1, 0}, {4, 1, 1}, {3, 2, 1, 0}, how);
         CHECK(p.forward.empty());
         CHECK(p.backward.empty());
@@ -45,6 +51,40 @@ TEST_CASE("movement: nothing moves within a device") {
         CHECK(p.bytes == std::array<double, sim::traffic_kinds>{});
         CHECK(p.first_forward == std::vector<std::uint32_t>{0, 0, 0, 0, 0});
     }
+}
+
+TEST_CASE("movement: grouped, shards that hang together send as one") {
+    // Eight pairs of 64 bytes, two of them on one device: all in one group.
+    auto const p = plan({1, 4, 1}, {0, 1, 2, 3}, {1, 2, 1}, {0, 1}, movement::grouped);
+    CHECK(p.forward.empty());
+    REQUIRE(p.collectives.size() == 1);
+    auto const& c = p.collectives[0];
+    CHECK(c.forward_kind == collective_kind::all_to_all_v);
+    CHECK(c.backward_kind == collective_kind::all_to_all_v);
+    CHECK(c.producers == std::vector<std::uint32_t>{0, 1, 2, 3});
+    CHECK(c.consumers == std::vector<std::uint32_t>{0, 1});
+    CHECK(c.forward.size() == 6);
+    CHECK(c.backward.size() == 6);
+    CHECK(c.bytes == 6 * 64);
+    CHECK(c.size == 4);
+    CHECK(p.collective_of == std::vector<std::int32_t>(8, 0));
+    CHECK(bytes(p, traffic_kind::activation) == 6 * 64);
+    CHECK(bytes(p, traffic_kind::gradient) == 6 * 64);
+
+    // Halves of the samples to halves of the samples on other devices: two groups, or single messages where there is nothing to group.
+    auto const halves = plan({4, 1, 1}, {0, 1, 2, 3}, {2, 1, 1}, {4, 5}, movement::grouped);
+    REQUIRE(halves.collectives.size() == 2);
+    CHECK(halves.collectives[0].producers == std::vector<std::uint32_t>{0, 1});
+    CHECK(halves.collectives[1].producers == std::vector<std::uint32_t>{2, 3});
+    CHECK(halves.collectives[1].consumers == std::vector<std::uint32_t>{1});
+    CHECK(halves.collective_of == std::vector<std::int32_t>{0, 0, 1, 1});
+    auto const single = plan({2, 1, 1}, {0, 1}, {2, 1, 1}, {0, 5}, movement::grouped);
+    CHECK(single.collectives.empty());
+    CHECK(single.forward.size() == 1);
+    // What is regular stays a collective of its own kind.
+    auto const gather = plan({1, 4, 1}, {0, 1, 2, 3}, {1, 4, 1}, {0, 1, 2, 3}, movement::grouped);
+    REQUIRE(gather.collectives.size() == 1);
+    CHECK(gather.collectives[0].forward_kind == collective_kind::all_gather);
 }
 
 TEST_CASE("movement: pairwise, a message per pair on two devices, there and back") {

@@ -106,7 +106,7 @@ TEST_CASE("payload: sums that nobody reads have no edge") {
 }
 
 TEST_CASE("payload: all of them together are the traffic, kind by kind") {
-    for (auto const how : {sim::movement::collective, sim::movement::pairwise})
+    for (auto const how : {sim::movement::collective, sim::movement::pairwise, sim::movement::grouped})
         for (auto const sync : {sim::synchronisation::all_reduce, sim::synchronisation::parameter_server})
             for (std::uint64_t seed = 0; seed < 200; ++seed) {
                 auto const transfers = static_cast<sim::transfer_model>(seed % 4); // segments of 24 bytes have all bytes of their messages

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <tuple>
 #include <vector>
 
@@ -108,6 +109,24 @@ TEST_CASE("pricing: an all-to-all holds the links between all pairs, and no less
     CHECK(price.collective(collective_kind::all_to_all, 16, {0, 1, 2, 3}).size() == 6);
     for (auto const& h : price.collective(collective_kind::all_to_all, 16, {0, 1, 2, 3})) CHECK(h.duration <= 3 * 15 + 3);
     CHECK(price.collective(collective_kind::all_gather, 1600, {0, 1, 2, 3}).size() == 6); // a ring: there, and all the way back
+}
+
+TEST_CASE("pricing: messages sent together hold each link for all bytes that pass it") {
+    auto const read = topology::read_topology(support::line(4, 2, 5));
+    sim::pricing<plain_oracle, std::uint32_t> price(read.topology, {}, read.devices);
+    std::vector<sim::message> const messages{{0, 1, 100}, {0, 2, 60}, {2, 1, 40}, {1, 2, 0}};
+    for (int again = 0; again < 2; ++again) {
+        auto const hops = price.all_to_all_v(messages);
+        std::map<std::uint32_t, std::int64_t> held;
+        for (auto const& h : hops) held[h.link] = h.duration;
+        REQUIRE(held.size() == 3);
+        // The largest latency of a message is 10, that of a link 5.
+        CHECK(held[read.topology.route(0, 1)[0]] == 160 / 2 + 10);
+        CHECK(held[read.topology.route(1, 2)[0]] == 60 / 2 + 10);
+        CHECK(held[read.topology.route(2, 1)[0]] == 40 / 2 + 10);
+    }
+    CHECK(price.all_to_all_v({}).empty());
+    CHECK(sim::collective_volume(collective_kind::all_to_all_v, 100, 4) == 100);
 }
 
 TEST_CASE("pricing: a collective holds the slowest link of its ring for its time, the others for their share") {

@@ -130,7 +130,7 @@ workload_problem<Oracle> random_workload(std::mt19937_64& rng, parsearch::sim::s
 inline parsearch::sim::simulation_options random_options(std::mt19937_64& rng) {
     using namespace parsearch;
     sim::simulation_options o;
-    o.movement = bernoulli(rng, 0.5) ? sim::movement::pairwise : sim::movement::collective;
+    o.movement = static_cast<sim::movement>(uniform_index(rng, 3));
     o.discipline = bernoulli(rng, 0.5) ? sim::discipline::fifo : sim::discipline::in_order;
     o.training = bernoulli(rng, 0.8);
     o.synchronisation = bernoulli(rng, 0.7) ? sim::synchronisation::all_reduce : sim::synchronisation::parameter_server;

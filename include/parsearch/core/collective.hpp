@@ -10,12 +10,13 @@
 namespace parsearch {
 
 /// The collectives that data movement is made of. Bytes are those of the whole tensor: the result of an all-reduce,
-/// all-gather or broadcast, the input of a reduce-scatter or reduce, what is held in all at one side of an all-to-all.
-enum class collective_kind : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce };
+/// all-gather or broadcast, the input of a reduce-scatter or reduce, what is held in all at one side of an all-to-all. An `all_to_all_v` sends any
+/// amount from any device to any other; its bytes are those that are sent. Its cost follows from its messages, no oracle is asked.
+enum class collective_kind : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce, all_to_all_v };
 
 /// The name of a collective, as in MPI.
 [[nodiscard]] constexpr std::string_view name_of(collective_kind kind) noexcept {
-    constexpr std::array<std::string_view, 6> names{"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce"};
+    constexpr std::array<std::string_view, 7> names{"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce", "all_to_all_v"};
     return names[static_cast<std::size_t>(kind)];
 }
 

@@ -33,6 +33,11 @@ namespace detail {
 
 [[nodiscard]] constexpr std::uint64_t ceil_log2(std::uint64_t n) noexcept { return static_cast<std::uint64_t>(std::bit_width(n - 1)); }
 
+[[noreturn]] inline void refuse_kind(collective_kind kind) {
+    if (kind == collective_kind::all_to_all_v) throw invalid_input("collective all_to_all_v: its cost follows from its messages, not from its bytes alone");
+    throw invalid_input("collective kind ", static_cast<int>(kind), ": unknown");
+}
+
 /// A ring of p devices (all-to-all: each device sends to every other in turn, messages of bytes / p^2).
 [[nodiscard]] inline picoseconds ring_time(collective_kind kind, byte_count bytes, std::uint64_t p, bandwidth rate, picoseconds latency) {
     double const q = static_cast<double>(p);
@@ -43,8 +48,9 @@ namespace detail {
     case collective_kind::all_to_all: return steps_and_bytes(p - 1, latency, q - 1, q * q, bytes, rate);
     case collective_kind::broadcast:
     case collective_kind::reduce: return steps_and_bytes(p - 1, latency, 1, 1, bytes, rate);
+    case collective_kind::all_to_all_v: break;
     }
-    throw invalid_input("collective kind ", static_cast<int>(kind), ": unknown");
+    refuse_kind(kind);
 }
 } // namespace detail
 
@@ -142,8 +148,9 @@ struct alpha_beta {
         case collective_kind::all_to_all: return time(depth, static_cast<double>(depth), 2 * p);
         case collective_kind::broadcast:
         case collective_kind::reduce: return time(depth, 1, 1);
+        case collective_kind::all_to_all_v: break;
         }
-        throw invalid_input("collective kind ", static_cast<int>(kind), ": unknown");
+        detail::refuse_kind(kind);
     }
 
     static picoseconds hierarchical(collective_kind kind, byte_count bytes, collective_group const& g) {

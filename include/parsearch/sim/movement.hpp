@@ -5,7 +5,9 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <parsearch/core/collective.hpp>
@@ -52,6 +54,51 @@ inline bool collective_members(exchange const& x, std::span<std::uint32_t const>
     bool const rooted = x.forward == collective_kind::broadcast || x.forward == collective_kind::reduce;
     return members.size() >= 3 && members.size() == (rooted ? std::max(from.size(), to.size()) : std::min(from.size(), to.size()));
 }
+
+/// Shards that hang together through pairs of no collective, and their messages.
+struct message_group {
+    std::vector<std::uint32_t> producers, consumers, pairs; ///< shard numbers, ascending; numbers of pairs, those on one device too
+    std::size_t messages = 0;
+};
+
+/// The groups of two messages or more. Complexity: O(pairs), but for the inverse of Ackermann's function.
+inline std::vector<message_group> message_groups(overlap_table const& t, std::span<std::int32_t const> collective_of, std::span<std::uint32_t const> producer_devices,
+                                                 std::span<std::uint32_t const> consumer_devices) {
+    auto const producers = static_cast<std::uint32_t>(t.first_of_producer.size() - 1), consumers = static_cast<std::uint32_t>(t.first_of_consumer.size() - 1);
+    std::vector<std::uint32_t> parent(producers + consumers);
+    std::iota(parent.begin(), parent.end(), 0u);
+    auto const root = [&](std::uint32_t v) {
+        while (parent[v] != v) v = parent[v] = parent[parent[v]];
+        return v;
+    };
+    for (std::size_t i = 0; i < t.pairs.size(); ++i) {
+        if (collective_of[i] >= 0) continue;
+        auto const p = root(t.pairs[i].producer), c = root(producers + t.pairs[i].consumer);
+        parent[std::max(p, c)] = std::min(p, c);
+    }
+    constexpr auto none = ~std::uint32_t{0};
+    std::vector<std::uint32_t> number(parent.size(), none); // of roots
+    std::vector<message_group> out;
+    for (std::uint32_t i = 0; i < t.pairs.size(); ++i) {
+        if (collective_of[i] >= 0) continue;
+        auto const [p, c, elements] = t.pairs[i];
+        auto& n = number[root(p)];
+        if (n == none) {
+            n = static_cast<std::uint32_t>(out.size());
+            out.emplace_back();
+        }
+        out[n].producers.push_back(p);
+        out[n].consumers.push_back(c);
+        out[n].pairs.push_back(i);
+        out[n].messages += producer_devices[p] != consumer_devices[c];
+    }
+    std::erase_if(out, [](message_group const& g) { return g.messages < 2; });
+    for (auto& g : out) {
+        make_set(g.producers);
+        make_set(g.consumers);
+    }
+    return out;
+}
 } // namespace detail
 
 /// Plans the movement of an edge of element size `element_bytes`. `gradients`: it also carries gradients backward.
@@ -66,7 +113,7 @@ template <class Pricing>
         return plan.bytes[static_cast<std::size_t>(partial ? traffic_kind::partial_sum : traffic_kind::activation)];
     };
     auto& gradient_traffic = plan.bytes[static_cast<std::size_t>(traffic_kind::gradient)];
-    if (policy == movement::collective) {
+    if (policy != movement::pairwise) {
         std::vector<std::int32_t> number(t.exchanges.size(), -1);
         std::vector<std::uint32_t> members;
         for (std::size_t i = 0; i < t.exchanges.size(); ++i) {
@@ -87,6 +134,32 @@ template <class Pricing>
         for (std::size_t i = 0; i < t.pairs.size(); ++i)
             if (t.exchange_of[i] >= 0) plan.collective_of[i] = number[static_cast<std::size_t>(t.exchange_of[i])];
     }
+    if (policy == movement::grouped)
+        for (auto& group : detail::message_groups(t, plan.collective_of, producer_devices, consumer_devices)) {
+            std::vector<message> there, back;
+            std::vector<std::uint32_t> members;
+            collective_plan c{std::move(group.producers), std::move(group.consumers), {}, {}, collective_kind::all_to_all_v, collective_kind::all_to_all_v, 0, 0};
+            for (auto const i : group.pairs) {
+                plan.collective_of[i] = static_cast<std::int32_t>(plan.collectives.size());
+                auto const from = producer_devices[t.pairs[i].producer], to = consumer_devices[t.pairs[i].consumer];
+                if (from == to) continue;
+                auto const bytes = t.pairs[i].elements * element_bytes;
+                c.bytes += bytes;
+                there.push_back({from, to, bytes});
+                back.push_back({to, from, bytes});
+                members.push_back(from);
+                members.push_back(to);
+            }
+            detail::make_set(members);
+            c.size = static_cast<std::uint32_t>(members.size());
+            c.forward = price.all_to_all_v(there);
+            forward_traffic(t.partial) += static_cast<double>(c.bytes);
+            if (gradients) {
+                c.backward = price.all_to_all_v(back);
+                gradient_traffic += static_cast<double>(c.bytes);
+            }
+            plan.collectives.push_back(std::move(c));
+        }
     plan.first_forward.assign(1, 0);
     plan.first_backward.assign(1, 0);
     for (std::size_t i = 0; i < t.pairs.size(); ++i) {

@@ -11,10 +11,14 @@ namespace parsearch::sim {
 
 /// How data move between shards.
 enum class movement : std::uint8_t {
-    pairwise,  ///< one message per pair of overlapping shards, as FlexFlow
-    collective ///< regular patterns among three devices or more as collectives, the rest pairwise
+    pairwise,   ///< one message per pair of overlapping shards, as FlexFlow
+    collective, ///< regular patterns among three devices or more as collectives, the rest pairwise
+    grouped     ///< the rest, too: messages along an edge whose shards hang together as one all-to-all-v, as a group of sends and receives in NCCL
 };
-[[nodiscard]] constexpr std::string_view name_of(movement m) noexcept { return m == movement::pairwise ? "pairwise" : "collective"; }
+[[nodiscard]] constexpr std::string_view name_of(movement m) noexcept {
+    constexpr std::array<std::string_view, 3> names{"pairwise", "collective", "grouped"};
+    return names[static_cast<std::size_t>(m)];
+}
 
 /// How a message takes the links of its route, and what happens where messages and collectives meet on a link.
 enum class transfer_model : std::uint8_t {

@@ -200,13 +200,14 @@ template <class Oracle, class Device> class planner {
     }
 
   private:
-    /// The links of each pair's message in `hops_`, from `first_hop_[pair]` on. `ends(pair)` answers the devices that send and receive.
+    /// The links of each pair's message in `hops_`, from `first_hop_[pair]` on; none of pairs that move, or may move, in a collective. `ends(pair)` answers the
+    /// devices that send and receive.
     template <class Ends> void find_messages(overlap_table const& t, byte_count element, Ends const& ends) {
         hops_.clear();
         first_hop_.assign(1, 0);
         for (std::size_t i = 0; i < t.pairs.size(); ++i) {
             auto const [here, there] = ends(t.pairs[i]);
-            if (here != there && (work_->options.movement != movement::collective || t.exchange_of[i] < 0))
+            if (here != there && (work_->options.movement == movement::pairwise || (work_->options.movement == movement::collective && t.exchange_of[i] < 0)))
                 price_.append_route(static_cast<std::uint32_t>(here), static_cast<std::uint32_t>(there), t.pairs[i].elements * element, hops_);
             first_hop_.push_back(static_cast<std::uint32_t>(hops_.size()));
         }

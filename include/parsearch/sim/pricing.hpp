@@ -27,6 +27,12 @@ struct hop {
     std::int64_t duration = 0; ///< picoseconds
 };
 
+/// Bytes from a device to another.
+struct message {
+    std::uint32_t from = 0, to = 0;
+    byte_count bytes = 0;
+};
+
 /// Durations in picoseconds. Holds a reference to the topology, which must outlive it, and a copy of the oracle.
 /// An oracle that answers a negative time is refused with the operator, pass and kind of device.
 template <class Oracle, class Device> class pricing {
@@ -35,7 +41,7 @@ template <class Oracle, class Device> class pricing {
         : topology_(&topology), oracle_(oracle), transfers_(options.transfers), segment_(options.segment) {
         for (std::size_t d = 0; d < devices.size(); ++d)
             if (topology.kind[d] >= example_.size()) example_.push_back(devices[d]); // kinds are numbered in order of appearance
-        for (auto const& link : topology.links) idle_.push_back(message(0, link));
+        for (auto const& link : topology.links) idle_.push_back(time_of_message(0, link));
     }
 
     /// Kinds of devices.
@@ -77,6 +83,29 @@ template <class Oracle, class Device> class pricing {
             }
         }
     }
+    /// The links of messages that are sent together, all at once: each is held for the time of all bytes that pass it, plus what the largest latency of
+    /// a message has beside its own.
+    [[nodiscard]] std::vector<hop> all_to_all_v(std::span<message const> messages) {
+        std::int64_t latency = 0;
+        bytes_on_.resize(idle_.size(), none);
+        std::vector<hop> out;
+        for (auto const& m : messages) {
+            std::int64_t sum = 0;
+            for (auto const l : topology_->route(m.from, m.to)) {
+                sum = saturating_sum(sum, idle_[l]);
+                if (bytes_on_[l] == none) {
+                    bytes_on_[l] = 0;
+                    out.push_back({l});
+                }
+                bytes_on_[l] += m.bytes;
+            }
+            latency = std::max(latency, sum);
+        }
+        std::sort(out.begin(), out.end(), [](hop const& a, hop const& b) { return a.link < b.link; });
+        for (auto& h : out) h.duration = std::exchange(bytes_on_[h.link], none); // before an oracle can throw
+        for (auto& h : out) h.duration = saturating_sum(time_of_message(h.duration, topology_->links[h.link]), latency - idle_[h.link]);
+        return out;
+    }
     /// Time of an empty message on each link.
     [[nodiscard]] std::vector<std::int64_t> const& latencies() const noexcept { return idle_; }
 
@@ -108,10 +137,10 @@ template <class Oracle, class Device> class pricing {
         }
     }
     [[nodiscard]] std::int64_t time_on(std::uint32_t link, byte_count bytes, std::vector<std::int64_t>& known) const {
-        if (known[link] == unknown) known[link] = message(bytes, topology_->links[link]);
+        if (known[link] == unknown) known[link] = time_of_message(bytes, topology_->links[link]);
         return known[link];
     }
-    [[nodiscard]] std::int64_t message(byte_count bytes, link_description const& link) const {
+    [[nodiscard]] std::int64_t time_of_message(byte_count bytes, link_description const& link) const {
         auto const t = transfer_time(oracle_, bytes, link);
         return checked(t, [&] { return text("the cost oracle answers ", t.count(), " ps for a message of ", bytes, " bytes"); });
     }
@@ -152,12 +181,14 @@ template <class Oracle, class Device> class pricing {
     static constexpr std::size_t remembered_sizes = 8;
     static constexpr std::size_t remembered_groups = 1 << 14;
     static constexpr std::int64_t unknown = -1;
+    static constexpr byte_count none = -1;
     topology::dense_topology const* topology_;
     Oracle oracle_;
     transfer_model transfers_;
     byte_count segment_;
     std::vector<Device> example_; ///< a device of each kind
     std::vector<std::int64_t> idle_; ///< time of an empty message, by link
+    std::vector<byte_count> bytes_on_; ///< each link, while messages are summed; else none
     std::vector<message_times> messages_; ///< of at most `remembered_sizes` sizes
     std::map<std::vector<std::uint32_t>, topology::ring_group> groups_, exchanges_; ///< by members
 };
@@ -167,6 +198,7 @@ template <class Oracle, class Device> class pricing {
     switch (kind) {
     case collective_kind::all_reduce: return 2 * (members - 1) * bytes;
     case collective_kind::all_to_all: return (members - 1) / members * bytes;
+    case collective_kind::all_to_all_v: return bytes;
     default: return (members - 1) * bytes;
     }
 }

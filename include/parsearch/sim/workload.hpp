@@ -40,7 +40,7 @@ inline void validate(simulation_options const& options) {
     auto const known = [](auto value, auto last, std::string_view name) {
         if (value > last) throw invalid_input("simulation option ", name, " is number ", static_cast<int>(value), ": must be one of those declared");
     };
-    known(options.movement, movement::collective, "movement");
+    known(options.movement, movement::grouped, "movement");
     known(options.discipline, discipline::in_order, "discipline");
     known(options.synchronisation, synchronisation::parameter_server, "synchronisation");
     known(options.optimizer, optimizer::adam, "optimizer");

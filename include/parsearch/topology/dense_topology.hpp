@@ -25,7 +25,7 @@ struct dense_topology {
     std::vector<link_description> links;
     std::vector<std::uint32_t> route_first; ///< n * n + 1 positions in `route_links`, by (from, to)
     std::vector<std::uint32_t> route_links;
-    std::vector<std::vector<std::uint32_t>> rings; ///< orders of nodes, numbered as in `node`: see `HasRings`; may be empty
+    std::vector<std::vector<std::uint32_t>> rings{}; ///< orders of nodes, numbered as in `node`: see `HasRings`; may be empty
 
     /// The number of devices.
     [[nodiscard]] std::size_t size() const noexcept { return devices.size(); }

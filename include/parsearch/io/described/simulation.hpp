@@ -8,7 +8,7 @@
 
 namespace parsearch::io {
 
-template <> inline constexpr auto enumerators<sim::movement> = std::array{sim::movement::pairwise, sim::movement::collective};
+template <> inline constexpr auto enumerators<sim::movement> = std::array{sim::movement::pairwise, sim::movement::collective, sim::movement::grouped};
 template <> inline constexpr auto enumerators<sim::discipline> = std::array{sim::discipline::fifo, sim::discipline::in_order};
 template <> inline constexpr auto enumerators<sim::synchronisation> =
     std::array{sim::synchronisation::all_reduce, sim::synchronisation::parameter_server};
@@ -27,7 +27,7 @@ template <> inline constexpr auto described<sim::simulation_options> = boost::ha
           "what a strategy that needs more memory than a device has costs: nothing more, memory_penalty per byte over, or infinitely much"),
     field("memory_penalty", &sim::simulation_options::memory_penalty, "picoseconds per byte over a device's memory; 1000 is a second per GB"),
     field("movement", &sim::simulation_options::movement,
-          "data between shards: regular patterns as collectives, or a message per pair of shards as FlexFlow has it"),
+          "data between shards: regular patterns as collectives, all others as grouped sends and receives too, or a message per pair of shards as FlexFlow has it"),
     field("synchronisation", &sim::simulation_options::synchronisation,
           "replicas of a weight all-reduce its gradient, or send it to one of the devices and get the weight back"),
     field("overlap", &sim::simulation_options::overlap,
