@@ -89,6 +89,34 @@ TEST_CASE("network report: an all-reduce over the rings of the network, by hand"
     }
 }
 
+TEST_CASE("network report: messages sent together carry what they do one by one") {
+    int several = 0;
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+        CAPTURE(seed);
+        std::mt19937_64 rng(seed);
+        auto const n = circulant(4, {1}, {{1e9}, picoseconds{10'000}}); // slow enough that times tell single bytes
+        auto const c = server_cluster(n, routing_options{}, servers_of(2));
+        auto const g = support::random_network(rng);
+        auto const apart = make_problem(g, c, oracle, {.simulation = {.movement = sim::movement::pairwise}});
+        auto const together = make_problem(g, c, oracle, {.simulation = {.movement = sim::movement::grouped}});
+        auto const s = support::random_strategy(rng, apart);
+        auto one = apart.simulator();
+        auto all = together.simulator();
+        auto const r = sim::make_report(all, s);
+        bool only_messages = true;
+        for (std::uint32_t t = 0; t < r.tasks.size(); ++t)
+            if (r.tasks.kind[t] == sim::task_kind::collective && r.tasks.label[t].traffic != sim::traffic_kind::weight_gradient) {
+                only_messages = only_messages && r.carried[t].collective == collective_kind::all_to_all_v;
+                ++several;
+            }
+        if (!only_messages) continue;
+        auto const expected = report_of(n, c, sim::make_report(one, s)), found = report_of(n, c, r);
+        CHECK(found.demanded == doctest::Approx(expected.demanded).epsilon(1e-3));
+        for (link_direction l = 0; l < 2 * n.links.size(); ++l) CHECK(found.bytes(l) == doctest::Approx(expected.bytes(l)).epsilon(1e-2).scale(10));
+    }
+    CHECK(several > 100);
+}
+
 TEST_CASE("network report: what links carry is what the network's vertices pass on, for random strategies") {
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
         CAPTURE(seed);

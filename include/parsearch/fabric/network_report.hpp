@@ -20,7 +20,7 @@ namespace parsearch::fabric {
 /// Traffic of one iteration on the links of a network; vectors are by `link_direction`. Host links and those inside servers are no links of it.
 /// A message's bytes are counted on every link of its path, exactly. A collective is counted as the simulator has it hold links: over its rings (an
 /// all-to-all: between all pairs) whatever algorithm its time is of. Its bytes (`sim::collective_volume`) are dealt to links as its tasks' times
-/// say, exact but for the rounding of these to picoseconds.
+/// say, exact but for the rounding of these to picoseconds; those of an all-to-all-v where the time of a message is latency and bytes / rate.
 struct network_report {
     picoseconds makespan{};
     std::vector<double> message_bytes, collective_bytes;
@@ -82,22 +82,28 @@ struct network_report {
             ++t;
             continue;
         }
-        // The links of one collective stand between two barriers. A link that m messages pass is held for a time of m / rate.
+        // The links of one collective stand between two barriers. Each is held for the time of its bytes, plus, in an all-to-all-v, a latency, the same
+        // for all. Each message leaves a device once, so that the links out of devices have all bytes together.
         auto last = t;
-        double out_of_devices = 0;
-        auto const passed = [&](std::uint32_t task) {
-            return static_cast<double>(r.tasks.duration[task]) * c.describe_link(r.tasks.resource[task] - device_count).rate.bytes_per_second;
-        };
-        for (; last < r.tasks.size() && r.tasks.kind[last] == sim::task_kind::collective; ++last)
-            if (first[r.tasks.resource[last] - device_count]) out_of_devices += passed(last); // each message leaves a device once
+        double time_rate = 0, rates = 0; // of links out of devices
+        auto const rate_of = [&](std::uint32_t task) { return c.describe_link(r.tasks.resource[task] - device_count).rate.bytes_per_second; };
+        for (; last < r.tasks.size() && r.tasks.kind[last] == sim::task_kind::collective; ++last) {
+            if (!first[r.tasks.resource[last] - device_count]) continue;
+            time_rate += static_cast<double>(r.tasks.duration[last]) * rate_of(last);
+            rates += rate_of(last);
+        }
         auto const& what = r.carried[t];
         auto const volume = sim::collective_volume(what.collective, static_cast<double>(what.bytes), what.devices);
+        bool const exchange = what.collective == collective_kind::all_to_all_v;
+        constexpr double per_second = 1e12; // picoseconds
+        auto const latency = exchange && rates > 0 ? std::max(0.0, (time_rate - volume * per_second) / rates) : 0.0;
+        auto const held = time_rate - latency * rates;
         for (; t < last; ++t) {
-            if (!(out_of_devices > 0)) continue;
-            auto const bytes = volume * (passed(t) / out_of_devices);
-            auto const passes = r.tasks.resource[t] - device_count;
-            if (leaves[passes]) out.demanded += bytes;
-            if (passes < directions) out.collective_bytes[passes] += bytes;
+            if (!(held > 0)) continue;
+            auto const bytes = volume * (std::max(0.0, static_cast<double>(r.tasks.duration[t]) - latency) * rate_of(t) / held);
+            auto const passed = r.tasks.resource[t] - device_count;
+            if (leaves[passed]) out.demanded += bytes;
+            if (passed < directions) out.collective_bytes[passed] += bytes;
         }
     }
     out.demanded += messages;
