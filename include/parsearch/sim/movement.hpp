@@ -58,7 +58,6 @@ inline bool collective_members(exchange const& x, std::span<std::uint32_t const>
 /// Shards that hang together through pairs of no collective, and their messages.
 struct message_group {
     std::vector<std::uint32_t> producers, consumers, pairs; ///< shard numbers, ascending; numbers of pairs, those on one device too
-    std::size_t messages = 0;
 };
 
 /// The groups of two messages or more. Complexity: O(pairs), but for the inverse of Ackermann's function.
@@ -76,27 +75,27 @@ inline std::vector<message_group> message_groups(overlap_table const& t, std::sp
         auto const p = root(t.pairs[i].producer), c = root(producers + t.pairs[i].consumer);
         parent[std::max(p, c)] = std::min(p, c);
     }
-    constexpr auto none = ~std::uint32_t{0};
-    std::vector<std::uint32_t> number(parent.size(), none); // of roots
+    std::vector<std::uint32_t> messages(parent.size(), 0); // of roots
+    for (std::size_t i = 0; i < t.pairs.size(); ++i)
+        if (collective_of[i] < 0) messages[root(t.pairs[i].producer)] += producer_devices[t.pairs[i].producer] != consumer_devices[t.pairs[i].consumer];
+    std::vector<std::uint32_t> number(parent.size(), 0); // of roots, from 1
     std::vector<message_group> out;
-    for (std::uint32_t i = 0; i < t.pairs.size(); ++i) {
-        if (collective_of[i] >= 0) continue;
-        auto const [p, c, elements] = t.pairs[i];
-        auto& n = number[root(p)];
-        if (n == none) {
-            n = static_cast<std::uint32_t>(out.size());
+    auto const group_of = [&](std::uint32_t v) -> message_group* {
+        auto const r = root(v);
+        if (messages[r] < 2) return nullptr;
+        if (number[r] == 0) {
             out.emplace_back();
+            number[r] = static_cast<std::uint32_t>(out.size());
         }
-        out[n].producers.push_back(p);
-        out[n].consumers.push_back(c);
-        out[n].pairs.push_back(i);
-        out[n].messages += producer_devices[p] != consumer_devices[c];
-    }
-    std::erase_if(out, [](message_group const& g) { return g.messages < 2; });
-    for (auto& g : out) {
-        make_set(g.producers);
-        make_set(g.consumers);
-    }
+        return &out[number[r] - 1];
+    };
+    for (std::uint32_t p = 0; p < producers; ++p)
+        if (auto* const g = group_of(p)) g->producers.push_back(p);
+    for (std::uint32_t c = 0; c < consumers; ++c)
+        if (auto* const g = group_of(producers + c)) g->consumers.push_back(c);
+    for (std::uint32_t i = 0; i < t.pairs.size(); ++i)
+        if (collective_of[i] < 0)
+            if (auto* const g = group_of(t.pairs[i].producer)) g->pairs.push_back(i);
     return out;
 }
 } // namespace detail
@@ -138,6 +137,9 @@ template <class Pricing>
         for (auto& group : detail::message_groups(t, plan.collective_of, producer_devices, consumer_devices)) {
             std::vector<message> there, back;
             std::vector<std::uint32_t> members;
+            for (auto const p : group.producers) members.push_back(producer_devices[p]);
+            for (auto const s : group.consumers) members.push_back(consumer_devices[s]);
+            detail::make_set(members);
             collective_plan c{std::move(group.producers), std::move(group.consumers), {}, {}, collective_kind::all_to_all_v, collective_kind::all_to_all_v, 0, 0};
             for (auto const i : group.pairs) {
                 plan.collective_of[i] = static_cast<std::int32_t>(plan.collectives.size());
@@ -147,10 +149,7 @@ template <class Pricing>
                 c.bytes += bytes;
                 there.push_back({from, to, bytes});
                 back.push_back({to, from, bytes});
-                members.push_back(from);
-                members.push_back(to);
             }
-            detail::make_set(members);
             c.size = static_cast<std::uint32_t>(members.size());
             c.forward = price.all_to_all_v(there);
             forward_traffic(t.partial) += static_cast<double>(c.bytes);
