@@ -4,6 +4,7 @@
 
 #include <boost/graph/adjacency_list.hpp>
 #include <doctest/doctest.h>
+#include <parsearch/fabric/found_network.hpp>
 
 using namespace parsearch;
 using namespace parsearch::fabric;
@@ -16,6 +17,7 @@ using graph_t = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirecte
 using directed_t = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS>;
 static_assert(BoostNetwork<graph_t>);
 static_assert(!BoostNetwork<directed_t>);
+static_assert(!BoostNetwork<found_topology>); // which has a `network_of` of its own
 constexpr link_description cable{{12.5e9}, std::chrono::microseconds{1}};
 } // namespace
 

@@ -2,10 +2,10 @@
 /// A user's Boost.Graph graph as a network. The only header of `fabric/` that includes Boost.Graph.
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <type_traits>
-#include <vector>
 
 #include <boost/graph/graph_traits.hpp>
 #include <boost/graph/properties.hpp>
@@ -16,10 +16,11 @@ namespace parsearch::fabric {
 
 /// An undirected graph of Boost.Graph whose vertices are numbered 0, 1, 2, ... by `vertex_index`.
 template <class G>
-concept BoostNetwork = std::convertible_to<typename boost::graph_traits<G>::directed_category, boost::undirected_tag> && requires(G const& g) {
-    { get(boost::vertex_index, g, *vertices(g).first) } -> std::convertible_to<std::size_t>;
+concept BoostNetwork = requires(G const& g) { // first: graph_traits of what is no graph at all does not compile
     { num_vertices(g) } -> std::convertible_to<std::size_t>;
     edges(g);
+} && std::convertible_to<typename boost::graph_traits<G>::directed_category, boost::undirected_tag> && requires(G const& g) {
+    { get(boost::vertex_index, g, *vertices(g).first) } -> std::convertible_to<std::size_t>;
 };
 
 /// The network of graph `g`: vertices 0 to `servers` - 1 are servers (not set: all), the others switches; each edge is a link, in the order of
