@@ -47,7 +47,7 @@ inline fabric::network fixed_network(cell const& c, std::uint64_t seed) {
 }
 
 // Links between servers go through a patch panel. None where the list has no price at the rate of a link.
-inline std::optional<double> price_of(fabric::network const& n) {
+inline std::optional<double> listed_price(fabric::network const& n) {
     fabric::price_list const prices;
     for (auto const& l : n.links) {
         auto const rate = l.each.rate.bytes_per_second;
