@@ -1,6 +1,6 @@
 // What a network that is wired for its traffic is worth: the networks of layers of TopoOpt (W. Wang et al., NSDI 2023) on servers of four A100 with 4 or 8
 // interfaces each. Per model, servers, interfaces and rate, a strategy is searched on an ideal switch of the same bandwidth, a fat tree of similar price, a
-// random regular network, a fully connected one, and on a fabric that is found together with the strategy, in rounds. Prints a table, and how fast
+// random regular network, a fully connected one, and on fabrics that are found together with the strategy: in rounds, and by joint moves. Prints a table, and how fast
 // fabrics are found; writes the rows as JSON and a page.
 //
 //   fabric [--full] [--models NAME...] [--servers N...] [--degrees D...] [--rates B...] [--render FILE] ...     (see --help)
@@ -21,8 +21,8 @@
 
 #include <parsearch/search/crew.hpp>
 
-#include "fabric/alternate.hpp"
 #include "fabric/floors.hpp"
+#include "fabric/measure.hpp"
 #include "fabric/page.hpp"
 #include "fabric/print.hpp"
 #include "guarded.hpp"
@@ -44,20 +44,18 @@ struct request {
 std::vector<cell> cells_of(workload const& model, std::uint32_t servers, request const& asked) {
     std::vector<cell> out;
     for (auto const degree : asked.degrees)
-        for (auto const gbps : asked.rates) {
-            out.push_back({model, servers, degree, gbps, "found"});
-            for (auto const wiring : fixed_wirings) out.push_back({model, servers, degree, gbps, wiring});
-        }
+        for (auto const gbps : asked.rates)
+            for (auto const wiring : wirings) out.push_back({model, servers, degree, gbps, wiring});
     return out;
 }
 
 // The rows of cells, several cells at once.
-std::vector<nlohmann::json> measure(std::vector<cell> const& cells, effort const& much, ps::search::crew& crew) {
+std::vector<nlohmann::json> measure_all(std::vector<cell> const& cells, effort const& much, ps::search::crew& crew) {
     std::vector<nlohmann::json> rows(cells.size());
     std::vector<std::exception_ptr> failures(cells.size());
     auto task = [&](std::size_t n) noexcept {
         try {
-            rows[n] = cells[n].wiring == "found" ? measure_found(cells[n], much) : measure_fixed(cells[n], much);
+            rows[n] = measure(cells[n], much);
         } catch (...) {
             failures[n] = std::current_exception();
         }
@@ -81,7 +79,7 @@ void run_comparison(request const& asked) {
     for (auto const servers : asked.servers)
         for (auto const& model : workloads()) {
             if (std::find(asked.models.begin(), asked.models.end(), model.name) == asked.models.end()) continue;
-            auto const rows = measure(cells_of(model, servers, asked), asked.much, crew);
+            auto const rows = measure_all(cells_of(model, servers, asked), asked.much, crew);
             for (auto const& row : rows) print(row);
             made.rows.insert(made.rows.end(), rows.begin(), rows.end());
             write_all(made, asked.out); // an interrupted comparison leaves what it has

@@ -1,11 +1,10 @@
 #pragma once
-// One cell of the comparison: a strategy searched on its network, and where that is a fabric, network and strategy in turn.
+// One cell of the comparison: a strategy searched for its network, or network and strategy for each other.
 
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -13,9 +12,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include <parsearch/fabric/co_optimize.hpp>
+#include <parsearch/fabric/joint_mcmc.hpp>
 #include <parsearch/fabric/network_report.hpp>
 #include <parsearch/fabric/topology_finder.hpp>
-#include <parsearch/fabric/traffic.hpp>
+#include <parsearch/fabric/wirings.hpp>
 #include <parsearch/search/mcmc.hpp>
 #include <parsearch/search/portfolio.hpp>
 
@@ -44,11 +45,30 @@ class stopwatch {
 // Beyond so many devices the portfolio's dynamic programming takes minutes to price its candidates.
 inline constexpr std::size_t most_for_portfolio = 128;
 
-template <class P> auto search_from(P const& problem, strategy start, effort const& much) {
-    std::mt19937_64 rng(much.seed);
-    if (problem.topology().size() <= most_for_portfolio) return ps::search::portfolio(problem, std::move(start), rng, {.evaluations = much.evaluations});
-    return ps::search::mcmc(problem, std::move(start), rng, {.evaluations = much.evaluations});
+// The cheapest of a strategy and those of experts, and how many were priced.
+template <class P> std::pair<strategy, std::uint64_t> cheapest_start(P const& problem, strategy start) {
+    auto price = problem.evaluator();
+    auto least = price(start);
+    auto experts = problem.starts();
+    for (auto& expert : experts)
+        if (auto const cost = price(expert); cost < least) {
+            least = cost;
+            start = std::move(expert);
+        }
+    return {std::move(start), 1 + experts.size()};
 }
+
+// A search for strategies, of so many evaluations and those of the experts.
+struct searcher {
+    std::uint64_t evaluations = 0;
+    template <class P, class R> auto operator()(P const& problem, strategy start, R& rng) const {
+        auto [cheapest, priced] = cheapest_start(problem, std::move(start));
+        auto found = problem.topology().size() <= most_for_portfolio ? ps::search::portfolio(problem, std::move(cheapest), rng, {.evaluations = evaluations})
+                                                                      : ps::search::mcmc(problem, std::move(cheapest), rng, {.evaluations = evaluations});
+        found.stats.evaluations += priced;
+        return found;
+    }
+};
 
 // Links with the share of the iteration for which each direction is busy, in tenths of a percent. Networks of more links are not drawn.
 inline constexpr std::size_t most_links_drawn = 1200;
@@ -60,29 +80,29 @@ inline nlohmann::json drawing_of(fabric::network const& n, fabric::network_repor
     return {{"switches", n.switches}, {"links", std::move(links)}};
 }
 
-// What the best expert and data parallelism do on a problem; answers the expert's strategy. Data parallelism may take more memory than there is: its time is
-// that of an iteration all the same.
-template <class P> strategy add_starts(P const& problem, nlohmann::json& row) {
+// What the best expert and data parallelism do on a problem. Data parallelism may take more memory than there is: its time is that of an iteration all the same.
+template <class P> void add_experts(P const& problem, nlohmann::json& row) {
     auto simulator = problem.simulator();
-    std::optional<std::pair<ps::picoseconds, strategy>> best;
-    for (auto& start : problem.named_starts()) {
+    auto least = ps::cost_traits<ps::picoseconds>::infinity();
+    row["expert"] = nullptr;
+    for (auto const& start : problem.named_starts()) {
         auto const cost = simulator(start.strategy);
         if (start.name == "data_parallel") {
             row["data_parallel_ms"] = ms(simulator.simulate(start.strategy));
             row["data_parallel_fits"] = cost != ps::cost_traits<ps::picoseconds>::infinity();
         }
-        if (best && !(cost < best->first)) continue;
+        if (!(cost < least)) continue;
         row["expert"] = start.name;
-        row["expert_ms"] = ms_or_null(cost);
-        best.emplace(cost, std::move(start.strategy));
+        least = cost;
     }
-    return std::move(best->second);
+    row["expert_ms"] = ms_or_null(least);
 }
 
-// What an iteration of strategy `s` does to the network.
-template <class P> void add_report(P const& problem, fabric::network const& n, ps::topology::cluster const& cluster, strategy const& s, nlohmann::json& row) {
-    auto simulator = problem.simulator();
-    auto const report = fabric::report_of(n, cluster, ps::sim::make_report(simulator, s));
+// What an iteration of a plan does to its network.
+template <class P> void add_report(P const& placed, fabric::fabric_plan const& plan, nlohmann::json& row) {
+    auto const& n = plan.wired;
+    auto simulator = placed.problem.simulator();
+    auto const report = fabric::report_of(n, placed.cluster, ps::sim::make_report(simulator, plan.strategy));
     row["network"] = n.name;
     row["links"] = n.links.size();
     row["link_gbps"] = n.links.front().each.rate.bytes_per_second * 8e-9;
@@ -99,18 +119,52 @@ inline nlohmann::json row_of(cell const& c) {
     return {{"model", c.model.name}, {"batch", c.batch()}, {"servers", c.servers}, {"gpus", c.gpus()}, {"degree", c.degree}, {"gbps", c.gbps}, {"wiring", c.wiring}};
 }
 
-// A network that stays as it is.
-inline nlohmann::json measure_fixed(cell const& c, effort const& much) {
-    stopwatch const watch;
+using found_plan = ps::search_result<fabric::fabric_plan, ps::picoseconds>;
+
+// A strategy for a network that stays as it is.
+template <class P, class R> found_plan on_fixed(P const& problem, cell const& c, effort const& much, R& rng) {
+    auto network = fixed_network(c, much.seed);
+    auto found = searcher{much.evaluations}(problem.on(network).problem, ps::space::data_parallel(problem.graph(), problem.devices()), rng);
+    return {{std::move(network), std::move(found.best)}, found.cost, {}, found.stats, found.reason};
+}
+
+// Fabric and strategy in turns, from the traffic of data parallelism and from that of a strategy for an ideal switch. `search` is the searcher.
+template <class P, class S, class R> found_plan co_optimized(P const& problem, cell const& c, std::uint64_t rounds, S const& search, R& rng, nlohmann::json& row) {
+    row["rounds"] = nlohmann::json::array();
+    return fabric::co_optimize(problem, search, fabric::wirings{c.degree, interface_of(c.gbps)}, rng, {.rounds = rounds, .starts = {{ideal_switch_of(c), false}}},
+                               [&](fabric::co_round const& r) {
+                                   row["rounds"].push_back({{"start", r.start},
+                                                            {"network", r.wired.name},
+                                                            {"rings", r.wired.rings.size()},
+                                                            {"before_ms", ms_or_null(r.before)},
+                                                            {"iteration_ms", ms_or_null(r.after)},
+                                                            {"evaluations", r.evaluations},
+                                                            {"seconds", r.seconds}});
+                               });
+}
+
+// Both at once, with as many evaluations as all rounds of one start: from the best expert, on a fabric wired for its traffic.
+template <class P, class R> found_plan jointly_moved(P const& problem, cell const& c, effort const& much, R& rng) {
+    auto const data_parallel = ps::space::data_parallel(problem.graph(), problem.devices());
+    auto expert = cheapest_start(problem.on(ideal_switch_of(c)).problem, data_parallel).first;
+    auto wired = fabric::network_of(fabric::topology_finder(problem.traffic(expert), c.servers, c.degree), interface_of(c.gbps));
+    return fabric::joint_mcmc(problem, {std::move(wired), std::move(expert)}, rng, {.evaluations = much.rounds * much.evaluations});
+}
+
+inline nlohmann::json measure(cell const& c, effort const& much) {
     auto row = row_of(c);
-    auto const network = fixed_network(c, much.seed);
-    auto const cluster = cluster_of(network, c.wiring);
-    auto const problem = problem_on(c, cluster);
-    auto const found = search_from(problem, add_starts(problem, row), much);
+    auto const problem = problem_of(c);
+    std::mt19937_64 rng(much.seed);
+    stopwatch const watch;
+    auto const found = c.wiring == "found"         ? co_optimized(problem, c, much.rounds, searcher{much.evaluations}, rng, row)
+                       : c.wiring == "joint moves" ? jointly_moved(problem, c, much, rng)
+                                                   : on_fixed(problem, c, much, rng);
+    row["seconds"] = watch.seconds();
     row["iteration_ms"] = ms_or_null(found.cost);
     row["evaluations"] = found.stats.evaluations;
-    add_report(problem, network, cluster, found.best, row);
-    row["seconds"] = watch.seconds();
+    auto const placed = problem.on(found.best.wired);
+    add_experts(placed.problem, row);
+    add_report(placed, found.best, row);
     return row;
 }
 

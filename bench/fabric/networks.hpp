@@ -1,21 +1,17 @@
 #pragma once
-// The networks that the benchmark of fabrics compares, their clusters and problems.
+// The networks that the benchmark of fabrics compares, and what is searched on them.
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <utility>
 
-#include <parsearch/cost/roofline.hpp>
+#include <parsearch/fabric/fabric_problem.hpp>
 #include <parsearch/fabric/network_price.hpp>
 #include <parsearch/fabric/networks.hpp>
 #include <parsearch/fabric/random_regular.hpp>
 #include <parsearch/fabric/server_cluster.hpp>
-#include <parsearch/problem/problem.hpp>
 
 #include "workloads.hpp"
 
@@ -34,16 +30,18 @@ struct cell {
     [[nodiscard]] std::int64_t batch() const { return model.batch_per_gpu * gpus(); }
 };
 
-// Networks that do not depend on the model.
-inline constexpr std::array<std::string_view, 4> fixed_wirings{"ideal switch", "fat tree", "random", "fully connected"};
+// Fabrics found in rounds and by joint moves, then networks that do not depend on the model.
+inline constexpr std::array<std::string_view, 6> wirings{"found", "joint moves", "ideal switch", "fat tree", "random", "fully connected"};
 
+inline ps::link_description interface_of(double gbps) { return {{gbps * 1e9 / 8}, std::chrono::microseconds(1)}; }
+
+inline fabric::network ideal_switch_of(cell const& c) { return fabric::ideal_switch(c.servers, interface_of(c.degree * c.gbps)); }
 inline fabric::network fixed_network(cell const& c, std::uint64_t seed) {
-    auto const link = [](double gbps) { return ps::link_description{{gbps * 1e9 / 8}, std::chrono::microseconds(1)}; };
-    if (c.wiring == "ideal switch") return fabric::ideal_switch(c.servers, link(c.degree * c.gbps));
-    if (c.wiring == "fully connected") return fabric::fully_connected(c.servers, link(c.degree * c.gbps / (c.servers - 1))); // as much per server
-    auto const direct = fabric::random_regular(c.servers, c.degree, seed, link(c.gbps));
+    if (c.wiring == "ideal switch") return ideal_switch_of(c);
+    if (c.wiring == "fully connected") return fabric::fully_connected(c.servers, interface_of(c.degree * c.gbps / (c.servers - 1))); // as much per server
+    auto const direct = fabric::random_regular(c.servers, c.degree, seed, interface_of(c.gbps));
     if (c.wiring == "random") return direct;
-    return fabric::fat_tree(c.servers, {fabric::fat_tree_rate_of_similar_price(direct), link(1).latency});
+    return fabric::fat_tree(c.servers, {fabric::fat_tree_rate_of_similar_price(direct), direct.links.front().each.latency});
 }
 
 // Links between servers go through a patch panel. None where the list has no price at the rate of a link.
@@ -65,18 +63,17 @@ inline fabric::server_options servers_of_four() {
             .host_link = {{31.5e9}, std::chrono::microseconds(1)}};
 }
 
-// Switches and random graphs spread flows over all shortest paths.
-inline ps::topology::cluster cluster_of(fabric::network const& n, std::string_view wiring) {
-    bool const spread = wiring == "fat tree" || wiring == "random";
-    return fabric::server_cluster(n, fabric::routing_options{.policy = spread ? fabric::routing::ecmp : fabric::routing::shortest}, servers_of_four());
-}
-
-// Messages along an edge are sent together: one by one they would be up to 512^2 tasks each.
-inline ps::problem_options problem_options_of_all() {
-    return {.simulation = {.movement = ps::sim::movement::grouped, .memory = ps::sim::memory_policy::reject}};
-}
-inline auto problem_on(cell const& c, ps::topology::cluster const& cluster) {
-    return ps::make_problem(c.model.make(c.batch()), cluster, ps::cost::roofline{cluster}, problem_options_of_all());
+// What is searched. Switches and random graphs spread flows over all shortest paths. Messages along an edge are sent together: one by one they would be
+// up to 512^2 tasks. Strategies must fit the memory.
+inline fabric::fabric_problem<> problem_of(cell const& c) {
+    auto servers = servers_of_four();
+    servers.interface = interface_of(c.gbps);
+    bool const spread = c.wiring == "fat tree" || c.wiring == "random";
+    return {c.model.make(c.batch()),
+            c.servers,
+            {.servers = servers,
+             .routes = {.policy = spread ? fabric::routing::ecmp : fabric::routing::shortest},
+             .problem = {.simulation = {.movement = ps::sim::movement::grouped, .memory = ps::sim::memory_policy::reject}}}};
 }
 
 } // namespace bench

@@ -30,7 +30,7 @@ inline constexpr std::string_view fabric_body = R"html(<body>
 <div class="drawings" id="drawings"></div>
 <div class="scroll"><table id="rows"></table></div>
 <h2>Rounds</h2>
-<p>Of fabric and strategy in turn: what was found in each round on its fabric. The first fabric is wired for an all-reduce by all servers.</p>
+<p>Of fabric and strategy in turn: what was found in each round on its network. The first one is wired for data parallelism, or an ideal switch, which is not kept.</p>
 <div id="rounds"></div>
 <h2>Beside the paper</h2>
 <p id="paper-p"></p>
@@ -130,19 +130,21 @@ function networks(c) {
 }
 
 function rounds(c) {
-  const lines = rowsOf(c, ...keys).filter(r => r.rounds && r.rounds.length > 1), costs = lines.flatMap(r => r.rounds.map(q => q.iteration_ms)).filter(t => t !== null);
-  if (!costs.length) { byId('rounds').replaceChildren(el('p', {}, 'One round alone.')); return; }
-  const w = 700, h = 240, left = 64, top = 16, bottom = 200, last = Math.max(...lines.map(r => r.rounds.length)) - 1, high = Math.max(...costs) * 1.02, low = Math.min(...costs) * 0.98;
+  const row = rowsOf(c, ...keys).find(r => r.rounds), all = row ? row.rounds : [], costs = all.map(q => q.iteration_ms).filter(t => t !== null);
+  if (costs.length < 2) { byId('rounds').replaceChildren(el('p', {}, 'One round alone.')); return; }
+  const lines = [...new Set(all.map(q => q.start))].map(s => all.filter(q => q.start === s)), names = ['from data parallelism', 'from an ideal switch'];
+  const w = 700, h = 240, left = 64, top = 16, bottom = 200, last = Math.max(...lines.map(l => l.length)) - 1, high = Math.max(...costs) * 1.02, low = Math.min(...costs) * 0.98;
   const x = i => left + 20 + (w - left - 60) * i / Math.max(last, 1), y = t => bottom - (bottom - top) * (t - low) / (high - low);
   const svg = el('svg:svg', { viewBox: `0 0 ${w} ${h}`, role: 'img', 'aria-label': 'Time of an iteration by round', style: 'max-width:800px' }, el('svg:path', { class: 'axis', d: `M${left} ${bottom}H${w}` }));
   for (let i = 0; i <= last; ++i) svg.append(el('svg:text', { x: x(i).toFixed(1), y: bottom + 18, 'text-anchor': 'middle' }, i + 1));
   for (const t of [Math.min(...costs), Math.max(...costs)]) svg.append(el('svg:path', { class: 'grid', d: `M${left} ${y(t).toFixed(1)}H${w}` }), el('svg:text', { x: left - 6, y: (y(t) + 4).toFixed(1), 'text-anchor': 'end' }, `${shown(t)} ms`));
-  for (const r of lines) {
-    const points = r.rounds.map((q, i) => [i, q.iteration_ms]).filter(p => p[1] !== null);
-    svg.append(el('svg:path', { class: 'line', style: `stroke:${colour(r.wiring)}`, d: points.map(([i, t], n) => `${n ? 'L' : 'M'}${x(i).toFixed(1)} ${y(t).toFixed(1)}`).join('') }));
-    for (const [i, t] of points) svg.append(el('svg:circle', { cx: x(i).toFixed(1), cy: y(t).toFixed(1), r: i === r.chosen_round ? 5 : 3, fill: colour(r.wiring) }, el('svg:title', {}, `round ${i + 1}: ${shown(t)} ms`)));
-  }
-  byId('rounds').replaceChildren(svg);
+  lines.forEach((line, n) => {
+    const points = line.map((q, i) => [i, q]).filter(([, q]) => q.iteration_ms !== null);
+    svg.append(el('svg:path', { class: 'line', style: `stroke:var(--c${n})`, d: points.map(([i, q], k) => `${k ? 'L' : 'M'}${x(i).toFixed(1)} ${y(q.iteration_ms).toFixed(1)}`).join('') }));
+    for (const [i, q] of points) svg.append(el('svg:circle', { cx: x(i).toFixed(1), cy: y(q.iteration_ms).toFixed(1), r: q.iteration_ms === row.iteration_ms ? 5 : 3, fill: `var(--c${n})` },
+      el('svg:title', {}, `${names[q.start]}, round ${i + 1}, ${q.network}, ${q.rings} rings: ${shown(q.before_ms)} before the search, ${shown(q.iteration_ms)} ms after ${q.evaluations} evaluations`)));
+  });
+  byId('rounds').replaceChildren(svg, el('div', { class: 'legend' }, ...lines.map((line, n) => el('span', {}, el('i', { style: `background:var(--c${n})` }), names[line[0].start]))));
 }
 
 function paper() {
@@ -155,7 +157,7 @@ function paper() {
   }));
 }
 
-byId('about').textContent = `${data.rows.length} searches of ${data.evaluations} evaluations (on found fabrics ${data.rounds} rounds of as many). Servers of four A100 on an NVSwitch, 300 GB/s, each GPU with a host link of 31.5 GB/s; simulated by roofline times. `
+byId('about').textContent = `${data.rows.length} searches of ${data.evaluations} evaluations (on found fabrics up to ${data.rounds} rounds of as many from each of two starts, by joint moves as many as in ${data.rounds} rounds). Servers of four A100 on an NVSwitch, 300 GB/s, each GPU with a host link of 31.5 GB/s; simulated by roofline times. `
   + 'The ideal switch has one link of all interfaces\' bandwidth per server, the fat tree links of the rate for which it costs what the fabric does, the fully connected network links that sum up to the same bandwidth.';
 for (const k of keys) byId(k).replaceChildren(...distinct(k).map(v => el('option', { value: v }, String(v))));
 if (distinct('gbps').includes(100)) byId('gbps').value = 100;

@@ -48,20 +48,21 @@ inline void print(nlohmann::json const& r) {
     auto const word = [&](char const* key) { return r[key].get<std::string>(); };
     auto const price = r["price"].is_null() ? std::string("-") : fmt::format("{:.1f}", of("price") / 1e3);
     fmt::print("{:<12}{:>7}{:>3}{:>6g}  {:<16}{:>7.4g} |{:>10.2f}{} {:<20}{:>11}{:>11} |{:>6.2f}{:>5}{:>6.2f}{:>9} |{:>7}{:>7.2f}\n", word("model"), r["servers"].get<int>(), r["degree"].get<int>(),
-               of("gbps"), word("wiring"), of("link_gbps"), of("data_parallel_ms"), r["data_parallel_fits"].get<bool>() ? "  " : "* ", word("expert"), shown(r["expert_ms"]), shown(r["iteration_ms"]), of("mean_hops"),
+               of("gbps"), word("wiring"), of("link_gbps"), of("data_parallel_ms"), r["data_parallel_fits"].get<bool>() ? "  " : "* ", r["expert"].is_null() ? "-" : word("expert"), shown(r["expert_ms"]), shown(r["iteration_ms"]), of("mean_hops"),
                r["max_hops"].get<int>(), of("bandwidth_tax"), price, r["evaluations"].get<std::uint64_t>(), of("seconds"));
     std::fflush(stdout);
 }
 
-// How many times as fast as each fixed network a found fabric is.
+// How many times as fast as each other network a found fabric is.
 inline void print_speedups(std::vector<nlohmann::json> const& rows) {
     fmt::print("* does not fit the memory\n\nA found fabric is so many times as fast as\n{:<12}{:>7}{:>3}{:>6} |", "model", "servers", "d", "Gb/s");
-    for (auto const wiring : fixed_wirings) fmt::print("{:>16}", wiring);
+    for (auto const wiring : wirings)
+        if (wiring != "found") fmt::print("{:>16}", wiring);
     fmt::print("\n");
-    for (std::size_t n = 0; n + fixed_wirings.size() < rows.size(); n += 1 + fixed_wirings.size()) {
+    for (std::size_t n = 0; n < rows.size(); n += wirings.size()) { // the found one comes first
         auto const& found = rows[n];
         fmt::print("{:<12}{:>7}{:>3}{:>6g} |", found["model"].get<std::string>(), found["servers"].get<int>(), found["degree"].get<int>(), found["gbps"].get<double>());
-        for (std::size_t i = 1; i <= fixed_wirings.size(); ++i) {
+        for (std::size_t i = 1; i < wirings.size(); ++i) {
             auto const &mine = found["iteration_ms"], &other = rows[n + i]["iteration_ms"];
             fmt::print("{:>16}", mine.is_null() || other.is_null() ? std::string("-") : fmt::format("{:.2f}", other.get<double>() / mine.get<double>()));
         }
