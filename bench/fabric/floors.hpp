@@ -68,8 +68,9 @@ inline nlohmann::json co_optimization_floor(std::uint64_t rounds, std::uint64_t 
     auto const problem = problem_of(c);
     std::mt19937_64 rng(seed);
     stopwatch const watch;
-    auto const found = co_optimized(problem, c, rounds, four_chains{proposals, threads}, rng, row);
-    auto out = floor_of(fmt::format("DLRM and a fabric of 128 servers of 4 GPUs, {} rounds of {} proposals, {} threads: {:.1f} ms", rounds, proposals, threads, ms(found.cost)),
+    auto const found = co_optimized(problem, c, {.rounds = rounds}, four_chains{proposals, threads}, rng, row);
+    auto out = floor_of(fmt::format("DLRM and a fabric, 128 servers of 4 GPUs, {} of {} rounds of {} proposals, {} threads: {:.1f} ms", row["rounds"].size(), rounds, proposals, threads,
+                                    ms(found.cost)),
                         watch.seconds(), 120);
     out["row"] = std::move(row);
     return out;

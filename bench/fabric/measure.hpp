@@ -99,14 +99,14 @@ template <class P> void add_experts(P const& problem, nlohmann::json& row) {
 }
 
 // What an iteration of a plan does to its network.
-template <class P> void add_report(P const& placed, fabric::fabric_plan const& plan, nlohmann::json& row) {
+template <class P> void add_report(cell const& c, P const& placed, fabric::fabric_plan const& plan, nlohmann::json& row) {
     auto const& n = plan.wired;
     auto simulator = placed.problem.simulator();
     auto const report = fabric::report_of(n, placed.cluster, ps::sim::make_report(simulator, plan.strategy));
     row["network"] = n.name;
     row["links"] = n.links.size();
     row["link_gbps"] = n.links.front().each.rate.bytes_per_second * 8e-9;
-    auto const price = listed_price(n);
+    auto const price = listed_price(c, n);
     row["price"] = price ? nlohmann::json(*price) : nlohmann::json();
     row["mean_hops"] = report.mean_pair_hops;
     row["max_hops"] = report.max_pair_hops;
@@ -128,10 +128,11 @@ template <class P, class R> found_plan on_fixed(P const& problem, cell const& c,
     return {{std::move(network), std::move(found.best)}, found.cost, {}, found.stats, found.reason};
 }
 
-// Fabric and strategy in turns, from the traffic of data parallelism and from that of a strategy for an ideal switch. `search` is the searcher.
-template <class P, class S, class R> found_plan co_optimized(P const& problem, cell const& c, std::uint64_t rounds, S const& search, R& rng, nlohmann::json& row) {
+// Fabric and strategy in turns: from the traffic of data parallelism, and what else the options say.
+template <class P, class S, class R>
+found_plan co_optimized(P const& problem, cell const& c, fabric::co_options const& options, S const& search, R& rng, nlohmann::json& row) {
     row["rounds"] = nlohmann::json::array();
-    return fabric::co_optimize(problem, search, fabric::wirings{c.degree, interface_of(c.gbps)}, rng, {.rounds = rounds, .starts = {{ideal_switch_of(c), false}}},
+    return fabric::co_optimize(problem, search, fabric::wirings{c.degree, interface_of(c.gbps)}, rng, options,
                                [&](fabric::co_round const& r) {
                                    row["rounds"].push_back({{"start", r.start},
                                                             {"network", r.wired.name},
@@ -156,7 +157,7 @@ inline nlohmann::json measure(cell const& c, effort const& much) {
     auto const problem = problem_of(c);
     std::mt19937_64 rng(much.seed);
     stopwatch const watch;
-    auto const found = c.wiring == "found"         ? co_optimized(problem, c, much.rounds, searcher{much.evaluations}, rng, row)
+    auto const found = c.wiring == "found"         ? co_optimized(problem, c, {.rounds = much.rounds, .starts = {{ideal_switch_of(c), false}}}, searcher{much.evaluations}, rng, row)
                        : c.wiring == "joint moves" ? jointly_moved(problem, c, much, rng)
                                                    : on_fixed(problem, c, much, rng);
     row["seconds"] = watch.seconds();
@@ -164,7 +165,7 @@ inline nlohmann::json measure(cell const& c, effort const& much) {
     row["evaluations"] = found.stats.evaluations;
     auto const placed = problem.on(found.best.wired);
     add_experts(placed.problem, row);
-    add_report(placed, found.best, row);
+    add_report(c, placed, found.best, row);
     return row;
 }
 

@@ -31,7 +31,7 @@ struct cell {
 };
 
 // Fabrics found in rounds and by joint moves, then networks that do not depend on the model.
-inline constexpr std::array<std::string_view, 6> wirings{"found", "joint moves", "ideal switch", "fat tree", "random", "fully connected"};
+inline constexpr std::array<std::string_view, 7> wirings{"found", "joint moves", "ideal switch", "ideal fat tree", "fat tree", "random", "fully connected"};
 
 inline ps::link_description interface_of(double gbps) { return {{gbps * 1e9 / 8}, std::chrono::microseconds(1)}; }
 
@@ -41,11 +41,16 @@ inline fabric::network fixed_network(cell const& c, std::uint64_t seed) {
     if (c.wiring == "fully connected") return fabric::fully_connected(c.servers, interface_of(c.degree * c.gbps / (c.servers - 1))); // as much per server
     auto const direct = fabric::random_regular(c.servers, c.degree, seed, interface_of(c.gbps));
     if (c.wiring == "random") return direct;
-    return fabric::fat_tree(c.servers, {fabric::fat_tree_rate_of_similar_price(direct), direct.links.front().each.latency});
+    ps::link_description const link{fabric::fat_tree_rate_of_similar_price(direct), direct.links.front().each.latency};
+    if (c.wiring == "fat tree") return fabric::fat_tree(c.servers, link);
+    auto out = fabric::ideal_switch(c.servers, link); // a fat tree where no flows collide, as FlexNet has it
+    out.name = "ideal fat tree";
+    return out;
 }
 
 // Links between servers go through a patch panel. None where the list has no price at the rate of a link.
-inline std::optional<double> listed_price(fabric::network const& n) {
+inline std::optional<double> listed_price(cell const& c, fabric::network const& wired) {
+    auto const n = c.wiring == "ideal fat tree" ? fabric::fat_tree(c.servers, wired.links.front().each) : wired;
     fabric::price_list const prices;
     for (auto const& l : n.links) {
         auto const rate = l.each.rate.bytes_per_second;
