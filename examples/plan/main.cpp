@@ -25,7 +25,7 @@ int run(int argc, char** argv) {
     finish_plan(asked, given, made, watch.token());
     if (asked.pipeline) plan_pipeline(asked, given, made);
     // First what cannot fail.
-    print_plan(asked, made);
+    print_plan(asked, given, made);
     auto notes = made.notes;
     if (!asked.out.empty()) {
         try {

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <parsearch/fabric/network_price.hpp>
 #include <parsearch/io/flexflow_strategy.hpp>
 #include <parsearch/io/searches.hpp>
 #include <parsearch/io/strategy.hpp>
@@ -115,6 +116,18 @@ std::vector<move_line> lines_of(ps::search::move_counts const& counts, ps::io::s
         ++number;
     }
     return out;
+}
+
+// What the found strategy puts on the network of a fabric, and what that costs.
+void add_network(inputs const& given, planned& made) {
+    if (!given.cluster.network) return;
+    auto const& network = *given.cluster.network;
+    made.traffic = ps::fabric::report_of(network, given.cluster.cluster, made.report);
+    try {
+        made.price = ps::fabric::price_of(network, ps::fabric::cabling::patch_panel).total();
+    } catch (ps::invalid_input const&) {
+        // a rate that the list has no prices for
+    }
 }
 
 // What the user should know of the result.
@@ -268,6 +281,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         evaluate(made.strategies.back());
         if (auto const* const measured = made.oracle.measured())
             made.computed = ps::compute_time_by_source(made.problem, *measured, made.found().strategy);
+        add_network(given, made);
         add_notes(asked, made, compared);
         return;
     }
@@ -298,6 +312,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
     evaluate(made.strategies.back());
     if (auto const* const measured = made.oracle.measured())
         made.computed = ps::compute_time_by_source(made.problem, *measured, made.found().strategy);
+    add_network(given, made);
     add_notes(asked, made, compared);
 }
 

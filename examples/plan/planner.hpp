@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <parsearch/concepts/searcher.hpp>
+#include <parsearch/fabric/network_report.hpp>
 #include <parsearch/io/cluster_name.hpp>
 #include <parsearch/io/comparison.hpp>
 #include <parsearch/io/report/data.hpp>
@@ -60,6 +61,8 @@ struct planned {
     ps::space::flat_strategy start_strategy{};
     ps::sim::report report{};                 // of the found one
     std::optional<ps::source_times> computed{}; // of the found one, where there is a profile
+    std::optional<ps::fabric::network_report> traffic{}; // of the found one, where the cluster is a fabric
+    std::optional<double> price{};            // of the fabric in US dollars, where its parts are listed
     std::optional<ps::search_stats> stats{};
     std::optional<ps::stop_reason> reason{};
     std::vector<ps::io::cost_point> curve{};
