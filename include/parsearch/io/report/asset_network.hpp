@@ -18,12 +18,12 @@ if (data.network && data.network.links.length) {
   { // What the network is, and what it does.
     const figure = (value, small, label) => el('div', { class: 'figure' }, el('div', { class: 'value' }, value, small ? el('small', {}, small) : null), el('div', { class: 'label' }, label));
     const [hops, longest] = net.pairHops, busiest = ways.reduce((a, b) => b.busy > a.busy ? b : a);
-    const figures = [figure(number(hops, 3), 'hops', `between two servers, ${longest} at most`), figure(number(net.tax, 3), '×', 'bandwidth tax: bytes on all links per byte sent'),
+    const figures = [figure(number(hops, 3), 'hops', `between two servers, ${longest} at most`), figure(times(net.tax), '', 'bandwidth tax: bytes on all links per byte sent'),
       figure(traffic(net.demanded), '', 'leaves servers for others'), figure(share(busiest.busy, 1), '', `of the time is ${vertexName(busiest.from)} → ${vertexName(busiest.to)} busy, the busiest link`)];
     if (net.price !== null) figures.push(figure('$' + count(net.price), '', 'interfaces, transceivers, ports and cables'));
     byId('network-f').append(...figures);
     byId('network-p').textContent = `${net.name[0].toUpperCase() + net.name.slice(1)}: ${plural(net.servers, 'server')}${net.switches ? ' and ' + plural(net.switches, 'switch', 'switches') : ''}, `
-      + `${plural(net.links.length, 'link')}. Each link is drawn twice, once for each direction, which is the one that keeps to the right.`;
+      + `${plural(net.links.length, 'link')}. Each direction of a link is a line of its own, which keeps to the right.`;
   }
 
   /** Where vertices are: servers alone on a circle, else in layers by their distance from servers. */
@@ -59,20 +59,21 @@ if (data.network && data.network.links.length) {
     return `rgb(${stops[k].map((x, i) => Math.round(x + (stops[k + 1][i] - x) * f)).join(' ')})`;
   }
   function draw() {
-    const w = Math.max(300, box.clientWidth), h = place(w), many = ways.length > 1200, size = Math.max(1.5, Math.min(net.switches ? 8 : 9, 0.3 * w * (net.switches ? 1 : 1.6) / net.servers));
+    const w = Math.max(300, box.clientWidth), h = place(w), many = ways.length > 300, size = Math.max(1.5, Math.min(net.switches ? 8 : 9, 0.3 * w * (net.switches ? 1 : 1.6) / net.servers));
+    const labelled = [1, 2, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128, 256, 512, 1000].find(s => s >= 26 * net.servers / (net.switches ? w : 1.5 * w)) || net.servers;
     drawn = bend();
     const svg = el('svg:svg', { viewBox: `0 0 ${w} ${h}`, width: w, height: h, role: 'img', 'aria-label': `${byId('network-p').textContent} ${byId('network-f').textContent}` });
     // What carries most is drawn last, and lies above.
     for (const d of [...drawn].sort((x, y) => x.way[by] - y.way[by])) {
       const t = top[by] > 0 ? d.way[by] / top[by] : 0;
-      svg.append(el('svg:path', { class: 'way', d: path(d), stroke: heat(t), 'stroke-width': ((many ? 0.4 : 0.9) + (many ? 1.4 : 2.2) * t).toFixed(2) }));
+      svg.append(el('svg:path', { class: 'way', d: path(d), stroke: heat(t), 'stroke-width': ((many ? 0.5 : 0.9) + (many ? 1.5 : 2.2) * t).toFixed(2) }));
     }
     marked = el('svg:g', {});
     svg.append(marked);
     at.forEach(([x, y], v) => {
       svg.append(v < net.servers ? el('svg:circle', { class: 'vertex', cx: x.toFixed(1), cy: y.toFixed(1), r: size.toFixed(1) })
         : el('svg:rect', { class: 'vertex', x: (x - size - 2).toFixed(1), y: (y - size).toFixed(1), width: (2 * size + 4).toFixed(1), height: (2 * size).toFixed(1), rx: 2 }));
-      if (v >= net.servers || net.servers > (net.switches ? w / 16 : 160)) return;
+      if (v >= net.servers || v % labelled) return;
       const out = net.switches ? [x, y + size + 13] : [w / 2 + (x - w / 2) * (1 + 18 / (h / 2 - 34)), h / 2 + (y - h / 2) * (1 + 18 / (h / 2 - 34)) + 4];
       svg.append(el('svg:text', { x: out[0].toFixed(1), y: out[1].toFixed(1), 'text-anchor': 'middle' }, String(v)));
     });
@@ -80,6 +81,7 @@ if (data.network && data.network.links.length) {
     byId('network-l').replaceChildren(el('span', {}, '0', el('i', { class: 'ramp', style: `background:linear-gradient(90deg, ${heat(0)}, ${heat(0.5)}, ${heat(1)})` }), measures[by](top[by])),
       el('span', {}, by === 'busy' ? 'share of the iteration in which a direction of a link carries data' : 'bytes that a direction of a link carries in an iteration'));
     const first = [...ways].sort((x, y) => y[by] - x[by] || y.bytes - x.bytes).slice(0, limit);
+    byId('net-h').textContent = by === 'busy' ? 'Busiest links' : 'Links with most bytes';
     byId('network-t').replaceChildren(table('cards', [['Link', '', x => `${vertexName(x.from)} → ${vertexName(x.to)}`], ['Rate', 'n', x => linkRate(x.rate)], ['Messages', 'n', x => traffic(x.messages)],
       ['Collectives', 'n', x => traffic(x.collectives)], ['Busy', 'n', x => share(x.busy, 1)]], first, () => ''));
   }
