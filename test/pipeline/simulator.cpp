@@ -479,3 +479,10 @@ TEST_CASE("pipeline_simulator: a strategy that splits more than a micro-batch ha
     how.micro_batches = 5;
     CHECK(refusal([&] { return simulator(how, data_parallel(p)); }) == "micro-batches: operator 'fc0' (linear) has 64 samples: 5 micro-batches must divide them");
 }
+
+TEST_CASE("pipeline_simulator: other transfers than streaming are refused") {
+    auto const cluster = ps::topology::dgx_a100(1);
+    auto const p = ps::make_problem(ps::models::mlp({}), cluster, ps::cost::roofline{cluster}, {.simulation = {.transfers = sim::transfer_model::cut_through}});
+    CHECK(refusal([&] { return pipeline::pipeline_simulator(p).over_capacity(); }) ==
+          "pipeline: option 'transfers' of the simulation is cut_through: pipelines are simulated with streaming");
+}

@@ -87,15 +87,12 @@ template <class Oracle, class Device> class pipeline_simulator {
     /// The plan of one of `n` micro-batches under a strategy, which becomes that of `plan`; nothing is unrolled. Throws as `simulate`.
     template <Strategy<space::configuration> S> sim::iteration_plan const& plan_micro_batch(std::uint32_t n, S const& strategy) {
         auto& s = part(n).simulator;
-        (void)s.simulate(strategy);
         current_ = n;
-        return s.plan();
+        return s.plan(strategy);
     }
     /// Bytes by which devices are exceeded, in all.
     [[nodiscard]] byte_count over_capacity() const noexcept {
-        byte_count over = 0;
-        for (std::size_t d = 0; d < memory_.size(); ++d) over += std::max<byte_count>(0, memory_[d].total() - work_->topology.devices[d].memory);
-        return over;
+        return sim::bytes_over_capacity(memory_, work_->topology.devices);
     }
 
   private:
@@ -124,7 +121,7 @@ template <class Oracle, class Device> class pipeline_simulator {
         auto& now = part(how.micro_batches);
         auto& s = now.simulator;
         try {
-            (void)s.simulate(strategy);
+            one_ = s.assemble(strategy);
         } catch (invalid_input const& e) {
             if (how.micro_batches == 1) throw;
             throw invalid_input(e.what(), "; a strategy of a pipeline is one of its micro-batches, here of one of ", how.micro_batches);
@@ -136,7 +133,6 @@ template <class Oracle, class Device> class pipeline_simulator {
         shards_.clear();
         for (std::size_t op = 0; op < g.size(); ++op) shards_.push_back(sim::memory_of(g.operations[op], configuration_of(strategy, op).degrees()));
         spread_over_micro_batches(g, how, options, s.plan(), [&](std::size_t op) -> sim::shard_memory const& { return shards_[op]; }, devices, memory_);
-        one_ = s.tasks();
         carriers_.clear();
         if (how.stages > 1) carriers_ = carriers_of(g, how, strategy);
         if (!how.sharded_optimizer) return;

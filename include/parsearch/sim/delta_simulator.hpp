@@ -203,6 +203,7 @@ template <class Oracle, class Device> class delta_simulator {
                 }
             cache_->trim(operators_, edges_, classes_);
         }
+        for (auto& l : lanes_) l.schedule.give_back();
         total_before_ = total_;
         unfolded_before_ = unfolded_;
     }

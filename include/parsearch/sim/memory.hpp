@@ -2,11 +2,13 @@
 /// Memory per device: weights, gradients, optimizer state, activations kept until backward, working buffers.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include <parsearch/concepts/device_topology.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/ops/shard.hpp>
 #include <parsearch/sim/gradient_sync.hpp>
@@ -47,6 +49,13 @@ struct shard_memory {
 /// Bytes that the weights on one device bring: themselves, and in training gradients and optimizer state.
 [[nodiscard]] inline byte_count weight_memory(held_weights const& h, simulation_options const& options, std::int64_t states) noexcept {
     return options.training ? 2 * h.bytes + optimizer_memory(h, states) : h.bytes;
+}
+
+/// Bytes by which devices are exceeded, in all.
+[[nodiscard]] inline byte_count bytes_over_capacity(std::span<memory_use const> use, std::span<device_description const> devices) noexcept {
+    byte_count over = 0;
+    for (std::size_t d = 0; d < use.size(); ++d) over += std::max<byte_count>(0, use[d].total() - devices[d].memory);
+    return over;
 }
 
 /// Adds up the memory of a strategy.

@@ -54,8 +54,9 @@ template <class Oracle, class Device> class simulator {
     /// The cost of `s`: the makespan, with what `simulation_options::memory` says of devices whose memory is exceeded.
     /// Throws `invalid_input` naming operator, value and rule where a configuration does not fit its operator or the topology.
     template <Strategy<space::configuration> S> picoseconds operator()(S const& s) {
-        replan(s);
-        auto const penalty = memory_cost(work_->options, bytes_over_capacity());
+        plan(s);
+        add_up_memory();
+        auto const penalty = memory_cost(work_->options, bytes_over_capacity(memory_, work_->topology.devices));
         if (penalty == cost_traits<picoseconds>::infinity()) return penalty;
         run();
         return total_cost(picoseconds{schedule_.makespan}, penalty);
@@ -63,10 +64,21 @@ template <class Oracle, class Device> class simulator {
 
     /// The makespan of `s` whatever memory it needs, for the readers below.
     template <Strategy<space::configuration> S> picoseconds simulate(S const& s) {
-        replan(s);
-        (void)bytes_over_capacity();
-        run();
+        assemble(s);
+        scheduler_.run(tasks_, schedule_);
         return picoseconds{schedule_.makespan};
+    }
+    /// The tasks of `s` and its memory, not scheduled: `schedule` stays what it was. Throws as a call does.
+    template <Strategy<space::configuration> S> task_graph const& assemble(S const& s) {
+        plan(s);
+        add_up_memory();
+        put_together();
+        return tasks_;
+    }
+    /// The plan of `s` alone: what the other readers tell stays what it was. Throws as a call does.
+    template <Strategy<space::configuration> S> iteration_plan const& plan(S const& s) {
+        replan(s);
+        return plan_;
     }
 
     /// Of the last strategy simulated: its tasks, when they ran, memory by device, and bytes moved in one iteration by `traffic_kind`.
@@ -122,18 +134,14 @@ template <class Oracle, class Device> class simulator {
         for (auto const op : unplanned_) planned_[op] = true;
     }
 
-    [[nodiscard]] byte_count bytes_over_capacity() {
+    void add_up_memory() {
         account_.add_up(
             work_->options, plan_.classes, [&](std::size_t op) -> shard_memory const& { return memory_of_[op]; },
             [&](std::size_t op) -> std::vector<std::uint32_t> const& { return plan_.operators[op].devices; }, memory_);
-        byte_count over = 0;
-        for (std::size_t d = 0; d < memory_.size(); ++d)
-            over += std::max<byte_count>(0, memory_[d].total() - work_->topology.devices[d].memory);
-        return over;
     }
-
+    void put_together() { assembler_.run(plan_, work_->options.training, work_->options.overlap, tasks_); }
     void run() {
-        assembler_.run(plan_, work_->options.training, work_->options.overlap, tasks_);
+        put_together();
         scheduler_.run(tasks_, schedule_);
     }
 

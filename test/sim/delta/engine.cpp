@@ -403,6 +403,7 @@ void walk(std::mt19937_64& rng, discipline order, std::uint32_t blocks, std::siz
     REQUIRE(same(expected));
     for (int step = 0; step < steps; ++step) {
         INFO("step ", step);
+        if (bernoulli(rng, 0.2)) e.give_back(0);
         auto const tasks = now.tasks;
         auto const waits = now.waits;
         auto const size = e.size();

@@ -41,6 +41,9 @@ class engine {
         change(state_.graph->arcs[arc].to);
     }
 
+    /// Gives back memory that tasks now gone have taken, where it is most of it and more than `kept` tasks take. No proposal is open.
+    void give_back(std::size_t kept = std::size_t{1} << 20) { state_.give_back(kept); }
+
     /// Tasks of the proposal.
     [[nodiscard]] std::uint64_t size() const noexcept { return state_.task_count; }
     /// The most counted work of a device, and of a link: no schedule of the proposal is shorter.

@@ -191,6 +191,14 @@ class engine_state {
         if (moved_ > 16 + blocks.size() / 8) lay_out();
     }
 
+    /// Gives back memory where blocks were once much larger than they are, but for that of `kept` tasks. No proposal is open.
+    void give_back(std::size_t kept) {
+        if (work.size() <= kept || work.size() / 4 < task_count) return;
+        for (auto& mine : blocks) mine.capacity = std::min(mine.capacity, std::bit_ceil(std::max({mine.size, mine.now_size, 4u})));
+        lay_out();
+        next_.shrink_to_fit();
+    }
+
     /// When tasks of a block that were started together end: the last of them, and their resources with all counted work to come.
     struct ends {
         std::int64_t last = 0, device_busy = 0, link_busy = 0;
