@@ -200,7 +200,8 @@ def problems_of_pointing(chromium, report):
     network = embedded(report)["network"]
     body, out = after(chromium, report, POINT)
     name = lambda v: f"server {v}" if v < network["servers"] else f"switch {v - network['servers']}"
-    said = collections.Counter(re.match(r"(.* \d+ → \w+ \d+)rate", tip)[1] if "rate" in tip else tip for tip in json.loads(body["data-middles"]))
+    end = r"(?:server|switch) \d+"
+    said = collections.Counter(re.sub(f"^({end}(?: → {end})?).*", r"\1", tip) for tip in json.loads(body["data-middles"]))
     ways = {f"{name(a)} → {name(b)}" for a, b, *_ in network["links"]} | {f"{name(b)} → {name(a)}" for a, b, *_ in network["links"]}
     # Where lines cross, the tip may be that of the other one.
     hit = sum(1 for way in ways if said[way] > 0)
