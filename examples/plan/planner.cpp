@@ -15,6 +15,7 @@
 #include <parsearch/io/strategy.hpp>
 
 #include "experts.hpp"
+#include "fabric.hpp"
 #include "joint.hpp"
 #include "profile.hpp"
 #include "progress.hpp"
@@ -174,9 +175,10 @@ void add_notes(request const& asked, planned& made, std::size_t compared) {
 } // namespace
 
 inputs read_inputs(request const& asked) {
-    auto cluster = ps::io::make_named_cluster(asked.cluster);
+    auto to_wire = fabric_to_wire(asked);
+    auto cluster = to_wire ? unwired(*to_wire) : ps::io::make_named_cluster(asked.cluster);
     auto const devices = cluster.cluster.size();
-    inputs out{.model = tools::load_model(asked.model, devices), .cluster = std::move(cluster)};
+    inputs out{.model = tools::load_model(asked.model, devices), .cluster = std::move(cluster), .to_wire = std::move(to_wire)};
     if (!out.cluster.path.empty()) out.cluster_hash = ps::io::hash_of_file(out.cluster.path);
     if (starts_from_file(asked)) {
         std::error_code error;
@@ -223,7 +225,7 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
         start_as_before(made, asked.rerun->result.start);
     }
     if (asked.search) {
-        ps::io::fix_derived(*asked.search);
+        if (!given.to_wire) ps::io::fix_derived(*asked.search); // else it is divided first
         ps::io::visit_search(*asked.search, [&](auto const&, auto& options) {
             options.stop = stop;
             validate(options);
@@ -235,6 +237,12 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
     }
     if (given.rules) made.rules_matching = matching_rules(given.rules->rules, made.problem.graph());
     return made;
+}
+
+ps::search_result<ps::space::flat_strategy, ps::picoseconds> search_once(ps::io::search_options const& options, problem_type const& problem,
+                                                                        ps::space::flat_strategy start, std::mt19937_64& rng, progress_display& progress,
+                                                                        ps::search::move_counts& counts) {
+    return ps::io::run_search(options, problem, std::move(start), rng, progress, counts);
 }
 
 void finish_plan(request const& asked, inputs const& given, planned& made, std::stop_token const& stop) {
@@ -285,20 +293,22 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         add_notes(asked, made, compared);
         return;
     }
-    if (made.start_strategy.empty()) {
+    if (made.start_strategy.empty() && !made.wired) {
         auto const& cheapest =
             *std::min_element(made.strategies.begin(), made.strategies.end(), [](auto const& a, auto const& b) { return a.cost < b.cost; });
         made.start = cheapest.name;
         made.start_strategy = cheapest.strategy;
     }
-    if (asked.search) {
+    if (made.wired) {
+        made.strategies.push_back({.name = ps::text("found by ", ps::io::search_name(*asked.search)), .strategy = made.wired->strategy});
+    } else if (asked.search) {
         auto const time = ps::io::visit_search(*asked.search, [](auto const&, auto const& options) { return options.time; });
         auto const& data_parallel = made.strategies.front();
         progress_display progress(asked.quiet, time, cost_of(made.start_strategy),
                                   data_parallel.figures.fits ? std::optional(data_parallel.cost) : std::nullopt);
         std::mt19937_64 rng{asked.seed};
         ps::search::move_counts counts;
-        auto found = ps::io::run_search(*asked.search, made.problem, made.start_strategy, rng, progress, counts);
+        auto found = search_once(*asked.search, made.problem, made.start_strategy, rng, progress, counts);
         progress.finish(found.stats.evaluations);
         made.stats = found.stats;
         made.reason = found.reason;

@@ -75,6 +75,16 @@ void print_pipeline(planned const& made) {
     fmt::print("         {} pipelines simulated in {}, ended by {}\n", p.stats.evaluations, tools::shown_seconds(p.stats.seconds), ps::name_of(p.reason));
     for (auto const& line : p.text) fmt::print("  {}\n", harmless(line));
 }
+
+// The rounds in which strategy and fabric were made for each other.
+void print_rounds(std::vector<ps::fabric::co_round> const& rounds) {
+    std::vector<std::vector<std::string>> rows;
+    for (auto const& r : rounds)
+        rows.push_back({r.start == 0 ? "data parallel" : "ideal switch", fmt::format("{}", r.round + 1), harmless(r.wired.name), tools::shown_time(r.before), tools::shown_time(r.after),
+                        fmt::format("{}", r.evaluations), tools::shown_seconds(r.seconds)});
+    fmt::print("\n");
+    print_table({{"begun with", "", true}, {"", "round"}, {"", "searched on", true}, {"first", "cost"}, {"last", "cost"}, {"", "evaluations"}, {"", "time"}}, rows);
+}
 } // namespace
 
 std::string summary_of_model(ps::graph::dense_graph const& g, bool training) {
@@ -150,6 +160,7 @@ void print_inputs(request const& asked, inputs const& given, planned const& made
 
 void print_plan(request const& asked, inputs const& given, planned const& made) {
     if (made.stats) fmt::print("search   {}\n", summary_of_search(asked, made));
+    if (made.wired) print_rounds(made.wired->rounds);
     std::string_view const unit = made.found().figures.throughput_unit;
     std::vector<std::vector<std::string>> rows;
     for (auto const& s : made.strategies) rows.push_back(cells(s));

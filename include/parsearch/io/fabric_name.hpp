@@ -77,6 +77,7 @@ struct fabric_options {
     std::uint32_t servers_per_rack = 4;
     double ratio = 2;
     std::vector<std::uint32_t> extents{}, steps{};
+    std::uint64_t rounds = 5;
     friend bool operator==(fabric_options const&, fabric_options const&) = default;
 };
 template <> inline constexpr auto described<fabric_options> = boost::hana::make_tuple(
@@ -96,12 +97,15 @@ template <> inline constexpr auto described<fabric_options> = boost::hana::make_
     field("servers_per_rack", &fabric_options::servers_per_rack, "servers on a rack's switch"),
     field("ratio", &fabric_options::ratio, "what a rack's servers can send to what leaves the rack, at least 1"),
     field("extents", &fabric_options::extents, "servers in each dimension; none: degree / 2 dimensions, as equal as the number of servers allows"),
-    field("steps", &fabric_options::steps, "servers are joined with those so many further on; none: degree / 2 steps that make short paths, as topology finding takes them"));
+    field("steps", &fabric_options::steps, "servers are joined with those so many further on; none: degree / 2 steps that make short paths, as topology finding takes them"),
+    field("rounds", &fabric_options::rounds,
+          "searches, each followed by a wiring for what it found, at most, from each of two beginnings: wired for data parallelism, and an ideal switch; the budget of the "
+          "search is for all of them together"));
 
 /// A fabric: its name, the network that it makes, a line about it, and the options that only it (and others that name them) has.
 struct fabric_entry {
     std::string_view name;
-    fabric::network (*make)(fabric_options const&, link_description const& interface);
+    fabric::network (*make)(fabric_options const&, link_description const& interface); ///< null: it depends on a model, see `fabric::co_optimize`
     std::string_view help;
     std::array<std::string_view, 2> own{};
 };
@@ -188,7 +192,8 @@ inline constexpr std::array fabrics{
     fabric_entry{"fully_connected", [](fabric_options const& o, link_description const& each) { return fabric::fully_connected(o.servers, each); },
                  "an interface of each server for every other"},
     fabric_entry{"torus", detail::named_torus, "servers joined with their neighbours in every dimension, around the ends", {"extents"}},
-    fabric_entry{"circulant", detail::named_circulant, "servers joined with those some steps further on, which makes rings to all-reduce in (TotientPerms)", {"steps"}}};
+    fabric_entry{"circulant", detail::named_circulant, "servers joined with those some steps further on, which makes rings to all-reduce in (TotientPerms)", {"steps"}},
+    fabric_entry{"topoopt", nullptr, "servers wired for the traffic of the strategy, which is searched on what was wired, in turns (TopoOpt)", {"rounds"}}};
 
 /// The names of the fabrics, comma separated.
 [[nodiscard]] inline std::string fabric_names() {
@@ -251,6 +256,8 @@ inline constexpr std::string_view fabric_prefix = "fabric:";
         if (s.key == "paths" && out.options.routing != fabric::routing::k_shortest)
             throw invalid_input(place, ": option 'paths' is given, but routing is ", name_of(out.options.routing), ": must be k_shortest");
     }
+    if (!out.entry->make && out.options.routing == fabric::routing::coin_change)
+        throw invalid_input(place, ": option 'routing' is coin_change: must be another, since not all wirings are circulants; shortest takes its paths where they are");
     return out;
 }
 
@@ -260,9 +267,11 @@ struct named_fabric {
     topology::cluster cluster;
 };
 
-/// The fabric of "NAME,key=value,..." and its cluster. Throws `invalid_input` naming the fabric and the rule that is broken.
+/// The fabric of "NAME,key=value,..." and its cluster. Throws `invalid_input` naming the fabric and the rule that is broken, and on a fabric that
+/// depends on a model.
 [[nodiscard]] inline named_fabric make_fabric(std::string_view given) {
     auto const [entry, options] = read_fabric(given);
+    if (!entry->make) throw invalid_input("fabric ", entry->name, ": is wired for a model, which is not known here: must be another");
     try {
         auto const servers = servers_of(options);
         auto network = entry->make(options, servers.interface);
