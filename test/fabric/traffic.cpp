@@ -72,8 +72,16 @@ template <class Problem, class S> demand observed_traffic(Problem const& p, S co
         }
         if (t.kind[task] != sim::task_kind::barrier) continue;
         found f;
+        auto const& label = t.label[task];
+        bool const many = label.edge != sim::task_label::no_edge && label.number < simulator.plan().edges[label.edge].collectives.size() &&
+                          simulator.plan().edges[label.edge].collectives[label.number].forward_kind == collective_kind::all_to_all_v;
         for (auto const hop : t.before(task)) {
             if (t.kind[hop] != sim::task_kind::collective) continue;
+            if (many) { // a link has the bytes of its pair
+                send(ends(hop).first, ends(hop).second, t.duration[hop]);
+                met[static_cast<std::size_t>(collective_kind::all_to_all_v)] += 1;
+                continue;
+            }
             f.kind = static_cast<collective_kind>(t.duration[hop] % 8);
             f.bytes = t.duration[hop] / 8;
             f.members.insert(ends(hop).first);
@@ -177,7 +185,7 @@ TEST_CASE("random strategies: traffic is what the tasks move between servers") {
     CHECK(pairs > 500);
     CHECK(groups > 500);
     for (auto const kind : {collective_kind::all_reduce, collective_kind::all_gather, collective_kind::reduce_scatter, collective_kind::all_to_all,
-                            collective_kind::broadcast, collective_kind::reduce}) {
+                            collective_kind::broadcast, collective_kind::reduce, collective_kind::all_to_all_v}) {
         CAPTURE(name_of(kind));
         CHECK(met[static_cast<std::size_t>(kind)] > 0);
     }

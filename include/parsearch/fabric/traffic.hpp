@@ -87,11 +87,14 @@ class server_traffic {
     demand sum_;
 };
 
+/// Whether every pair of shards of the collective exchanges something of its own.
+[[nodiscard]] constexpr bool is_exchange(collective_kind k) noexcept { return k == collective_kind::all_to_all || k == collective_kind::all_to_all_v; }
+
 /// Adds what moves along an edge between shards on the devices `made` and `read`.
 inline void add_edge(server_traffic& sum, sim::edge_plan const& plan, byte_count element, std::vector<std::uint32_t> const& made,
                      std::vector<std::uint32_t> const& read, bool gradients) {
     for (auto const& c : plan.collectives) {
-        if (c.forward_kind == collective_kind::all_to_all) continue; // exactly what its pairs of shards exchange
+        if (is_exchange(c.forward_kind)) continue; // exactly what its pairs of shards exchange
         std::vector<std::uint32_t> members;
         for (auto const p : c.producers) members.push_back(made[p]);
         for (auto const p : c.consumers) members.push_back(read[p]);
@@ -103,7 +106,7 @@ inline void add_edge(server_traffic& sum, sim::edge_plan const& plan, byte_count
     }
     for (std::size_t i = 0; i < plan.collective_of.size(); ++i) {
         auto const in = plan.collective_of[i];
-        if (in >= 0 && plan.collectives[static_cast<std::size_t>(in)].forward_kind != collective_kind::all_to_all) continue;
+        if (in >= 0 && !is_exchange(plan.collectives[static_cast<std::size_t>(in)].forward_kind)) continue;
         auto const& pair = plan.table->pairs[i];
         sum.message(made[pair.producer], read[pair.consumer], pair.elements * element);
         if (gradients) sum.message(read[pair.consumer], made[pair.producer], pair.elements * element);
@@ -134,7 +137,7 @@ inline void add_class(server_traffic& sum, sim::class_plan const& plan) {
 /// - All-reduces of partial sums and gradients of B bytes, by devices on several servers: an all-reduce of B bytes by these servers. That is what
 ///   crosses servers where the devices of a server first reduce among themselves; a ring through all devices sends up to (g-1)/g * k/(k-1) as much
 ///   for k servers and g devices.
-/// - All-to-alls: what each pair of shards exchanges, point to point.
+/// - All-to-alls, regular or not: what each pair of shards exchanges, point to point.
 /// - An all-gather and the reduce-scatter of its gradients, or a broadcast and the reduction of its gradients, of B bytes: one all-reduce of B bytes,
 ///   since together they put on a ring what it does, and run along any ring as well. Without gradients: point to point along the ring of the
 ///   servers in ascending order, from each to the next; broadcasts and reductions as chains.

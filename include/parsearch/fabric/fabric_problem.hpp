@@ -1,0 +1,88 @@
+#pragma once
+/// What is planned whatever the network: a graph, servers, and what work costs on them.
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <parsearch/core/error.hpp>
+#include <parsearch/cost/roofline.hpp>
+#include <parsearch/fabric/demand.hpp>
+#include <parsearch/fabric/network.hpp>
+#include <parsearch/fabric/routing.hpp>
+#include <parsearch/fabric/server_cluster.hpp>
+#include <parsearch/fabric/traffic.hpp>
+#include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/problem/problem.hpp>
+#include <parsearch/topology/cluster.hpp>
+
+namespace parsearch::fabric {
+
+/// A roofline of any cluster.
+struct make_roofline {
+    [[nodiscard]] cost::roofline operator()(topology::cluster const& c) const { return cost::roofline{c}; }
+};
+
+/// How servers and their flows are made into clusters.
+struct fabric_options {
+    server_options servers{};
+    routing_options routes{};
+    problem_options problem{};
+};
+
+/// A cluster and the problem on it.
+template <class Problem> struct problem_on_network {
+    topology::cluster cluster;
+    Problem problem;
+};
+
+/// A graph to be run by `servers` servers, on networks that are still to be chosen. `MakeOracle` makes the cost oracle of a cluster.
+template <class MakeOracle = make_roofline> class fabric_problem {
+  public:
+    using oracle_type = std::remove_cvref_t<std::invoke_result_t<MakeOracle const&, topology::cluster const&>>;
+    using problem_type = parallelization<oracle_type, std::uint32_t, std::uint32_t>;
+
+    /// Throws `invalid_input` as `graph::read_graph`, and on no servers or GPUs.
+    template <OperatorGraph G>
+        requires DescribesOperations<G>
+    fabric_problem(G const& graph, std::uint32_t servers, fabric_options options, MakeOracle make_oracle = {})
+        : graph_(graph::read_graph(graph).graph), servers_(servers), options_(std::move(options)), make_oracle_(std::move(make_oracle)) {
+        if (servers < 1 || options_.servers.gpus_per_server < 1)
+            throw invalid_input("fabric problem of ", servers, " servers with ", options_.servers.gpus_per_server, " GPUs each: must be at least one of both");
+    }
+
+    [[nodiscard]] graph::dense_graph const& graph() const noexcept { return graph_; }
+    [[nodiscard]] std::uint32_t servers() const noexcept { return servers_; }
+    /// Devices of its problems: servers times GPUs, or servers where their GPUs are merged.
+    [[nodiscard]] std::uint32_t devices() const noexcept { return servers_ * per_server(); }
+    [[nodiscard]] fabric_options const& options() const noexcept { return options_; }
+
+    /// The problem on network `n`. Throws `invalid_input` where `n` has another number of servers, and as `server_cluster` and `make_problem` do.
+    [[nodiscard]] problem_on_network<problem_type> on(network const& n) const {
+        if (n.servers != servers_) throw invalid_input("network '", n.name, "' of ", n.servers, " servers: the problem has ", servers_);
+        auto cluster = server_cluster(n, options_.routes, options_.servers);
+        auto problem = make_problem(graph_, cluster, make_oracle_(cluster), options_.problem);
+        return {std::move(cluster), std::move(problem)};
+    }
+    /// What servers send to each other under strategy `s`: see `traffic_of`.
+    template <Strategy<space::configuration> S> [[nodiscard]] demand traffic(S const& s) const {
+        std::vector<std::uint32_t> server;
+        for (std::uint32_t d = 0; d < devices(); ++d) server.push_back(d / per_server());
+        return traffic_of(graph_, server, options_.problem.simulation, s);
+    }
+
+  private:
+    [[nodiscard]] std::uint32_t per_server() const noexcept {
+        return options_.servers.inside == inside_server::merged ? 1 : options_.servers.gpus_per_server;
+    }
+
+    graph::dense_graph graph_;
+    std::uint32_t servers_;
+    fabric_options options_;
+    MakeOracle make_oracle_;
+};
+template <class G, class M> fabric_problem(G const&, std::uint32_t, fabric_options, M) -> fabric_problem<M>;
+template <class G> fabric_problem(G const&, std::uint32_t, fabric_options) -> fabric_problem<make_roofline>;
+
+} // namespace parsearch::fabric
