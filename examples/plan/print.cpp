@@ -77,13 +77,17 @@ void print_pipeline(planned const& made) {
 }
 
 // The rounds in which strategy and fabric were made for each other.
-void print_rounds(std::vector<ps::fabric::co_round> const& rounds) {
+void print_rounds(std::vector<ps::fabric::co_round> const& rounds, ps::picoseconds found) {
     std::vector<std::vector<std::string>> rows;
-    for (auto const& r : rounds)
-        rows.push_back({r.start == 0 ? "data parallel" : "ideal switch", fmt::format("{}", r.round + 1), harmless(r.wired.name), tools::shown_time(r.before), tools::shown_time(r.after),
-                        fmt::format("{}", r.evaluations), tools::shown_seconds(r.seconds)});
+    bool marked = false;
+    for (auto const& r : rounds) {
+        bool const best = !marked && r.final && r.after == found;
+        marked = marked || best;
+        rows.push_back({!r.final ? "ideal switch" : r.round == 0 ? "wired for data parallelism" : "wired for what was found", fmt::format("{}", r.round + 1), tools::shown_time(r.before),
+                        tools::shown_time(r.after), fmt::format("{}", r.evaluations), tools::shown_seconds(r.seconds), best ? "the plan" : ""});
+    }
     fmt::print("\n");
-    print_table({{"begun with", "", true}, {"", "round"}, {"", "searched on", true}, {"first", "cost"}, {"last", "cost"}, {"", "evaluations"}, {"", "time"}}, rows);
+    print_table({{"", "network", true}, {"", "round"}, {"cost", "before"}, {"cost", "found"}, {"", "evaluations"}, {"", "time"}, {"", "", true}}, rows);
 }
 } // namespace
 
@@ -110,6 +114,9 @@ std::string summary_of_cluster(ps::topology::cluster const& cluster) {
 
 std::string summary_of_search(request const& asked, planned const& made) {
     auto const& s = *made.stats;
+    if (made.wired)
+        return fmt::format("{} in {} rounds: {} evaluations in {}, ended by {}", ps::io::search_name(*asked.search), made.wired->rounds.size(), s.evaluations,
+                           tools::shown_seconds(s.seconds), ps::name_of(*made.reason));
     return fmt::format("{} from {}: {} evaluations in {}, {} improvements, ended by {}", ps::io::search_name(*asked.search), made.start, s.evaluations,
                        tools::shown_seconds(s.seconds), s.improved, ps::name_of(*made.reason));
 }
@@ -160,7 +167,7 @@ void print_inputs(request const& asked, inputs const& given, planned const& made
 
 void print_plan(request const& asked, inputs const& given, planned const& made) {
     if (made.stats) fmt::print("search   {}\n", summary_of_search(asked, made));
-    if (made.wired) print_rounds(made.wired->rounds);
+    if (made.wired) print_rounds(made.wired->rounds, made.found().cost);
     std::string_view const unit = made.found().figures.throughput_unit;
     std::vector<std::vector<std::string>> rows;
     for (auto const& s : made.strategies) rows.push_back(cells(s));
