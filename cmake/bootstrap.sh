@@ -69,6 +69,7 @@ found() {
     ccache) have ccache ;;
     simgrid) preprocesses '#include <simgrid/s4u.hpp>' ;;
     z3) preprocesses '#include <z3++.h>' ;;
+    flatbuffers) have flatc && preprocesses '#include <flatbuffers/flatbuffers.h>' ;;
     chromium) have chromium || have chromium-browser || have google-chrome ;;
     # with its runtime, which the sanitizers and the fuzzer need
     clang-16) have clang++-16 && [[ -d $(clang++-16 -print-runtime-dir) ]] ;;
@@ -91,6 +92,9 @@ package() {
     apt-get:simgrid) echo libsimgrid-dev ;;
     apt-get:z3) echo libz3-dev ;;
     dnf:z3 | zypper:z3) echo z3-devel ;;
+    apt-get:flatbuffers) echo libflatbuffers-dev flatbuffers-compiler ;;
+    dnf:flatbuffers) echo flatbuffers-devel flatbuffers-compiler ;;
+    zypper:flatbuffers) echo flatbuffers-devel ;;
     apt-get:clang-16) echo clang-16 libclang-rt-16-dev ;;
     dnf:compiler | zypper:compiler) echo gcc-c++ ;;
     dnf:ninja) echo ninja-build ;;

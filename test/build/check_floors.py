@@ -23,9 +23,10 @@ MAY_INCLUDE = {
     "search": {"core", "concepts"},
     "problem": {"core", "concepts", "ops", "graph", "topology", "space", "cost", "sim", "search"},
     "rewrite": ALL_BUT_IO | {"problem"},
-    "fabric": ALL_BUT_IO,
+    "fabric": ALL_BUT_IO | {"problem"},
     "pipeline": {"core", "concepts", "ops", "graph", "topology", "space", "cost", "sim", "search", "problem"},
-    "io": ALL_BUT_IO | {"problem", "pipeline"},
+    "flexnet": {"core", "concepts", "ops", "graph", "topology", "space", "sim", "fabric", "problem"},
+    "io": ALL_BUT_IO | {"problem", "pipeline", "flexnet"},
     "verify": {"core", "rewrite"},
 }
 # Single headers that may include more.

@@ -81,3 +81,16 @@ TEST_CASE("rings: traffic as a simulated ring all-reduce has it") {
         CHECK(sent == ring_traffic(bytes, g));
     }
 }
+
+TEST_CASE("rings: a collective that goes round once") {
+    using parsearch::collective_kind;
+    std::vector<parsearch::byte_count> const part{1, 10, 100};
+    auto const sends = [&](collective_kind kind, std::size_t root) { return parsearch::fabric::ring_sends(kind, part, root); };
+    using bytes = std::vector<parsearch::byte_count>;
+    CHECK(sends(collective_kind::all_gather, 0) == bytes{101, 11, 110});
+    CHECK(sends(collective_kind::reduce_scatter, 0) == bytes{110, 101, 11});
+    CHECK(sends(collective_kind::broadcast, 1) == bytes{0, 111, 111});
+    CHECK(sends(collective_kind::reduce, 1) == bytes{111, 0, 111});
+    CHECK(sends(collective_kind::all_reduce, 0) == parsearch::fabric::ring_traffic(111, 3));
+    CHECK(parsearch::fabric::ring_sends(collective_kind::all_gather, bytes{5}, 0) == bytes{0});
+}

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include <parsearch/core/collective.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
 
@@ -67,6 +68,24 @@ enum class step_set : std::uint8_t {
     auto const chunk = split_evenly(bytes, g);
     std::vector<byte_count> out(g);
     for (std::size_t i = 0; i < g; ++i) out[i] = 2 * bytes - chunk[(i + 1) % g] - chunk[(i + 2) % g];
+    return out;
+}
+
+/// What each position of a directed ring sends to the next in a collective that goes round once, all-reduces with `ring_traffic` twice: `part[i]` bytes of
+/// the tensor are made, or stay, at position i. Position `root` sends a broadcast and receives a reduction.
+/// Precondition: of the kinds named here.
+[[nodiscard]] inline std::vector<byte_count> ring_sends(collective_kind kind, std::span<byte_count const> part, std::size_t root) {
+    auto const g = part.size();
+    auto const bytes = std::accumulate(part.begin(), part.end(), byte_count{0});
+    if (kind == collective_kind::all_reduce) return ring_traffic(bytes, g);
+    std::vector<byte_count> out(g, g < 2 ? 0 : bytes);
+    for (std::size_t i = 0; i < g && g > 1; ++i) {
+        auto const next = (i + 1) % g;
+        if (kind == collective_kind::all_gather) out[i] -= part[next];  // all but what the next one made
+        if (kind == collective_kind::reduce_scatter) out[i] -= part[i]; // all but what stays here
+        if (kind == collective_kind::broadcast && next == root) out[i] = 0;
+        if (kind == collective_kind::reduce && i == root) out[i] = 0;
+    }
     return out;
 }
 

@@ -70,15 +70,8 @@ class server_traffic {
             return static_cast<std::size_t>(std::lower_bound(servers.begin(), servers.end(), server_[device]) - servers.begin());
         };
         for (std::size_t i = 0; i < members.size(); ++i) part[place(members[i])] += each[i];
-        for (std::size_t i = 0; i < servers.size(); ++i) {
-            auto const next = (i + 1) % servers.size();
-            auto sent = bytes;
-            if (kind == collective_kind::all_gather) sent -= part[next];    // all but what the next one made
-            if (kind == collective_kind::reduce_scatter) sent -= part[i];   // all but what stays here
-            if (kind == collective_kind::broadcast && next == place(first)) sent = 0;
-            if (kind == collective_kind::reduce && i == place(first)) sent = 0;
-            sum_.add(servers[i], servers[next], sent);
-        }
+        auto const sent = ring_sends(kind, part, place(first));
+        for (std::size_t i = 0; i < servers.size(); ++i) sum_.add(servers[i], servers[(i + 1) % servers.size()], sent[i]);
     }
     [[nodiscard]] demand take() && { return std::move(sum_); }
 
