@@ -325,6 +325,9 @@ class Fabrics(Folder):
         self.assertIn(f"portfolio in {len(rounds)} rounds: {run['result']['evaluations']} evaluations in ", out)
         self.assertLessEqual(run["result"]["evaluations"], 700)
         self.assertLessEqual(run["result"]["cost_ps"], min(s["time_ps"] for s in run["strategies"] if s["fits"]))
+        shown = data_of(self.path / "a" / "report.html")["network"]["rounds"]
+        self.assertEqual([(name, str(number), "the plan" if chosen else "") for name, number, _, _, _, chosen in shown], rounds)
+        self.assertEqual([after for _, _, _, after, _, chosen in shown if chosen], [run["result"]["cost_ps"]])
         # Each of two interfaces of a server has a link at most.
         ends = [v for a, b, *_ in data_of(self.path / "a" / "report.html")["network"]["links"] for v in (a, b)]
         self.assertLessEqual(max(ends.count(v) for v in ends), 2)

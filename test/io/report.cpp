@@ -254,6 +254,9 @@ TEST_CASE("report: a network is drawn where there is one") {
     CHECK(shown.at("price").is_null());
     d.network->price = 1234.4;
     CHECK(document_in(page_of(d)).at("network").at("price") == 1234);
+    CHECK(shown.at("rounds").empty());
+    d.network->rounds = {{.network = "ideal <switch>", .round = 1, .before = picoseconds{9}, .after = picoseconds{8}, .evaluations = 7, .chosen = true}};
+    CHECK(document_in(page_of(d)).at("network").at("rounds") == nlohmann::json::parse(R"([["ideal <switch>",1,9,8,7,true]])"));
     traffic.utilisation.pop_back();
     CHECK(support::refusal([&] { return io::report_json(d); }) == "a report on a network of 3 links, and traffic on 5 directions of links: must be two of each");
     d.network->traffic = nullptr;
