@@ -25,7 +25,7 @@ MAY_INCLUDE = {
     "rewrite": ALL_BUT_IO | {"problem"},
     "fabric": ALL_BUT_IO,
     "pipeline": {"core", "concepts", "ops", "graph", "topology", "space", "cost", "sim", "search", "problem"},
-    "flexnet": {"core", "concepts", "graph", "topology", "space", "sim", "fabric", "problem"},
+    "flexnet": {"core", "concepts", "ops", "graph", "topology", "space", "sim", "fabric", "problem"},
     "io": ALL_BUT_IO | {"problem", "pipeline", "flexnet"},
     "verify": {"core", "rewrite"},
 }
