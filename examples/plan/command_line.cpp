@@ -1,5 +1,6 @@
 #include "command_line.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -18,6 +19,7 @@
 #include <parsearch/io/cluster_name.hpp>
 #include <parsearch/io/described.hpp>
 #include <parsearch/io/described/pipeline.hpp>
+#include <parsearch/io/fabric_name.hpp>
 #include <parsearch/io/zoo.hpp>
 
 #include "experts.hpp"
@@ -39,8 +41,9 @@ constexpr std::string_view examples_and_codes =
   plan --model zoo:bert,batch=64,type=bf16 --cluster 1x8xh100 --profile bert-h100.json
   plan --model zoo:inception_v3,batch=256 --cluster 1x8xh100 --search joint --time 1min --out plan-inception
   plan --model zoo:gpt,layers=8,hidden=4096,heads=32,batch=16 --cluster 4x1xp100 --pipeline --out plan-pipe
+  plan --model zoo:bert,batch=256,type=bf16 --fabric random_regular --servers 16 --gpus-per-server 4 --degree 4 --interface 100Gbps --out plan-fabric
   plan --rerun plan-gpt/run.json --out plan-gpt-again
-  plan --list models; plan --list gpt
+  plan --list models; plan --list gpt; plan --list fabrics; plan --list torus
 
 Files in DIR:
   report.html         the plan to look at: open it in a browser
@@ -48,7 +51,7 @@ Files in DIR:
   strategy.flexflow   the same for FlexFlow's --import, as far as that format goes, unless rules changed operators
   timeline.json       every task on every device and link: open it at ui.perfetto.dev or chrome://tracing
   graph.dot           the operators coloured by configuration, for Graphviz
-  topology.json       the cluster; --cluster reads it
+  topology.json       the cluster, also of a fabric; --cluster reads it
   run.json            what was asked and what was found, but for the pipeline; --rerun repeats it
   pipeline.json       with --pipeline: stages, micro-batches and their order
   pipeline.trace.json with --pipeline: its timeline with all micro-batches, as timeline.json
@@ -68,8 +71,9 @@ A configuration reads "s8 o4 @0+4,1": dim s in 8 parts and o in 4; shard (i, j) 
 // Options of searches that the program sets itself.
 bool is_general(std::string_view name) { return name == "time" || name == "evaluations" || name == "progress_interval"; }
 
-template <class Options> void print_options(Options const& options) {
-    ps::io::for_each_field(options, [](auto const& f, auto const& member) {
+template <class Options> void print_options(Options const& options, std::function<bool(std::string_view)> const& wanted = {}) {
+    ps::io::for_each_field(options, [&](auto const& f, auto const& member) {
+        if (wanted && !wanted(f.name)) return;
         using type = std::remove_cvref_t<decltype(member)>;
         auto const name = fmt::format("  {}={}", f.name, ps::io::option_value<type>::print(member));
         auto const rule = tools::placeholder_of<type>();
@@ -89,7 +93,11 @@ void print_list(std::string const& what) {
     } else if (what == "clusters") {
         for (auto const& d : ps::io::device_names)
             fmt::print("  NODESxGPUSx{:<8}{:.0f} GiB, {}\n", d.name, static_cast<double>(d.spec->memory) / (1 << 30), d.spec->kind);
-        fmt::print("\nsuch as 4x8xh100; or FILE.json, topology JSON; or FILE,device=NAME, a machine file of FlexFlow with the GPU that it does not name.\n");
+        fmt::print("\nsuch as 4x8xh100; or fabric:NAME[,key=value...], see --list fabrics; or FILE.json, topology JSON; or FILE,device=NAME, a machine file of FlexFlow with the GPU that it does not name.\n");
+    } else if (what == "fabrics") {
+        for (auto const& f : ps::io::fabrics) fmt::print("  {:<17}{}\n", f.name, f.help);
+        fmt::print("\nSay --fabric NAME, with --servers, --degree and so on, or --cluster fabric:NAME[,key=value...]; --list NAME lists the options of a fabric and their "
+                   "defaults.\n");
     } else if (what == "experts") {
         for (auto const& e : expert_list()) fmt::print("  {:<20}{}\n", e.name, e.help);
     } else {
@@ -100,6 +108,12 @@ void print_list(std::string const& what) {
             fmt::print("{}: {}\n", entry.name, entry.help);
             print_options(typename std::remove_cvref_t<decltype(entry)>::options{});
         });
+        for (auto const& f : ps::io::fabrics) {
+            if (f.name != what) continue;
+            known = true;
+            fmt::print("{}: {}\n", f.name, f.help);
+            print_options(ps::io::fabric_options{}, [&](std::string_view name) { return ps::io::has_fabric_option(f, name); });
+        }
         if (known) return;
         ps::io::visit_model(what.starts_with("zoo:") ? what.substr(4) : what, [](auto const& entry, auto const& options) {
             fmt::print("{}: {}\n", entry.name, entry.help);
@@ -108,10 +122,18 @@ void print_list(std::string const& what) {
     }
 }
 
+// The option of a fabric on the command line: "--gpus-per-server".
+std::string flag_of(std::string_view name) {
+    std::string out = "--" + std::string(name);
+    std::replace(out.begin(), out.end(), '_', '-');
+    return out;
+}
+
 // The options that are not those of one search.
 struct raw_command {
     request asked;
-    std::string search = "portfolio", import, rerun, list;
+    std::string search = "portfolio", import, rerun, list, fabric;
+    std::vector<ps::io::setting> fabric_settings{}; // those given, in the order of their declaration
     std::optional<std::chrono::nanoseconds> time = std::chrono::seconds{10};
     std::optional<std::uint64_t> evaluations{};
     bool time_given = false, version = false, pipeline = false;
@@ -127,8 +149,10 @@ void add_general(CLI::App& app, raw_command& raw) {
              text(raw.asked.model));
     tools::add_text(app, "-c,--cluster", input, "CLUSTER",
              "NODESxGPUSxDEVICE such as 4x8xh100 (devices: " + ps::io::known_devices() +
-                 "), or a file: topology JSON, or FILE,device=DEVICE for a machine file of FlexFlow",
+                 "), fabric:NAME[,key=value...], or a file: topology JSON, or FILE,device=DEVICE for a machine file of FlexFlow",
              text(raw.asked.cluster));
+    tools::add_text(app, "--fabric", input, "NAME",
+             "in the place of --cluster: servers on a network, which report.html draws: " + ps::io::fabric_names() + "; with the options of a fabric", text(raw.fabric));
     tools::add_text(app, "-p,--profile", input, "FILE|NAME",
              "measured kernels, to be used before the roofline: a profile, a file of FlexNet's measures, or the name of a profile that comes with the "
              "library, such as h100",
@@ -162,21 +186,46 @@ void add_general(CLI::App& app, raw_command& raw) {
     tools::add_text(app, "--compare", output, "LIST", "the experts to show beside the plan, comma separated; all: those that apply; none",
              [&raw](std::string const& s) { raw.asked.compare = tools::split_at_commas(s); }, "all");
     app.add_flag("-q,--quiet", raw.asked.quiet, "the table only: no progress, notes or operators")->group(output);
-    tools::add_text(app, "--list", other, "WHAT", "lists models, clusters, searches or experts, or the options of one model or search, and ends", text(raw.list));
+    tools::add_text(app, "--list", other, "WHAT", "lists models, clusters, fabrics, searches or experts, or the options of one model, fabric or search, and ends", text(raw.list));
     app.add_flag("--version", raw.version, "prints the version and ends")->group(other);
     app.set_help_flag("-h,--help", "prints this and ends")->group(other);
+}
+
+// The options of a fabric, each checked when it is read and kept as text.
+void add_fabric(CLI::App& app, raw_command& raw) {
+    ps::io::fabric_options const defaults{};
+    ps::io::for_each_field(defaults, [&](auto const& f, auto const& shown) {
+        using type = std::remove_cvref_t<decltype(shown)>;
+        auto const position = raw.fabric_settings.size();
+        raw.fabric_settings.push_back({std::string(f.name), {}});
+        tools::add_text(app, flag_of(f.name), "Fabric", tools::placeholder_of<type>(), std::string(f.help), [&raw, position](std::string const& given) {
+                auto& [name, value] = raw.fabric_settings[position];
+                type read{};
+                ps::io::read_option(given, name, "fabric", read);
+                value = given;
+            }, ps::io::option_value<type>::print(shown));
+    });
+}
+
+// The cluster of a fabric: "fabric:NAME,key=value,...".
+std::string fabric_cluster(raw_command const& raw) {
+    auto out = std::string(ps::io::fabric_prefix) + raw.fabric;
+    for (auto const& [name, value] : raw.fabric_settings)
+        if (!value.empty()) out += ps::text(',', name, '=', value);
+    return out;
 }
 
 } // namespace
 
 command read_command_line(int argc, char const* const* argv) {
     CLI::App app{std::string(description)};
-    app.formatter(std::make_shared<tools::help_formatter>("plan --model MODEL --cluster CLUSTER [OPTIONS]"));
+    app.formatter(std::make_shared<tools::help_formatter>("plan --model MODEL --cluster CLUSTER|--fabric NAME [OPTIONS]"));
     app.footer(std::string(examples_and_codes));
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
     app.set_help_flag();
     raw_command raw;
     add_general(app, raw);
+    add_fabric(app, raw);
     tools::add_described(app, raw.asked.simulation, "simulation", "Simulation");
     tools::add_described(app, raw.asked.space, "space", "Configurations that the search may choose");
     // Each search's options, and which of them were given.
@@ -229,8 +278,14 @@ command read_command_line(int argc, char const* const* argv) {
         asked.space = m.space;
         return {.asked = asked};
     }
+    for (auto const& [name, value] : raw.fabric_settings)
+        if (!value.empty() && raw.fabric.empty()) throw ps::invalid_input(flag_of(name), " is given without --fabric");
+    if (!raw.fabric.empty()) {
+        if (!asked.cluster.empty()) throw ps::invalid_input("--fabric ", raw.fabric, " is given beside --cluster ", asked.cluster, ": one of them says what to plan on");
+        asked.cluster = fabric_cluster(raw);
+    }
     if (asked.model.empty() || asked.cluster.empty())
-        throw ps::invalid_input(asked.model.empty() ? "--model" : "--cluster", " is missing: plan needs a model and a cluster; plan --help shows examples");
+        throw ps::invalid_input(asked.model.empty() ? "--model" : "--cluster", " is missing: plan needs a model, and a cluster or fabric; plan --help shows examples");
     if (!raw.import.empty()) {
         if (app.count("--start") > 0) throw ps::invalid_input("--start is given beside --import, which sets it");
         if (app.count("--search") > 0 && raw.search != "none")

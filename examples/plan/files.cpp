@@ -112,7 +112,8 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
 ps::io::report_data report_of(request const& asked, inputs const& given, planned const& made, std::vector<std::string> const& notes) {
     ps::io::report_data d;
     auto const short_name = [](std::string const& input) { return fs::path(ps::io::parse_settings(input).name).filename().string(); };
-    d.title = short_name(asked.model.starts_with("zoo:") ? asked.model.substr(4) : asked.model) + " on " + short_name(asked.cluster);
+    auto const without = [](std::string const& input, std::string_view prefix) { return input.starts_with(prefix) ? input.substr(prefix.size()) : input; };
+    d.title = short_name(without(asked.model, "zoo:")) + " on " + short_name(without(asked.cluster, ps::io::fabric_prefix));
     d.model = summary_of_model(made.given_problem().graph(), asked.simulation.training);
     d.cluster_text = summary_of_cluster(given.cluster.cluster);
     if (made.stats) d.search = summary_of_search(asked, made);
@@ -123,6 +124,7 @@ ps::io::report_data report_of(request const& asked, inputs const& given, planned
     d.strategy = &made.found().strategy;
     d.simulation = &made.report;
     d.curve = made.curve;
+    if (made.traffic) d.network = ps::io::report_network{.network = &*given.cluster.network, .traffic = &*made.traffic, .price = made.price};
     if (made.rewritten)
         d.rewriting = ps::io::report_rewriting{.graph = &made.rewritten->original.graph(),
                                                .strategy = &made.strategies[made.rewritten->plain].strategy,

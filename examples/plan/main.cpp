@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "command_line.hpp"
+#include "fabric.hpp"
 #include "tools/interrupt.hpp"
 #include "output.hpp"
 #include "planner.hpp"
@@ -19,13 +20,14 @@ int run(int argc, char** argv) {
     auto asked = *command.asked;
     prepare_folder(asked);
     tools::interrupt_watch const watch;
-    auto const given = read_inputs(asked);
+    auto given = read_inputs(asked);
     auto made = begin_plan(asked, given, watch.token());
     print_inputs(asked, given, made);
+    if (given.to_wire) wire_fabric(asked, given, made, watch.token());
     finish_plan(asked, given, made, watch.token());
     if (asked.pipeline) plan_pipeline(asked, given, made);
     // First what cannot fail.
-    print_plan(asked, made);
+    print_plan(asked, given, made);
     auto notes = made.notes;
     if (!asked.out.empty()) {
         try {

@@ -19,10 +19,14 @@ void prepare_folder(request const& asked);
 // "81% measured, 17% interpolated, 2% calibrated roofline".
 [[nodiscard]] std::string summary_of_sources(ps::source_times const& computed);
 
+// Of a fabric: "random regular, degree 4: 1.73 hops between servers, at most 3; bandwidth tax 1.62; busiest link server 3 -> server 8, 41% of the time,
+// 1.234 GB; 61,340 $".
+[[nodiscard]] std::string summary_of_network(ps::fabric::network const& network, planned const& made);
+
 // A few lines about model and cluster, to stdout.
 void print_inputs(request const& asked, inputs const& given, planned const& made);
 // The table of strategies and, unless `asked.quiet`, the configuration of each operator.
-void print_plan(request const& asked, planned const& made);
+void print_plan(request const& asked, inputs const& given, planned const& made);
 void print_note(std::string const& note);
 
 // Writes all files, each under another name first. Answers what the user should know of them. Throws invalid_input where that fails.

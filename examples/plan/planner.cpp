@@ -9,11 +9,13 @@
 #include <type_traits>
 #include <utility>
 
+#include <parsearch/fabric/network_price.hpp>
 #include <parsearch/io/flexflow_strategy.hpp>
 #include <parsearch/io/searches.hpp>
 #include <parsearch/io/strategy.hpp>
 
 #include "experts.hpp"
+#include "fabric.hpp"
 #include "joint.hpp"
 #include "profile.hpp"
 #include "progress.hpp"
@@ -117,6 +119,18 @@ std::vector<move_line> lines_of(ps::search::move_counts const& counts, ps::io::s
     return out;
 }
 
+// What the found strategy puts on the network of a fabric, and what that costs.
+void add_network(inputs const& given, planned& made) {
+    if (!given.cluster.network) return;
+    auto const& network = *given.cluster.network;
+    made.traffic = ps::fabric::report_of(network, given.cluster.cluster, made.report);
+    try {
+        made.price = ps::fabric::price_of(network, ps::fabric::cabling::patch_panel).total();
+    } catch (ps::invalid_input const&) {
+        // a rate that the list has no prices for
+    }
+}
+
 // What the user should know of the result.
 void add_notes(request const& asked, planned& made, std::size_t compared) {
     auto const devices = made.problem.topology().size(), used = devices_in_use(made.strategies.front().strategy);
@@ -161,9 +175,10 @@ void add_notes(request const& asked, planned& made, std::size_t compared) {
 } // namespace
 
 inputs read_inputs(request const& asked) {
-    auto cluster = ps::io::make_named_cluster(asked.cluster);
+    auto to_wire = fabric_to_wire(asked);
+    auto cluster = to_wire ? unwired(*to_wire) : ps::io::make_named_cluster(asked.cluster);
     auto const devices = cluster.cluster.size();
-    inputs out{.model = tools::load_model(asked.model, devices), .cluster = std::move(cluster)};
+    inputs out{.model = tools::load_model(asked.model, devices), .cluster = std::move(cluster), .to_wire = std::move(to_wire)};
     if (!out.cluster.path.empty()) out.cluster_hash = ps::io::hash_of_file(out.cluster.path);
     if (starts_from_file(asked)) {
         std::error_code error;
@@ -210,7 +225,7 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
         start_as_before(made, asked.rerun->result.start);
     }
     if (asked.search) {
-        ps::io::fix_derived(*asked.search);
+        if (!given.to_wire) ps::io::fix_derived(*asked.search); // else it is divided first
         ps::io::visit_search(*asked.search, [&](auto const&, auto& options) {
             options.stop = stop;
             validate(options);
@@ -222,6 +237,12 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
     }
     if (given.rules) made.rules_matching = matching_rules(given.rules->rules, made.problem.graph());
     return made;
+}
+
+ps::search_result<ps::space::flat_strategy, ps::picoseconds> search_once(ps::io::search_options const& options, problem_type const& problem,
+                                                                        ps::space::flat_strategy start, std::mt19937_64& rng, progress_display& progress,
+                                                                        ps::search::move_counts& counts) {
+    return ps::io::run_search(options, problem, std::move(start), rng, progress, counts);
 }
 
 void finish_plan(request const& asked, inputs const& given, planned& made, std::stop_token const& stop) {
@@ -268,23 +289,26 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         evaluate(made.strategies.back());
         if (auto const* const measured = made.oracle.measured())
             made.computed = ps::compute_time_by_source(made.problem, *measured, made.found().strategy);
+        add_network(given, made);
         add_notes(asked, made, compared);
         return;
     }
-    if (made.start_strategy.empty()) {
+    if (made.start_strategy.empty() && !made.wired) {
         auto const& cheapest =
             *std::min_element(made.strategies.begin(), made.strategies.end(), [](auto const& a, auto const& b) { return a.cost < b.cost; });
         made.start = cheapest.name;
         made.start_strategy = cheapest.strategy;
     }
-    if (asked.search) {
+    if (made.wired) {
+        made.strategies.push_back({.name = ps::text("found by ", ps::io::search_name(*asked.search)), .strategy = made.wired->strategy});
+    } else if (asked.search) {
         auto const time = ps::io::visit_search(*asked.search, [](auto const&, auto const& options) { return options.time; });
         auto const& data_parallel = made.strategies.front();
         progress_display progress(asked.quiet, time, cost_of(made.start_strategy),
                                   data_parallel.figures.fits ? std::optional(data_parallel.cost) : std::nullopt);
         std::mt19937_64 rng{asked.seed};
         ps::search::move_counts counts;
-        auto found = ps::io::run_search(*asked.search, made.problem, made.start_strategy, rng, progress, counts);
+        auto found = search_once(*asked.search, made.problem, made.start_strategy, rng, progress, counts);
         progress.finish(found.stats.evaluations);
         made.stats = found.stats;
         made.reason = found.reason;
@@ -298,6 +322,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
     evaluate(made.strategies.back());
     if (auto const* const measured = made.oracle.measured())
         made.computed = ps::compute_time_by_source(made.problem, *measured, made.found().strategy);
+    add_network(given, made);
     add_notes(asked, made, compared);
 }
 

@@ -3,11 +3,14 @@
 
 #include <cstddef>
 #include <optional>
+#include <random>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include <parsearch/concepts/searcher.hpp>
+#include <parsearch/fabric/co_optimize.hpp>
+#include <parsearch/fabric/network_report.hpp>
 #include <parsearch/io/cluster_name.hpp>
 #include <parsearch/io/comparison.hpp>
 #include <parsearch/io/report/data.hpp>
@@ -18,6 +21,7 @@
 #include "tools/model.hpp"
 #include "pipeline.hpp"
 #include "problem.hpp"
+#include "progress.hpp"
 #include "rules.hpp"
 
 namespace plan {
@@ -33,6 +37,7 @@ struct named_strategy {
 struct inputs {
     tools::loaded_model model;
     ps::io::named_cluster cluster;
+    std::optional<ps::io::asked_fabric> to_wire{}; // the fabric is wired for the model: until `wire_fabric` the cluster has an ideal switch
     std::optional<ps::cost::profile> profile{};
     std::optional<rule_file> rules{};
     std::string cluster_hash{}, start_hash{}, profile_hash{}, rules_hash{}; // of the files; empty where there are none
@@ -52,6 +57,12 @@ struct rewriting {
     std::vector<std::string> applied{}; // the rules that made the operators found, in order
 };
 
+// Strategy and fabric made for each other.
+struct co_optimized {
+    ps::space::flat_strategy strategy{};
+    std::vector<ps::fabric::co_round> rounds{};
+};
+
 struct planned {
     problem_type problem;                     // after a joint search that of the operators found, to which the found strategy belongs
     cost_oracle oracle;                       // a copy of the problem's
@@ -60,6 +71,9 @@ struct planned {
     ps::space::flat_strategy start_strategy{};
     ps::sim::report report{};                 // of the found one
     std::optional<ps::source_times> computed{}; // of the found one, where there is a profile
+    std::optional<ps::fabric::network_report> traffic{}; // of the found one, where the cluster is a fabric
+    std::optional<double> price{};            // of the fabric in US dollars, where its parts are listed
+    std::optional<co_optimized> wired{};      // where the fabric is wired for the model
     std::optional<ps::search_stats> stats{};
     std::optional<ps::stop_reason> reason{};
     std::vector<ps::io::cost_point> curve{};
@@ -82,6 +96,11 @@ struct planned {
 // The problem, the experts' strategies and the one to start from, where that is a file; checks all options. Fixes in `asked.search` what follows from
 // its budget. Nothing is simulated yet. Throws invalid_input.
 [[nodiscard]] planned begin_plan(request& asked, inputs const& given, std::stop_token const& stop);
+
+// One search.
+[[nodiscard]] ps::search_result<ps::space::flat_strategy, ps::picoseconds> search_once(ps::io::search_options const& options, problem_type const& problem,
+                                                                                      ps::space::flat_strategy start, std::mt19937_64& rng,
+                                                                                      progress_display& progress, ps::search::move_counts& counts);
 
 // Evaluates the experts, searches, and evaluates what was found; ends soon after `stop` is requested.
 void finish_plan(request const& asked, inputs const& given, planned& made, std::stop_token const& stop);

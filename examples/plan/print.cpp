@@ -75,6 +75,16 @@ void print_pipeline(planned const& made) {
     fmt::print("         {} pipelines simulated in {}, ended by {}\n", p.stats.evaluations, tools::shown_seconds(p.stats.seconds), ps::name_of(p.reason));
     for (auto const& line : p.text) fmt::print("  {}\n", harmless(line));
 }
+
+// The rounds in which strategy and fabric were made for each other.
+void print_rounds(std::vector<ps::fabric::co_round> const& rounds) {
+    std::vector<std::vector<std::string>> rows;
+    for (auto const& r : rounds)
+        rows.push_back({r.start == 0 ? "data parallel" : "ideal switch", fmt::format("{}", r.round + 1), harmless(r.wired.name), tools::shown_time(r.before), tools::shown_time(r.after),
+                        fmt::format("{}", r.evaluations), tools::shown_seconds(r.seconds)});
+    fmt::print("\n");
+    print_table({{"begun with", "", true}, {"", "round"}, {"", "searched on", true}, {"first", "cost"}, {"last", "cost"}, {"", "evaluations"}, {"", "time"}}, rows);
+}
 } // namespace
 
 std::string summary_of_model(ps::graph::dense_graph const& g, bool training) {
@@ -123,6 +133,20 @@ std::string summary_of_sources(ps::source_times const& computed) {
     return out.empty() ? "none" : out;
 }
 
+std::string summary_of_network(ps::fabric::network const& network, planned const& made) {
+    auto const& t = *made.traffic;
+    auto out = fmt::format("{}: {:.2f} hops between servers, at most {}; bandwidth tax {:.2f}", network.name, t.mean_pair_hops, t.max_pair_hops, t.bandwidth_tax());
+    if (!t.utilisation.empty()) {
+        auto const busiest = static_cast<std::uint32_t>(std::max_element(t.utilisation.begin(), t.utilisation.end()) - t.utilisation.begin());
+        auto const& link = network.links[busiest / 2];
+        auto const name = [&](std::uint32_t v) { return v < network.servers ? fmt::format("server {}", v) : fmt::format("switch {}", v - network.servers); };
+        out += fmt::format("; busiest link {} -> {}, {:.0f}% of the time, {}", name(busiest % 2 == 0 ? link.a : link.b), name(busiest % 2 == 0 ? link.b : link.a),
+                           100 * t.utilisation[busiest], tools::shown_bytes(t.bytes(busiest)));
+    }
+    if (made.price) out += fmt::format("; {:.0f} $", *made.price);
+    return out;
+}
+
 void print_inputs(request const& asked, inputs const& given, planned const& made) {
     fmt::print("model    {}: {}\n", asked.model, summary_of_model(made.problem.graph(), asked.simulation.training));
     fmt::print("cluster  {}: {}\n", asked.cluster, summary_of_cluster(given.cluster.cluster));
@@ -134,8 +158,9 @@ void print_inputs(request const& asked, inputs const& given, planned const& made
     std::fflush(stdout);
 }
 
-void print_plan(request const& asked, planned const& made) {
+void print_plan(request const& asked, inputs const& given, planned const& made) {
     if (made.stats) fmt::print("search   {}\n", summary_of_search(asked, made));
+    if (made.wired) print_rounds(made.wired->rounds);
     std::string_view const unit = made.found().figures.throughput_unit;
     std::vector<std::vector<std::string>> rows;
     for (auto const& s : made.strategies) rows.push_back(cells(s));
@@ -144,6 +169,7 @@ void print_plan(request const& asked, planned const& made) {
                  {"", "gradients"}, {"partial", "sums"}, {"weight", "gradients"}, {"fullest", "device"}, {"of its", "memory"}, {"", "fits"}},
                 rows);
     if (made.computed) fmt::print("\ncompute time: {}\n", summary_of_sources(*made.computed));
+    if (made.traffic) fmt::print("\nnetwork  {}\n", summary_of_network(*given.cluster.network, made));
     if (made.pipeline) print_pipeline(made);
     if (asked.quiet) return;
     if (!made.moves.empty()) {

@@ -23,7 +23,7 @@ MAY_INCLUDE = {
     "search": {"core", "concepts"},
     "problem": {"core", "concepts", "ops", "graph", "topology", "space", "cost", "sim", "search"},
     "rewrite": ALL_BUT_IO | {"problem"},
-    "fabric": ALL_BUT_IO,
+    "fabric": ALL_BUT_IO | {"problem"},
     "pipeline": {"core", "concepts", "ops", "graph", "topology", "space", "cost", "sim", "search", "problem"},
     "flexnet": {"core", "concepts", "ops", "graph", "topology", "space", "sim", "fabric", "problem"},
     "io": ALL_BUT_IO | {"problem", "pipeline", "flexnet"},

@@ -109,8 +109,8 @@ def seconds(figure):
     return float(found[1].replace(",", "")) * unit, 0.6 * unit / 10 ** len(found[2] or "")
 
 
-def problems_of(page, console, strategy, inputs, dark):
-    """What is wrong with a rendered page, as sentences."""
+def problems_of(page, console, strategy, inputs, ways, dark):
+    """What is wrong with a rendered page, as sentences; `ways` are the directions of links that its network has."""
     out = [f"the console says: {line}" for line in console]
 
     def expect(what, shown, said):
@@ -122,6 +122,7 @@ def problems_of(page, console, strategy, inputs, dark):
     expect("theme", page.root.get("data-theme"), "dark" if dark else "light")
     expect("number of operators", page.body.get("data-operators"), str(len(operators)))
     expect("number of devices", page.body.get("data-devices"), str(strategy["topology"]["devices"]))
+    expect("directions of links in the network", page.body.get("data-ways"), str(ways))
     if int(page.body.get("data-rows", 0)) < strategy["topology"]["devices"]:
         out.append(f"{page.body.get('data-rows')} rows in the timeline: fewer than devices")
     if "predicted_ps" in strategy:
@@ -162,19 +163,67 @@ TURN = """<script>
 </body>"""
 
 
+# Points at the first server and at the middle of each direction of a link of the network, coloured by bytes, and leaves in attributes of the body what
+# the tips say, how many of these are those of the directions pointed at, and the colours.
+POINT = """<script>
+{
+  const body = document.body.dataset, box = byId('net');
+  const tipAt = (x, y) => {
+    const r = box.getBoundingClientRect();
+    box.dispatchEvent(new PointerEvent('pointermove', { clientX: r.left + x, clientY: r.top + y }));
+    return tip.hidden ? '' : tip.textContent;
+  };
+  const middles = [...box.querySelectorAll('.way')].map(p => p.getPointAtLength(p.getTotalLength() / 2)).map(p => tipAt(p.x, p.y));
+  body.middles = JSON.stringify(middles);
+  const first = box.querySelector('.vertex');
+  body.vertex = tipAt(+first.getAttribute('cx'), +first.getAttribute('cy'));
+  byId('net-bytes').click();
+  body.pressed = byId('net-bytes').getAttribute('aria-pressed');
+  body.colours = new Set([...box.querySelectorAll('.way')].map(p => p.getAttribute('stroke'))).size;
+  body.listed = document.querySelectorAll('#network-t tbody tr').length;
+}
+</script>
+</body>"""
+
+
+def after(chromium, report, script):
+    """(attributes of the body, console) of the page after a script of ours has run, too."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = pathlib.Path(folder) / "copy.html"
+        copy.write_text(report.read_text(encoding="utf-8").replace("</body>", script), encoding="utf-8")
+        dom, console = render(chromium, copy, False)
+    return Page(dom).body, [f"the console says: {line}" for line in console]
+
+
+def problems_of_pointing(chromium, report):
+    """What is wrong with the network of a page on which it is pointed at, as sentences."""
+    network = embedded(report)["network"]
+    body, out = after(chromium, report, POINT)
+    name = lambda v: f"server {v}" if v < network["servers"] else f"switch {v - network['servers']}"
+    end = r"(?:server|switch) \d+"
+    said = collections.Counter(re.sub(f"^({end}(?: → {end})?).*", r"\1", tip) for tip in json.loads(body["data-middles"]))
+    ways = {f"{name(a)} → {name(b)}" for a, b, *_ in network["links"]} | {f"{name(b)} → {name(a)}" for a, b, *_ in network["links"]}
+    # Where lines cross, the tip may be that of the other one.
+    hit = sum(1 for way in ways if said[way] > 0)
+    if hit < 0.8 * len(ways) or set(said) - ways - {name(v) for v in range(network["servers"] + network["switches"])} - {""}:
+        out.append(f"pointing at {len(ways)} directions shows {hit} of them; tips: {list(said)[:5]}")
+    bytes_of = [m + c for m, c in zip(network["messages"], network["collectives"])]
+    for what, shown, right in (("first server", body["data-vertex"].startswith("server 0"), True), ("bytes pressed", body["data-pressed"], "true"),
+                               ("lines of the table", body["data-listed"], str(min(10, len(bytes_of)))), ("several colours", int(body["data-colours"]) > 1, len(set(bytes_of)) > 1)):
+        if shown != right:
+            out.append(f"network: {what}: {shown!r}, not {right!r}")
+    return out
+
+
 def problems_of_turning(chromium, report):
     """What is wrong with the graph of a page on which it is turned to the model's and back, as sentences."""
     data = embedded(report)
-    with tempfile.TemporaryDirectory() as folder:
-        copy = pathlib.Path(folder) / "turned.html"
-        copy.write_text(report.read_text(encoding="utf-8").replace("</body>", TURN), encoding="utf-8")
-        dom, console = render(chromium, copy, False)
-    body, whole = Page(dom).body, lambda of: str(len(of["drawings"][-1]["boxes"]))
+    body, out = after(chromium, report, TURN)
+    whole = lambda of: str(len(of["drawings"][-1]["boxes"]))
     expected = {"data-after": whole(data), "data-turns": "false"}
     if data["rewriting"] and data["rewriting"]["applied"]:
         expected |= {"data-turns": "true", "data-before": whole(data["rewriting"]), "data-pressed": "true", "data-again": whole(data)}
-    return [f"the console says: {line}" for line in console] + \
-        [f"turning the graph: {name} is {body.get(name)!r}, not {said!r}" for name, said in expected.items() if body.get(name) != said]
+    return out + [f"turning the graph: {name} is {body.get(name)!r}, not {said!r}" for name, said in expected.items() if body.get(name) != said]
 
 
 def main():
@@ -185,17 +234,19 @@ def main():
         print(f"SKIPPED: no browser {sys.argv[1]!r}, {report} was not opened")
         sys.exit(SKIPPED)
     strategy = json.loads(strategy_file.read_text(encoding="utf-8"))
-    inputs = {o["name"] for o in embedded(report)["operators"] if o["class"] < 0}
+    data = embedded(report)
+    inputs = {o["name"] for o in data["operators"] if o["class"] < 0}
+    ways = 2 * len(data["network"]["links"]) if data["network"] else 0
     failed = False
     for dark in (False, True):
         dom, console = render(chromium, report, dark)
         page = Page(dom)
-        found = problems_of(page, console, strategy, inputs, dark)
+        found = problems_of(page, console, strategy, inputs, ways, dark)
         print(f"{report} ({'dark' if dark else 'light'}): {len(page.rows)} rows of operators, {len(found)} problems")
         for problem in found:
             print("error:", problem)
         failed = failed or bool(found)
-    found = problems_of_turning(chromium, report)
+    found = problems_of_turning(chromium, report) + (problems_of_pointing(chromium, report) if ways else [])
     for problem in found:
         print("error:", problem)
     failed = failed or bool(found)

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include <parsearch/core/error.hpp>
@@ -20,6 +21,9 @@ enum class inside_server : std::uint8_t {
     one_switch, ///< a link up and one down between each GPU and one switch; each with the latency given, so two of them from GPU to GPU
     merged      ///< all GPUs of a server are one device: `merged_device`
 };
+[[nodiscard]] constexpr std::string_view name_of(inside_server i) noexcept {
+    return i == inside_server::direct ? "direct" : i == inside_server::one_switch ? "one_switch" : "merged";
+}
 
 /// Servers of `server_cluster`. Every link is one direction.
 struct server_options {

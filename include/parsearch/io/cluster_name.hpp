@@ -1,7 +1,8 @@
 #pragma once
-/// Clusters by name: "4x8xh100", or a file that describes one.
+/// Clusters by name: "4x8xh100", "fabric:torus,servers=16", or a file that describes one.
 
-#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <optional>
@@ -10,8 +11,10 @@
 #include <utility>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/fabric/network.hpp>
 #include <parsearch/io/described.hpp>
 #include <parsearch/io/device_names.hpp>
+#include <parsearch/io/fabric_name.hpp>
 #include <parsearch/io/topology.hpp>
 #include <parsearch/topology/cluster.hpp>
 #include <parsearch/topology/device.hpp>
@@ -21,15 +24,17 @@
 namespace parsearch::io {
 
 /// How a cluster was described.
-enum class cluster_source : std::uint8_t { preset, topology_json, machine_file };
+enum class cluster_source : std::uint8_t { preset, topology_json, machine_file, fabric };
 [[nodiscard]] constexpr std::string_view name_of(cluster_source s) noexcept {
-    return s == cluster_source::preset ? "preset" : s == cluster_source::topology_json ? "topology JSON" : "FlexFlow machine file";
+    constexpr std::array<std::string_view, 4> names{"preset", "topology JSON", "FlexFlow machine file", "fabric"};
+    return names[static_cast<std::size_t>(s)];
 }
 
 struct named_cluster {
     topology::cluster cluster;
     cluster_source source = cluster_source::preset;
-    std::string path{}; ///< of the file; empty for a preset
+    std::string path{}; ///< of the file; empty where there is none
+    std::optional<fabric::network> network{}; ///< of a fabric: what the cluster was made of
 };
 
 namespace detail {
@@ -59,6 +64,7 @@ struct cluster_shape {
 
 /// The cluster that `given` describes:
 /// - "4x8xh100": so many equal nodes of so many GPUs of a preset, joined as `topology::nodes` has it;
+/// - "fabric:NAME,key=value,...": servers on a network, see `make_fabric`;
 /// - "FILE.json": topology JSON (docs/formats.md);
 /// - "FILE,device=p100": a machine file of FlexFlow, which says nothing of the GPUs themselves.
 /// Files are told apart by content: JSON begins with a brace. Throws `invalid_input` saying what was tried, and as the readers do.
@@ -67,6 +73,10 @@ struct cluster_shape {
     if (shape)
         if (auto const* const device = find_device(shape->device))
             return {.cluster = topology::nodes({.count = shape->nodes, .gpus_per_node = shape->gpus, .device = *device})};
+    if (given.starts_with(fabric_prefix)) {
+        auto made = make_fabric(given.substr(fabric_prefix.size()));
+        return {.cluster = std::move(made.cluster), .source = cluster_source::fabric, .network = std::move(made.network)};
+    }
     auto const asked = parse_settings(given);
     std::ifstream in(asked.name, std::ios::binary);
     char first = 0;

@@ -1,5 +1,5 @@
 #pragma once
-/// A plan as one HTML file that needs nothing else: summary, comparison, timeline, memory, search, graph, operators.
+/// A plan as one HTML file that needs nothing else: summary, comparison, timeline, memory, network, search, graph, operators.
 
 #include <algorithm>
 #include <cstddef>
@@ -10,6 +10,7 @@
 #include <parsearch/io/report/asset_core.hpp>
 #include <parsearch/io/report/asset_curve.hpp>
 #include <parsearch/io/report/asset_graph.hpp>
+#include <parsearch/io/report/asset_network.hpp>
 #include <parsearch/io/report/asset_operators.hpp>
 #include <parsearch/io/report/asset_page.hpp>
 #include <parsearch/io/report/asset_style.hpp>
@@ -35,8 +36,8 @@ inline void write_report(std::ostream& stream, report_data const& d) {
         if (at < document.size()) out.add("\\u003c");
         from = at + 1;
     }
-    out.add("</script>\n<script>\n'use strict';\n", page::core_script, page::summary_script, page::timeline_script, page::curve_script,
-            page::graph_script, page::operators_script, page::start_script, "</script>\n</body>\n</html>\n");
+    out.add("</script>\n<script>\n'use strict';\n", page::core_script, page::summary_script, page::timeline_script, page::network_script,
+            page::curve_script, page::graph_script, page::operators_script, page::start_script, "</script>\n</body>\n</html>\n");
     out.finish("the report");
 }
 

@@ -173,7 +173,7 @@ inline constexpr char const* start_script = R"js(
   mark();
   Object.assign(document.body.dataset, { ready: 'true', makespan: data.makespan, operators: data.operatorCount, lines: data.lines.length,
     devices: data.devices.length, rows: data.devices.length + data.links.length, tasks: data.tasks.count,
-    applied: data.rewriting ? data.rewriting.applied.length : 0 });
+    ways: document.querySelectorAll('#net .way').length, applied: data.rewriting ? data.rewriting.applied.length : 0 });
 }
 )js";
 

@@ -13,7 +13,7 @@ inline constexpr char const* head = R"html(<meta name="viewport" content="width=
 inline constexpr char const* body = R"html(<body>
 <a class="skip" href="#summary">Skip to the summary</a>
 <nav aria-label="Sections"><div class="wrap"><div class="links">
-<a href="#summary">Summary</a><a href="#strategies">Strategies</a><a href="#time">Timeline</a><a href="#memory">Memory</a>
+<a href="#summary">Summary</a><a href="#strategies">Strategies</a><a href="#time">Timeline</a><a href="#memory">Memory</a><a href="#network">Network</a>
 <a href="#search">Search</a><a href="#rewriting">Rewriting</a><a href="#drawing">Graph</a><a href="#operators">Operators</a>
 </div><button id="theme" type="button" aria-label="Switch between light and dark">Dark</button></div></nav>
 <main class="wrap">
@@ -40,6 +40,10 @@ inline constexpr char const* body = R"html(<body>
 <div class="legend" id="legend"></div>
 </section>
 <section id="memory" aria-labelledby="memory-h"><h2 id="memory-h">Memory</h2><p id="memory-p"></p><div id="memory-l" class="legend"></div><div id="memory-c"></div></section>
+<section id="network" aria-labelledby="network-h" hidden><h2 id="network-h">Network</h2><p id="network-p"></p><div id="network-f" class="figures"></div>
+<div class="tools"><span class="group" role="group" aria-label="Colour of links"><button id="net-busy" type="button" aria-pressed="true">Utilisation</button><button id="net-bytes" type="button" aria-pressed="false">Bytes</button></span></div>
+<div class="panel" id="net"></div><div class="legend" id="network-l" style="margin-top:10px"></div>
+<h3 id="net-h"></h3><div id="network-t" class="scroll"></div></section>
 <section id="search" aria-labelledby="search-h"><h2 id="search-h">Search</h2><p id="search-p"></p>
 <div class="tools" id="search-tools"><span class="group" role="group" aria-label="Horizontal axis"><button id="by-time" type="button" aria-pressed="true">Seconds</button><button id="by-count" type="button" aria-pressed="false">Evaluations</button></span>
 <label><input type="checkbox" id="log"> logarithmic</label></div>

@@ -11,7 +11,7 @@ inline constexpr char const* style = R"css(
   --k0: #4a86bf; --k1: #7b6fb5; --k2: #b98428; --k3: #2f9485; --k4: #c05a74;
   --m0: #4a86bf; --m1: #7b6fb5; --m2: #b98428; --m3: #2f9485; --m4: #97a1ac;
   --t0: #2f9485; --t1: #7b6fb5; --t2: #b98428; --t3: #c05a74;
-  --class-l: 87%; --class-s: 52%;
+  --class-l: 87%; --class-s: 52%; --n0: #d3dae1; --n1: #e0a73a; --n2: #b3261e;
 }
 :root[data-theme="dark"] {
   color-scheme: dark;
@@ -20,7 +20,7 @@ inline constexpr char const* style = R"css(
   --k0: #5b9bd6; --k1: #9186cf; --k2: #d09c46; --k3: #45ac9c; --k4: #d5738c;
   --m0: #5b9bd6; --m1: #9186cf; --m2: #d09c46; --m3: #45ac9c; --m4: #77828d;
   --t0: #45ac9c; --t1: #9186cf; --t2: #d09c46; --t3: #d5738c;
-  --class-l: 32%; --class-s: 34%;
+  --class-l: 32%; --class-s: 34%; --n0: #3a434c; --n1: #b98428; --n2: #ff8a7d;
 }
 * { box-sizing: border-box; }
 [hidden] { display: none !important; }
@@ -127,6 +127,13 @@ canvas { display: block; }
 .memory .n { text-align: right; }
 #curve svg { display: block; width: 100%; height: auto; }
 #curve text { fill: var(--muted); font-size: 12px; }
+#net { touch-action: pan-y; }
+#net svg { display: block; margin: 0 auto; max-width: 100%; height: auto; user-select: none; }
+#net .way, #net .marked { fill: none; }
+#net .marked { stroke: var(--text); stroke-width: 2.5; pointer-events: none; }
+#net .vertex { fill: var(--surface); stroke: var(--muted); stroke-width: 1.5; }
+#net text { fill: var(--muted); font-size: 10.5px; }
+.legend i.ramp { width: 140px; height: 10px; }
 #graph { cursor: grab; touch-action: pan-y; }
 #graph:active { cursor: grabbing; }
 #graph svg { width: 100%; height: 100%; display: block; user-select: none; }

@@ -21,6 +21,7 @@
 #include <parsearch/io/listing.hpp>
 #include <parsearch/io/report/blocks.hpp>
 #include <parsearch/io/report/layout.hpp>
+#include <parsearch/io/report/network.hpp>
 #include <parsearch/io/report/packed.hpp>
 #include <parsearch/io/task_names.hpp>
 #include <parsearch/space/strategy_space.hpp>
@@ -61,6 +62,7 @@ struct report_data {
     sim::report const* simulation = nullptr; ///< of `strategy`
     std::vector<cost_point> curve{};    ///< in the order of time; empty: no search
     std::optional<report_rewriting> rewriting{}; ///< set: `graph` has other operators than the model
+    std::optional<report_network> network{}; ///< that `cluster` was made of; drawn where set
     std::vector<report_fact> options{}; ///< what was asked for
     std::vector<std::string> notes{};   ///< what the reader is to know, each a sentence
     std::string version = std::string(parsearch::version);
@@ -266,7 +268,7 @@ using nlohmann::ordered_json;
             {"operatorCount", totals.operators}, {"found", d.found}, {"strategies", detail::strategies_json(d.strategies)},
             {"devices", detail::devices_json(*d.cluster, r)}, {"links", links}, {"classes", detail::classes_json(classes)},
             {"operators", detail::operators_json(g, classes, *d.strategy)}, {"lines", lines}, {"edges", edges}, {"drawings", detail::drawings_json(g, classes)},
-            {"curve", detail::curve_json(d.curve)}, {"tasks", detail::tasks_json(r)}, {"rewriting", detail::rewriting_json(d)}};
+            {"curve", detail::curve_json(d.curve)}, {"tasks", detail::tasks_json(r)}, {"network", detail::network_json(d.network)}, {"rewriting", detail::rewriting_json(d)}};
 }
 
 } // namespace parsearch::io
