@@ -96,7 +96,7 @@ TEST_CASE("FlexNet export: work and bytes are those of the plan, and links carry
             CHECK(std::abs(i.bytes[c] - expected.at(ends)) <= 4 * static_cast<byte_count>(servers) * collectives);
         }
     }
-    for (auto const t : {task_type::forward, task_type::backward, task_type::update, task_type::nominal_comm, task_type::all_reduce, task_type::barrier}) CHECK(met[t] > 100);
+    for (auto const t : {task_type::forward, task_type::backward, task_type::update, task_type::nominal_comm, task_type::all_reduce, task_type::barrier}) CHECK(met[t] > 50);
 }
 
 TEST_CASE("FlexNet export: nodes of several devices") {
@@ -157,11 +157,15 @@ TEST_CASE("FlexNet export: an iteration without latencies and collectives takes 
         auto const p = make_problem(models::alexnet({.batch = 64}), fabric::server_cluster(net, ways, servers_of(1)),
                                     cost::roofline{fabric::server_cluster(net, ways, servers_of(1))},
                                     {.simulation = {.movement = sim::movement::pairwise, .training = training, .memory = sim::memory_policy::ignore}});
-        auto const s = operation_parallel(p); // every layer on one device
+        std::vector<space::configuration> s; // each operator on one device, neighbours on others
+        for (std::size_t op = 0; op < p.size(); ++op) {
+            s.push_back(space::whole(p.graph().operations[op]));
+            s.back().listed.push_back(static_cast<std::int32_t>(op * 7 % 4));
+        }
         auto simulator = p.simulator();
         auto const ours = simulator.simulate(s);
         auto const theirs = flexnet::simulate(flexnet::export_plan(p, s, net, ways).graph).time;
-        CHECK(ours > picoseconds{1'000'000'000});
+        CHECK(ours > picoseconds{5'000'000'000});
         CHECK(std::abs(static_cast<double>(ours.count() - theirs.count())) < 1e-6 * static_cast<double>(ours.count()));
     }
 }

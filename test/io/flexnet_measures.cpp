@@ -198,6 +198,7 @@ TEST_CASE("FlexNet measures: the real files read, become tables and are written 
         auto const m = read_file(path);
         read_in_all += m.measurements.size();
         CHECK(read(written(m)) == m);
+        CHECK(written(read(written(m))) == written(m));
         auto const p = to_profile(m, "a100_sxm");
         CHECK(p.size() == 2 * m.measurements.size());
         for (auto const& e : p.entries()) dense += e.kernel.op == "linear" && e.kernel.pass == ops::pass::forward;

@@ -16,6 +16,7 @@
 #include <parsearch/fabric/network.hpp>
 #include <parsearch/fabric/path_table.hpp>
 #include <parsearch/fabric/rings.hpp>
+#include <parsearch/fabric/traffic.hpp>
 #include <parsearch/flexnet/task_graph.hpp>
 #include <parsearch/flexnet/validate.hpp>
 #include <parsearch/flexnet/wiring.hpp>
@@ -176,7 +177,7 @@ class exporter {
         bool const unread = who.edge == sim::task_label::no_edge, gradient = who.traffic == sim::traffic_kind::gradient;
         auto const& c = unread ? plan_.operators[who.op].partial_outputs[who.number] : plan_.edges[who.edge].collectives[who.number];
         auto const kind = gradient ? c.backward_kind : c.forward_kind;
-        if (kind == collective_kind::all_to_all || kind == collective_kind::all_to_all_v) {
+        if (fabric::detail::is_exchange(kind)) {
             auto const& e = graph_.edges[who.edge];
             auto const& edge = plan_.edges[who.edge];
             for (std::size_t i = 0; i < edge.collective_of.size(); ++i) {

@@ -1,6 +1,7 @@
 #include <parsearch/io/flatbuffers/flexnet_task_graph.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -15,6 +16,11 @@
 #include <doctest/doctest.h>
 
 #include <parsearch/core/random.hpp>
+#include <parsearch/cost/roofline.hpp>
+#include <parsearch/flexnet/export_plan.hpp>
+#include <parsearch/flexnet/simulate.hpp>
+#include <parsearch/models/mlp.hpp>
+#include <parsearch/topology/nodes.hpp>
 
 #include "support/flexnet_task_graphs.hpp"
 #include "support/refusal.hpp"
@@ -131,5 +137,67 @@ TEST_CASE("FlexNet files: the real files read, with sensible values, and are wri
             CHECK(t.runtime_ms < 50);
             CHECK((t.bytes > 0) == (t.type == task_type::nominal_comm || t.type == task_type::all_reduce));
         }
+    }
+}
+
+TEST_CASE("FlexNet files: the simulation of the real files adds up to what they hold") {
+    for (auto const& path : support::real_task_graphs()) {
+        CAPTURE(path.string());
+        auto const g = io::read_flexnet_task_graph(path);
+        // All on the star: a server sends its messages and its part of all-reduces up, and gets the same in all down.
+        std::map<std::uint64_t, std::int64_t> work;
+        std::map<std::uint64_t, double> up, down; // by server
+        double all = 0;
+        std::map<std::uint64_t, device> by_id;
+        for (auto const& d : g.devices) by_id.emplace(d.id, d);
+        for (auto const& t : g.tasks) {
+            auto const bytes = static_cast<double>(t.bytes);
+            if (t.type == task_type::forward || t.type == task_type::backward) work[t.device] += std::llround(static_cast<double>(t.runtime_ms) * 1e9);
+            if (t.type == task_type::nominal_comm) {
+                up[by_id.at(t.device).property / 17] += bytes;
+                down[by_id.at(t.device).property % 17] += bytes;
+                all += bytes;
+            }
+            if (t.type != task_type::all_reduce) continue;
+            auto const size = static_cast<double>(t.next.size());
+            for (auto const m : t.next) {
+                up[m] += 2 * (size - 1) / size * bytes;
+                down[m] += 2 * (size - 1) / size * bytes;
+            }
+            all += 2 * (size - 1) * bytes;
+        }
+        auto const i = simulate(g);
+        REQUIRE(i.devices.size() == 16);
+        for (std::size_t d = 0; d < 16; ++d) CHECK(i.compute[d].count() == work.at(g.devices[i.devices[d]].id));
+        REQUIRE(i.carriers.size() == 32);
+        double carried = 0, most = 0;
+        for (std::size_t c = 0; c < 32; ++c) {
+            auto const& link = i.carriers[c];
+            auto const bytes = static_cast<double>(i.bytes[c]);
+            carried += bytes;
+            most = std::max(most, bytes);
+            // An all-reduce cuts its bytes in whole ones.
+            CHECK(std::abs(bytes - (link.to == 16 ? up.at(link.from) : down.at(link.to))) <= 2 * static_cast<double>(g.tasks.size()));
+        }
+        CHECK(carried == 2 * all); // exactly, on two links each
+        CHECK(to_seconds(i.time) * 1e3 >= most / 12.5e6);
+        CHECK(i.time >= *std::max_element(i.compute.begin(), i.compute.end()));
+        CHECK(simulate(read(written(g))).time == i.time);
+    }
+}
+
+TEST_CASE("FlexNet files: a plan goes out to a file and comes back as it was") {
+    auto const cluster = topology::nodes({.count = 4, .gpus_per_node = 2, .device = topology::v100_sxm});
+    auto const p = make_problem(models::mlp({.features = 256, .hidden = {512, 512}, .classes = 64, .batch = 64}), cluster, cost::roofline{cluster}, {});
+    for (auto const& s : {data_parallel(p), one_weird_trick(p), tensor_parallel(p, 2), operation_parallel(p)}) {
+        auto const g = export_plan(p, s).graph;
+        auto const back = read(written(g));
+        CHECK(back == g);
+        auto const there = simulate(g), here = simulate(back);
+        CHECK(here.time == there.time);
+        CHECK(here.time > picoseconds{0});
+        CHECK(here.compute == there.compute);
+        CHECK(here.bytes == there.bytes);
+        CHECK(std::count_if(here.bytes.begin(), here.bytes.end(), [](auto b) { return b > 0; }) > 0);
     }
 }

@@ -101,6 +101,34 @@ class task_graph_reader {
     }
     return sum;
 }
+
+/// The buffer of `g`, which may break any rule of values. Precondition: it fits in a buffer.
+inline void build(flexnet::task_graph const& g, flatbuffers::FlatBufferBuilder& b) {
+    auto const list = [&b](auto const& from, auto const& make) {
+        std::vector<decltype(make(from.front()))> made;
+        made.reserve(from.size());
+        for (auto const& entry : from) made.push_back(make(entry));
+        return b.CreateVector(made);
+    };
+    auto const connections = list(g.connections, [&](auto const& c) { return fb::CreateConnection(b, c.from, c.to, c.links); });
+    auto const operators = list(g.operators, [&](auto const& o) { return fb::CreateOperator(b, o.id, o.type, b.CreateString(o.name)); });
+    auto const tasks = list(g.tasks, [&](auto const& t) {
+        return fb::CreateTask(b, static_cast<fb::SimTaskType>(t.type), t.id, t.device, t.runtime_ms, t.bytes, b.CreateVector(t.next));
+    });
+    auto const devices = list(g.devices, [&](auto const& d) {
+        return fb::CreateDevice(b, static_cast<fb::DeviceType>(d.type), d.id, d.node, d.property, d.bytes_per_ms);
+    });
+    auto const routes = list(g.routes, [&](auto const& r) {
+        auto const paths = list(r.paths, [&](auto const& p) { return fb::CreatePath(b, b.CreateVector(p.vertices), p.chance); });
+        return fb::CreateRoute(b, r.from, r.to, paths);
+    });
+    auto const rings = list(g.rings, [&](auto const& r) {
+        auto const jumps = list(r.jumps, [&](auto const& j) { return fb::CreateRingDescriptor(b, b.CreateVector(j)); });
+        return fb::CreateRings(b, r.size, jumps);
+    });
+    b.Finish(fb::CreateTaskGraph(b, g.gpus_per_node, g.nodes, g.switches, g.gpu_bytes_per_ms, g.memory_bytes_per_ms, g.link_bytes_per_ms, connections,
+                                 operators, tasks, devices, routes, rings));
+}
 } // namespace detail
 
 /// Reads a file of FlexNet's task graphs, given as bytes; `name` stands for it in messages. Throws `invalid_input` where it is no such file, or one
@@ -134,32 +162,8 @@ inline void write_flexnet_task_graph(std::ostream& out, flexnet::task_graph cons
     (void)flexnet::validate(g);
     if (auto const most = detail::bound_of_bytes(g); most > detail::most_flatbuffer_bytes)
         throw invalid_input("FlexNet task graph of up to ", most, " bytes: a FlatBuffer has at most ", detail::most_flatbuffer_bytes);
-    namespace fb = detail::fb;
     flatbuffers::FlatBufferBuilder b;
-    auto const list = [&b](auto const& from, auto const& make) {
-        std::vector<decltype(make(from.front()))> made;
-        made.reserve(from.size());
-        for (auto const& entry : from) made.push_back(make(entry));
-        return b.CreateVector(made);
-    };
-    auto const connections = list(g.connections, [&](auto const& c) { return fb::CreateConnection(b, c.from, c.to, c.links); });
-    auto const operators = list(g.operators, [&](auto const& o) { return fb::CreateOperator(b, o.id, o.type, b.CreateString(o.name)); });
-    auto const tasks = list(g.tasks, [&](auto const& t) {
-        return fb::CreateTask(b, static_cast<fb::SimTaskType>(t.type), t.id, t.device, t.runtime_ms, t.bytes, b.CreateVector(t.next));
-    });
-    auto const devices = list(g.devices, [&](auto const& d) {
-        return fb::CreateDevice(b, static_cast<fb::DeviceType>(d.type), d.id, d.node, d.property, d.bytes_per_ms);
-    });
-    auto const routes = list(g.routes, [&](auto const& r) {
-        auto const paths = list(r.paths, [&](auto const& p) { return fb::CreatePath(b, b.CreateVector(p.vertices), p.chance); });
-        return fb::CreateRoute(b, r.from, r.to, paths);
-    });
-    auto const rings = list(g.rings, [&](auto const& r) {
-        auto const jumps = list(r.jumps, [&](auto const& j) { return fb::CreateRingDescriptor(b, b.CreateVector(j)); });
-        return fb::CreateRings(b, r.size, jumps);
-    });
-    b.Finish(fb::CreateTaskGraph(b, g.gpus_per_node, g.nodes, g.switches, g.gpu_bytes_per_ms, g.memory_bytes_per_ms, g.link_bytes_per_ms, connections,
-                                 operators, tasks, devices, routes, rings));
+    detail::build(g, b);
     out.write(reinterpret_cast<char const*>(b.GetBufferPointer()), static_cast<std::streamsize>(b.GetSize()));
     out.flush();
     if (!out) throw invalid_input("FlexNet task graph cannot be written: the stream has failed");
