@@ -1,7 +1,7 @@
 // What a network that is wired for its traffic is worth: the networks of layers of TopoOpt (W. Wang et al., NSDI 2023) on servers of four A100 with 4 or 8
 // interfaces each. Per model, servers, interfaces and rate, a strategy is searched on an ideal switch of the same bandwidth, a fat tree of similar price, a
-// random regular network, a fully connected one, and on fabrics that are found together with the strategy: in rounds, and by joint moves. Prints a table, and how fast
-// fabrics are found; writes the rows as JSON and a page.
+// random regular network, a fully connected one, and on fabrics that are found together with the strategy: in rounds, and by joint moves. Prints a table, and
+// how fast fabrics are found; writes the rows as JSON and a page.
 //
 //   fabric [--full] [--models NAME...] [--servers N...] [--degrees D...] [--rates B...] [--render FILE] ...     (see --help)
 
@@ -109,9 +109,15 @@ int run(int argc, char** argv) {
     app.add_option("--evaluations", asked.much.evaluations, "of each search")->capture_default_str()->check(CLI::Range(1, 1'000'000'000));
     app.add_option("--rounds", asked.much.rounds, "of fabric and strategy in turn")->capture_default_str()->check(CLI::Range(1, 1000));
     app.add_option("--seed", asked.much.seed, "of all draws")->capture_default_str();
-    app.add_option("--threads", asked.threads, "searches at once, 0: as many as the machine has; the results are the same")->capture_default_str()->check(CLI::Range(0, 1024));
-    app.add_option("--floors", asked.floors, "whether the times of the finder and of co-optimization are measured")->capture_default_str()->check(CLI::IsMember({"also", "none", "only"}));
-    app.add_option("--proposals", asked.proposals, "of each of the five rounds of the timed co-optimization")->capture_default_str()->check(CLI::Range(4, 1'000'000'000));
+    app.add_option("--threads", asked.threads, "searches at once, 0: as many as the machine has; the results are the same")
+        ->capture_default_str()
+        ->check(CLI::Range(0, 1024));
+    app.add_option("--floors", asked.floors, "whether the times of the finder and of co-optimization are measured")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"also", "none", "only"}));
+    app.add_option("--proposals", asked.proposals, "of each of the five rounds of the timed co-optimization")
+        ->capture_default_str()
+        ->check(CLI::Range(4, 1'000'000'000));
     app.add_option("--render", asked.render, "writes the page of the rows in this file, and measures nothing")->check(CLI::ExistingFile);
     // The last one counts: bench/run names files before the user may.
     app.add_option("--out", asked.out, "where to write: this with .json and .html")->capture_default_str()->take_last();

@@ -69,7 +69,8 @@ struct four_chains {
     template <class P, class R> auto operator()(P const& problem, strategy start, R& rng) const {
         auto const one = [](char const* name) { return ps::search::member(name, ps::search::mcmc, ps::search::mcmc_options{.problem_starts = false}); };
         return ps::search::portfolio_of(boost::hana::make_tuple(one("first"), one("second"), one("third"), one("fourth")))(
-            problem, cheapest_start(problem, std::move(start)).first, rng, {.evaluations = proposals, .slice = proposals / 4, .concurrent = true, .threads = threads});
+            problem, cheapest_start(problem, std::move(start)).first, rng,
+            {.evaluations = proposals, .slice = proposals / 4, .concurrent = true, .threads = threads});
     }
 };
 
@@ -83,8 +84,8 @@ inline nlohmann::json co_optimization_floor(std::uint64_t rounds, std::uint64_t 
     std::mt19937_64 rng(seed);
     effort_watch const watch;
     auto const found = co_optimized(problem, c, {.rounds = rounds}, four_chains{proposals, threads}, rng, row);
-    auto out = floor_of(fmt::format("DLRM and a fabric, 128 servers of 4 GPUs, {} of {} rounds of {} proposals, {} threads: {:.1f} ms", row["rounds"].size(), rounds, proposals, threads,
-                                    ms(found.cost)),
+    auto out = floor_of(fmt::format("DLRM and a fabric, 128 servers of 4 GPUs, {} of {} rounds of {} proposals, {} threads: {:.1f} ms",
+                                    row["rounds"].size(), rounds, proposals, threads, ms(found.cost)),
                         watch, 120);
     out["row"] = std::move(row);
     return out;

@@ -158,9 +158,12 @@ inline nlohmann::json measure(cell const& c, effort const& much) {
     auto const problem = problem_of(c);
     std::mt19937_64 rng(much.seed);
     stopwatch const watch;
-    auto const found = c.wiring == "found"         ? co_optimized(problem, c, {.rounds = much.rounds, .starts = {{ideal_switch_of(c), false}}}, searcher{much.evaluations}, rng, row)
-                       : c.wiring == "joint moves" ? jointly_moved(problem, c, much, rng)
-                                                   : on_fixed(problem, c, much, rng);
+    auto const search = [&]() -> found_plan {
+        if (c.wiring == "joint moves") return jointly_moved(problem, c, much, rng);
+        if (c.wiring != "found") return on_fixed(problem, c, much, rng);
+        return co_optimized(problem, c, {.rounds = much.rounds, .starts = {{ideal_switch_of(c), false}}}, searcher{much.evaluations}, rng, row);
+    };
+    auto const found = search();
     row["seconds"] = watch.seconds();
     row["iteration_ms"] = ms_or_null(found.cost);
     row["evaluations"] = found.stats.evaluations;
