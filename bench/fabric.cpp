@@ -10,9 +10,7 @@
 #include <cstdio>
 #include <exception>
 #include <fstream>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -37,8 +35,8 @@ struct request {
     std::vector<double> rates{10, 25, 40, 100, 200};
     effort much{.evaluations = 1000, .rounds = 5, .seed = 1};
     std::uint64_t threads = 0, proposals = 10'000;
-    bool full = false, floors = true;
-    std::string out = "out/bench/fabric", render;
+    bool full = false;
+    std::string floors = "also", out = "out/bench/fabric", render;
 };
 
 std::vector<cell> cells_of(workload const& model, std::uint32_t servers, request const& asked) {
@@ -71,9 +69,7 @@ void write_all(comparison const& made, std::string const& out) {
     write_file(out + ".html", [&](auto& stream) { write_page(stream, json_of(made)); });
 }
 
-void run_comparison(request const& asked) {
-    comparison made{.much = asked.much};
-    auto const threads = ps::search::threads_of(asked.threads);
+void run_cells(comparison& made, request const& asked, std::size_t threads) {
     ps::search::crew crew(threads);
     print_head();
     for (auto const servers : asked.servers)
@@ -85,7 +81,13 @@ void run_comparison(request const& asked) {
             write_all(made, asked.out); // an interrupted comparison leaves what it has
         }
     print_speedups(made.rows);
-    if (asked.floors) {
+}
+
+void run_comparison(request const& asked) {
+    comparison made{.much = asked.much};
+    auto const threads = ps::search::threads_of(asked.threads);
+    if (asked.floors != "only") run_cells(made, asked, threads);
+    if (asked.floors != "none") {
         fmt::print("\nHow fast fabrics are found\n");
         made.floors.push_back(finder_floor(128, 8, 0.05, asked.much.seed));
         made.floors.push_back(finder_floor(1024, 8, 2, asked.much.seed));
@@ -108,7 +110,7 @@ int run(int argc, char** argv) {
     app.add_option("--rounds", asked.much.rounds, "of fabric and strategy in turn")->capture_default_str()->check(CLI::Range(1, 1000));
     app.add_option("--seed", asked.much.seed, "of all draws")->capture_default_str();
     app.add_option("--threads", asked.threads, "searches at once, 0: as many as the machine has; the results are the same")->capture_default_str()->check(CLI::Range(0, 1024));
-    app.add_flag("!--no-floors", asked.floors, "measures no times of the finder and of co-optimization");
+    app.add_option("--floors", asked.floors, "whether the times of the finder and of co-optimization are measured")->capture_default_str()->check(CLI::IsMember({"also", "none", "only"}));
     app.add_option("--proposals", asked.proposals, "of each of the five rounds of the timed co-optimization")->capture_default_str()->check(CLI::Range(4, 1'000'000'000));
     app.add_option("--render", asked.render, "writes the page of the rows in this file, and measures nothing")->check(CLI::ExistingFile);
     // The last one counts: bench/run names files before the user may.

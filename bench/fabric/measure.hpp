@@ -144,11 +144,12 @@ found_plan co_optimized(P const& problem, cell const& c, fabric::co_options cons
                                });
 }
 
-// Both at once, with as many evaluations as all rounds of one start: from the best expert, on a fabric wired for its traffic.
+// Both at once, with as many evaluations as all rounds of one start: from the best expert on a fabric wired for the traffic of the best one on an ideal switch.
 template <class P, class R> found_plan jointly_moved(P const& problem, cell const& c, effort const& much, R& rng) {
     auto const data_parallel = ps::space::data_parallel(problem.graph(), problem.devices());
     auto expert = cheapest_start(problem.on(ideal_switch_of(c)).problem, data_parallel).first;
     auto wired = fabric::network_of(fabric::topology_finder(problem.traffic(expert), c.servers, c.degree), interface_of(c.gbps));
+    expert = cheapest_start(problem.on(wired).problem, std::move(expert)).first;
     return fabric::joint_mcmc(problem, {std::move(wired), std::move(expert)}, rng, {.evaluations = much.rounds * much.evaluations});
 }
 

@@ -41,7 +41,8 @@ constexpr std::string_view examples_and_codes =
   plan --model zoo:bert,batch=64,type=bf16 --cluster 1x8xh100 --profile bert-h100.json
   plan --model zoo:inception_v3,batch=256 --cluster 1x8xh100 --search joint --time 1min --out plan-inception
   plan --model zoo:gpt,layers=8,hidden=4096,heads=32,batch=16 --cluster 4x1xp100 --pipeline --out plan-pipe
-  plan --model zoo:bert,batch=256,type=bf16 --fabric random_regular --servers 16 --gpus-per-server 4 --degree 4 --interface 100Gbps --out plan-fabric
+  plan --model zoo:bert,batch=256 --fabric fat_tree --servers 16 --gpus-per-server 4 --interface 100Gbps --out plan-tree
+  plan --model zoo:dlrm,batch=4096 --fabric topoopt --servers 16 --degree 4 --time 1min --out plan-fabric
   plan --rerun plan-gpt/run.json --out plan-gpt-again
   plan --list models; plan --list gpt; plan --list fabrics; plan --list torus
 

@@ -1,8 +1,11 @@
 #include "fabric.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <utility>
 #include <variant>
@@ -22,17 +25,59 @@ ps::fabric::network switch_of(ps::io::fabric_options const& o) {
     return ps::io::find_fabric("ideal_switch").make(o, ps::io::servers_of(o).interface);
 }
 
-// The search of one round: its part of the budget of all, from both beginnings.
-ps::io::search_options search_of_round(request const& asked, std::uint64_t rounds) {
-    auto out = *asked.search;
-    ps::io::visit_search(out, [&](auto const&, auto& options) {
-        auto const searches = 2 * rounds;
-        if (options.time) *options.time /= static_cast<std::int64_t>(std::min<std::uint64_t>(searches, 1'000'000));
-        if (options.evaluations) options.evaluations = std::max<std::uint64_t>(1, *options.evaluations / searches);
-    });
-    ps::io::fix_derived(out);
-    return out;
-}
+// The searches of the rounds. Each gets the same part of the budget that is left, so that those which are sure to come get most, and all of them no more
+// than there is. Each begins with the cheapest of what it is given and the experts.
+class round_search {
+  public:
+    round_search(request const& asked, std::uint64_t rounds, std::size_t operators) : asked_(asked), rounds_(rounds), handles_(operators) {
+        std::iota(handles_.begin(), handles_.end(), std::size_t{0});
+    }
+
+    [[nodiscard]] std::vector<std::size_t> const& handles() const noexcept { return handles_; }
+
+    template <class Placed> ps::search_result<ps::space::flat_strategy, ps::picoseconds> operator()(Placed const& placed, ps::space::flat_strategy start, std::mt19937_64& rng) {
+        problem_type const same(placed.workload(), handles_, placed);
+        auto cost_of = same.evaluator();
+        auto cost = cost_of(start);
+        auto const experts = same.starts();
+        for (auto const& other : experts)
+            if (auto const there = cost_of(other); there < cost) {
+                cost = there;
+                start = other;
+            }
+        auto const options = budgeted();
+        auto const time = ps::io::visit_search(options, [](auto const&, auto const& one) { return one.time; });
+        progress_display progress(asked_.quiet, time, cost, std::nullopt);
+        ps::search::move_counts counts;
+        auto found = search_once(options, same, std::move(start), rng, progress, counts);
+        progress.finish(found.stats.evaluations);
+        found.stats.evaluations += experts.size();
+        evaluations_ += found.stats.evaluations;
+        return found;
+    }
+
+  private:
+    [[nodiscard]] ps::io::search_options budgeted() const {
+        auto out = *asked_.search;
+        ps::io::visit_search(out, [&](auto const&, auto& options) {
+            if (options.time) {
+                auto const gone = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin_);
+                options.time = std::max(std::chrono::nanoseconds{1}, (*options.time - gone) / static_cast<std::int64_t>(rounds_));
+            }
+            if (options.evaluations) {
+                auto const left = *options.evaluations - std::min(*options.evaluations, evaluations_);
+                options.evaluations = std::max<std::uint64_t>(1, left / rounds_);
+            }
+        });
+        ps::io::fix_derived(out);
+        return out;
+    }
+
+    request const& asked_;
+    std::uint64_t rounds_, evaluations_ = 0;
+    std::vector<std::size_t> handles_;
+    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
 
 } // namespace
 
@@ -75,30 +120,20 @@ void wire_fabric(request const& asked, inputs& given, planned& made, std::stop_t
     auto const oracle_of = [&](ps::topology::cluster const& c) { return cost_oracle(c, given.profile ? &*given.profile : nullptr); };
     ps::fabric::fabric_problem const problem(given.model.graph, o.servers,
                                              {.servers = servers, .routes = ps::io::paths_of(o), .problem = {.space = asked.space, .simulation = asked.simulation}}, oracle_of);
-    auto const search = search_of_round(asked, o.rounds);
+    round_search rounds(asked, o.rounds, made.problem.size());
+    auto const searcher = [&](auto const& placed, ps::space::flat_strategy start, std::mt19937_64& rng) { return rounds(placed, std::move(start), rng); };
     ps::fabric::co_options options{.stop = stop, .rounds = o.rounds, .starts = {{.wired = switch_of(o), .final = false}}};
     ps::io::visit_search(*asked.search, [&](auto const&, auto const& all) {
         options.time = all.time;
         options.evaluations = all.evaluations;
     });
-    auto const time = ps::io::visit_search(search, [](auto const&, auto const& one) { return one.time; });
-    std::vector<std::size_t> handles(made.problem.size());
-    std::iota(handles.begin(), handles.end(), std::size_t{0});
-    auto const searcher = [&](auto const& placed, ps::space::flat_strategy start, std::mt19937_64& rng) {
-        problem_type const same(placed.workload(), handles, placed);
-        progress_display progress(asked.quiet, time, same.evaluator()(start), std::nullopt);
-        ps::search::move_counts counts;
-        auto found = search_once(search, same, std::move(start), rng, progress, counts);
-        progress.finish(found.stats.evaluations);
-        return found;
-    };
     std::mt19937_64 rng{asked.seed};
     auto found = ps::fabric::co_optimize(problem, searcher, ps::fabric::wirings{o.degree, servers.interface}, rng, options);
 
     auto& wired = found.best.wired;
     wired.name = ps::text(given.to_wire->entry->name, ", degree ", o.degree);
     auto placed = problem.on(wired);
-    made.problem = problem_type(placed.problem.workload(), handles, placed.problem);
+    made.problem = problem_type(placed.problem.workload(), rounds.handles(), placed.problem);
     made.oracle = oracle_of(placed.cluster);
     made.start = "data parallel";
     made.stats = found.stats;

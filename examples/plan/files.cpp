@@ -124,7 +124,7 @@ ps::io::report_data report_of(request const& asked, inputs const& given, planned
     d.strategy = &made.found().strategy;
     d.simulation = &made.report;
     d.curve = made.curve;
-    if (made.traffic) d.network = ps::io::report_network{.network = &*given.cluster.network, .traffic = &*made.traffic, .price = made.price};
+    if (made.traffic) d.network = ps::io::report_network{.network = &*given.cluster.network, .traffic = &*made.traffic, .price = made.price, .rounds = rounds_of(made)};
     if (made.rewritten)
         d.rewriting = ps::io::report_rewriting{.graph = &made.rewritten->original.graph(),
                                                .strategy = &made.strategies[made.rewritten->plain].strategy,

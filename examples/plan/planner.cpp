@@ -140,12 +140,13 @@ void add_notes(request const& asked, planned& made, std::size_t compared) {
     if (made.rewritten && made.rewritten->applied.empty())
         made.notes.push_back(ps::text("no other operators than the model's were found to be faster",
                                       *made.reason == ps::stop_reason::time_budget ? "; a longer --time may find some" : ""));
-    else if (made.reason && !made.rewritten && made.stats->improved == 0 && devices > 1)
+    else if (made.reason && !made.rewritten && !made.wired && made.stats->improved == 0 && devices > 1)
         made.notes.push_back(ps::text("nothing better than the start, ", made.start, ", was found",
                                       *made.reason == ps::stop_reason::time_budget ? "; a longer --time may find it" : ""));
     for (std::size_t i = 0; i < compared; ++i)
         if (auto const& other = made.strategies[i]; other.cost < made.found().cost)
-            made.notes.push_back(made.rewritten ? ps::text(other.name, " costs less than what was found: --joint.refinement looks further, ",
+            made.notes.push_back(made.wired ? ps::text(other.name, " costs less on this fabric than what was found: a larger budget may find better")
+                                 : made.rewritten ? ps::text(other.name, " costs less than what was found: --joint.refinement looks further, ",
                                                            "and other searches for the model's own operators begin there")
                                                 : ps::text(other.name, " costs less than what was found from '", made.start, "': --start cheapest begins there"));
     if (!made.found().figures.fits)

@@ -77,15 +77,35 @@ void print_pipeline(planned const& made) {
 }
 
 // The rounds in which strategy and fabric were made for each other.
-void print_rounds(std::vector<ps::fabric::co_round> const& rounds) {
+void print_rounds(planned const& made) {
     std::vector<std::vector<std::string>> rows;
-    for (auto const& r : rounds)
-        rows.push_back({r.start == 0 ? "data parallel" : "ideal switch", fmt::format("{}", r.round + 1), harmless(r.wired.name), tools::shown_time(r.before), tools::shown_time(r.after),
-                        fmt::format("{}", r.evaluations), tools::shown_seconds(r.seconds)});
+    auto const told = rounds_of(made);
+    for (std::size_t i = 0; i < told.size(); ++i) {
+        auto const& r = told[i];
+        rows.push_back({r.network, fmt::format("{}", r.round), tools::shown_time(r.before), tools::shown_time(r.after), fmt::format("{}", r.evaluations),
+                        tools::shown_seconds(made.wired->rounds[i].seconds), r.chosen ? "the plan" : ""});
+    }
     fmt::print("\n");
-    print_table({{"begun with", "", true}, {"", "round"}, {"", "searched on", true}, {"first", "cost"}, {"last", "cost"}, {"", "evaluations"}, {"", "time"}}, rows);
+    print_table({{"", "network", true}, {"", "round"}, {"cost", "before"}, {"cost", "found"}, {"", "evaluations"}, {"", "time"}, {"", "", true}}, rows);
 }
 } // namespace
+
+std::vector<ps::io::report_round> rounds_of(planned const& made) {
+    std::vector<ps::io::report_round> out;
+    if (!made.wired) return out;
+    bool chosen = false;
+    for (auto const& r : made.wired->rounds) {
+        bool const best = !chosen && r.final && r.after == made.found().cost;
+        chosen = chosen || best;
+        out.push_back({.network = !r.final ? "ideal switch" : r.round == 0 ? "wired for data parallelism" : "wired for what was found",
+                       .round = r.round + 1,
+                       .before = r.before,
+                       .after = r.after,
+                       .evaluations = r.evaluations,
+                       .chosen = best});
+    }
+    return out;
+}
 
 std::string summary_of_model(ps::graph::dense_graph const& g, bool training) {
     auto const totals = ps::models::summarize(g);
@@ -110,6 +130,9 @@ std::string summary_of_cluster(ps::topology::cluster const& cluster) {
 
 std::string summary_of_search(request const& asked, planned const& made) {
     auto const& s = *made.stats;
+    if (made.wired)
+        return fmt::format("{} in {} rounds: {} evaluations in {}, ended by {}", ps::io::search_name(*asked.search), made.wired->rounds.size(), s.evaluations,
+                           tools::shown_seconds(s.seconds), ps::name_of(*made.reason));
     return fmt::format("{} from {}: {} evaluations in {}, {} improvements, ended by {}", ps::io::search_name(*asked.search), made.start, s.evaluations,
                        tools::shown_seconds(s.seconds), s.improved, ps::name_of(*made.reason));
 }
@@ -160,7 +183,7 @@ void print_inputs(request const& asked, inputs const& given, planned const& made
 
 void print_plan(request const& asked, inputs const& given, planned const& made) {
     if (made.stats) fmt::print("search   {}\n", summary_of_search(asked, made));
-    if (made.wired) print_rounds(made.wired->rounds);
+    if (made.wired) print_rounds(made);
     std::string_view const unit = made.found().figures.throughput_unit;
     std::vector<std::vector<std::string>> rows;
     for (auto const& s : made.strategies) rows.push_back(cells(s));

@@ -258,6 +258,89 @@ class Plans(Folder):
         self.assertEqual(set(self.load("b", "run.json")), set(schema["required"]))
 
 
+def data_of(page):
+    """What a report was given to draw."""
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text(encoding="utf-8"), re.DOTALL)[1])
+
+
+class Fabrics(Folder):
+    """Servers on a network, in the place of a cluster."""
+    SERVERS = ["--servers", 8, "--gpus-per-server", 2, "--degree", 2, "--device", "v100"]
+    FABRICS = {"ideal_switch": 8, "fat_tree": 24, "oversubscribed": 12, "random_regular": 8, "torus": 8, "circulant": 8, "topoopt": 8}
+
+    def check(self, folder, out, fabric, links):
+        """The files of a plan on a fabric; answers its manifest and the network that the report draws."""
+        run = self.check_folder(folder)
+        self.assertTrue(run["cluster"]["given"].startswith(f"fabric:{fabric},servers=8,gpus_per_server=2,degree=2,"), run["cluster"])
+        self.assertEqual(run["cluster"]["hash"], "")
+        network = data_of(self.path / folder / "report.html")["network"]
+        self.assertEqual((network["servers"], len(network["links"])), (8, links))
+        for by_direction in ("messages", "collectives", "utilisation"):
+            self.assertEqual(len(network[by_direction]), 2 * links)
+        self.assertAlmostEqual(sum(network["messages"]) + sum(network["collectives"]), network["carried"], delta=4 * links)
+        self.assertLessEqual(max(network["utilisation"]), 1)
+        line = next(line for line in out.splitlines() if line.startswith("network  "))
+        self.assertIn(f"{network['pairHops'][0]:.2f} hops between servers, at most {network['pairHops'][1]}; bandwidth tax {network['tax']:.2f}; busiest link ", line)
+        self.assertTrue(line.endswith(f"; {network['price']:.0f} $"), line)
+        return run, network
+
+    def test_every_fabric(self):
+        for fabric, links in self.FABRICS.items():
+            with self.subTest(fabric=fabric):
+                out, _ = plan("--model", GPT, "--fabric", fabric, *self.SERVERS, "--interface", "25Gbps", "--evaluations", 60, "--quiet", "--out", self.path / "a")
+                run, network = self.check("a", out, fabric, links)
+                self.assertIn("16 devices on 8 nodes, v100_sxm", out)
+                rate = 25e9 / 8 * (2 if network["switches"] else 1)
+                self.assertEqual({rate for a, _, rate, _ in network["links"] if a < 8}, {rate})
+                _, notes = plan("--rerun", self.path / "a" / "run.json", "--out", self.path / "b")
+                self.assertIn("the rerun found the same", notes)
+                for name in FILES - {"run.json", "report.html"}:
+                    self.assertEqual((self.path / "a" / name).read_bytes(), (self.path / "b" / name).read_bytes(), name)
+                # The topology is the fabric's: the plan costs the same there.
+                plan("--model", GPT, "--cluster", self.path / "a" / "topology.json", "--import", self.path / "a" / "strategy.json", "--quiet", "--out", self.path / "c")
+                self.assertEqual(self.load("c", "run.json")["result"]["cost_ps"], run["result"]["cost_ps"])
+                self.assertIsNone(data_of(self.path / "c" / "report.html")["network"])
+
+    def test_as_a_cluster(self):
+        asked = ["--model", GPT, "--search", "none", "--quiet"]
+        plan(*asked, "--fabric", "torus", "--servers", 6, "--extents", "2x3", "--routing", "k_shortest", "--paths", 2, "--out", self.path / "a")
+        given = self.load("a", "run.json")["cluster"]["given"]
+        self.assertEqual(given, "fabric:torus,servers=6,routing=k_shortest,paths=2,extents=2x3")
+        plan(*asked, "--cluster", given, "--out", self.path / "b")
+        self.assertEqual((self.path / "a" / "report.html").read_bytes(), (self.path / "b" / "report.html").read_bytes())
+
+    def test_rates_without_a_price(self):
+        out, _ = plan("--model", GPT, "--fabric", "ideal_switch", "--servers", 4, "--interface", "400Gbps", "--search", "none", "--quiet", "--out", self.path / "a")
+        self.assertNotIn("$", out)
+        self.assertIsNone(data_of(self.path / "a" / "report.html")["network"]["price"])
+
+    def test_rounds(self):
+        asked = ["--model", GPT, "--fabric", "topoopt", *self.SERVERS, "--interface", "10Gbps"]
+        out, _ = plan(*asked, "--evaluations", 600, "--rounds", 2, "--compare", "all", "--out", self.path / "a")
+        run = self.load("a", "run.json")
+        rounds = re.findall(r"(?m)^  (wired for data parallelism|ideal switch|wired for what was found) +(\d+)  .*?(the plan)?$", out)
+        self.assertEqual(rounds[0][:2], ("wired for data parallelism", "1"))
+        self.assertTrue(all(int(number) <= 2 for _, number, _ in rounds))
+        self.assertEqual([r[2] for r in rounds].count("the plan"), 1)
+        self.assertIn(f"portfolio in {len(rounds)} rounds: {run['result']['evaluations']} evaluations in ", out)
+        self.assertLessEqual(run["result"]["evaluations"], 700)
+        self.assertLessEqual(run["result"]["cost_ps"], min(s["time_ps"] for s in run["strategies"] if s["fits"]))
+        shown = data_of(self.path / "a" / "report.html")["network"]["rounds"]
+        self.assertEqual([(name, str(number), "the plan" if chosen else "") for name, number, _, _, _, chosen in shown], rounds)
+        self.assertEqual([after for _, _, _, after, _, chosen in shown if chosen], [run["result"]["cost_ps"]])
+        # Each of two interfaces of a server has a link at most.
+        ends = [v for a, b, *_ in data_of(self.path / "a" / "report.html")["network"]["links"] for v in (a, b)]
+        self.assertLessEqual(max(ends.count(v) for v in ends), 2)
+        plan(*asked, "--time", "200ms", "--quiet", "--out", self.path / "t")
+        said = plan("--rerun", self.path / "t" / "run.json", code=2)[1]
+        self.assertIn("--rerun: fabric topoopt was wired in rounds that a clock or a signal ended", said)
+
+    def test_joint_and_pipeline(self):
+        out, _ = plan("--model", LAYERS, "--fabric", "circulant", *self.SERVERS, "--search", "joint", "--time", "none", "--quiet", "--pipeline", "--out", self.path / "a")
+        self.assertIn("network  circulant: ", out)
+        self.assertEqual(len(data_of(self.path / "a" / "report.html")["network"]["links"]), 8)
+
+
 class Joint(Folder):
     """Operators and strategy together."""
     FILES = FILES - {"strategy.flexflow"}
@@ -282,8 +365,7 @@ class Joint(Folder):
         timeline = (self.path / folder / "timeline.json").read_text()
         for name in names:
             self.assertIn(json.dumps(name, ensure_ascii=False)[1:-1], dot)
-        page = (self.path / folder / "report.html").read_text()
-        data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1])
+        data = data_of(self.path / folder / "report.html")
         self.assertEqual(data["rewriting"]["applied"], applied)
         self.assertEqual(len(data["operators"]), run["rewriting"]["operators"])
         self.assertEqual(len(data["rewriting"]["operators"]), run["rewriting"]["plain_operators"])
@@ -506,6 +588,22 @@ class Refusals(Folder):
             (["--rerun", "nowhere", "--pipeline.max_stages", "2"], "--pipeline.max_stages is given without --pipeline"),
             ([*m, *c, "--pipeline", "--pipeline.max_stages", "0"], "partition: option 'max_stages' is 0: must be at least 1"),
             ([*m, *c, "--pipeline", "--pipeline.max_micro_batches", "many"], "option 'max_micro_batches' is 'many': must be an integer"),
+            ([*m, *c, "--fabric", "torus"], "--fabric torus is given beside --cluster 1x2xp100"),
+            ([*m, *c, "--servers", "4"], "--servers is given without --fabric"),
+            ([*m, "--fabric", "ring"], "fabric 'ring' is not known: must be one of ideal_switch, fat_tree, "),
+            ([*m, "--fabric", "torus", "--servers", "many"], "fabric: option 'servers' is 'many': must be an integer"),
+            ([*m, "--fabric", "torus", "--interface", "100"], "option 'interface' is '100': must be a rate in bits or bytes per second"),
+            ([*m, "--fabric", "torus", "--ratio", "3"], "fabric torus: option 'ratio' is one of other fabrics"),
+            ([*m, "--fabric", "random_regular", "--servers", "5", "--degree", "3"], "servers * degree must be even"),
+            ([*m, "--fabric", "random_regular", "--routing", "coin_change"], "its links make no circulant graph"),
+            ([*m, "--fabric", "fully_connected"], "degree is 4: must be at least 15"),
+            ([*m, "--fabric", "torus", "--device", "abacus"], "device is 'abacus': must be one of k80"),
+            ([*m, "--fabric", "topoopt", "--search", "none"], "fabric topoopt: is wired for what a search finds"),
+            ([*m, "--fabric", "topoopt", "--search", "joint"], "fabric topoopt: search joint changes operators"),
+            ([*m, "--fabric", "topoopt", "--start", "data_parallel"], "fabric topoopt: start is data_parallel"),
+            ([*m, "--fabric", "topoopt", "--degree", "1"], "fabric topoopt: topology of degree 1 for 16 servers"),
+            ([*m, "--fabric", "topoopt", "--rounds", "0"], "option 'rounds' is 0: must be from 1"),
+            (["--rerun", "nowhere", "--fabric", "torus"], "--fabric is given beside --rerun"),
             (["--list", "nothing"], "is not in the zoo"),
         ]:
             with self.subTest(arguments=arguments):
@@ -606,7 +704,7 @@ class Help(unittest.TestCase):
                      "--simulation.training", "--simulation.optimizer", "--simulation.memory", "--simulation.memory_penalty", "--simulation.movement",
                      "--simulation.synchronisation", "--simulation.overlap", "--simulation.discipline", "--space.sample", "--space.attribute",
                      "--space.parameter", "--space.reduction", "--space.min_shard", "--space.max_shards", "--space.placements", "--space.all_orders",
-                     "--pipeline ", "--pipeline.max_stages", "--pipeline.max_micro_batches", "--pipeline.recomputation", "--pipeline.sharded_optimizer", "--pipeline.time",
+                     "--fabric", "--servers", "--gpus-per-server", "--degree", "--interface", "--routing", "--rounds", "--pipeline ", "--pipeline.max_stages", "--pipeline.max_micro_batches", "--pipeline.recomputation", "--pipeline.sharded_optimizer", "--pipeline.time",
                      "Examples:", "Exit codes:", "130", *FILES, *PIPELINE]:
             self.assertIn(word, out)
         self.assertLessEqual(max(len(line) for line in out.splitlines()), 120)
@@ -620,6 +718,9 @@ class Help(unittest.TestCase):
         self.assertIn("resnet50", plan("--list", "models")[0])
         self.assertIn("NODESxGPUSxh100", plan("--list", "clusters")[0])
         self.assertIn("greedy", plan("--list", "searches")[0])
+        self.assertIn("random_regular", plan("--list", "fabrics")[0])
+        self.assertRegex(plan("--list", "oversubscribed")[0], r"(?s)interface=100Gbps.*ratio=2")
+        self.assertNotIn("ratio", plan("--list", "torus")[0])
         self.assertIn("one_weird_trick", plan("--list", "experts")[0])
         self.assertIn("layers=24", plan("--list", "gpt2_medium")[0])
         self.assertIn("candidates=64", plan("--list", "greedy")[0])

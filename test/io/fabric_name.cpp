@@ -67,6 +67,7 @@ TEST_CASE("every fabric is found, and has the servers, GPUs and interfaces asked
         INFO(f.name);
         CHECK(names.insert(f.name).second);
         CHECK(&io::find_fabric(f.name) == &f);
+        if (!f.make) continue;
         auto const degree = f.name == "fully_connected" ? 11u : 4u;
         auto const made = io::make_fabric(text(f.name, ",servers=12,gpus_per_server=2,interface=200Gbps,device=v100,degree=", degree));
         CHECK(made.network.servers == 12);
@@ -89,6 +90,17 @@ TEST_CASE("every fabric is found, and has the servers, GPUs and interfaces asked
     CHECK_FALSE(io::make_named_cluster("2x1xh100").network);
 }
 
+TEST_CASE("a fabric that is wired for a model has its options alone") {
+    auto const asked = io::read_fabric("topoopt,servers=12,rounds=3");
+    CHECK(asked.entry->name == "topoopt");
+    CHECK(asked.options == io::fabric_options{.servers = 12, .rounds = 3});
+    CHECK(io::has_fabric_option(*asked.entry, "rounds"));
+    CHECK(io::has_fabric_option(*asked.entry, "degree"));
+    CHECK_FALSE(io::has_fabric_option(*asked.entry, "ratio"));
+    CHECK_FALSE(io::has_fabric_option(*asked.entry, "colour"));
+    CHECK_FALSE(io::has_fabric_option(io::find_fabric("torus"), "rounds"));
+}
+
 TEST_CASE("options of single fabrics") {
     CHECK(io::make_fabric("fat_tree,servers=10,degree=2,latency=500ns").network == fabric::fat_tree(10, {200_Gbps, 500ns}));
     CHECK(io::make_fabric("oversubscribed,servers=9,servers_per_rack=3,ratio=3,degree=1").network ==
@@ -101,7 +113,7 @@ TEST_CASE("options of single fabrics") {
     CHECK(random.links == fabric::random_regular(16, 4, 3, {100_Gbps, 1us}).links);
     CHECK(random.links != io::make_fabric("random_regular,wiring_seed=4").network.links);
     for (auto const& f : io::fabrics) {
-        if (f.name == "oversubscribed") continue;
+        if (f.name == "oversubscribed" || !f.make) continue;
         INFO(f.name);
         CHECK(io::make_fabric(text(f.name, ",servers=1,degree=", f.name == "random_regular" ? 0 : 4)).cluster.size() == 4);
     }
@@ -167,7 +179,7 @@ TEST_CASE("paths are those of the routing") {
 }
 
 TEST_CASE("what no fabric can be made of is refused, saying why") {
-    CHECK(said("ring") == "fabric 'ring' is not known: must be one of ideal_switch, fat_tree, oversubscribed, random_regular, fully_connected, torus, circulant");
+    CHECK(said("ring") == "fabric 'ring' is not known: must be one of ideal_switch, fat_tree, oversubscribed, random_regular, fully_connected, torus, circulant, topoopt");
     CHECK(said("torus,servers=x").find("fabric torus: option 'servers' is 'x': must be an integer") == 0);
     CHECK(said("torus,interface=100") == "fabric torus: option 'interface' is '100': must be a rate in bits or bytes per second such as 100Gbps, 400Gbps or 12.5GBps");
     CHECK(said("torus,ratio=3") == "fabric torus: option 'ratio' is one of other fabrics");
@@ -187,6 +199,9 @@ TEST_CASE("what no fabric can be made of is refused, saying why") {
     CHECK(said("ideal_switch,degree=0").find("fabric ideal_switch: ") == 0);
     CHECK(said("torus,device=tpu") == "fabric torus: device is 'tpu': must be one of k80, p100, v100, a100, h100");
     CHECK(said("torus,gpus_per_server=0") == "fabric torus: gpus_per_server is 0: must be at least 1");
+    CHECK(said("topoopt") == "fabric topoopt: is wired for a model, which is not known here: must be another");
+    CHECK(said("topoopt,routing=coin_change").find("fabric topoopt: option 'routing' is coin_change: must be another") == 0);
+    CHECK(said("topoopt,steps=1") == "fabric topoopt: option 'steps' is one of other fabrics");
     for (auto const& f : io::fabrics) {
         INFO(f.name);
         CHECK_FALSE(said(text(f.name, ",servers=0")).empty());

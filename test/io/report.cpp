@@ -225,6 +225,44 @@ TEST_CASE("report: a long curve is thinned, and keeps its ends, lows and highs")
     CHECK(high);
 }
 
+TEST_CASE("report: a network is drawn where there is one") {
+    fixture const f;
+    auto d = f.data();
+    CHECK(document_in(page_of(d)).at("network").is_null());
+    fabric::network const chain{"chain", 3, 1, {{0, 1, {{1e9}, picoseconds{5}}}, {1, 2, {{2e9}, picoseconds{6}}}, {2, 3, {{2e9}, picoseconds{6}}}}, {}};
+    fabric::network_report traffic;
+    traffic.message_bytes = {1, 2, 3.4, 4, 5, 6};
+    traffic.collective_bytes = {0.2, 0, 0, 0, 0, 7.5};
+    traffic.utilisation = {0.1, 0.25, 1.0 / 3, 0, 1, 0};
+    traffic.demanded = 10;
+    traffic.carried = 29.1;
+    traffic.mean_pair_hops = 1.5;
+    traffic.max_pair_hops = 2;
+    d.network = io::report_network{.network = &chain, .traffic = &traffic};
+    auto const page = page_of(d);
+    CHECK(page_of(d) == page);
+    auto const shown = document_in(page).at("network");
+    CHECK(shown.at("name") == "chain");
+    CHECK(shown.at("servers") == 3);
+    CHECK(shown.at("switches") == 1);
+    CHECK(shown.at("links") == nlohmann::json::parse("[[0,1,1e9,5],[1,2,2e9,6],[2,3,2e9,6]]"));
+    CHECK(shown.at("messages") == nlohmann::json::parse("[1,2,3,4,5,6]"));
+    CHECK(shown.at("collectives") == nlohmann::json::parse("[0,0,0,0,0,8]"));
+    CHECK(shown.at("utilisation") == nlohmann::json::parse("[0.1,0.25,0.333333,0.0,1.0,0.0]"));
+    CHECK(shown.at("tax").get<double>() == doctest::Approx(2.91));
+    CHECK(shown.at("pairHops") == nlohmann::json::parse("[1.5,2]"));
+    CHECK(shown.at("price").is_null());
+    d.network->price = 1234.4;
+    CHECK(document_in(page_of(d)).at("network").at("price") == 1234);
+    CHECK(shown.at("rounds").empty());
+    d.network->rounds = {{.network = "ideal <switch>", .round = 1, .before = picoseconds{9}, .after = picoseconds{8}, .evaluations = 7, .chosen = true}};
+    CHECK(document_in(page_of(d)).at("network").at("rounds") == nlohmann::json::parse(R"([["ideal <switch>",1,9,8,7,true]])"));
+    traffic.utilisation.pop_back();
+    CHECK(support::refusal([&] { return io::report_json(d); }) == "a report on a network of 3 links, and traffic on 5 directions of links: must be two of each");
+    d.network->traffic = nullptr;
+    CHECK(support::refusal([&] { return io::report_json(d); }) == "a report on a network without the network or its traffic: needs both");
+}
+
 TEST_CASE("report: what is missing or does not belong together is refused") {
     fixture const f;
     auto const refused = [&](auto const& change) {

@@ -26,6 +26,12 @@ if (data.network && data.network.links.length) {
       + `${plural(net.links.length, 'link')}. Each direction of a link is a line of its own, which keeps to the right.`;
   }
 
+  if (net.rounds.length) {
+    byId('rounds').hidden = false;
+    byId('rounds-t').append(table('strategies cards', [['Network', '', r => r[0]], ['Round', 'n', r => count(r[1])], ['Cost before', 'n', r => time(r[2])], ['Cost found', 'n', r => time(r[3])],
+      ['Evaluations', 'n', r => count(r[4])]], net.rounds, r => r[5] ? 'found' : ''));
+  }
+
   /** Where vertices are: servers alone on a circle, else in layers by their distance from servers. */
   function place(w) {
     if (!net.switches) {

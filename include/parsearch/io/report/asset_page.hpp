@@ -43,7 +43,8 @@ inline constexpr char const* body = R"html(<body>
 <section id="network" aria-labelledby="network-h" hidden><h2 id="network-h">Network</h2><p id="network-p"></p><div id="network-f" class="figures"></div>
 <div class="tools"><span class="group" role="group" aria-label="Colour of links"><button id="net-busy" type="button" aria-pressed="true">Utilisation</button><button id="net-bytes" type="button" aria-pressed="false">Bytes</button></span></div>
 <div class="panel" id="net"></div><div class="legend" id="network-l" style="margin-top:10px"></div>
-<h3 id="net-h"></h3><div id="network-t" class="scroll"></div></section>
+<h3 id="net-h"></h3><div id="network-t" class="scroll"></div>
+<div id="rounds" hidden><h3>Searches on wirings</h3><div id="rounds-t" class="scroll"></div></div></section>
 <section id="search" aria-labelledby="search-h"><h2 id="search-h">Search</h2><p id="search-p"></p>
 <div class="tools" id="search-tools"><span class="group" role="group" aria-label="Horizontal axis"><button id="by-time" type="button" aria-pressed="true">Seconds</button><button id="by-count" type="button" aria-pressed="false">Evaluations</button></span>
 <label><input type="checkbox" id="log"> logarithmic</label></div>
