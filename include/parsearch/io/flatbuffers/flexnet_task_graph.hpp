@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <istream>
