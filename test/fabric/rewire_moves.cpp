@@ -16,7 +16,7 @@ using namespace parsearch;
 using namespace parsearch::fabric;
 
 namespace {
-constexpr link_description link{{1e9}, {}};
+constexpr link_description gigabyte{{1e9}, {}};
 
 std::vector<std::uint32_t> degrees(network const& n) {
     std::vector<std::uint32_t> out(n.vertices(), 0);
@@ -46,7 +46,7 @@ TEST_CASE("exchanged links: two of them change, degrees and connection stay") {
         INFO("seed ", seed);
         std::mt19937_64 rng(seed);
         auto const servers = 4 + static_cast<std::uint32_t>(uniform_index(rng, 8));
-        auto const n = seed % 3 == 0 ? circulant(servers, {1, 1}, link) : random_regular(servers, servers % 2 ? 2 : 3, seed, link);
+        auto const n = seed % 3 == 0 ? circulant(servers, {1, 1}, gigabyte) : random_regular(servers, servers % 2 ? 2 : 3, seed, gigabyte);
         auto const next = exchange_links(n, rng);
         if (!next) continue;
         ++changed;
@@ -61,10 +61,10 @@ TEST_CASE("exchanged links: two of them change, degrees and connection stay") {
 
 TEST_CASE("exchanged links: only those between servers move") {
     std::mt19937_64 rng(7);
-    CHECK(!exchange_links(ideal_switch(6, link), rng)); // none
-    auto n = ideal_switch(6, link);
-    n.links.push_back({0, 1, link});
-    n.links.push_back({2, 3, link});
+    CHECK(!exchange_links(ideal_switch(6, gigabyte), rng)); // none
+    auto n = ideal_switch(6, gigabyte);
+    n.links.push_back({0, 1, gigabyte});
+    n.links.push_back({2, 3, gigabyte});
     for (int i = 0; i < 50; ++i)
         if (auto const next = exchange_links(n, rng))
             for (std::size_t l = 0; l < 6; ++l) REQUIRE(next->links[l] == n.links[l]);
@@ -76,7 +76,7 @@ TEST_CASE("replaced rings: the links of a ring follow it, both directions stay o
         INFO("seed ", seed);
         std::mt19937_64 rng(seed);
         auto const servers = 5 + static_cast<std::uint32_t>(uniform_index(rng, 12));
-        auto n = circulant(servers, {1, 2}, link);
+        auto n = circulant(servers, {1, 2}, gigabyte);
         if (bernoulli(rng, 0.2)) n.links.pop_back(); // a hop of step 2 without a link
         auto const next = replace_ring(n, rng);
         if (!next) continue;
@@ -101,6 +101,6 @@ TEST_CASE("replaced rings: the links of a ring follow it, both directions stay o
     CHECK(changed > 500);
     CHECK(wired > 300);
     std::mt19937_64 rng(1);
-    CHECK(!replace_ring(circulant(4, {1}, link), rng)); // there is no other ring
-    CHECK(!replace_ring(fully_connected(6, link), rng));
+    CHECK(!replace_ring(circulant(4, {1}, gigabyte), rng)); // there is no other ring
+    CHECK(!replace_ring(fully_connected(6, gigabyte), rng));
 }
