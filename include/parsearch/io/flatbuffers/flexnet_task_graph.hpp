@@ -73,7 +73,12 @@ class task_graph_reader {
     template <class T> std::vector<T> numbers(flatbuffers::Vector<T> const* in) {
         if (!in) return {};
         take(in->size());
-        return {in->begin(), in->end()};
+        std::vector<T> out(in->size());
+        for (std::size_t i = 0; i < out.size(); ++i) { // the verifier of FlatBuffers 2 does not see to it that lists of 64-bit numbers are aligned
+            std::memcpy(&out[i], in->Data() + i * sizeof(T), sizeof(T));
+            out[i] = flatbuffers::EndianScalar(out[i]);
+        }
+        return out;
     }
     std::string string(flatbuffers::String const* in) {
         if (!in) return {};
