@@ -195,7 +195,8 @@ class exporter {
         sim::detail::make_set(members);
         std::size_t root = 0;
         if (c.forward_kind == collective_kind::broadcast || c.forward_kind == collective_kind::reduce) {
-            auto const device = c.forward_kind == collective_kind::broadcast ? made[c.producers.front()] : devices_of(graph_.edges[who.edge].consumer)[c.consumers.front()];
+            auto const device = c.forward_kind == collective_kind::broadcast ? made[c.producers.front()]
+                                                                             : devices_of(graph_.edges[who.edge].consumer)[c.consumers.front()];
             root = static_cast<std::size_t>(std::lower_bound(members.begin(), members.end(), device) - members.begin());
         }
         auto const bytes = fabric::ring_sends(kind, fabric::split_evenly(c.bytes, members.size()), root);

@@ -160,7 +160,8 @@ inline void add_rings(fabric::network const& n, wiring& out) {
     auto out = detail::nodes_of(t);
     auto& g = out.graph;
     if (g.nodes != n.servers || ways.servers() != n.servers)
-        throw invalid_input("FlexNet task graph of ", g.nodes, " nodes on a network of ", n.servers, " servers, routes between ", ways.servers(), ": must be the same");
+        throw invalid_input("FlexNet task graph of ", g.nodes, " nodes on a network of ", n.servers, " servers, routes between ", ways.servers(),
+                            ": must be the same");
     g.switches = n.switches;
     double least = std::numeric_limits<double>::infinity();
     for (auto const& l : n.links) least = std::min(least, l.each.rate.bytes_per_second);
