@@ -164,8 +164,8 @@ TEST_CASE("random strategies: traffic is what the tasks move between servers") {
     for (int i = 0; i < 1500; ++i) {
         CAPTURE(i);
         auto const options = support::random_options(rng);
-        std::uint32_t const devices = 4 * static_cast<std::uint32_t>(1 + uniform_index(rng, 2)), per_server = 1u << uniform_index(rng, 3);
-        auto const p = make_problem(support::random_network(rng), servers_of_mesh(devices, per_server), bytes_oracle{}, {.simulation = options});
+        std::uint32_t const count = 4 * static_cast<std::uint32_t>(1 + uniform_index(rng, 2)), per_server = 1u << uniform_index(rng, 3);
+        auto const p = make_problem(support::random_network(rng), servers_of_mesh(count, per_server), bytes_oracle{}, {.simulation = options});
         auto const s = bernoulli(rng, 0.5) ? support::random_strategy(rng, p, 0.3) : support::mostly_data_parallel(rng, p, 0.3);
         auto const found = fabric::traffic_of(p, s);
         REQUIRE(same(found, observed_traffic(p, s, met)));
