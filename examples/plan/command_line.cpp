@@ -153,7 +153,7 @@ void add_general(CLI::App& app, raw_command& raw) {
                  "), fabric:NAME[,key=value...], or a file: topology JSON, or FILE,device=DEVICE for a machine file of FlexFlow",
              text(raw.asked.cluster));
     tools::add_text(app, "--fabric", input, "NAME",
-             "in the place of --cluster: servers on a network, which report.html draws: " + ps::io::fabric_names() + "; with the options of a fabric", text(raw.fabric));
+             "in the place of --cluster: servers on a network, which report.html draws: " + ps::io::fabric_names() + "; with the options of a fabric. There --simulation.movement is grouped unless given", text(raw.fabric));
     tools::add_text(app, "-p,--profile", input, "FILE|NAME",
              "measured kernels, to be used before the roofline: a profile, a file of FlexNet's measures, or the name of a profile that comes with the "
              "library, such as h100",
@@ -285,6 +285,8 @@ command read_command_line(int argc, char const* const* argv) {
         if (!asked.cluster.empty()) throw ps::invalid_input("--fabric ", raw.fabric, " is given beside --cluster ", asked.cluster, ": one of them says what to plan on");
         asked.cluster = fabric_cluster(raw);
     }
+    // On long routes a task for each link of each message is too much to simulate.
+    if (asked.cluster.starts_with(ps::io::fabric_prefix) && app.count("--simulation.movement") == 0) asked.simulation.movement = ps::sim::movement::grouped;
     if (asked.model.empty() || asked.cluster.empty())
         throw ps::invalid_input(asked.model.empty() ? "--model" : "--cluster", " is missing: plan needs a model, and a cluster or fabric; plan --help shows examples");
     if (!raw.import.empty()) {
