@@ -172,6 +172,7 @@ TEST_CASE("a price does not depend on what was priced before, nor on what is rem
         }
         CHECK(large.tables_made() < small.tables_made());
         CHECK(small.tables_made() < none.tables_made());
+        for (auto const& g : graphs) (void)large.price(g); // some may not have been drawn
         auto const made = large.tables_made();
         for (auto const& g : graphs) (void)large.price(g);
         CHECK(large.tables_made() == made);
