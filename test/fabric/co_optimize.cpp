@@ -149,6 +149,8 @@ TEST_CASE("co_optimize: mistakes are named") {
     CHECK(refused({.present = fabric::fully_connected(4, ten_gigabit), .rewiring = {.iterations = 0}}) == "a wiring kept for 0 iterations: must be at least one");
     CHECK(support::refusal([&] { return fabric::co_optimize(problem, walk{20}, [](fabric::demand const&) { return std::vector<fabric::network>{}; }, rng).rounds.size(); }) ==
           "co_optimize: the finder made no network: must be at least one");
+    CHECK(support::refusal([&] { return fabric::fabric_problem(small_dlrm(128), 65536, {.servers = servers_of(65536)}).devices(); }) ==
+          "65536 servers of 65536 GPUs: a cluster holds from 1 to 8192 devices");
     CHECK(support::refusal([&] { return fabric::fabric_problem(small_dlrm(128), 0, {.servers = servers_of(1)}).devices(); }) ==
-          "fabric problem of 0 servers with 1 GPUs each: must be at least one of both");
+          "fabric problem of 0 servers: must be at least one");
 }

@@ -56,7 +56,7 @@ TEST_CASE("random regular networks: the same for the same seed, large ones, mist
     CHECK(connected(random_regular(1024, 2, 1, cable)));
     CHECK(random_regular(1, 0, 1, cable).links.empty());
     CHECK(random_regular(2, 1, 1, cable).links.size() == 1);
-    for (auto const& [servers, degree] : {std::pair{0u, 0u}, {4u, 4u}, {4u, 1u}, {3u, 1u}, {5u, 0u}, {2u, 0u}, {1u, 1u}}) {
+    for (auto const& [servers, degree] : {std::pair{0u, 0u}, {4u, 4u}, {4u, 1u}, {3u, 1u}, {5u, 0u}, {2u, 0u}, {1u, 1u}, {100000u, 60000u}}) {
         CAPTURE(servers);
         CHECK_THROWS_WITH_AS((void)random_regular(servers, degree, 1, cable), doctest::Contains("random network of"), invalid_input);
     }

@@ -52,6 +52,13 @@ TEST_CASE("rates are read and printed") {
     }
     CHECK(rate::print(100_Gbps) == "100Gbps");
     CHECK(rate::print(2_GBps) == "16Gbps");
+    for (auto const* const given : {"100Tbps", "100kBps", "1000000Tbps", "0.000001Bps"}) {
+        INFO(given);
+        bandwidth again;
+        REQUIRE(rate::read(given, v));
+        REQUIRE(rate::read(rate::print(v), again));
+        CHECK(again == v);
+    }
     std::mt19937_64 rng(1);
     for (int i = 0; i < 1000; ++i) {
         bandwidth const any{std::uniform_real_distribution(1.0, 1e12)(rng)};
@@ -179,6 +186,8 @@ TEST_CASE("paths are those of the routing") {
 }
 
 TEST_CASE("what no fabric can be made of is refused, saying why") {
+    CHECK(said("ideal_switch,servers=2,latency=18446744073709552ns").find("fabric ideal_switch: latency is 18446744 s: must be at most a day") == 0);
+    CHECK(said("ideal_switch,servers=100000,gpus_per_server=1") == "fabric ideal_switch: 100000 servers of 1 GPUs: a cluster holds from 1 to 8192 devices");
     CHECK(said("ring") == "fabric 'ring' is not known: must be one of ideal_switch, fat_tree, oversubscribed, random_regular, fully_connected, torus, circulant, topoopt");
     CHECK(said("torus,servers=x").find("fabric torus: option 'servers' is 'x': must be an integer") == 0);
     CHECK(said("torus,interface=100") == "fabric torus: option 'interface' is '100': must be a rate in bits or bytes per second such as 100Gbps, 400Gbps or 12.5GBps");

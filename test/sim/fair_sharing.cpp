@@ -159,6 +159,34 @@ TEST_CASE("fair_sharing: a flow alone takes the time of its slowest link, with i
     }
 }
 
+TEST_CASE("fair_sharing: times that differ by most of 64 bits, and times past them") {
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max(), long_time = std::int64_t{1} << 60;
+    std::vector<double> rate;
+    sim::fair_rates(2).find(std::vector<uses>{{{0, 1}, {1, 0x1p-60}}, {{0, 0x1p-60}, {1, 1}}, {{0, 0x1p-60}}}, rate);
+    for (auto const r : rate) CHECK((r > 0.4 && r < 0x1p61));
+    auto g = graph_of_five();
+    auto const small = add_flow(g, {{0, 1}, {1, long_time}}), large = add_flow(g, {{0, long_time}, {1, 1}}), third = add_flow(g, {{0, 1}});
+    auto const s = run(g);
+    CHECK(s.end[third] <= 3);
+    auto const rounding = long_time >> 49;
+    CHECK(s.end[small] >= long_time - rounding);
+    CHECK(s.end[large] >= long_time - rounding);
+    CHECK(s.makespan < most);
+    // Nine of these are more than 64 bits hold.
+    auto far = graph_of_five();
+    std::vector<std::uint32_t> chain{add_task(far, 0, long_time)};
+    for (int i = 0; i < 8; ++i) chain.push_back(i % 2 ? add_flow(far, {{0, long_time}}, 5, {chain.back()}) : add_task(far, 1, long_time, {chain.back()}));
+    auto const after = add_task(far, 0, 1, {chain.back()});
+    for (auto const order : {discipline::fifo, discipline::in_order}) {
+        sim::schedule saturated;
+        CHECK(sim::fair_scheduler(2, three_links).run(far, order, saturated));
+        CHECK(saturated.makespan == most);
+        CHECK(saturated.end[after] == most);
+        CHECK(saturated.start[chain[1]] == long_time);
+        CHECK_FALSE(sim::fair_scheduler(2, three_links).run(far, order, saturated, most - 1));
+    }
+}
+
 TEST_CASE("fair_sharing: messages without bytes, zero times, ties by number") {
     auto g = graph_of_five();
     auto const f = add_flow(g, {{0, 0}, {2, 0}});

@@ -43,13 +43,13 @@ template <class MakeOracle = make_roofline> class fabric_problem {
     using oracle_type = std::remove_cvref_t<std::invoke_result_t<MakeOracle const&, topology::cluster const&>>;
     using problem_type = parallelization<oracle_type, std::uint32_t, std::uint32_t>;
 
-    /// Throws `invalid_input` as `graph::read_graph`, and on no servers or GPUs.
+    /// Throws `invalid_input` as `graph::read_graph`, and on no servers, or no GPUs or more than a cluster holds.
     template <OperatorGraph G>
         requires DescribesOperations<G>
     fabric_problem(G const& graph, std::uint32_t servers, fabric_options options, MakeOracle make_oracle = {})
         : graph_(graph::read_graph(graph).graph), servers_(servers), options_(std::move(options)), make_oracle_(std::move(make_oracle)) {
-        if (servers < 1 || options_.servers.gpus_per_server < 1)
-            throw invalid_input("fabric problem of ", servers, " servers with ", options_.servers.gpus_per_server, " GPUs each: must be at least one of both");
+        if (servers < 1) throw invalid_input("fabric problem of 0 servers: must be at least one");
+        check_devices(servers, options_.servers);
     }
 
     [[nodiscard]] graph::dense_graph const& graph() const noexcept { return graph_; }

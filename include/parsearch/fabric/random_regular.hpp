@@ -25,6 +25,9 @@ namespace parsearch::fabric {
     if (degree >= servers || (degree == 0 && servers > 1) || (degree == 1 && servers > 2))
         throw invalid_input("random network of ", servers, " servers of degree ", degree,
                             ": the degree must be below the number of servers, and at least 2 (1 for two servers, 0 for one) to connect them");
+    constexpr std::uint64_t most_links = std::uint64_t{1} << 24;
+    if (std::uint64_t{servers} * degree / 2 > most_links)
+        throw invalid_input("random network of ", servers, " servers of degree ", degree, ": must have at most ", most_links, " links");
     using ends = std::pair<std::uint32_t, std::uint32_t>;
     auto const key = [](std::uint32_t a, std::uint32_t b) { return a < b ? (std::uint64_t{a} << 32) | b : (std::uint64_t{b} << 32) | a; };
     std::vector<ends> pairs;

@@ -53,6 +53,13 @@ struct server_options {
     return d;
 }
 
+/// Throws `invalid_input` where a cluster cannot hold the devices of so many servers.
+inline void check_devices(std::uint32_t servers, server_options const& o) {
+    auto const most = topology::cluster_builder::max_devices;
+    if (o.gpus_per_server < 1 || std::uint64_t{servers} * (o.inside == inside_server::merged ? 1 : o.gpus_per_server) > most)
+        throw invalid_input(servers, " servers of ", o.gpus_per_server, " GPUs: a cluster holds from 1 to ", most, " devices");
+}
+
 /// The cluster of network `n`, whose flows take the paths of `routes`, made of `n`. With k devices per server (`gpus_per_server`, merged 1), device
 /// s * k + g is GPU g of server s, its node is s. Messages between servers pass the sender's host link, the links of their flow's path (by way of
 /// network devices of servers, not their GPUs, and of switches) and the receiver's host link; those inside a server stay on its own
@@ -62,8 +69,7 @@ struct server_options {
 /// `cluster_builder`. Complexity: O(pairs of devices * hops).
 [[nodiscard]] inline topology::cluster server_cluster(network const& n, path_table const& routes, server_options const& o) {
     using topology::cluster_builder, topology::duplex, topology::vertex;
-    if (o.gpus_per_server < 1 || std::uint64_t{n.servers} * o.gpus_per_server > cluster_builder::max_devices)
-        throw invalid_input(n.servers, " servers of ", o.gpus_per_server, " GPUs: a cluster holds from 1 to ", cluster_builder::max_devices);
+    check_devices(n.servers, o);
     if (routes.servers() != n.servers) throw invalid_input("cluster of ", n.servers, " servers, routes between ", routes.servers(), ": must be the same");
     bool const merged = o.inside == inside_server::merged;
     auto const k = merged ? 1 : o.gpus_per_server;
@@ -110,6 +116,7 @@ struct server_options {
 
 /// The same, with routes made for it. Throws as `path_table` too.
 [[nodiscard]] inline topology::cluster server_cluster(network const& n, routing_options const& routes, server_options const& o) {
+    check_devices(n.servers, o);
     return server_cluster(n, path_table(n, routes), o);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -50,12 +51,20 @@ template <> struct option_value<bandwidth> {
     }
     /// In Gbps where that reads back to the same, else in bytes.
     static std::string print(bandwidth v) {
-        auto const gigabits = text(v.bytes_per_second * 8 / 1e9, "Gbps");
+        auto const gigabits = plain(v.bytes_per_second * 8 / 1e9) + "Gbps";
         bandwidth again;
-        return read(gigabits, again) && again == v ? gigabits : text(v.bytes_per_second, "Bps");
+        return read(gigabits, again) && again == v ? gigabits : plain(v.bytes_per_second) + "Bps";
     }
     static std::string allowed() { return "a rate in bits or bytes per second such as 100Gbps, 400Gbps or 12.5GBps"; }
     static constexpr std::string_view placeholder = "RATE";
+
+  private:
+    /// The digits of a number without an exponent, as few as read back to it.
+    static std::string plain(double x) {
+        std::array<char, 400> out; // the largest number has 309
+        auto const end = std::to_chars(out.data(), out.data() + out.size(), x, std::chars_format::fixed).ptr;
+        return {out.data(), end};
+    }
 };
 
 template <> inline constexpr auto enumerators<fabric::routing> =
@@ -221,6 +230,8 @@ inline constexpr std::array fabrics{
     auto const* const device = find_device(o.device);
     if (!device) throw invalid_input("device is '", o.device, "': must be one of ", known_devices());
     if (o.gpus_per_server < 1) throw invalid_input("gpus_per_server is 0: must be at least 1");
+    if (constexpr std::chrono::hours day{24}; o.latency > day)
+        throw invalid_input("latency is ", std::chrono::duration_cast<std::chrono::seconds>(o.latency).count(), " s: must be at most a day");
     auto const node = topology::detail::complete({.count = 2, .gpus_per_node = o.gpus_per_server, .device = *device});
     bool const pcie = node.intra == topology::intra_node::pcie;
     fabric::server_options out{.gpus_per_server = o.gpus_per_server,
@@ -274,6 +285,7 @@ struct named_fabric {
     if (!entry->make) throw invalid_input("fabric ", entry->name, ": is wired for a model, which is not known here: must be another");
     try {
         auto const servers = servers_of(options);
+        fabric::check_devices(options.servers, servers);
         auto network = entry->make(options, servers.interface);
         detail::check_interfaces(network, options.degree);
         auto cluster = fabric::server_cluster(network, paths_of(options), servers);

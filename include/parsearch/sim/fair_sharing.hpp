@@ -30,7 +30,7 @@ class fair_rates {
     };
 
     /// For links 0 to `links` - 1.
-    explicit fair_rates(std::size_t links) : load_(links), used_(links), rising_(links), version_(links), on_(links) {}
+    explicit fair_rates(std::size_t links) : load_(links), first_load_(links), used_(links), rising_(links), version_(links), on_(links) {}
 
     /// The rate of each flow, in bytes per picosecond; infinite for one that takes nothing of any link. The time per byte of all that flow over a link is
     /// 1 where the link bounds some flow, else less. Complexity: O(uses * log uses).
@@ -50,11 +50,16 @@ class fair_rates {
                 ++rising_[u.link];
             }
         next_ = {};
-        for (auto const l : links_) push(l);
+        least_ = 0;
+        for (auto const l : links_) {
+            first_load_[l] = load_[l];
+            push(l, flows, rate);
+        }
         while (!next_.empty()) {
             auto const [level, link, version] = next_.top();
             next_.pop();
             if (version != version_[link]) continue;
+            least_ = level;
             for (auto const f : on_[link]) {
                 if (rate[f] != std::numeric_limits<double>::infinity()) continue;
                 rate[f] = level;
@@ -67,15 +72,25 @@ class fair_rates {
                     touched_.push_back(u.link);
                 }
             }
-            for (auto const l : touched_) push(l);
+            for (auto const l : touched_) push(l, flows, rate);
             touched_.clear();
         }
         for (auto const l : links_) on_[l].clear();
     }
 
   private:
-    void push(std::uint32_t l) {
-        if (rising_[l] > 0) next_.push({std::max(0.0, 1 - used_[l]) / load_[l], l, version_[l]});
+    void push(std::uint32_t l, std::span<std::vector<use> const> flows, std::vector<double> const& rate) {
+        if (rising_[l] == 0) return;
+        if (load_[l] < first_load_[l] * 0x1p-20) { // most of the digits are gone
+            load_[l] = 0;
+            for (auto const f : on_[l])
+                if (rate[f] == std::numeric_limits<double>::infinity())
+                    for (auto const& u : flows[f])
+                        if (u.link == l) load_[l] += u.time_per_byte;
+            first_load_[l] = load_[l];
+        }
+        // Rates only rise, but for rounding.
+        next_.push({std::max(least_, (1 - used_[l]) / load_[l]), l, version_[l]});
     }
 
     struct entry {
@@ -83,7 +98,8 @@ class fair_rates {
         std::uint32_t link = 0, version = 0;
         bool operator<(entry const& other) const noexcept { return std::tie(level, link, version) > std::tie(other.level, other.link, other.version); } // least on top
     };
-    std::vector<double> load_, used_; ///< of each link: time per byte of the flows that still rise; what the others take
+    std::vector<double> load_, first_load_, used_; ///< of each link: time per byte of the flows that still rise, that when it was last summed, what the others take
+    double least_ = 0;                             ///< rate of the flows that were the last to stop rising
     std::vector<std::uint32_t> rising_, version_; ///< of each link: flows that still rise; changes of its load
     std::vector<std::vector<std::uint32_t>> on_; ///< flows on each link
     std::vector<std::uint32_t> links_, touched_;
@@ -94,7 +110,8 @@ class fair_rates {
 ///
 /// Devices run tasks as `scheduler` has it. Tasks on links that are tied to one another flow together: ready when their predecessors have ended, they start (in `schedule`)
 /// when their latency has passed, and end together when their bytes have arrived, a task on a link taking its duration of that link's time. At every moment
-/// the rates of all flows are max-min fair in bytes per second; a flow has the most bytes that its durations could put on one of its links. Ends are rounded up to whole picoseconds.
+/// the rates of all flows are max-min fair in bytes per second; a flow has the most bytes that its durations could put on one of its links. Ends are rounded up to whole picoseconds;
+/// times past 64 bits stay at the largest value, as those of `scheduler`.
 /// Complexity: O((flows that start or end) * uses of links by flows on their way * log) and O(E + V log V).
 class fair_scheduler {
   public:
@@ -118,10 +135,13 @@ class fair_scheduler {
             else if (start == now_) start_flows();
             else if (!take(order, bound)) return false;
         }
+        for (std::uint32_t t = 0; t < g.size(); ++t)
+            if (out.end[t] == unknown) out.ready[t] = out.start[t] = out.end[t] = out.makespan = never;
         return out.makespan <= bound;
     }
 
   private:
+    static constexpr std::int64_t unknown = -1; // end of a task that has not ended
     static constexpr auto never = std::numeric_limits<std::int64_t>::max();
 
     struct moment {
@@ -151,7 +171,7 @@ class fair_scheduler {
         auto const n = g.size();
         out.ready.assign(n, 0);
         out.start.assign(n, 0);
-        out.end.assign(n, 0);
+        out.end.assign(n, unknown);
         out.makespan = 0;
         free_at_.assign(g.resources, 0);
         waits_for_.resize(n);
@@ -243,8 +263,8 @@ class fair_scheduler {
         for (std::size_t f = 0; f < active_.size(); ++f) {
             double const exact = active_[f].bytes_left / rate_[f];
             // Less what rounding may have added: a flow that is alone takes the time of its longest task.
-            double const left = std::ceil(exact - unfused(exact * 0x1p-44) - 0x1p-20);
-            active_[f].arrives = left < 0x1p62 ? saturating_sum(now_, static_cast<std::int64_t>(std::max(0.0, left))) : never - 1;
+            double const left = std::ceil(exact - unfused(exact * 0x1p-50) - 0x1p-20);
+            active_[f].arrives = left < 0x1p62 ? saturating_sum(now_, static_cast<std::int64_t>(std::max(0.0, left))) : never;
         }
     }
 

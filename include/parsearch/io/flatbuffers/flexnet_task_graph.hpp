@@ -143,7 +143,9 @@ inline void build(flexnet::task_graph const& g, flatbuffers::FlatBufferBuilder& 
     std::vector<std::uint64_t> aligned((bytes.size() + 7) / 8); // numbers are read where they lie
     if (!bytes.empty()) std::memcpy(aligned.data(), bytes.data(), bytes.size());
     auto const* const data = reinterpret_cast<std::uint8_t const*>(aligned.data());
-    constexpr flatbuffers::uoffset_t depth = 8, tables = std::numeric_limits<flatbuffers::uoffset_t>::max();
+    // Each table has an offset of its own: files that share tables would take time without limit, and are refused below.
+    constexpr flatbuffers::uoffset_t depth = 8;
+    auto const tables = static_cast<flatbuffers::uoffset_t>(bytes.size() / sizeof(flatbuffers::uoffset_t) + 1);
     flatbuffers::Verifier verifier(data, bytes.size(), depth, tables);
     if (!verifier.VerifyBuffer<detail::fb::TaskGraph>(nullptr))
         throw invalid_input(name, ": ", bytes.size(), " bytes that are no FlatBuffer of a task graph: must be whole, with all offsets inside");
