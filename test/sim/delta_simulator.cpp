@@ -324,7 +324,7 @@ TEST_CASE("delta_simulator: walks where strategies treat nodes alike, folded and
     CHECK(counts.folded > support::cases(500));
     CHECK(counts.within > support::cases(3000));
     auto const four_nodes = [](auto&, auto&, auto& shape, auto&) { shape.devices = shape.nodes = 4; };
-    CHECK(walks(50, 10, {.free = 0.01, .even = true, .delta = {.cache_bytes = 0}}, four_nodes).folded > support::cases(40));
+    CHECK(walks(50, 10, {.free = 0.01, .even = true, .delta = {.cache_bytes = 0}}, four_nodes).folded > support::cases(40) / 8);
     CHECK(walks(50, 10, {.free = 0.01, .even = true, .delta = {.fold = false}}, four_nodes).folded == 0);
 }
 
