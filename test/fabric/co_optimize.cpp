@@ -16,21 +16,17 @@
 #include <parsearch/models/dlrm.hpp>
 #include <parsearch/search/mcmc.hpp>
 
+#include "support/networks.hpp"
 #include "support/random_network.hpp"
 #include "support/refusal.hpp"
 #include "support/sanitized.hpp"
 
 using namespace parsearch;
-using namespace parsearch::literals;
 using namespace std::chrono_literals;
+using support::ten_gigabit;
 
 namespace {
 
-constexpr link_description ten_gigabit{{10e9 / 8}, picoseconds{1'000'000}};
-
-fabric::server_options servers_of(std::uint32_t gpus) {
-    return {.gpus_per_server = gpus, .device = topology::v100_sxm, .inside_link = {50_GBps, 1us}, .host_link = {16_GBps, 1us}, .interface = ten_gigabit};
-}
 graph::operator_graph small_dlrm(std::int64_t batch) {
     return models::dlrm({.dense = 64, .bottom = {128, 64}, .tables = {40'000, 40'000, 40'000, 40'000}, .features = 64, .bag = 4, .top = {256, 64}, .batch = batch});
 }
@@ -50,7 +46,7 @@ TEST_CASE("co_optimize: never worse than what the searcher finds on a fabric tha
         INFO("seed ", seed);
         std::mt19937_64 draw(seed);
         std::uint32_t const servers = 3 + static_cast<std::uint32_t>(uniform_index(draw, 4)), degree = 2 + static_cast<std::uint32_t>(uniform_index(draw, 2));
-        fabric::fabric_problem const problem(support::random_network(draw), servers, {.servers = servers_of(1 + static_cast<std::uint32_t>(uniform_index(draw, 2)))});
+        fabric::fabric_problem const problem(support::random_network(draw), servers, {.servers = support::slow_servers(1 + static_cast<std::uint32_t>(uniform_index(draw, 2)))});
         std::vector<fabric::start_fabric> starts{{fabric::fully_connected(servers, ten_gigabit)}, {fabric::circulant(servers, {1}, ten_gigabit)}};
         std::mt19937_64 rng(seed);
         auto const found = fabric::co_optimize(problem, walk{60}, fabric::wirings{degree, ten_gigabit}, rng, {.rounds = 3, .starts = starts});
@@ -82,7 +78,7 @@ TEST_CASE("co_optimize: never worse than what the searcher finds on a fabric tha
 }
 
 TEST_CASE("co_optimize: a fabric wired for the strategy is faster than one that is not") {
-    fabric::fabric_problem const problem(small_dlrm(1024), 8, {.servers = servers_of(2)});
+    fabric::fabric_problem const problem(small_dlrm(1024), 8, {.servers = support::slow_servers(2)});
     std::mt19937_64 rng{1};
     std::vector<fabric::co_round> told;
     std::size_t improvements = 0;
@@ -102,7 +98,7 @@ TEST_CASE("co_optimize: a fabric wired for the strategy is faster than one that 
 }
 
 TEST_CASE("co_optimize: what rewiring costs may be more than what it saves") {
-    fabric::fabric_problem const problem(small_dlrm(256), 6, {.servers = servers_of(1)});
+    fabric::fabric_problem const problem(small_dlrm(256), 6, {.servers = support::slow_servers(1)});
     auto const present = fabric::circulant(6, {1}, ten_gigabit);
     auto const run = [&](std::int64_t iterations) {
         std::mt19937_64 rng{3};
@@ -118,7 +114,7 @@ TEST_CASE("co_optimize: what rewiring costs may be more than what it saves") {
 }
 
 TEST_CASE("co_optimize: finders of one's own, budgets, a stop") {
-    fabric::fabric_problem const problem(small_dlrm(128), 4, {.servers = servers_of(1)});
+    fabric::fabric_problem const problem(small_dlrm(128), 4, {.servers = support::slow_servers(1)});
     std::mt19937_64 rng{3};
     // A found topology will do, and a network; one that never changes ends the chain.
     auto const found = [](fabric::demand const& d) { return fabric::topology_finder(d, 4, 2); };
@@ -138,7 +134,7 @@ TEST_CASE("co_optimize: finders of one's own, budgets, a stop") {
 }
 
 TEST_CASE("co_optimize: mistakes are named") {
-    fabric::fabric_problem const problem(small_dlrm(128), 4, {.servers = servers_of(1)});
+    fabric::fabric_problem const problem(small_dlrm(128), 4, {.servers = support::slow_servers(1)});
     std::mt19937_64 rng{3};
     auto const refused = [&](fabric::co_options const& o) {
         return support::refusal([&] { return fabric::co_optimize(problem, walk{20}, fabric::wirings{2, ten_gigabit}, rng, o).rounds.size(); });
@@ -149,8 +145,8 @@ TEST_CASE("co_optimize: mistakes are named") {
     CHECK(refused({.present = fabric::fully_connected(4, ten_gigabit), .rewiring = {.iterations = 0}}) == "a wiring kept for 0 iterations: must be at least one");
     CHECK(support::refusal([&] { return fabric::co_optimize(problem, walk{20}, [](fabric::demand const&) { return std::vector<fabric::network>{}; }, rng).rounds.size(); }) ==
           "co_optimize: the finder made no network: must be at least one");
-    CHECK(support::refusal([&] { return fabric::fabric_problem(small_dlrm(128), 65536, {.servers = servers_of(65536)}).devices(); }) ==
+    CHECK(support::refusal([&] { return fabric::fabric_problem(small_dlrm(128), 65536, {.servers = support::slow_servers(65536)}).devices(); }) ==
           "65536 servers of 65536 GPUs: a cluster holds from 1 to 8192 devices");
-    CHECK(support::refusal([&] { return fabric::fabric_problem(small_dlrm(128), 0, {.servers = servers_of(1)}).devices(); }) ==
+    CHECK(support::refusal([&] { return fabric::fabric_problem(small_dlrm(128), 0, {.servers = support::slow_servers(1)}).devices(); }) ==
           "fabric problem of 0 servers: must be at least one");
 }

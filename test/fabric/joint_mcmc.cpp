@@ -12,21 +12,17 @@
 #include <parsearch/fabric/random_regular.hpp>
 #include <parsearch/models/dlrm.hpp>
 
+#include "support/networks.hpp"
 #include "support/random_network.hpp"
 #include "support/refusal.hpp"
 #include "support/sanitized.hpp"
 
 using namespace parsearch;
-using namespace parsearch::literals;
 using namespace std::chrono_literals;
+using support::ten_gigabit;
 
 namespace {
 
-constexpr link_description ten_gigabit{{10e9 / 8}, picoseconds{1'000'000}};
-
-fabric::server_options servers_of(std::uint32_t gpus) {
-    return {.gpus_per_server = gpus, .device = topology::v100_sxm, .inside_link = {50_GBps, 1us}, .host_link = {16_GBps, 1us}, .interface = ten_gigabit};
-}
 template <class Problem> fabric::fabric_plan data_parallel_on(Problem const& p, fabric::network n) {
     return {std::move(n), space::data_parallel(p.graph(), p.devices())};
 }
@@ -38,7 +34,7 @@ TEST_CASE("joint_mcmc: what it answers is what it costs, never more than the sta
         INFO("seed ", seed);
         std::mt19937_64 draw(seed);
         std::uint32_t const servers = 5 + static_cast<std::uint32_t>(uniform_index(draw, 4));
-        fabric::fabric_problem const problem(support::random_network(draw), servers, {.servers = servers_of(1 + static_cast<std::uint32_t>(uniform_index(draw, 2)))});
+        fabric::fabric_problem const problem(support::random_network(draw), servers, {.servers = support::slow_servers(1 + static_cast<std::uint32_t>(uniform_index(draw, 2)))});
         auto const start = data_parallel_on(problem, fabric::circulant(servers, {1, 2}, ten_gigabit));
         auto const run = [&](std::vector<std::size_t>& moves) {
             std::mt19937_64 rng(seed);
@@ -62,7 +58,7 @@ TEST_CASE("joint_mcmc: what it answers is what it costs, never more than the sta
 
 TEST_CASE("joint_mcmc: it rewires where that pays") {
     fabric::fabric_problem const problem(models::dlrm({.dense = 64, .bottom = {128, 64}, .tables = {40'000, 40'000, 40'000}, .features = 64, .bag = 4, .top = {256, 64}, .batch = 1024}), 8,
-                                         {.servers = servers_of(1)});
+                                         {.servers = support::slow_servers(1)});
     auto const start = data_parallel_on(problem, fabric::random_regular(8, 2, 3, ten_gigabit));
     std::vector<std::uint64_t> accepted(8, 0);
     std::mt19937_64 rng{5};
@@ -75,7 +71,7 @@ TEST_CASE("joint_mcmc: it rewires where that pays") {
 }
 
 TEST_CASE("joint_mcmc: budgets, patience, mistakes") {
-    fabric::fabric_problem const problem(models::dlrm({.dense = 16, .bottom = {16}, .tables = {100}, .features = 16, .bag = 2, .top = {16}, .batch = 64}), 5, {.servers = servers_of(1)});
+    fabric::fabric_problem const problem(models::dlrm({.dense = 16, .bottom = {16}, .tables = {100}, .features = 16, .bag = 2, .top = {16}, .batch = 64}), 5, {.servers = support::slow_servers(1)});
     auto const start = data_parallel_on(problem, fabric::circulant(5, {1, 2}, ten_gigabit));
     auto const run = [&](fabric::joint_mcmc_options const& o) {
         std::mt19937_64 rng{5};

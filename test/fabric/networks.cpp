@@ -11,20 +11,15 @@
 #include <doctest/doctest.h>
 #include <parsearch/fabric/coin_change.hpp>
 
+#include "support/networks.hpp"
+
 using namespace parsearch;
 using namespace parsearch::fabric;
+using support::degrees;
 
 namespace {
 constexpr link_description cable{{12.5e9}, std::chrono::microseconds{1}};
 
-std::vector<std::uint32_t> degrees(network const& n) {
-    std::vector<std::uint32_t> out(n.vertices(), 0);
-    for (auto const& l : n.links) {
-        ++out[l.a];
-        ++out[l.b];
-    }
-    return out;
-}
 std::vector<std::uint32_t> distances(network const& n, std::uint32_t from) { return hops_from(from, neighbours_of(n.vertices(), n.links)); }
 } // namespace
 

@@ -12,20 +12,15 @@
 #include <parsearch/fabric/random_regular.hpp>
 #include <parsearch/fabric/reconfigurable.hpp>
 
+#include "support/networks.hpp"
+
 using namespace parsearch;
 using namespace parsearch::fabric;
+using support::degrees;
 
 namespace {
 constexpr link_description gigabyte{{1e9}, {}};
 
-std::vector<std::uint32_t> degrees(network const& n) {
-    std::vector<std::uint32_t> out(n.vertices(), 0);
-    for (auto const& l : n.links) {
-        ++out[l.a];
-        ++out[l.b];
-    }
-    return out;
-}
 /// How many links two networks have in common, by ends.
 std::size_t common_links(network const& x, network const& y) {
     std::multiset<std::pair<std::uint32_t, std::uint32_t>> left;

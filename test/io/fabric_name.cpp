@@ -17,6 +17,7 @@
 #include <parsearch/io/cluster_name.hpp>
 #include <parsearch/topology/nodes.hpp>
 
+#include "support/networks.hpp"
 #include "support/refusal.hpp"
 
 using namespace parsearch;
@@ -27,14 +28,6 @@ using support::refusal;
 namespace {
 std::string said(std::string const& given) {
     return refusal([&] { return io::make_fabric(given); });
-}
-std::vector<std::uint32_t> interfaces(fabric::network const& n) {
-    std::vector<std::uint32_t> out(n.vertices(), 0);
-    for (auto const& l : n.links) {
-        ++out[l.a];
-        ++out[l.b];
-    }
-    return out;
 }
 } // namespace
 
@@ -82,7 +75,7 @@ TEST_CASE("every fabric is found, and has the servers, GPUs and interfaces asked
         CHECK(made.cluster.node_of(23) == 11);
         CHECK(made.cluster.describe_device(0).kind == "v100_sxm");
         // Of a server's links each has one interface, or one has them all.
-        auto const used = interfaces(made.network);
+        auto const used = support::degrees(made.network);
         for (std::uint32_t s = 0; s < 12; ++s) CHECK(used[s] == (made.network.switches > 0 ? 1 : degree));
         for (auto const& l : made.network.links)
             if (l.a < 12) CHECK(l.each.rate.bytes_per_second == (made.network.switches > 0 ? degree : 1) * 25e9);

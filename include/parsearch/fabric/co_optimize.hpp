@@ -137,18 +137,19 @@ struct co_optimize_fn {
                 // The wiring on which the strategy runs fastest; the first of these.
                 std::size_t chosen = 0;
                 auto before = cost_traits<picoseconds>::infinity();
+                std::optional<problem_on_network<typename fabric_problem<MakeOracle>::problem_type>> placed;
                 for (std::size_t i = 0; i < wirings.size(); ++i) {
-                    auto const cost = sim::total_cost(problem.on(wirings[i]).problem.evaluator()(strategy), rewiring(wirings[i]));
+                    auto here = problem.on(wirings[i]);
+                    auto const cost = sim::total_cost(here.problem.evaluator()(strategy), rewiring(wirings[i]));
                     ++out.stats.evaluations;
-                    if (cost < before) {
-                        before = cost;
-                        chosen = i;
-                    }
+                    if (placed && !(cost < before)) continue;
+                    before = cost;
+                    chosen = i;
+                    placed.emplace(std::move(here));
                 }
                 if (round > 0 && wirings[chosen].rings == wired.rings && same_wiring(wirings[chosen], wired)) return;
                 wired = std::move(wirings[chosen]);
-                auto const placed = problem.on(wired);
-                auto found = searcher(placed.problem, strategy, rng);
+                auto found = searcher(placed->problem, strategy, rng);
                 auto const cost = sim::total_cost(found.cost, rewiring(wired));
                 add(out.stats, found.stats);
                 out.rounds.push_back({start, round, wired, final, before, cost, found.stats.evaluations, std::chrono::duration<double>(limit.elapsed() - began).count()});

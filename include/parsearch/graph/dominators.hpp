@@ -1,5 +1,5 @@
 #pragma once
-/// Dominators of a flow graph, by Boost.Graph.
+/// Dominators of a flow graph on the way from one vertex to another.
 
 #include <algorithm>
 #include <cstddef>
@@ -8,9 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include <boost/graph/adjacency_list.hpp>
-#include <boost/graph/dominator_tree.hpp>
-
 namespace parsearch::graph {
 
 /// An edge of a flow graph: from, to.
@@ -18,37 +15,51 @@ using flow_edge = std::pair<std::uint32_t, std::uint32_t>;
 
 /// The vertices that every path from `entry` to `exit` passes, without these two, in the order in which paths pass them. Empty where
 /// no path leads from `entry` to `exit`. Precondition: the ends of all edges, `entry` and `exit` are below `vertices`.
-/// Source: Lengauer, Tarjan, A fast algorithm for finding dominators in a flowgraph, TOPLAS 1979. Complexity: O(E log V).
+/// They all lie on any one path, and one of its vertices is a dominator where no way around leads from before it to behind it: two
+/// searches, without the tree of all dominators (Lengauer, Tarjan, TOPLAS 1979), of which one branch is asked for.
+/// Complexity: O(V + E).
 [[nodiscard]] inline std::vector<std::uint32_t> dominators_between(std::size_t vertices, std::span<flow_edge const> edges, std::uint32_t entry,
                                                                    std::uint32_t exit) {
-    // Boost takes ways from vertices that `entry` does not reach for ways: leave them out.
     std::vector<std::vector<std::uint32_t>> next(vertices);
     for (auto const& [from, to] : edges) next[from].push_back(to);
-    std::vector<bool> reached(vertices, false);
+    auto const unknown = static_cast<std::uint32_t>(vertices);
+    std::vector<std::uint32_t> before(vertices, unknown); // on the way on which the search came
     std::vector<std::uint32_t> waiting{entry};
-    reached[entry] = true;
-    while (!waiting.empty()) {
+    before[entry] = entry;
+    while (!waiting.empty() && before[exit] == unknown) {
         auto const v = waiting.back();
         waiting.pop_back();
         for (auto const n : next[v])
-            if (!reached[n]) {
-                reached[n] = true;
+            if (before[n] == unknown) {
+                before[n] = v;
                 waiting.push_back(n);
             }
     }
-    using flow_graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS>;
-    flow_graph g(vertices);
-    for (auto const& [from, to] : edges)
-        if (reached[from]) add_edge(from, to, g);
-    auto const none = flow_graph::null_vertex();
-    std::vector<flow_graph::vertex_descriptor> above(vertices, none); // the immediate dominator of each vertex
-    boost::lengauer_tarjan_dominator_tree(
-        g, static_cast<std::size_t>(entry),
-        boost::make_iterator_property_map(above.begin(), boost::get(boost::vertex_index, g)));
     std::vector<std::uint32_t> out;
-    if (!reached[exit] || above[exit] == none) return out;
-    for (auto v = above[exit]; v != entry; v = above[v]) out.push_back(static_cast<std::uint32_t>(v));
-    std::reverse(out.begin(), out.end());
+    if (entry == exit || before[exit] == unknown) return out;
+    std::vector<std::uint32_t> path{exit};
+    while (path.back() != entry) path.push_back(before[path.back()]);
+    std::reverse(path.begin(), path.end());
+    std::vector<std::size_t> place(vertices, path.size()); // on the path
+    for (std::size_t i = 0; i < path.size(); ++i) place[path[i]] = i;
+    std::vector<bool> seen(vertices, false);
+    std::size_t furthest = 0; // of the path, to which ways around lead from what is before `i`
+    for (std::size_t i = 0; i + 1 < path.size(); ++i) {
+        if (i > 0 && furthest == i) out.push_back(path[i]);
+        waiting.assign(1, path[i]);
+        while (!waiting.empty()) {
+            auto const v = waiting.back();
+            waiting.pop_back();
+            for (auto const n : next[v]) {
+                if (place[n] < path.size())
+                    furthest = std::max(furthest, place[n]);
+                else if (!seen[n]) {
+                    seen[n] = true;
+                    waiting.push_back(n);
+                }
+            }
+        }
+    }
     return out;
 }
 

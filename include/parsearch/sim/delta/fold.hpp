@@ -84,20 +84,21 @@ class folding {
         task_list out;
         fold.assign(all.size(), 0);
         std::vector<std::uint32_t> met(class_of_.size(), 0);
-        std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> by_place; // of the class: (resource, place in its order)
-        std::map<std::vector<std::pair<std::uint32_t, std::uint32_t>>, std::uint32_t> by_waits; // of barriers
-        std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> waits;
+        auto const both = [](std::uint32_t high, std::uint32_t low) { return std::uint64_t{high} << 32 | low; };
+        std::map<std::uint64_t, std::uint32_t> by_place;              // of the class: resource, place in its order
+        std::map<std::vector<std::uint64_t>, std::uint32_t> by_waits; // of barriers: input, class
+        std::vector<std::vector<std::uint64_t>> waits;
         std::vector<std::uint32_t> count;
-        std::vector<std::pair<std::uint32_t, std::uint32_t>> mine;
+        std::vector<std::uint64_t> mine;
         for (std::uint32_t i = 0; i < all.size(); ++i) {
             mine.clear();
             for (std::uint32_t k = 0; k < inputs.size(); ++k) {
                 auto const& d = *inputs[k].waits;
                 auto const& of = inputs[k].of ? *inputs[k].of : fold;
                 if (d.aligned) {
-                    if (i < d.aligned) mine.push_back({k, of[i]});
+                    if (i < d.aligned) mine.push_back(both(k, of[i]));
                 } else if (!d.before.empty()) {
-                    for (auto const p : d.predecessors(i)) mine.push_back({k, of[p]});
+                    for (auto const p : d.predecessors(i)) mine.push_back(both(k, of[p]));
                 }
             }
             std::sort(mine.begin(), mine.end());
@@ -106,7 +107,7 @@ class folding {
             bool const barrier = resource == numbers_.barrier();
             auto const next = static_cast<std::uint32_t>(out.size());
             auto const at = barrier ? by_waits.try_emplace(mine, next).first->second
-                                    : by_place.try_emplace({resource, met[all.resource[i]]++}, next).first->second;
+                                    : by_place.try_emplace(both(resource, met[all.resource[i]]++), next).first->second;
             if (at == next) {
                 out.add(resource, all.duration[i]);
                 waits.push_back(mine);

@@ -9,7 +9,6 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -61,28 +60,27 @@ namespace detail {
     }
 
     // Ends, slots, and the inputs before it that read the same.
-    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::vector<std::uint32_t>>, std::uint32_t> edges;
+    std::map<std::vector<std::uint32_t>, std::uint32_t> edges;
     for (std::uint32_t number = 0; number < g.edges.size(); ++number) {
         auto const& e = g.edges[number];
-        std::vector<std::uint32_t> earlier;
+        std::vector<std::uint32_t> key{out.operators[e.producer], e.slot, out.operators[e.consumer], e.input};
         for (auto const& other : g.in(e.consumer))
-            if (other.input < e.input && other.producer == e.producer && other.slot == e.slot) earlier.push_back(other.input);
-        out.edges.push_back(edges.try_emplace({out.operators[e.producer], e.slot, out.operators[e.consumer], e.input, earlier}, number).first->second);
+            if (other.input < e.input && other.producer == e.producer && other.slot == e.slot) key.push_back(other.input);
+        out.edges.push_back(edges.try_emplace(std::move(key), number).first->second);
     }
 
-    // Members, and of each weight the place of the first that is the same tensor.
-    std::map<std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>, std::uint32_t> known;
+    // How many members, the members, and of each weight the place of the first that is the same tensor.
+    std::map<std::vector<std::uint32_t>, std::uint32_t> known;
     for (std::uint32_t c = 0; c < classes.size(); ++c) {
-        std::vector<std::uint32_t> members, tensors;
+        std::vector<std::uint32_t> key{static_cast<std::uint32_t>(classes[c].size())};
+        for (auto const op : classes[c]) key.push_back(out.operators[op]);
         std::unordered_map<std::string_view, std::uint32_t> first;
-        for (auto const op : classes[c]) {
-            members.push_back(out.operators[op]);
+        for (auto const op : classes[c])
             for (auto const& w : g.operations[op].weights) {
-                auto const place = static_cast<std::uint32_t>(tensors.size());
-                tensors.push_back(w.parameter.empty() ? place : first.try_emplace(w.parameter, place).first->second);
+                auto const place = static_cast<std::uint32_t>(key.size());
+                key.push_back(w.parameter.empty() ? place : first.try_emplace(w.parameter, place).first->second);
             }
-        }
-        out.classes.push_back(known.try_emplace({std::move(members), std::move(tensors)}, c).first->second);
+        out.classes.push_back(known.try_emplace(std::move(key), c).first->second);
     }
     return out;
 }
