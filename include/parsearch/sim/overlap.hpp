@@ -61,6 +61,10 @@ class shard_regions {
     [[nodiscard]] std::span<ops::interval const> operator[](std::size_t shard) const noexcept {
         return std::span(intervals_).subspan(shard * axes_, axes_);
     }
+    [[nodiscard]] std::size_t axes() const noexcept { return axes_; }
+    /// Shard by shard, axis by axis.
+    [[nodiscard]] std::span<ops::interval const> intervals() const noexcept { return intervals_; }
+    friend bool operator==(shard_regions const&, shard_regions const&) = default;
 
   private:
     std::size_t axes_, count_;
@@ -78,16 +82,37 @@ class shard_regions {
     return std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
 
-/// Among `shards`: 1 = all regions equal, 0 = all pairwise disjoint, nothing = neither.
-[[nodiscard]] inline std::optional<bool> replicated(shard_regions const& regions, std::span<std::uint32_t const> shards) {
-    bool equal = true, disjoint = true;
-    for (std::size_t i = 1; i < shards.size() && (equal || disjoint); ++i) {
-        equal = equal && same_region(regions[shards[0]], regions[shards[i]]);
-        for (std::size_t j = 0; j < i && disjoint; ++j) disjoint = common_elements(regions[shards[i]], regions[shards[j]]) == 0;
+/// Whether along each axis any two of the regions take the same positions or none in common, as parts of a grid do.
+[[nodiscard]] inline bool on_a_grid(shard_regions const& regions, std::span<std::uint32_t const> shards) {
+    std::vector<ops::interval> taken(shards.size());
+    for (std::size_t a = 0; a < regions.axes(); ++a) {
+        for (std::size_t i = 0; i < shards.size(); ++i) taken[i] = regions[shards[i]][a];
+        std::sort(taken.begin(), taken.end(), [](auto const& x, auto const& y) { return x.begin < y.begin; });
+        for (std::size_t i = 1; i < taken.size(); ++i)
+            if (taken[i - 1] != taken[i] && taken[i].begin < taken[i - 1].end) return false;
     }
-    if (equal) return true;
-    if (disjoint) return false;
-    return std::nullopt;
+    return true;
+}
+
+/// Among `shards`, whose regions are not empty: 1 = all regions equal, 0 = all pairwise disjoint, nothing = neither.
+/// Complexity: O(shards log shards) on a grid, else quadratic where they are disjoint.
+[[nodiscard]] inline std::optional<bool> replicated(shard_regions const& regions, std::span<std::uint32_t const> shards) {
+    auto const first = regions[shards[0]];
+    if (std::all_of(shards.begin(), shards.end(), [&](auto n) { return same_region(regions[n], first); })) return true;
+    if (on_a_grid(regions, shards)) {
+        std::vector<std::uint32_t> order(shards.begin(), shards.end());
+        std::sort(order.begin(), order.end(), [&](auto a, auto b) {
+            auto const x = regions[a], y = regions[b];
+            return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end(), [](auto const& i, auto const& j) { return i.begin < j.begin; });
+        });
+        for (std::size_t i = 1; i < order.size(); ++i)
+            if (same_region(regions[order[i - 1]], regions[order[i]])) return std::nullopt;
+        return false;
+    }
+    for (std::size_t i = 1; i < shards.size(); ++i)
+        for (std::size_t j = 0; j < i; ++j)
+            if (common_elements(regions[shards[i]], regions[shards[j]]) != 0) return std::nullopt;
+    return false;
 }
 
 /// The collective that a complete exchange amounts to; nothing where point-to-point messages do as well.
@@ -182,12 +207,9 @@ class first_axis_index {
 
 } // namespace detail
 
-/// Overlaps of output `made` of `producer` with input `read` of `consumer`.
+/// Overlaps of what producers' shards made, each element of it in `partials` partial sums, with what consumers' shards read.
 /// Complexity: O(pairs whose first axes overlap * axes), at most producer shards * consumer shards.
-[[nodiscard]] inline overlap_table find_overlaps(ops::operation const& producer, ops::operand const& made,
-                                                 std::span<std::int32_t const> producer_degrees, ops::operation const& consumer,
-                                                 ops::operand const& read, std::span<std::int32_t const> consumer_degrees) {
-    detail::shard_regions const from(producer, made, producer_degrees), to(consumer, read, consumer_degrees);
+[[nodiscard]] inline overlap_table find_overlaps(detail::shard_regions const& from, std::int64_t partials, detail::shard_regions const& to) {
     overlap_table t;
     t.first_of_consumer.push_back(0);
     t.first_of_producer.assign(from.size() + 1, 0);
@@ -206,10 +228,16 @@ class first_axis_index {
     t.by_producer.resize(t.pairs.size());
     auto at = t.first_of_producer;
     for (std::uint32_t i = 0; i < t.pairs.size(); ++i) t.by_producer[at[t.pairs[i].producer]++] = i;
-    auto const partials = ops::partial_sums(producer, made, producer_degrees);
     t.partial = partials > 1;
     detail::find_exchanges(t, from, to, partials);
     return t;
+}
+
+/// Overlaps of output `made` of `producer` with input `read` of `consumer`.
+[[nodiscard]] inline overlap_table find_overlaps(ops::operation const& producer, ops::operand const& made,
+                                                 std::span<std::int32_t const> producer_degrees, ops::operation const& consumer,
+                                                 ops::operand const& read, std::span<std::int32_t const> consumer_degrees) {
+    return find_overlaps({producer, made, producer_degrees}, ops::partial_sums(producer, made, producer_degrees), {consumer, read, consumer_degrees});
 }
 
 } // namespace parsearch::sim

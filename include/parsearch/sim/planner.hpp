@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <parsearch/sim/assemble.hpp>
+#include <parsearch/sim/overlap_tables.hpp>
 #include <parsearch/sim/pricing.hpp>
 #include <parsearch/sim/workload.hpp>
 #include <parsearch/space/configuration.hpp>
@@ -24,11 +25,12 @@ template <class Oracle, class Device> class planner {
   public:
     using workload_type = workload<Oracle, Device>;
 
-    explicit planner(std::shared_ptr<workload_type const> w)
-        : work_(std::move(w)), price_(work_->topology, work_->oracle, work_->devices, work_->options), tables_(work_->graph.edges.size()) {}
+    /// `table_bytes`: overlap tables are forgotten where they take more.
+    explicit planner(std::shared_ptr<workload_type const> w, std::size_t table_bytes = std::size_t{1} << 28)
+        : work_(std::move(w)), price_(work_->topology, work_->oracle, work_->devices, work_->options), tables_(work_->graph, table_bytes) {}
     /// With a pricing made of an equal topology, devices and oracle, for what it remembers.
     planner(std::shared_ptr<workload_type const> w, pricing<Oracle, Device> price)
-        : work_(std::move(w)), price_(std::move(price)), tables_(work_->graph.edges.size()) {}
+        : work_(std::move(w)), price_(std::move(price)), tables_(work_->graph, std::size_t{1} << 28) {}
     /// The pricing, for another planner; this one is not used any more.
     [[nodiscard]] pricing<Oracle, Device> take_pricing() noexcept { return std::move(price_); }
 
@@ -164,39 +166,25 @@ template <class Oracle, class Device> class planner {
 
     /// True where an earlier input of the consumer reads the same parts of the same tensor (self-attention): the tensor is moved
     /// once, and backward the gradients of both are added up before they are sent.
-    [[nodiscard]] bool is_served(std::uint32_t number, space::configuration const& to) const {
+    [[nodiscard]] bool is_served(std::uint32_t number, space::configuration const& to) {
         auto const& g = work_->graph;
         auto const& e = g.edges[number];
-        auto const& consumer = g.operations[e.consumer];
         for (auto earlier = g.first_in[e.consumer]; earlier < number; ++earlier) {
             auto const& other = g.edges[earlier];
-            if (other.producer != e.producer || other.slot != e.slot || g.carries_gradient(other) != g.carries_gradient(e)) continue;
-            detail::shard_regions const a(consumer, consumer.inputs[e.input], to.degrees()), b(consumer, consumer.inputs[other.input], to.degrees());
-            bool same = true;
-            for (std::size_t n = 0; n < a.size() && same; ++n) same = detail::same_region(a[n], b[n]);
-            if (same) return true;
+            if (other.producer == e.producer && other.slot == e.slot && g.carries_gradient(other) == g.carries_gradient(e) &&
+                tables_.alike(e.consumer, e.input, other.input, to))
+                return true;
         }
         return false;
     }
 
     /// Forgets the overlap tables.
-    void forget() noexcept {
-        for (auto& known : tables_) known.clear();
-    }
-    /// Overlap tables depend on degrees alone; each edge remembers up to 256.
+    void forget() { tables_.forget(); }
+    /// What they take, about.
+    [[nodiscard]] std::size_t table_bytes() const noexcept { return tables_.bytes(); }
+    /// Overlap tables depend on degrees alone.
     std::shared_ptr<overlap_table const> overlaps(std::uint32_t number, space::configuration const& from, space::configuration const& to) {
-        auto const& g = work_->graph;
-        auto const& e = g.edges[number];
-        std::vector<std::int32_t> key(from.degrees().begin(), from.degrees().end());
-        key.insert(key.end(), to.degrees().begin(), to.degrees().end());
-        auto& known = tables_[number];
-        if (auto const at = known.find(key); at != known.end()) return at->second;
-        if (known.size() >= remembered_tables) known.clear();
-        auto const& producer = g.operations[e.producer];
-        auto const& consumer = g.operations[e.consumer];
-        auto table = std::make_shared<overlap_table const>(find_overlaps(producer, producer.outputs[e.slot], from.degrees(), consumer,
-                                                                         consumer.inputs[e.input], to.degrees()));
-        return known.emplace(std::move(key), std::move(table)).first->second;
+        return tables_.of_edge(number, from, to);
     }
 
   private:
@@ -268,14 +256,13 @@ template <class Oracle, class Device> class planner {
         return out;
     }
 
-    static constexpr std::size_t remembered_tables = 256;
     static constexpr std::int64_t most_bound = std::int64_t{1} << 58; ///< so that a few can be added
     std::shared_ptr<workload_type const> work_;
     pricing<Oracle, Device> price_;
     std::vector<hop> hops_;
     std::vector<std::uint32_t> first_hop_;
     std::vector<std::int64_t> busy_; ///< of each link
-    std::vector<std::map<std::vector<std::int32_t>, std::shared_ptr<overlap_table const>>> tables_;
+    overlap_tables tables_;
 };
 
 } // namespace parsearch::sim

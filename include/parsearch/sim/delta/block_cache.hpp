@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -17,30 +18,9 @@
 #include <parsearch/sim/delta/fold.hpp>
 #include <parsearch/sim/delta/repeats.hpp>
 #include <parsearch/sim/planner.hpp>
+#include <parsearch/sim/word_hash.hpp>
 
 namespace parsearch::sim {
-
-/// A multiplicative hash of the words of something.
-struct word_hash {
-    [[nodiscard]] static constexpr std::uint64_t step(std::uint64_t h, std::uint64_t word) noexcept {
-        h = (h ^ word) * 0x9e3779b97f4a7c15;
-        return h ^ (h >> 29);
-    }
-    [[nodiscard]] std::size_t operator()(std::vector<std::uint32_t> const& words) const noexcept {
-        std::uint64_t h = words.size();
-        for (auto const w : words) h = step(h, w);
-        return static_cast<std::size_t>(h);
-    }
-    [[nodiscard]] std::size_t operator()(std::uint64_t word) const noexcept { return static_cast<std::size_t>(step(0, word)); }
-    [[nodiscard]] std::size_t operator()(space::configuration const& c) const noexcept {
-        std::uint64_t h = c.rank;
-        for (std::uint32_t k = 0; k < c.rank; ++k)
-            h = step(h, static_cast<std::uint64_t>(static_cast<std::uint32_t>(c.degree[k])) << 32 | static_cast<std::uint32_t>(c.stride[k]));
-        h = step(h, static_cast<std::uint32_t>(c.start));
-        for (auto const d : c.listed) h = step(h, static_cast<std::uint32_t>(d));
-        return static_cast<std::size_t>(h);
-    }
-};
 
 /// Makes blocks on first use and keeps them until `trim`. References stay valid until then. The oracle is asked for the first of operators that
 /// repeat each other: it must cost alike what is described alike but for the names of parameters.
@@ -49,7 +29,7 @@ template <class Oracle, class Device> class block_cache {
   public:
     /// `fold`: blocks are folded where all nodes are alike.
     block_cache(std::shared_ptr<workload<Oracle, Device> const> const& w, bool fold)
-        : planner_(w), same_(find_repeats(w->graph, w->classes)), folding_(fold ? folding::of(w->topology) : std::nullopt), resources_{static_cast<std::uint32_t>(w->topology.size()), static_cast<std::uint32_t>(w->topology.links.size())},
+        : planner_(w, unlimited), same_(find_repeats(w->graph, w->classes)), folding_(fold ? folding::of(w->topology) : std::nullopt), resources_{static_cast<std::uint32_t>(w->topology.size()), static_cast<std::uint32_t>(w->topology.links.size())},
           shapes_(w->graph.size()), operators_(w->graph.size()), edge_shapes_(w->graph.edges.size()), edge_times_(w->graph.edges.size()),
           edges_(w->graph.edges.size()), classes_(w->classes.size()) {}
 
@@ -59,7 +39,7 @@ template <class Oracle, class Device> class block_cache {
     [[nodiscard]] assembler make_assembler() const { return planner_.make_assembler(); }
     [[nodiscard]] std::optional<folding> const& folds() const noexcept { return folding_; }
     /// What the blocks take, about.
-    [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+    [[nodiscard]] std::size_t bytes() const noexcept { return bytes_ + planner_.table_bytes(); }
 
     /// The operator's shape and, where it was needed before, its blocks.
     operator_blocks& of_operator(std::uint32_t op, space::configuration const& c) {
@@ -86,6 +66,7 @@ template <class Oracle, class Device> class block_cache {
         planner_.place_operator(op, b.configuration, b.plan);
         build_operator(b, w.options.training && w.graph.trains[op], w.topology.kind, resources_);
         if (folding_ && w.graph.operations[op].work != ops::work_class::source) folding_->fold_operator(b);
+        b.place = place_of(b);
         bytes_ += 16 * b.plan.devices.size() + b.parts.forward.bytes() + b.parts.backward.bytes() + b.parts.inside_forward.bytes() +
                   b.parts.all_backward_waits.bytes();
         b.built = true;
@@ -97,7 +78,7 @@ template <class Oracle, class Device> class block_cache {
         auto& known = edge_shapes_[number];
         if (auto const at = known.find(key); at != known.end()) return at->second;
         auto shape = shape_of(planner_.overlaps(number, from.configuration, to.configuration), planner_.is_served(number, to.configuration));
-        bytes_ += sizeof(edge_shape) + 32 + (shape.table ? 48 * shape.table->pairs.size() : 0);
+        bytes_ += sizeof(edge_shape) + 32;
         return known.emplace(key, std::move(shape)).first->second;
     }
     /// See `planner::times_of`; empty where no data move.
@@ -113,23 +94,35 @@ template <class Oracle, class Device> class block_cache {
         return known.emplace(key, std::move(times)).first->second;
     }
 
-    /// Both ends are built.
+    /// Both ends are built. Edges that move the same parts between the same places have theirs in common.
     edge_blocks const& of_edge(std::uint32_t number, operator_blocks const& from, operator_blocks const& to) {
         number = same_.edges[number];
         auto const key = std::uint64_t{from.id} << 32 | to.id;
         auto& known = edges_[number];
         if (auto const at = known.find(key); at != known.end()) return *at->second;
-        auto const& w = input();
+        auto const& g = input().graph;
+        auto const& e = g.edges[number];
         auto const& shape = shape_of_edge(number, from, to);
-        auto b = std::make_unique<edge_blocks>();
+        bool const moves = shape.table && g.operations[e.producer].work != ops::work_class::source;
+        bool const gradients = input().options.training && g.carries_gradient(e);
+        key_.clear();
+        if (moves) {
+            auto const table = reinterpret_cast<std::uintptr_t>(shape.table.get()); // the plan keeps it
+            auto const element = ops::size_of(g.operations[e.producer].outputs[e.slot].type);
+            key_ = {static_cast<std::uint32_t>(table), static_cast<std::uint32_t>(std::uint64_t{table} >> 32), from.place, to.place,
+                    static_cast<std::uint32_t>(element) << 1 | std::uint32_t{gradients}};
+            if (auto const at = alike_.find(key_); at != alike_.end()) return *known.emplace(key, at->second).first->second;
+        }
+        auto b = std::make_shared<edge_blocks>();
         b->plan = planner_.plan_edge(number, from.configuration, from.plan, to.configuration, to.plan);
-        build_edge(*b, shape, from, to, w.options.training && w.graph.carries_gradient(w.graph.edges[number]), resources_);
+        build_edge(*b, shape, from, to, gradients, resources_);
         if (folding_) folding_->fold_edge(*b, from, to);
         bytes_ += sizeof *b + 2 * (b->parts.forward.bytes() + b->parts.backward.bytes()) + 16 * (b->plan.forward.size() + b->plan.backward.size()) +
                   12 * b->plan.collective_of.size();
         for (auto const* d : {&b->parts.forward_waits, &b->parts.inside_forward, &b->parts.consumer_waits, &b->parts.consumer_local,
                               &b->parts.backward_waits, &b->parts.inside_backward, &b->parts.producer_waits, &b->parts.producer_local})
             bytes_ += d->bytes();
+        if (moves) alike_.emplace(key_, b);
         return *known.emplace(key, std::move(b)).first->second;
     }
 
@@ -182,6 +175,8 @@ template <class Oracle, class Device> class block_cache {
         keep_only(classes_, classes);
         for (auto& known : edge_times_) known.clear();
         for (auto& known : edge_shapes_) known.clear();
+        std::erase_if(alike_, [](auto const& entry) { return entry.second.use_count() == 1; });
+        places_.clear();
         planner_.forget();
         bytes_ = 0; // what the limit allows is beside the current strategy
     }
@@ -213,10 +208,30 @@ template <class Oracle, class Device> class block_cache {
         return true;
     }
 
+    /// A number never used for another place.
+    std::uint32_t place_of(operator_blocks const& b) {
+        key_.clear();
+        auto const add = [&](std::vector<std::uint32_t> const& list) {
+            key_.push_back(static_cast<std::uint32_t>(list.size()));
+            key_.insert(key_.end(), list.begin(), list.end());
+        };
+        add(b.plan.devices);
+        for (operator_parts const* parts : {&b.parts, static_cast<operator_parts const*>(b.folded.get())}) {
+            key_.push_back(parts ? parts->forward.size() + 1 : 0);
+            key_.push_back(parts ? parts->backward.size() + 1 : 0);
+        }
+        if (b.folded) add(b.fold_forward), add(b.fold_backward);
+        auto const [at, added] = places_.try_emplace(key_, next_id_);
+        if (added) ++next_id_, bytes_ += 64 + 4 * key_.size();
+        return at->second;
+    }
+
     template <class Maps, class Named> static void keep_only(Maps& all, Named const& named) {
         std::unordered_set<void const*> const keep(named.begin(), named.end());
         for (auto& known : all) std::erase_if(known, [&](auto const& entry) { return !keep.contains(entry.second.get()); });
     }
+
+    static constexpr auto unlimited = std::numeric_limits<std::size_t>::max(); ///< by the planner: `bytes` counts its tables
 
     planner<Oracle, Device> planner_;
     repeats same_;
@@ -228,7 +243,9 @@ template <class Oracle, class Device> class block_cache {
     std::vector<std::unordered_map<space::configuration, std::unique_ptr<operator_blocks>, word_hash>> operators_;
     std::vector<std::unordered_map<std::uint64_t, edge_shape, word_hash>> edge_shapes_;
     std::vector<std::unordered_map<std::uint64_t, typename planner<Oracle, Device>::edge_times, word_hash>> edge_times_;
-    std::vector<std::unordered_map<std::uint64_t, std::unique_ptr<edge_blocks>, word_hash>> edges_;
+    std::vector<std::unordered_map<std::uint64_t, std::shared_ptr<edge_blocks>, word_hash>> edges_;
+    std::unordered_map<std::vector<std::uint32_t>, std::shared_ptr<edge_blocks>, word_hash> alike_; ///< by table, places, size of elements, gradients
+    std::unordered_map<std::vector<std::uint32_t>, std::uint32_t, word_hash> places_;
     std::vector<std::unordered_map<std::vector<std::uint32_t>, std::unique_ptr<class_blocks>, word_hash>> classes_;
     std::vector<std::uint32_t> key_;
 };

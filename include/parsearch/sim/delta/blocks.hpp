@@ -120,6 +120,7 @@ struct operator_blocks {
     std::unique_ptr<operator_parts> folded{}; ///< on classes of resources; none where they do not treat their members alike
     std::vector<std::uint32_t> fold_forward{}, fold_backward{}; ///< the class of each task
     double work = 0; ///< all durations
+    std::uint32_t place = 0; ///< equal where blocks of edges may take it for the other: devices, numbers of tasks, classes
 };
 
 /// What the degrees at both ends of an edge say: every shard of the operator has a part in the exchange.
