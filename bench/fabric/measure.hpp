@@ -58,13 +58,15 @@ template <class P> std::pair<strategy, std::uint64_t> cheapest_start(P const& pr
     return {std::move(start), 1 + experts.size()};
 }
 
-// A search for strategies, of so many evaluations and those of the experts.
+// A search for strategies, of so many evaluations and those of the experts: a portfolio, or one chain of mcmc.
 struct searcher {
     std::uint64_t evaluations = 0;
+    bool one_chain = false;
     template <class P, class R> auto operator()(P const& problem, strategy start, R& rng) const {
         auto [cheapest, priced] = cheapest_start(problem, std::move(start));
-        auto found = problem.topology().size() <= most_for_portfolio ? ps::search::portfolio(problem, std::move(cheapest), rng, {.evaluations = evaluations})
-                                                                      : ps::search::mcmc(problem, std::move(cheapest), rng, {.evaluations = evaluations});
+        bool const chain = one_chain || problem.topology().size() > most_for_portfolio;
+        auto found = chain ? ps::search::mcmc(problem, std::move(cheapest), rng, {.evaluations = evaluations})
+                           : ps::search::portfolio(problem, std::move(cheapest), rng, {.evaluations = evaluations});
         found.stats.evaluations += priced;
         return found;
     }
@@ -160,6 +162,7 @@ inline nlohmann::json measure(cell const& c, effort const& much) {
     stopwatch const watch;
     auto const search = [&]() -> found_plan {
         if (c.wiring == "joint moves") return jointly_moved(problem, c, much, rng);
+        if (c.wiring == "rounds of mcmc") return co_optimized(problem, c, {.rounds = much.rounds}, searcher{much.evaluations, true}, rng, row);
         if (c.wiring != "found") return on_fixed(problem, c, much, rng);
         return co_optimized(problem, c, {.rounds = much.rounds, .starts = {{ideal_switch_of(c), false}}}, searcher{much.evaluations}, rng, row);
     };

@@ -105,12 +105,13 @@ TEST_CASE("options of single fabrics") {
     CHECK(io::make_fabric("fat_tree,servers=10,degree=2,latency=500ns").network == fabric::fat_tree(10, {200_Gbps, 500ns}));
     CHECK(io::make_fabric("oversubscribed,servers=9,servers_per_rack=3,ratio=3,degree=1").network ==
           fabric::oversubscribed(9, {100_Gbps, 1us}, {.servers_per_rack = 3, .ratio = 3}));
-    CHECK(io::make_fabric("torus,servers=12,extents=2x6").network == fabric::torus({2, 6}, {100_Gbps, 1us}));
+    CHECK(io::make_fabric("torus,servers=12,extents=2x6").network == fabric::with_rings(fabric::torus({2, 6}, {100_Gbps, 1us})));
     CHECK(io::make_fabric("circulant,servers=12,steps=1x5").network == fabric::circulant(12, {1, 5}, {100_Gbps, 1us}));
     CHECK(io::make_fabric("circulant,servers=12").network == fabric::circulant(12, {1, 5}, {100_Gbps, 1us}));
     CHECK(io::make_fabric("circulant,servers=2,degree=1").network == fabric::circulant(2, {1}, {100_Gbps, 1us}));
     auto const random = io::make_fabric("random_regular,wiring_seed=3").network;
     CHECK(random.links == fabric::random_regular(16, 4, 3, {100_Gbps, 1us}).links);
+    CHECK(random.rings.size() == 4);
     CHECK(random.links != io::make_fabric("random_regular,wiring_seed=4").network.links);
     for (auto const& f : io::fabrics) {
         if (f.name == "oversubscribed" || !f.make) continue;
