@@ -123,10 +123,10 @@ inline nlohmann::json row_of(cell const& c) {
 
 using found_plan = ps::search_result<fabric::fabric_plan, ps::picoseconds>;
 
-// A strategy for a network that stays as it is.
+// A strategy for a network that stays as it is, with as many evaluations as all rounds of one start.
 template <class P, class R> found_plan on_fixed(P const& problem, cell const& c, effort const& much, R& rng) {
     auto network = fixed_network(c, much.seed);
-    auto found = searcher{much.evaluations}(problem.on(network).problem, ps::space::data_parallel(problem.graph(), problem.devices()), rng);
+    auto found = searcher{much.rounds * much.evaluations}(problem.on(network).problem, ps::space::data_parallel(problem.graph(), problem.devices()), rng);
     return {{std::move(network), std::move(found.best)}, found.cost, {}, found.stats, found.reason};
 }
 

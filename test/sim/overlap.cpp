@@ -1,6 +1,7 @@
 #include <parsearch/sim/overlap.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -117,4 +118,43 @@ TEST_CASE("overlap: exchanges of random edges are complete and closed, and move 
         }
     }
     CHECK(found > 300);
+}
+
+TEST_CASE("overlap: shards are copies, disjoint, or neither, on a grid and off it") {
+    std::size_t copies = 0, disjoint = 0, neither = 0, off_grid = 0;
+    for (std::uint64_t seed = 0; seed < 20'000; ++seed) {
+        CAPTURE(seed);
+        split_mix rng(seed);
+        // A convolution's windows overlap where the kernel is larger than the stride.
+        std::int64_t const kernel = 1 + static_cast<std::int64_t>(uniform_index(rng, 3)), stride = 1 + static_cast<std::int64_t>(uniform_index(rng, 3));
+        auto const conv = ops::conv2d{.out = 4, .kernel = {kernel, kernel}, .stride = {stride, stride}}.infer(std::vector<ops::tensor>{{{4, 2, 8 * stride + kernel - stride, 8 * stride + kernel - stride}}});
+        auto const operand = uniform_index(rng, 2);
+        std::vector<std::int32_t> degrees;
+        for (auto const& d : conv.dims) {
+            auto const degree = std::int32_t{1} << uniform_index(rng, 3);
+            degrees.push_back(d.kind != ops::dim_kind::fixed && d.extent % degree == 0 ? degree : 1);
+        }
+        sim::detail::shard_regions const regions(conv, operand == 0 ? conv.inputs[0] : conv.outputs[0], degrees);
+        std::vector<std::uint32_t> shards;
+        auto const keep = 1 + uniform_index(rng, 8);
+        for (std::uint32_t n = 0; n < regions.size(); ++n)
+            if (uniform_index(rng, 8) < keep) shards.push_back(n);
+        if (shards.empty()) continue;
+        bool equal = true, apart = true;
+        for (std::size_t i = 0; i < shards.size(); ++i)
+            for (std::size_t j = 0; j < i; ++j) {
+                equal = equal && sim::detail::same_region(regions[shards[i]], regions[shards[j]]);
+                apart = apart && sim::detail::common_elements(regions[shards[i]], regions[shards[j]]) == 0;
+            }
+        auto const got = sim::detail::replicated(regions, shards);
+        if (equal) CHECK(got == std::optional(true));
+        else if (apart) CHECK(got == std::optional(false));
+        else CHECK(got == std::nullopt);
+        ++(equal ? copies : apart ? disjoint : neither);
+        off_grid += !sim::detail::on_a_grid(regions, shards);
+    }
+    CHECK(copies > 500);
+    CHECK(disjoint > 500);
+    CHECK(neither > 500);
+    CHECK(off_grid > 500);
 }

@@ -1,16 +1,15 @@
 #pragma once
-/// Hashes of words.
+/// A hash for tables by words and by configurations.
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include <parsearch/space/configuration.hpp>
 
 namespace parsearch::sim {
 
-/// A multiplicative hash of the words of something.
+/// A multiplicative hash of words: quick, and not for words that someone chose to collide.
 struct word_hash {
     [[nodiscard]] static constexpr std::uint64_t step(std::uint64_t h, std::uint64_t word) noexcept {
         h = (h ^ word) * 0x9e3779b97f4a7c15;
