@@ -30,15 +30,19 @@ class strategy_space {
     [[nodiscard]] operator_space const& of(std::size_t op) const noexcept { return *spaces_[op]; }
 
   private:
-    using by_dims = std::map<std::vector<std::pair<std::int64_t, ops::dim_kind>>, std::shared_ptr<operator_space const>>;
+    /// By extent and kind of each dim.
+    using by_dims = std::map<std::vector<std::uint64_t>, std::shared_ptr<operator_space const>>;
 
     strategy_space(graph::dense_graph const& g, std::size_t devices, space_options const& options, std::shared_ptr<by_dims const> const& like)
         : devices_(devices), options_(options) {
         auto known = std::make_shared<by_dims>();
         // A user's constraint may look at the whole operation, so that only without one equal dims mean equal spaces.
         for (std::size_t op = 0; op < g.size(); ++op) {
-            std::vector<std::pair<std::int64_t, ops::dim_kind>> key;
-            for (auto const& d : g.operations[op].dims) key.emplace_back(d.extent, d.kind);
+            std::vector<std::uint64_t> key;
+            for (auto const& d : g.operations[op].dims) {
+                key.push_back(static_cast<std::uint64_t>(d.extent));
+                key.push_back(static_cast<std::uint64_t>(d.kind));
+            }
             auto made = options.max_degree ? nullptr : (*known)[key];
             if (!made && like && !options.max_degree)
                 if (auto const at = like->find(key); at != like->end()) made = at->second;

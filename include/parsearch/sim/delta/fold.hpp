@@ -2,12 +2,13 @@
 /// Symmetry: where a strategy treats all nodes alike, one node stands for all of them.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -24,7 +25,8 @@ namespace parsearch::sim {
 /// end together under either discipline, and a schedule of one member per class is the schedule of all.
 class folding {
   public:
-    /// The partition of `t`: nothing where nodes differ in size, kinds of devices or memory, or there are fewer than three.
+    /// The partition of `t`: nothing where nodes differ in size, kinds of devices or memory, there are fewer than three, or they or routes are so large
+    /// that a link's place would not fit a word (half a million devices, eight million links).
     [[nodiscard]] static std::optional<folding> of(topology::dense_topology const& t) {
         folding f;
         auto const devices = static_cast<std::uint32_t>(t.size());
@@ -42,19 +44,20 @@ class folding {
             if (first == none) first = d;
             if (t.kind[d] != t.kind[first] || t.devices[d].memory != t.devices[first].memory) return {};
         }
-        // Of a route: both ends, whether it stays in the node, the place in the route.
-        using passage = std::tuple<std::uint32_t, std::uint32_t, bool, std::uint32_t>;
-        std::vector<std::vector<passage>> passages(t.links.size());
+        // Of a route: the classes of both ends, whether it stays in the node, the place in the route.
+        std::vector<std::vector<std::uint64_t>> passages(t.links.size());
+        if (f.members_.size() >= most_classes) return {};
         for (std::uint32_t a = 0; a < devices; ++a)
             for (std::uint32_t b = 0; b < devices; ++b) {
-                std::uint32_t place = 0;
+                std::uint64_t passage = (std::uint64_t{f.class_of_[a]} << 20 | f.class_of_[b]) << 24 | std::uint64_t{t.node[a] == t.node[b]} << 23;
+                if (t.route(a, b).size() >= longest_route) return {};
                 for (auto const l : t.route(a, b)) {
                     auto& mine = passages[l];
-                    passage const p{f.class_of_[a], f.class_of_[b], t.node[a] == t.node[b], place++};
-                    if (std::find(mine.begin(), mine.end(), p) == mine.end()) mine.push_back(p);
+                    if (std::find(mine.begin(), mine.end(), passage) == mine.end()) mine.push_back(passage);
+                    ++passage;
                 }
             }
-        std::map<std::vector<passage>, std::uint32_t> classes;
+        std::map<std::vector<std::uint64_t>, std::uint32_t> classes;
         for (auto& p : passages) {
             std::sort(p.begin(), p.end());
             f.class_of_.push_back(f.numbers_.devices + classes.try_emplace(p, static_cast<std::uint32_t>(classes.size())).first->second);
@@ -247,6 +250,7 @@ class folding {
 
   private:
     static constexpr std::uint32_t none = ~std::uint32_t{0};
+    static constexpr std::size_t most_classes = 1 << 20, longest_route = 1 << 23;
     resource_numbers numbers_;
     std::vector<std::uint32_t> class_of_; ///< of each resource
     std::vector<std::uint32_t> size_;     ///< of each class
