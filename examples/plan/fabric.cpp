@@ -26,7 +26,7 @@ ps::fabric::network switch_of(ps::io::fabric_options const& o) {
 }
 
 // The searches of the rounds. Each gets the same part of the budget that is left, so that those which are sure to come get most, and all of them no more
-// than there is. Each begins with the cheapest of what it is given and the experts.
+// than there is; where rounds end by themselves, a last search on the best fabric gets what they left. Each begins with the cheapest of what it is given and the experts.
 class round_search {
   public:
     round_search(request const& asked, std::uint64_t rounds, std::size_t operators) : asked_(asked), rounds_(rounds), handles_(operators) {
@@ -34,6 +34,17 @@ class round_search {
     }
 
     [[nodiscard]] std::vector<std::size_t> const& handles() const noexcept { return handles_; }
+
+    // The search after them gets all that is left.
+    void last() noexcept { rounds_ = 1; }
+    // A twentieth of the budget or more. There is none left where there was none.
+    [[nodiscard]] bool has_budget_left() const {
+        return ps::io::visit_search(*asked_.search, [&](auto const&, auto const& options) {
+            auto const gone = std::chrono::steady_clock::now() - begin_;
+            return (options.time || options.evaluations) && (!options.time || gone < *options.time / 20 * 19) &&
+                   (!options.evaluations || evaluations_ < *options.evaluations - *options.evaluations / 20);
+        });
+    }
 
     template <class Placed> ps::search_result<ps::space::flat_strategy, ps::picoseconds> operator()(Placed const& placed, ps::space::flat_strategy start, std::mt19937_64& rng) {
         problem_type const same(placed.workload(), handles_, placed);
@@ -45,19 +56,20 @@ class round_search {
                 cost = there;
                 start = other;
             }
-        auto const options = budgeted();
+        auto const options = budgeted(1 + experts.size());
         auto const time = ps::io::visit_search(options, [](auto const&, auto const& one) { return one.time; });
         progress_display progress(asked_.quiet, time, cost, std::nullopt);
         ps::search::move_counts counts;
         auto found = search_once(options, same, std::move(start), rng, progress, counts);
         progress.finish(found.stats.evaluations);
-        found.stats.evaluations += experts.size();
+        found.stats.evaluations += 1 + experts.size();
         evaluations_ += found.stats.evaluations;
         return found;
     }
 
   private:
-    [[nodiscard]] ps::io::search_options budgeted() const {
+    // For a search before which so many strategies were priced.
+    [[nodiscard]] ps::io::search_options budgeted(std::uint64_t priced) const {
         auto out = *asked_.search;
         ps::io::visit_search(out, [&](auto const&, auto& options) {
             if (options.time) {
@@ -66,7 +78,8 @@ class round_search {
             }
             if (options.evaluations) {
                 auto const left = *options.evaluations - std::min(*options.evaluations, evaluations_);
-                options.evaluations = std::max<std::uint64_t>(1, left / rounds_);
+                auto const part = left / rounds_;
+                options.evaluations = std::max<std::uint64_t>(1, part - std::min(part, priced));
             }
         });
         ps::io::fix_derived(out);
@@ -131,14 +144,28 @@ void wire_fabric(request const& asked, inputs& given, planned& made, std::stop_t
     auto found = ps::fabric::co_optimize(problem, searcher, ps::fabric::wirings{o.degree, servers.interface}, rng, options);
 
     auto& wired = found.best.wired;
-    wired.name = ps::text(given.to_wire->entry->name, ", degree ", o.degree);
     auto placed = problem.on(wired);
+    bool const search_on = found.reason == ps::stop_reason::exhausted && rounds.has_budget_left();
+    if (search_on) {
+        rounds.last();
+        auto const began = std::chrono::steady_clock::now();
+        auto more = rounds(placed.problem, found.best.strategy, rng);
+        auto const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+        auto const start = std::find_if(found.rounds.begin(), found.rounds.end(), [&](auto const& r) { return r.final && r.after == found.cost; })->start;
+        auto const round = std::count_if(found.rounds.begin(), found.rounds.end(), [&](auto const& r) { return r.start == start; });
+        found.rounds.push_back({start, static_cast<std::uint64_t>(round), wired, true, found.cost, more.cost, more.stats.evaluations, seconds});
+        ps::fabric::detail::add(found.stats, more.stats);
+        found.stats.seconds += seconds;
+        found.reason = more.reason;
+        found.best.strategy = std::move(more.best);
+    }
+    wired.name = ps::text(given.to_wire->entry->name, ", degree ", o.degree);
     made.problem = problem_type(placed.problem.workload(), rounds.handles(), placed.problem);
     made.oracle = oracle_of(placed.cluster);
     made.start = "data parallel";
     made.stats = found.stats;
     made.reason = found.reason;
-    made.wired = co_optimized{.strategy = std::move(found.best.strategy), .rounds = std::move(found.rounds)};
+    made.wired = co_optimized{.strategy = std::move(found.best.strategy), .rounds = std::move(found.rounds), .searched_on = search_on};
     given.cluster.cluster = std::move(placed.cluster);
     given.cluster.network = std::move(wired);
 }

@@ -22,7 +22,7 @@ void prepare_folder(request const& asked);
 
 // Of a fabric: "random regular, degree 4: 1.73 hops between servers, at most 3; bandwidth tax 1.62; busiest link server 3 -> server 8, 41% of the time,
 // 1.234 GB; 61,340 $".
-[[nodiscard]] std::string summary_of_network(ps::fabric::network const& network, planned const& made);
+[[nodiscard]] std::string summary_of_network(std::string const& cluster, ps::fabric::network const& network, planned const& made);
 
 // The rounds in which fabric and strategy were made for each other; the first that found the plan is the one chosen.
 [[nodiscard]] std::vector<ps::io::report_round> rounds_of(planned const& made);

@@ -157,10 +157,11 @@ void add_notes(request const& asked, planned& made, std::size_t compared) {
         named_strategy const* rival = nullptr;
         for (std::size_t i = 0; i < compared; ++i)
             if (auto const& other = made.strategies[i]; other.figures.fits && (!rival || other.figures.time < rival->figures.time)) rival = &other;
-        if (rival)
+        if (rival) {
+            auto const times = std::round(100 * ps::to_seconds(rival->figures.time) / ps::to_seconds(made.found().figures.time)) / 100;
             made.notes.push_back(ps::text(made.strategies.front().name, " does not fit; against the fastest that does, ", rival->name, ", the plan is ",
-                                          std::round(100 * ps::to_seconds(rival->figures.time) / ps::to_seconds(made.found().figures.time)) / 100,
-                                          " times as fast"));
+                                          times == 1 ? std::string("as fast") : ps::text(times, " times as fast")));
+        }
     }
     if (!asked.rerun) return;
     auto const& before = asked.rerun->result;

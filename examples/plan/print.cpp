@@ -5,10 +5,13 @@
 #include <cstdio>
 #include <limits>
 #include <set>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include <parsearch/io/fabric_name.hpp>
 #include <parsearch/io/listing.hpp>
 #include <parsearch/models/summary.hpp>
 
@@ -95,9 +98,10 @@ std::vector<ps::io::report_round> rounds_of(planned const& made) {
     if (!made.wired) return out;
     bool chosen = false;
     for (auto const& r : made.wired->rounds) {
+        bool const last = made.wired->searched_on && &r == &made.wired->rounds.back();
         bool const best = !chosen && r.final && r.after == made.found().cost;
         chosen = chosen || best;
-        out.push_back({.network = !r.final ? "ideal switch" : r.round == 0 ? "wired for data parallelism" : "wired for what was found",
+        out.push_back({.network = last ? "the best of these" : !r.final ? "ideal switch" : r.round == 0 ? "wired for data parallelism" : "wired for what was found",
                        .round = r.round + 1,
                        .before = r.before,
                        .after = r.after,
@@ -131,10 +135,11 @@ std::string summary_of_cluster(ps::topology::cluster const& cluster) {
 std::string summary_of_search(request const& asked, planned const& made) {
     auto const& s = *made.stats;
     if (made.wired)
-        return fmt::format("{} in {} rounds: {} evaluations in {}, ended by {}", ps::io::search_name(*asked.search), made.wired->rounds.size(), s.evaluations,
+        return fmt::format("{} in {} round{}: {} evaluations in {}, ended by {}", ps::io::search_name(*asked.search), made.wired->rounds.size(),
+                           made.wired->rounds.size() == 1 ? "" : "s", s.evaluations,
                            tools::shown_seconds(s.seconds), ps::name_of(*made.reason));
-    return fmt::format("{} from {}: {} evaluations in {}, {} improvements, ended by {}", ps::io::search_name(*asked.search), made.start, s.evaluations,
-                       tools::shown_seconds(s.seconds), s.improved, ps::name_of(*made.reason));
+    return fmt::format("{} from {}: {} evaluations in {}, {} improvement{}, ended by {}", ps::io::search_name(*asked.search), made.start, s.evaluations,
+                       tools::shown_seconds(s.seconds), s.improved, s.improved == 1 ? "" : "s", ps::name_of(*made.reason));
 }
 
 std::string summary_of_sources(ps::source_times const& computed) {
@@ -156,9 +161,24 @@ std::string summary_of_sources(ps::source_times const& computed) {
     return out.empty() ? "none" : out;
 }
 
-std::string summary_of_network(ps::fabric::network const& network, planned const& made) {
+// "; 2 of 3 interfaces used" where servers are joined with each other and have some left.
+std::string unused_interfaces(std::string const& cluster, ps::fabric::network const& network) {
+    if (network.switches > 0 || !cluster.starts_with(ps::io::fabric_prefix)) return {};
+    std::vector<std::uint32_t> used(network.servers, 0);
+    for (auto const& l : network.links) {
+        ++used[l.a];
+        ++used[l.b];
+    }
+    auto const degree = ps::io::read_fabric(cluster.substr(ps::io::fabric_prefix.size())).options.degree;
+    auto const [least, most] = std::minmax_element(used.begin(), used.end());
+    if (*least >= degree) return {};
+    return fmt::format("; {} of {} interfaces used", *least == *most ? fmt::format("{}", *least) : fmt::format("{} to {}", *least, *most), degree);
+}
+
+std::string summary_of_network(std::string const& cluster, ps::fabric::network const& network, planned const& made) {
     auto const& t = *made.traffic;
-    auto out = fmt::format("{}: {:.2f} hops between servers, at most {}; bandwidth tax {:.2f}", network.name, t.mean_pair_hops, t.max_pair_hops, t.bandwidth_tax());
+    auto out = fmt::format("{}: {:.2f} hops between servers, at most {}{}; bandwidth tax {:.2f}", network.name, t.mean_pair_hops, t.max_pair_hops,
+                           unused_interfaces(cluster, network), t.bandwidth_tax());
     if (!t.utilisation.empty()) {
         auto const busiest = static_cast<std::uint32_t>(std::max_element(t.utilisation.begin(), t.utilisation.end()) - t.utilisation.begin());
         auto const& link = network.links[busiest / 2];
@@ -192,7 +212,7 @@ void print_plan(request const& asked, inputs const& given, planned const& made) 
                  {"", "gradients"}, {"partial", "sums"}, {"weight", "gradients"}, {"fullest", "device"}, {"of its", "memory"}, {"", "fits"}},
                 rows);
     if (made.computed) fmt::print("\ncompute time: {}\n", summary_of_sources(*made.computed));
-    if (made.traffic) fmt::print("\nnetwork  {}\n", summary_of_network(*given.cluster.network, made));
+    if (made.traffic) fmt::print("\nnetwork  {}\n", summary_of_network(asked.cluster, *given.cluster.network, made));
     if (made.pipeline) print_pipeline(made);
     if (asked.quiet) return;
     if (!made.moves.empty()) {

@@ -84,6 +84,15 @@ namespace detail {
 inline std::vector<network> as_networks(network n, link_description const&) { return {std::move(n)}; }
 inline std::vector<network> as_networks(found_topology const& t, link_description const& link) { return {network_of(t, link)}; }
 template <std::ranges::input_range Networks> std::vector<network> as_networks(Networks const& all, link_description const&) { return {all.begin(), all.end()}; }
+
+/// Counts of searches one after the other; time and improvements are left as they are.
+inline void add(search_stats& sum, search_stats const& s) {
+    sum.evaluations += s.evaluations;
+    sum.proposals += s.proposals;
+    sum.accepted += s.accepted;
+    sum.nodes += s.nodes;
+    sum.trajectory = split_mix(sum.trajectory ^ s.trajectory)();
+}
 } // namespace detail
 
 /// `f(demand)` answers a network, a `found_topology`, or several networks to choose from.
@@ -151,7 +160,7 @@ struct co_optimize_fn {
                 wired = std::move(wirings[chosen]);
                 auto found = searcher(placed->problem, strategy, rng);
                 auto const cost = sim::total_cost(found.cost, rewiring(wired));
-                add(out.stats, found.stats);
+                detail::add(out.stats, found.stats);
                 out.rounds.push_back({start, round, wired, final, before, cost, found.stats.evaluations, std::chrono::duration<double>(limit.elapsed() - began).count()});
                 search::tell(out.rounds.back(), observers...);
                 strategy = std::move(found.best);
@@ -173,15 +182,6 @@ struct co_optimize_fn {
         out.reason = ended.value_or(stop_reason::exhausted);
         out.stats.seconds = std::chrono::duration<double>(limit.elapsed()).count();
         return out;
-    }
-
-  private:
-    static void add(search_stats& sum, search_stats const& s) {
-        sum.evaluations += s.evaluations;
-        sum.proposals += s.proposals;
-        sum.accepted += s.accepted;
-        sum.nodes += s.nodes;
-        sum.trajectory = split_mix(sum.trajectory ^ s.trajectory)();
     }
 };
 inline constexpr co_optimize_fn co_optimize{};

@@ -57,7 +57,7 @@ inline void validate(joint_mcmc_options const& o) {
 /// the problem, or the wiring: exchanges the ends of two links (`exchange_links`) or replaces a ring (`replace_ring`), one as likely as the other. Both are accepted
 /// by one rule: that of `search::mcmc`, with its temperature. What moves in the wiring keeps every server's interfaces and the network connected.
 ///
-/// - Deterministic. Never worse than `start`. Every `reset_interval` proposals it goes back to the best.
+/// - Deterministic. Never worse than `start`. Where links moved, the network's name says ", rewired". Every `reset_interval` proposals it goes back to the best.
 /// - Reason `exhausted`: there was nothing to propose very many times in a row. No lower bound.
 /// - Observers are told `proposed`, `accepted` and `improved` of picoseconds; `move` is 0 for exchanged links, 1 for rings, from 2 on the problem's moves.
 /// - Throws `invalid_input` on options out of range, and as `fabric_problem::on` does for `start`.
@@ -83,6 +83,7 @@ struct joint_mcmc_fn {
               rule_({.fixed = {}, .relative = options.relative_temperature, .target_acceptance = options.target_acceptance, .reheat_interval = 0}),
               best_(std::move(start)), now_(make(best_)), current_(best_), cost_(now_.evaluator.reset(current_.strategy)), best_cost_(cost_) {
             out_.stats.evaluations = 1;
+            first_links_ = best_.wired.links;
         }
 
         template <class R, class Tell> search_result<fabric_plan, picoseconds> walk(R& rng, Tell const& tell) {
@@ -99,6 +100,7 @@ struct joint_mcmc_fn {
                 }
             }
             out_.best = std::move(best_);
+            if (out_.best.wired.links != first_links_) out_.best.wired.name += ", rewired";
             out_.cost = best_cost_;
             out_.reason = ended.value_or(stop_reason::exhausted);
             out_.stats.seconds = std::chrono::duration<double>(limit_.elapsed()).count();
@@ -184,6 +186,7 @@ struct joint_mcmc_fn {
         search::stopping limit_;
         search::temperature_rule rule_;
         fabric_plan best_;
+        std::vector<network_link> first_links_{};
         place now_;
         fabric_plan current_;
         picoseconds cost_, best_cost_;

@@ -109,6 +109,7 @@ struct rack_options {
         detail::check_servers(servers *= extent, "torus");
     }
     network out{"torus", static_cast<std::uint32_t>(servers), 0, {}, {}};
+    for (std::size_t i = 0; i < extents.size(); ++i) out.name += text(i == 0 ? " " : " x ", extents[i]);
     auto step = out.servers; // between the numbers of neighbours
     for (auto const extent : extents) {
         auto const row = step;
@@ -130,6 +131,7 @@ struct rack_options {
 [[nodiscard]] inline network circulant(std::uint32_t servers, std::span<std::uint32_t const> steps, link_description const& link) {
     detail::check_servers(servers, "circulant network");
     network out{"circulant", servers, 0, {}, {}};
+    for (std::size_t i = 0; i < steps.size(); ++i) out.name += text(i == 0 ? ", steps " : ", ", steps[i]);
     std::vector<std::uint32_t> all(servers);
     std::iota(all.begin(), all.end(), 0u);
     for (auto const step : steps) {

@@ -52,6 +52,9 @@ class exporter {
         for (std::uint32_t op = 0; op < graph_.size(); ++op) out_.operators.push_back({op, 0, graph_.names[op]});
         made_.resize(tasks_.size());
         for (std::uint32_t t = 0; t < tasks_.size();) t = translate(t);
+        if (along_rings_ > 0)
+            wiring_.losses.push_back(text(along_rings_, along_rings_ == 1 ? " collective that is no all-reduce of weights is" : " collectives that are no all-reduces of weights are",
+                                          " written as messages along one ring of devices in ascending order"));
         return {std::move(out_), std::move(wiring_.losses)};
     }
 
@@ -187,6 +190,7 @@ class exporter {
             }
             return {first, static_cast<std::uint32_t>(out_.tasks.size())};
         }
+        ++along_rings_;
         auto const& made = devices_of(unread ? who.op : graph_.edges[who.edge].producer);
         std::vector<std::uint32_t> members;
         for (auto const p : c.producers) members.push_back(made[p]);
@@ -216,6 +220,7 @@ class exporter {
     std::map<std::pair<device_type, std::uint64_t>, std::uint64_t> device_of_; ///< ids of devices that carry messages, by type and property
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> turns_;     ///< messages so far of a server, by operator and group
     std::uint64_t next_device_ = 0;
+    std::size_t along_rings_ = 0; ///< collectives
 };
 
 template <class P, class S> [[nodiscard]] exported export_plan(P const& p, S const& s, wiring w) {

@@ -73,7 +73,8 @@ namespace detail {
 }
 } // namespace detail
 
-/// A star: each node has links to one switch, as many as there are links that bound what its devices send to other nodes, all of the least rate of these.
+/// A star: each node has links to one switch, as many as there are links that bound what its devices send to other nodes, all of the least rate of these,
+/// or of what each of them has of a link that they share, where all devices send alike to all other nodes.
 /// Says in `losses` what of `t` that leaves out. Complexity: O(devices^2 * length of a route).
 [[nodiscard]] inline wiring star_wiring(topology::dense_topology const& t) {
     auto out = detail::nodes_of(t);
@@ -81,6 +82,8 @@ namespace detail {
     if (!t.rings.empty()) out.losses.emplace_back("rings of nodes are left out: an ideal switch needs none");
     if (g.nodes == 1) return out;
     std::vector<std::set<std::uint32_t>> bounds(g.nodes);
+    std::vector<std::map<std::uint32_t, std::size_t>> leaving(g.nodes); // how many pairs of devices pass each link on their way out of a node
+    std::vector<std::size_t> pairs(g.nodes, 0);
     double least = std::numeric_limits<double>::infinity(), most = 0;
     for (std::size_t a = 0; a < t.size(); ++a)
         for (std::size_t b = 0; b < t.size(); ++b) {
@@ -89,8 +92,17 @@ namespace detail {
             bounds[t.node[a]].insert(l);
             least = std::min(least, t.links[l].rate.bytes_per_second);
             most = std::max(most, t.links[l].rate.bytes_per_second);
+            ++pairs[t.node[a]];
+            for (auto const passed : t.route(a, b)) ++leaving[t.node[a]][passed];
         }
     if (most > least) out.losses.push_back(text("links between nodes have from ", least, " to ", most, " bytes per second: all are written as the least"));
+    // What a node sends alike to all others passes links that these share, too.
+    auto const all = least;
+    for (std::uint32_t n = 0; n < g.nodes; ++n)
+        for (auto const& [l, passing] : leaving[n])
+            least = std::min(least, t.links[l].rate.bytes_per_second * static_cast<double>(pairs[n]) / static_cast<double>(passing * bounds[n].size()));
+    if (least < all * (1 - 1e-9)) out.losses.push_back(text("links of ", all, " bytes per second share others on their way out of a node: all are written as ", least));
+    else least = all;
     out.losses.emplace_back("the network between nodes is written as one ideal switch");
     g.switches = 1;
     g.link_bytes_per_ms = detail::bytes_per_ms(least);
@@ -121,7 +133,7 @@ namespace detail {
 inline void add_rings(fabric::network const& n, wiring& out) {
     auto& g = out.graph;
     if (g.gpus_per_node > 1 && !n.rings.empty()) {
-        out.losses.emplace_back("rings of servers are left out: the format has rings of GPUs, and servers have several");
+        out.losses.emplace_back("rings of servers are left out: the format has rings of GPUs, and servers have several (merged servers have one)");
         return;
     }
     std::map<std::uint64_t, group_rings> by_size;

@@ -124,6 +124,7 @@ namespace detail {
 
 /// All interfaces of a server as one link.
 [[nodiscard]] inline link_description joined(fabric_options const& o, link_description each) {
+    if (o.degree < 1) throw invalid_input("degree is 0: must be at least 1");
     each.rate.bytes_per_second *= o.degree;
     return each;
 }
