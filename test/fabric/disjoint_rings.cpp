@@ -102,6 +102,7 @@ TEST_CASE("disjoint rings: options") {
     auto const full = fabric::fully_connected(9, ten_gigabit);
     CHECK(fabric::disjoint_rings(full, {.most = 3}).size() == 6);
     CHECK(fabric::disjoint_rings(full, {.most = 0}).empty());
+    CHECK(fabric::disjoint_rings(fabric::network{"pair", 2, 0, {{0, 1, ten_gigabit}, {1, 0, ten_gigabit}}, {}}, {.most = 1}).size() == 1);
     CHECK(fabric::disjoint_rings(full, {.seed = 1}) == fabric::disjoint_rings(full, {.seed = 1}));
     CHECK(fabric::disjoint_rings(full, {.seed = 1}) != fabric::disjoint_rings(full, {.seed = 2}));
     CHECK(fabric::with_rings(full).rings == fabric::disjoint_rings(full));

@@ -19,6 +19,9 @@ TEST_CASE("dominators are what every path passes") {
     CHECK(dominators_between(8, edges, 0, 3).empty());
     CHECK(dominators_between(8, edges, 5, 6).empty()); // no path
     CHECK(dominators_between(2, {}, 0, 1).empty());
+    CHECK(dominators_between(8, edges, 3, 3).empty()); // the way is no way
+    std::vector<flow_edge> const odd{{0, 0}, {0, 1}, {0, 1}, {1, 1}, {1, 2}, {2, 1}};
+    CHECK(dominators_between(3, odd, 0, 2) == std::vector<std::uint32_t>{1}); // to itself, twice, and back
 }
 
 TEST_CASE("dominators of random graphs are those without which no path is left") {

@@ -192,7 +192,7 @@ TEST_CASE("what no fabric can be made of is refused, saying why") {
     CHECK(said("random_regular,servers=4").find("fabric random_regular: random network of 4 servers of degree 4: ") == 0);
     CHECK(said("fully_connected") == "fabric fully_connected: degree is 4: must be at least 15, the interfaces that fully connected takes of a server");
     CHECK(said("torus,extents=4x2x2").empty());
-    CHECK(said("torus,servers=64,extents=4x4x4") == "fabric torus: degree is 4: must be at least 6, the interfaces that torus takes of a server");
+    CHECK(said("torus,servers=64,extents=4x4x4") == "fabric torus: degree is 4: must be at least 6, the interfaces that torus 4 x 4 x 4 takes of a server");
     CHECK(said("torus,extents=4x5") == "fabric torus: extents are 4x5, which are 20 servers: must be as many as servers, 16");
     CHECK(said("torus,degree=1") == "fabric torus: degree is 1: must be at least 2, two interfaces for each dimension");
     CHECK(said("circulant,degree=3") == "fabric circulant: degree is 3: must be even and positive, two interfaces for each step; or say which steps");

@@ -1,5 +1,6 @@
 #include <parsearch/sim/overlap_tables.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>

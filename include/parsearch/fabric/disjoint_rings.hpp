@@ -15,8 +15,8 @@ namespace parsearch::fabric {
 
 /// Options of `disjoint_rings`.
 struct ring_search_options {
-    std::uint32_t most = std::numeric_limits<std::uint32_t>::max(); ///< cycles at most; each is two rings, one per direction
-    std::uint32_t attempts = 64; ///< the answer with the most rings of so many is taken; at least 1
+    std::uint32_t most = std::numeric_limits<std::uint32_t>::max(); ///< cycles at most; each is two rings, one per direction (one of two servers)
+    std::uint32_t attempts = 256; ///< the answer with the most rings of so many is taken; at least 1
     std::uint64_t seed = 0;
 };
 
@@ -42,6 +42,7 @@ class growing_cycle {
     void free_links() { used_.assign(used_.size(), false); }
     /// Looks for a cycle along links that no cycle before took. Precondition: three servers or more.
     bool grow(split_mix& rng) {
+        if (!has_room()) return false;
         place_.assign(ways_.size(), outside);
         path_.clear();
         between_.clear();
@@ -81,6 +82,18 @@ class growing_cycle {
     };
     static constexpr auto outside = std::numeric_limits<std::uint32_t>::max();
 
+    /// Whether every server has two links left, and these lead to all of them; where none has a third, that is the cycle.
+    [[nodiscard]] bool has_room() {
+        for (auto const& all : ways_)
+            if (std::count_if(all.begin(), all.end(), [&](way const& w) { return !used_[w.link]; }) < 2) return false;
+        place_.assign(ways_.size(), outside);
+        path_.assign(1, 0);
+        place_[0] = 0;
+        for (std::size_t i = 0; i < path_.size(); ++i)
+            for (auto const& w : ways_[path_[i]])
+                if (!used_[w.link] && place_[w.server] == outside) enter(w.server);
+        return path_.size() == ways_.size();
+    }
     static way const& drawn(std::vector<way> const& from, split_mix& rng) { return from[static_cast<std::size_t>(uniform_index(rng, from.size()))]; }
     void enter(std::uint32_t server) {
         place_[server] = static_cast<std::uint32_t>(path_.size());
@@ -114,8 +127,8 @@ class growing_cycle {
 } // namespace detail
 
 /// Rings through all servers along direct links, each direction of a link in at most one: cycles as long as some are found, each as two rings, one per
-/// direction. Of two servers one ring per link. None where servers are joined by switches alone, or where none is found: a network may have more. The same for
-/// the same seed on every platform.
+/// direction. Of two servers one ring per link. None where servers are joined by switches alone, or where none is found: a network may have more. Rates of links do
+/// not matter. The same for the same seed on every platform.
 /// Method: a path that cannot be extended at its end is turned around behind a neighbour of the end, which makes another server the end (L. Posa,
 /// Hamiltonian circuits in random graphs, Discrete Mathematics 14, 1976); the links of a cycle are taken away, and the next one is looked for.
 /// Throws `invalid_input` where the network breaks a rule of `validate`, or `attempts` is 0. Complexity: O(attempts * rings * servers^2).

@@ -154,7 +154,7 @@ namespace detail {
     auto out = fabric::torus(o.extents.empty() ? even_extents(o.servers, o.degree / 2) : o.extents, interface);
     if (out.servers != o.servers)
         throw invalid_input("extents are ", option_value<std::vector<std::uint32_t>>::print(o.extents), ", which are ", out.servers, " servers: must be as many as servers, ", o.servers);
-    return fabric::with_rings(std::move(out));
+    return out;
 }
 
 [[nodiscard]] inline fabric::network named_circulant(fabric_options const& o, link_description const& interface) {
@@ -171,7 +171,7 @@ namespace detail {
         throw invalid_input("servers are ", o.servers, " of degree ", o.degree, ": servers * degree must be even, else an interface has no other end");
     auto out = fabric::random_regular(o.servers, o.degree, o.wiring_seed, interface);
     out.name = text("random regular, degree ", o.degree);
-    return fabric::with_rings(std::move(out));
+    return out;
 }
 
 /// Refuses a network of servers that takes more interfaces of one than it has.
@@ -200,7 +200,7 @@ inline constexpr std::array fabrics{
                  "a switch per rack, all joined with a layer above of less rate; each server has one link of degree * interface",
                  {"servers_per_rack", "ratio"}},
     fabric_entry{"random_regular", detail::named_random, "servers joined at random, each with as many others as it has interfaces (Jellyfish)"},
-    fabric_entry{"fully_connected", [](fabric_options const& o, link_description const& each) { return fabric::with_rings(fabric::fully_connected(o.servers, each)); },
+    fabric_entry{"fully_connected", [](fabric_options const& o, link_description const& each) { return fabric::fully_connected(o.servers, each); },
                  "an interface of each server for every other"},
     fabric_entry{"torus", detail::named_torus, "servers joined with their neighbours in every dimension, around the ends", {"extents"}},
     fabric_entry{"circulant", detail::named_circulant, "servers joined with those some steps further on, which makes rings to all-reduce in (TotientPerms)", {"steps"}},
@@ -280,7 +280,7 @@ struct named_fabric {
     topology::cluster cluster;
 };
 
-/// The fabric of "NAME,key=value,..." and its cluster. Throws `invalid_input` naming the fabric and the rule that is broken, and on a fabric that
+/// The fabric of "NAME,key=value,..." and its cluster. Networks without rings of their own have those that `disjoint_rings` finds. Throws `invalid_input` naming the fabric and the rule that is broken, and on a fabric that
 /// depends on a model.
 [[nodiscard]] inline named_fabric make_fabric(std::string_view given) {
     auto const [entry, options] = read_fabric(given);
@@ -290,6 +290,7 @@ struct named_fabric {
         fabric::check_devices(options.servers, servers);
         auto network = entry->make(options, servers.interface);
         detail::check_interfaces(network, options.degree);
+        if (network.rings.empty()) network.rings = fabric::disjoint_rings(network);
         auto cluster = fabric::server_cluster(network, paths_of(options), servers);
         return {std::move(network), std::move(cluster)};
     } catch (invalid_input const& e) {

@@ -112,7 +112,7 @@ template <class Oracle, class Device> class surrogate_terms {
                 });
                 out[i * to.size() + j] = picoseconds{sim::saturating_sum(there, back)};
             }
-        if (out.size() > 1) planner_.forget(); // most of what was remembered is of this table alone
+        if (planner_.table_bytes() > most_remembered) planner_.forget(); // there may be one for each thread
         return out;
     }
 
@@ -159,6 +159,7 @@ template <class Oracle, class Device> class surrogate_terms {
         return sum + static_cast<byte_count>(operation.saved_bytes / static_cast<double>(c.shards()));
     }
 
+    static constexpr std::size_t most_remembered = std::size_t{1} << 26;
     sim::planner<Oracle, Device> planner_;
     link_loads loads_;
 };

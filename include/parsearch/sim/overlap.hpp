@@ -94,7 +94,7 @@ class shard_regions {
     return true;
 }
 
-/// Among `shards`, whose regions are not empty: 1 = all regions equal, 0 = all pairwise disjoint, nothing = neither.
+/// Among one or more `shards`, whose regions are not empty: 1 = all regions equal, 0 = all pairwise disjoint, nothing = neither.
 /// Complexity: O(shards log shards) on a grid, else quadratic where they are disjoint.
 [[nodiscard]] inline std::optional<bool> replicated(shard_regions const& regions, std::span<std::uint32_t const> shards) {
     auto const first = regions[shards[0]];

@@ -59,10 +59,10 @@ class overlap_tables {
 
     /// The number of the layout of an operand: an output or an input.
     std::uint32_t layout_of(std::uint32_t op, std::uint32_t operand, bool output, space::configuration const& c) {
-        std::vector<std::uint32_t> key{operand << 1 | std::uint32_t{output}};
-        for (auto const d : c.degrees()) key.push_back(static_cast<std::uint32_t>(d));
+        key_.assign(1, operand << 1 | std::uint32_t{output});
+        for (auto const d : c.degrees()) key_.push_back(static_cast<std::uint32_t>(d));
         auto& known = numbers_[op];
-        if (auto const at = known.find(key); at != known.end()) return at->second;
+        if (auto const at = known.find(key_); at != known.end()) return at->second;
         auto const& operation = graph_->operations[op];
         auto const& o = output ? operation.outputs[operand] : operation.inputs[operand];
         layout made{{operation, o, c.degrees()}, output ? ops::partial_sums(operation, o, c.degrees()) : 1};
@@ -70,22 +70,23 @@ class overlap_tables {
         for (auto const& i : made.regions.intervals())
             h = word_hash::step(word_hash::step(h, static_cast<std::uint64_t>(i.begin)), static_cast<std::uint64_t>(i.end));
         auto& same_hash = by_hash_[h];
-        bytes_ += 64 + 4 * key.size();
+        bytes_ += 64 + 4 * key_.size();
         for (auto const n : same_hash)
-            if (layouts_[n].partials == made.partials && layouts_[n].regions == made.regions) return known.emplace(std::move(key), n).first->second;
+            if (layouts_[n].partials == made.partials && layouts_[n].regions == made.regions) return known.emplace(key_, n).first->second;
         auto const number = static_cast<std::uint32_t>(layouts_.size());
         bytes_ += sizeof made + 64 + made.regions.intervals().size_bytes();
         layouts_.push_back(std::move(made));
         same_hash.push_back(number);
-        return known.emplace(std::move(key), number).first->second;
+        return known.emplace(key_, number).first->second;
     }
 
     graph::dense_graph const* graph_;
     std::size_t most_bytes_, bytes_ = 0;
     std::vector<std::map<std::vector<std::uint32_t>, std::uint32_t>> numbers_; ///< of layouts, by operand and degrees, of each operator
-    std::unordered_map<std::size_t, std::vector<std::uint32_t>> by_hash_;      ///< layouts
+    std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> by_hash_;    ///< layouts
     std::vector<layout> layouts_;
     std::unordered_map<std::uint64_t, std::shared_ptr<overlap_table const>, word_hash> tables_; ///< by the layouts of both ends
+    std::vector<std::uint32_t> key_{};
 };
 
 } // namespace parsearch::sim

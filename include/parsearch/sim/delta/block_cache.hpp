@@ -66,7 +66,7 @@ template <class Oracle, class Device> class block_cache {
         planner_.place_operator(op, b.configuration, b.plan);
         build_operator(b, w.options.training && w.graph.trains[op], w.topology.kind, resources_);
         if (folding_ && w.graph.operations[op].work != ops::work_class::source) folding_->fold_operator(b);
-        b.place = place_of(b);
+        b.ends = ends_of(b);
         bytes_ += 16 * b.plan.devices.size() + b.parts.forward.bytes() + b.parts.backward.bytes() + b.parts.inside_forward.bytes() +
                   b.parts.all_backward_waits.bytes();
         b.built = true;
@@ -94,7 +94,7 @@ template <class Oracle, class Device> class block_cache {
         return known.emplace(key, std::move(times)).first->second;
     }
 
-    /// Both ends are built. Edges that move the same parts between the same places have theirs in common.
+    /// Both ends are built. Edges that move the same parts between the same places have theirs in common, until they are trimmed.
     edge_blocks const& of_edge(std::uint32_t number, operator_blocks const& from, operator_blocks const& to) {
         number = same_.edges[number];
         auto const key = std::uint64_t{from.id} << 32 | to.id;
@@ -109,8 +109,9 @@ template <class Oracle, class Device> class block_cache {
         if (moves) {
             auto const table = reinterpret_cast<std::uintptr_t>(shape.table.get()); // the plan keeps it
             auto const element = ops::size_of(g.operations[e.producer].outputs[e.slot].type);
-            key_ = {static_cast<std::uint32_t>(table), static_cast<std::uint32_t>(std::uint64_t{table} >> 32), from.place, to.place,
+            key_ = {static_cast<std::uint32_t>(table), static_cast<std::uint32_t>(std::uint64_t{table} >> 32), from.ends, to.ends,
                     static_cast<std::uint32_t>(element) << 1 | std::uint32_t{gradients}};
+            bytes_ += 150; // two entries of maps
             if (auto const at = alike_.find(key_); at != alike_.end()) return *known.emplace(key, at->second).first->second;
         }
         auto b = std::make_shared<edge_blocks>();
@@ -175,8 +176,8 @@ template <class Oracle, class Device> class block_cache {
         keep_only(classes_, classes);
         for (auto& known : edge_times_) known.clear();
         for (auto& known : edge_shapes_) known.clear();
-        std::erase_if(alike_, [](auto const& entry) { return entry.second.use_count() == 1; });
-        places_.clear();
+        alike_.clear(); // tables are made anew
+        ends_.clear();
         planner_.forget();
         bytes_ = 0; // what the limit allows is beside the current strategy
     }
@@ -208,8 +209,8 @@ template <class Oracle, class Device> class block_cache {
         return true;
     }
 
-    /// A number never used for another place.
-    std::uint32_t place_of(operator_blocks const& b) {
+    /// See `operator_blocks::ends`. A number is never used for others.
+    std::uint32_t ends_of(operator_blocks const& b) {
         key_.clear();
         auto const add = [&](std::vector<std::uint32_t> const& list) {
             key_.push_back(static_cast<std::uint32_t>(list.size()));
@@ -221,7 +222,7 @@ template <class Oracle, class Device> class block_cache {
             key_.push_back(parts ? parts->backward.size() + 1 : 0);
         }
         if (b.folded) add(b.fold_forward), add(b.fold_backward);
-        auto const [at, added] = places_.try_emplace(key_, next_id_);
+        auto const [at, added] = ends_.try_emplace(key_, next_id_);
         if (added) ++next_id_, bytes_ += 64 + 4 * key_.size();
         return at->second;
     }
@@ -244,8 +245,8 @@ template <class Oracle, class Device> class block_cache {
     std::vector<std::unordered_map<std::uint64_t, edge_shape, word_hash>> edge_shapes_;
     std::vector<std::unordered_map<std::uint64_t, typename planner<Oracle, Device>::edge_times, word_hash>> edge_times_;
     std::vector<std::unordered_map<std::uint64_t, std::shared_ptr<edge_blocks>, word_hash>> edges_;
-    std::unordered_map<std::vector<std::uint32_t>, std::shared_ptr<edge_blocks>, word_hash> alike_; ///< by table, places, size of elements, gradients
-    std::unordered_map<std::vector<std::uint32_t>, std::uint32_t, word_hash> places_;
+    std::unordered_map<std::vector<std::uint32_t>, std::shared_ptr<edge_blocks>, word_hash> alike_; ///< by table, ends, size of elements, gradients
+    std::unordered_map<std::vector<std::uint32_t>, std::uint32_t, word_hash> ends_;
     std::vector<std::unordered_map<std::vector<std::uint32_t>, std::unique_ptr<class_blocks>, word_hash>> classes_;
     std::vector<std::uint32_t> key_;
 };

@@ -120,7 +120,7 @@ struct operator_blocks {
     std::unique_ptr<operator_parts> folded{}; ///< on classes of resources; none where they do not treat their members alike
     std::vector<std::uint32_t> fold_forward{}, fold_backward{}; ///< the class of each task
     double work = 0; ///< all durations
-    std::uint32_t place = 0; ///< equal where blocks of edges may take it for the other: devices, numbers of tasks, classes
+    std::uint32_t ends = 0; ///< equal where edges see no difference: in devices, numbers of tasks, classes of tasks
 };
 
 /// What the degrees at both ends of an edge say: every shard of the operator has a part in the exchange.
