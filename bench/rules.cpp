@@ -23,6 +23,7 @@
 #include <fmt/format.h>
 
 #include <parsearch/io/substitutions.hpp>
+#include <parsearch/rewrite/generated_rules.hpp>
 #include <parsearch/rewrite/generator.hpp>
 #include <parsearch/rewrite/judge.hpp>
 #ifdef BENCH_WITH_VERIFIER
@@ -32,6 +33,7 @@
 #include "guarded.hpp"
 #include "rules/match.hpp"
 #include "rules/ranges.hpp"
+#include "write_file.hpp"
 
 namespace bench {
 namespace {
@@ -162,6 +164,26 @@ void print_generated(std::vector<ps::rewrite::rule> const& rules, ps::rewrite::j
     }
 }
 
+// The rules of a generator as `rewrite::generated_rules` has them.
+void write_generated(std::string const& path, std::size_t operators, std::size_t threads) {
+    auto const made = ps::rewrite::generator({.graphs = {.operators = operators, .threads = threads}}).rules();
+    ps::rewrite::detail::rule_notation const notation;
+    write_file(path, [&](auto& stream) {
+        std::string line;
+        auto const end_line = [&] {
+            if (!line.empty()) stream << '"' << line << "\",\n";
+            line.clear();
+        };
+        for (auto const& r : made.rules) {
+            auto const next = notation.written(r);
+            if (line.size() + 1 + next.size() > 140) end_line();
+            line += (line.empty() ? "" : " ") + next;
+        }
+        end_line();
+    });
+    fmt::print("wrote {} rules of up to {} operators to {}\n", made.rules.size(), operators, path);
+}
+
 void print_each(std::vector<ps::rewrite::rule> const& rules, std::vector<row> const& rows) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
         auto const& r = rows[i];
@@ -180,7 +202,7 @@ int run(int argc, char** argv) {
     match_request matching;
     bool each = false;
     std::size_t generate = 3, threads = 1;
-    app.add_option("file", file, "rules, as Unity's graph_subst_3_v2.json")->required()->check(CLI::ExistingFile);
+    auto* const given = app.add_option("file", file, "rules, as Unity's graph_subst_3_v2.json")->check(CLI::ExistingFile);
     app.add_option("--seed", how.seed, "of the draws")->capture_default_str();
     app.add_option("--cases", how.cases, "legal cases of a rule; a fifth on the fixture")->capture_default_str()->check(CLI::PositiveNumber);
     app.add_option("--draws", how.draws, "at most, to find them")->capture_default_str()->check(CLI::PositiveNumber);
@@ -198,7 +220,15 @@ int run(int argc, char** argv) {
         ->capture_default_str()
         ->check(CLI::Range(1, 4096));
     app.add_option("--out", matching.out, "what becomes of the rules, as JSON")->needs(model);
+    std::string ship;
+    app.add_option("--ship", ship, "writes the generated rules there, as rewrite/generated_rules.inc has them, and does nothing else")->excludes(model);
     CLI11_PARSE(app, argc, argv);
+
+    if (!ship.empty()) {
+        write_generated(ship, generate, threads);
+        return 0;
+    }
+    if (given->empty()) throw ps::invalid_input("no file of rules is given");
 
     std::ifstream in(file, std::ios::binary);
     auto const rules = ps::io::read_substitutions(in, file);
