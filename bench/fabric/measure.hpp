@@ -130,7 +130,7 @@ template <class P, class R> found_plan on_fixed(P const& problem, cell const& c,
     return {{std::move(network), std::move(found.best)}, found.cost, {}, found.stats, found.reason};
 }
 
-// Fabric and strategy in turns: from the traffic of data parallelism, and what else the options say.
+// Fabric and strategy in turns, from the traffic of data parallelism.
 template <class P, class S, class R>
 found_plan co_optimized(P const& problem, cell const& c, fabric::co_options const& options, S const& search, R& rng, nlohmann::json& row) {
     row["rounds"] = nlohmann::json::array();
@@ -164,7 +164,7 @@ inline nlohmann::json measure(cell const& c, effort const& much) {
         if (c.wiring == "joint moves") return jointly_moved(problem, c, much, rng);
         if (c.wiring == "rounds of mcmc") return co_optimized(problem, c, {.rounds = much.rounds}, searcher{much.evaluations, true}, rng, row);
         if (c.wiring != "found") return on_fixed(problem, c, much, rng);
-        return co_optimized(problem, c, {.rounds = much.rounds, .starts = {{ideal_switch_of(c), false}}}, searcher{much.evaluations}, rng, row);
+        return co_optimized(problem, c, {.rounds = much.rounds}, searcher{much.evaluations}, rng, row);
     };
     auto const found = search();
     row["seconds"] = watch.seconds();

@@ -157,7 +157,7 @@ function paper() {
   }));
 }
 
-if (data.rows.length) byId('about').textContent = `${data.rows.length} searches of ${data.evaluations} evaluations (in each of up to ${data.rounds} rounds, on found fabrics from two starts; as many as in ${data.rounds} rounds by joint moves and on other networks). Servers of four A100 on an NVSwitch, 300 GB/s, each GPU with a host link of 31.5 GB/s; simulated by roofline times. `
+if (data.rows.length) byId('about').textContent = `${data.rows.length} searches of ${data.evaluations} evaluations (in each of up to ${data.rounds} rounds on found fabrics; as many as in ${data.rounds} rounds by joint moves and on other networks). Servers of four A100 on an NVSwitch, 300 GB/s, each GPU with a host link of 31.5 GB/s; simulated by roofline times. `
   + 'The ideal switch has one link of all interfaces\' bandwidth per server, the fat tree links of the rate for which it costs what the fabric does (the ideal one is a switch of that rate, where flows do not collide), the fully connected network links that sum up to the same bandwidth.';
 for (const k of keys) byId(k).replaceChildren(...distinct(k).map(v => el('option', { value: v }, String(v))));
 if (distinct('gbps').includes(100)) byId('gbps').value = 100;

@@ -103,7 +103,7 @@ concept TopologyFinder = std::invocable<F const&, demand const&> && requires(std
 
 /// `co_optimize(problem, searcher, finder, rng, options, observers...)`: alternating optimization of strategy and topology (W. Wang et al., TopoOpt, NSDI 2023, section 4).
 /// From each start: search a strategy on the fabric; wire the servers for the traffic of what was found (of several wirings that on which it runs fastest); search
-/// on from it on the new fabric; and again, until a round improves nothing, the wiring stays as it is, or there were `rounds`. The answer is the best of all rounds on
+/// on from it on the new fabric, which may be the present one; and again, until a round improves nothing or there were `rounds`. The answer is the best of all rounds on
 /// fabrics that may be the result, so it is never worse than what the searcher finds on any `final` start: these are rounds too.
 ///
 /// - `searcher(problem, start, rng)` is any search of the problems that `fabric_problem::on` makes; of the first rounds `start` is data parallelism.
@@ -156,7 +156,6 @@ struct co_optimize_fn {
                     chosen = i;
                     placed.emplace(std::move(here));
                 }
-                if (round > 0 && wirings[chosen].rings == wired.rings && same_wiring(wirings[chosen], wired)) return;
                 wired = std::move(wirings[chosen]);
                 auto found = searcher(placed->problem, strategy, rng);
                 auto const cost = sim::total_cost(found.cost, rewiring(wired));
