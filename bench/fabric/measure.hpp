@@ -162,9 +162,9 @@ inline nlohmann::json measure(cell const& c, effort const& much) {
     stopwatch const watch;
     auto const search = [&]() -> found_plan {
         if (c.wiring == "joint moves") return jointly_moved(problem, c, much, rng);
-        if (c.wiring == "rounds of mcmc") return co_optimized(problem, c, {.rounds = much.rounds}, searcher{much.evaluations, true}, rng, row);
-        if (c.wiring != "found") return on_fixed(problem, c, much, rng);
-        return co_optimized(problem, c, {.rounds = much.rounds}, searcher{much.evaluations}, rng, row);
+        bool const by_mcmc = c.wiring == "rounds of mcmc";
+        if (!by_mcmc && c.wiring != "found") return on_fixed(problem, c, much, rng);
+        return co_optimized(problem, c, {.rounds = much.rounds}, searcher{much.evaluations, by_mcmc}, rng, row);
     };
     auto const found = search();
     row["seconds"] = watch.seconds();

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include <parsearch/fabric/hops.hpp>
 #include <parsearch/io/fabric_name.hpp>
 #include <parsearch/io/listing.hpp>
 #include <parsearch/models/summary.hpp>
@@ -164,11 +165,7 @@ std::string summary_of_sources(ps::source_times const& computed) {
 // "; 2 of 3 interfaces used" where servers are joined with each other and have some left.
 std::string unused_interfaces(std::string const& cluster, ps::fabric::network const& network) {
     if (network.switches > 0 || !cluster.starts_with(ps::io::fabric_prefix)) return {};
-    std::vector<std::uint32_t> used(network.servers, 0);
-    for (auto const& l : network.links) {
-        ++used[l.a];
-        ++used[l.b];
-    }
+    auto const used = ps::fabric::degrees_of(network.servers, network.links);
     auto const degree = ps::io::read_fabric(cluster.substr(ps::io::fabric_prefix.size())).options.degree;
     auto const [least, most] = std::minmax_element(used.begin(), used.end());
     if (*least >= degree) return {};

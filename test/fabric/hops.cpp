@@ -26,7 +26,9 @@ TEST_CASE("neighbours: the other ends of links, in their order, parallel ones to
     struct pair {
         std::uint32_t a, b;
     };
-    CHECK(neighbours_of(4, std::vector<pair>{{2, 0}, {0, 1}, {1, 0}}) == std::vector<hops_t>{{2, 1, 1}, {0, 0}, {0}, {}});
+    std::vector<pair> const joined{{2, 0}, {0, 1}, {1, 0}};
+    CHECK(neighbours_of(4, joined) == std::vector<hops_t>{{2, 1, 1}, {0, 0}, {0}, {}});
+    CHECK(degrees_of(4, joined) == std::vector<std::uint32_t>{3, 2, 1, 0});
 }
 
 TEST_CASE("hops: as relaxing all edges again and again has it") {

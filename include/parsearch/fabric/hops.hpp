@@ -28,6 +28,16 @@ template <LinkRange Links> [[nodiscard]] std::vector<std::vector<std::uint32_t>>
     return out;
 }
 
+/// How many links each vertex has. Precondition: both ends of a link are below `n`.
+template <LinkRange Links> [[nodiscard]] std::vector<std::uint32_t> degrees_of(std::uint32_t n, Links const& links) {
+    std::vector<std::uint32_t> out(n, 0);
+    for (auto const& l : links) {
+        ++out[l.a];
+        ++out[l.b];
+    }
+    return out;
+}
+
 /// The distance of what no way leads to.
 inline constexpr std::uint32_t unreached = std::numeric_limits<std::uint32_t>::max();
 

@@ -17,6 +17,7 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/fabric/disjoint_rings.hpp>
+#include <parsearch/fabric/hops.hpp>
 #include <parsearch/fabric/network.hpp>
 #include <parsearch/fabric/networks.hpp>
 #include <parsearch/fabric/path_table.hpp>
@@ -177,11 +178,7 @@ namespace detail {
 /// Refuses a network of servers that takes more interfaces of one than it has.
 inline void check_interfaces(fabric::network const& n, std::uint32_t degree) {
     if (n.switches > 0) return;
-    std::vector<std::uint32_t> used(n.servers, 0);
-    for (auto const& l : n.links) {
-        ++used[l.a];
-        ++used[l.b];
-    }
+    auto const used = fabric::degrees_of(n.servers, n.links);
     if (auto const most = *std::max_element(used.begin(), used.end()); most > degree)
         throw invalid_input("degree is ", degree, ": must be at least ", most, ", the interfaces that ", n.name, " takes of a server");
 }
