@@ -25,13 +25,13 @@ template <class Oracle, class Device> class planner {
   public:
     using workload_type = workload<Oracle, Device>;
 
-    /// Where overlap tables take more than `table_bytes` all are forgotten: a strategy with more makes its tables anew each time.
     static constexpr std::size_t default_table_bytes = std::size_t{1} << 30;
+    /// Where overlap tables take more than `table_bytes` all are forgotten: a strategy with more makes its tables anew each time.
     explicit planner(std::shared_ptr<workload_type const> w, std::size_t table_bytes = default_table_bytes)
         : work_(std::move(w)), price_(work_->topology, work_->oracle, work_->devices, work_->options), tables_(work_->graph, table_bytes) {}
     /// With a pricing made of an equal topology, devices and oracle, for what it remembers.
-    planner(std::shared_ptr<workload_type const> w, pricing<Oracle, Device> price, std::size_t table_bytes = default_table_bytes)
-        : work_(std::move(w)), price_(std::move(price)), tables_(work_->graph, table_bytes) {}
+    planner(std::shared_ptr<workload_type const> w, pricing<Oracle, Device> price)
+        : work_(std::move(w)), price_(std::move(price)), tables_(work_->graph, default_table_bytes) {}
     /// The pricing, for another planner; this one is not used any more.
     [[nodiscard]] pricing<Oracle, Device> take_pricing() noexcept { return std::move(price_); }
 
