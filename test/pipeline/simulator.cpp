@@ -106,6 +106,13 @@ template <class Simulator> bool sends_once(Simulator& simulator, pipeline::pipel
     return false;
 }
 
+// Whether operators of several stages share weights.
+bool shares_between_stages(graph::dense_graph const& g, pipeline::pipelining const& how) {
+    for (std::size_t op = 0; op < g.size(); ++op)
+        if (!g.operations[op].weights.empty() && how.stage[op] != how.stage[g.sharing[op]]) return true;
+    return false;
+}
+
 // Residual blocks, each on its stage of `stage_of`: where a block is the first of a stage and `relays`, an operator without work hands both of its readers the tensor.
 struct residual_network {
     graph::operator_graph graph;
@@ -158,6 +165,8 @@ TEST_CASE("pipeline_simulator: under gpipe it simulates what the full simulator 
             how.recompute.clear();
             how.sharded_optimizer = false;
             if (sends_once(simulator, how, strategy)) return 0; // side by side it is sent for each reader
+            // A stage pushes its gradients to a server when it has them all; side by side all pushes come after the last stage's.
+            if (p.options().synchronisation == sim::synchronisation::parameter_server && shares_between_stages(p.graph(), how)) return 0;
             auto const together = with_graph(p, copies(simulator.micro_batches(how.micro_batches).graph(), how.micro_batches));
             space::flat_strategy repeated;
             for (std::uint32_t m = 0; m < how.micro_batches; ++m) repeated.insert(repeated.end(), strategy.begin(), strategy.end());

@@ -313,7 +313,7 @@ TEST_CASE("delta_simulator: walks where most times are zero or tie") {
 }
 
 TEST_CASE("delta_simulator: walks where strategies treat nodes alike, folded and not, with a cache and without") {
-    auto const counts = walks(300, 10, {.free = 0.01, .even = true}, [](auto& rng, auto& options, auto& shape, auto&) {
+    auto const counts = walks(320, 10, {.free = 0.01, .even = true}, [](auto& rng, auto& options, auto& shape, auto&) {
         shape.devices = bernoulli(rng, 0.6) ? 4 : 8;
         shape.nodes = 4;
         shape.kinds = bernoulli(rng, 0.2);

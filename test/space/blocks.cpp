@@ -83,7 +83,7 @@ TEST_CASE("blocks: the copies of a block are of the same kinds, operator by oper
     for (std::uint64_t seed = 0; seed < 300; ++seed) {
         INFO("seed ", seed);
         std::mt19937_64 rng(seed);
-        auto const g = graph::read_graph(support::random_network(rng, 30)).graph;
+        auto const g = graph::read_graph(support::random_network(rng, 30, 0)).graph;
         for (auto const& b : space::repeated_blocks(g)) {
             ++found;
             REQUIRE(b.period >= 2);

@@ -154,7 +154,7 @@ TEST_CASE("propagate: what is carried over on random edges is legal, and its ten
         if (!all_splits_on(g.operations[at], mine, c)) continue; // another split, say of a reduction, moves data
         auto const m = forward ? move_along(g, e, c, *there) : move_along(g, e, *there, c);
         if (has_windows(g.operations[e.consumer].inputs[e.input])) {
-            REQUIRE(2 * m.moved <= m.read);
+            REQUIRE(3 * m.moved <= 2 * m.read); // windows of 3 on single positions
         } else {
             REQUIRE(m.moved == 0);
             exact += c.shards() > 1;

@@ -101,6 +101,25 @@ inline element_set elements(parsearch::ops::operation const& op, parsearch::ops:
     return all;
 }
 
+/// Number `n` of a shard among the shards that are alike but for the dims that `counts(k)`, the last fastest, and how many there are.
+template <class Counts> std::pair<std::int64_t, std::int64_t> number_among(std::vector<std::int32_t> const& degrees, std::int64_t n, Counts const& counts) {
+    std::vector<std::int64_t> at(degrees.size());
+    for (std::size_t k = degrees.size(); k-- > 0; n /= degrees[k]) at[k] = n % degrees[k];
+    std::int64_t number = 0, all = 1;
+    for (std::size_t k = 0; k < degrees.size(); ++k)
+        if (counts(k)) {
+            number = number * degrees[k] + at[k];
+            all *= degrees[k];
+        }
+    return {number, all};
+}
+inline bool indexes(parsearch::ops::operand const& o, std::size_t dim) {
+    for (auto const& a : o.axes)
+        for (auto const& t : a.terms)
+            if (t.dim == dim) return true;
+    return false;
+}
+
 inline std::int64_t common(element_set const& a, element_set const& b) {
     std::int64_t n = 0;
     for (std::size_t i = 0; i < a.size(); ++i) n += a[i] && b[i];
@@ -133,6 +152,11 @@ iteration naive_iteration(parsearch::graph::dense_graph const& g, Strategy const
     auto const device = [&](std::size_t op, std::uint32_t n) { return static_cast<device_number>(s[op].device(n)); };
     auto const flows_back = [&](graph::edge const& e) {
         return trains[e.producer] && g.operations[e.consumer].inputs[e.input].differentiable && g.operations[e.producer].outputs[e.slot].differentiable;
+    };
+    auto const parts_summed = [&](std::size_t op) {
+        for (std::size_t k = 0; k < g.operations[op].dims.size(); ++k)
+            if (g.operations[op].dims[k].kind == ops::dim_kind::sums && degrees[op][k] > 1) return true;
+        return false;
     };
     // Gradients reach an operator with weights, and what depends on one: as many rounds as there are operators settle it.
     for (std::size_t round = 0; round < g.size(); ++round)
@@ -167,15 +191,40 @@ iteration naive_iteration(parsearch::graph::dense_graph const& g, Strategy const
             if (other.consumer != e.consumer || other.input >= e.input || other.producer != e.producer || other.slot != e.slot ||
                 flows_back(other) != flows_back(e))
                 continue;
-            bool same = true;
+            bool same = read.summed == g.operations[e.consumer].inputs[other.input].summed || !parts_summed(e.consumer);
             for (std::uint32_t c = 0; c < shards(e.consumer); ++c)
                 same = same && detail::elements(g.operations[e.consumer], g.operations[e.consumer].inputs[other.input], degrees[e.consumer], c) ==
                                    detail::elements(g.operations[e.consumer], read, degrees[e.consumer], c);
             moved = moved || same;
         }
         if (moved) continue;
+        auto const& maker = g.operations[e.producer];
+        auto const& reader_op = g.operations[e.consumer];
+        auto const copy_of = [&](std::uint32_t p) {
+            return detail::number_among(degrees[e.producer], p, [&](std::size_t k) { return maker.dims[k].kind == ops::dim_kind::copies; });
+        };
+        auto const sum_of = [&](std::uint32_t p) {
+            return detail::number_among(degrees[e.producer], p, [&](std::size_t k) { return maker.dims[k].kind != ops::dim_kind::copies && !detail::indexes(made, k); });
+        };
+        auto const share_of = [&](std::uint32_t c) {
+            return detail::number_among(degrees[e.consumer], c, [&](std::size_t k) { return read.summed && reader_op.dims[k].kind == ops::dim_kind::sums; });
+        };
+        // Of the copies a shard reads one: its number among the shards that read the same, in proportion.
+        auto const reads = [&](std::uint32_t p, std::uint32_t c) {
+            auto const [copy, copies] = copy_of(p);
+            std::int64_t before = 0, alike = 0;
+            for (std::uint32_t other = 0; other < shards(e.consumer); ++other)
+                if (share_of(other) == share_of(c) && detail::elements(reader_op, read, degrees[e.consumer], other) == detail::elements(reader_op, read, degrees[e.consumer], c)) {
+                    ++alike;
+                    before += other < c;
+                }
+            auto const [sum, sums] = sum_of(p);
+            auto const [share, shares] = share_of(c);
+            return before * copies / alike == copy && sum * shares / sums == share;
+        };
         for (std::uint32_t c = 0; c < shards(e.consumer); ++c)
             for (std::uint32_t p = 0; p < shards(e.producer); ++p) {
+                if (!reads(p, c)) continue;
                 auto const bytes = ops::size_of(made.type) * detail::common(detail::elements(g.operations[e.producer], made, degrees[e.producer], p),
                                                                             detail::elements(g.operations[e.consumer], read, degrees[e.consumer], c));
                 if (bytes == 0) continue;
@@ -184,20 +233,17 @@ iteration naive_iteration(parsearch::graph::dense_graph const& g, Strategy const
                     if (a == b) out.steps.at(target).after.insert(source);
                     else out.steps.at(target).received.insert({source, a, b, bytes});
                 };
-                computation const maker{task_kind::forward, e.producer, p}, reader{task_kind::forward, e.consumer, c};
-                move(maker, reader, from, to);
+                computation const made_by{task_kind::forward, e.producer, p}, reader{task_kind::forward, e.consumer, c};
+                move(made_by, reader, from, to);
                 if (from == to) bytes_at_hand[reader] += bytes;
                 if (training && flows_back(e)) move({task_kind::backward, e.consumer, c}, {task_kind::backward, e.producer, p}, to, from);
             }
         for (std::uint32_t c = 0; c < shards(e.consumer); ++c) {
             auto const mine = detail::elements(g.operations[e.consumer], read, degrees[e.consumer], c);
-            std::int64_t parts = 1; // of a sum: shards that differ in a dim which the tensor lacks
-            for (std::size_t k = 0; k < degrees[e.producer].size(); ++k) {
-                bool indexes = false;
-                for (auto const& a : made.axes)
-                    for (auto const& t : a.terms) indexes = indexes || t.dim == k;
-                if (!indexes) parts *= degrees[e.producer][k];
-            }
+            std::int64_t parts = 0; // of a sum: those of the shard's share
+            auto const [share, shares] = share_of(c);
+            auto const sums = sum_of(0).second;
+            for (std::int64_t sum = 0; sum < sums; ++sum) parts += sum * shares / sums == share;
             bytes_read[{task_kind::forward, e.consumer, c}] += detail::common(mine, mine) * parts * ops::size_of(made.type);
         }
     }
@@ -208,14 +254,17 @@ iteration naive_iteration(parsearch::graph::dense_graph const& g, Strategy const
             for (auto const& e : g.edges) read = read || (e.producer == op && e.slot == slot);
             if (read) continue;
             auto const& o = g.operations[op].outputs[slot];
-            std::map<std::set<std::uint32_t>, std::int64_t> held; // by the shards that hold them
-            std::vector<std::set<std::uint32_t>> holders(static_cast<std::size_t>(ops::elements_of(o)));
+            std::map<std::set<std::uint32_t>, std::int64_t> held; // by the shards that hold them, in each copy
+            std::map<std::int64_t, std::vector<std::set<std::uint32_t>>> holders;
             for (std::uint32_t n = 0; n < shards(op); ++n) {
                 auto const mine = detail::elements(g.operations[op], o, degrees[op], n);
+                auto& copy = holders[detail::number_among(degrees[op], n, [&](std::size_t k) { return g.operations[op].dims[k].kind == ops::dim_kind::copies; }).first];
+                copy.resize(mine.size());
                 for (std::size_t i = 0; i < mine.size(); ++i)
-                    if (mine[i]) holders[i].insert(n);
+                    if (mine[i]) copy[i].insert(n);
             }
-            for (auto const& h : holders) ++held[h];
+            for (auto const& [number, copy] : holders)
+                for (auto const& h : copy) ++held[h];
             for (auto const& [numbers, elements] : held) {
                 reduction r;
                 r.bytes = elements * ops::size_of(o.type);

@@ -17,6 +17,7 @@
 #include <parsearch/ops/linear.hpp>
 #include <parsearch/ops/normalization.hpp>
 #include <parsearch/ops/pool.hpp>
+#include <parsearch/ops/replicas.hpp>
 #include <parsearch/ops/shape.hpp>
 #include <parsearch/ops/softmax.hpp>
 #include <parsearch/space/configuration.hpp>
@@ -25,8 +26,8 @@ namespace support {
 
 /// Up to `most` operators on a matrix, an image and a list of indices, in one component or several: linear layers (some share
 /// weights), convolutions with halo and stride, sums of two tensors or of one with itself, concat and split, reshapes, lookups.
-/// Every tensor has at most some hundred elements.
-inline parsearch::graph::operator_graph random_network(std::mt19937_64& rng, std::size_t most = 8) {
+/// Every tensor has at most some hundred elements. A share `replicas` of the operators may run in copies, as many on partial sums where they are linear.
+inline parsearch::graph::operator_graph random_network(std::mt19937_64& rng, std::size_t most = 8, double replicas = 0.2) {
     using namespace parsearch;
     graph::operator_graph g;
     std::int64_t const batch = 4;
@@ -35,6 +36,14 @@ inline parsearch::graph::operator_graph random_network(std::mt19937_64& rng, std
     if (bernoulli(rng, 0.3)) tensors.push_back(g.input("indices", {{batch, 2}, ops::dtype::i64}));
     auto const any = [&] { return tensors[uniform_index(rng, tensors.size())]; };
     auto const pick = [&](std::int64_t a, std::int64_t b) { return bernoulli(rng, 0.5) ? a : b; };
+    auto const put = [&](std::string const& name, auto const& op, auto const&... in) {
+        auto operation = op.infer(std::vector<ops::tensor>{g.shape(in)...});
+        if (replicas > 0 && bernoulli(rng, replicas)) operation = ops::with_copies(std::move(operation), pick(2, 4));
+        if (auto const summed = replicas > 0 ? uniform_index(rng, 1U << operation.inputs.size()) : 0;
+            summed != 0 && ops::linear_in(operation, summed) && bernoulli(rng, 2 * replicas))
+            operation = ops::with_sums(std::move(operation), pick(2, 4), summed);
+        return g.add(name, operation, in...);
+    };
     auto const wanted = 1 + uniform_index(rng, most);
     for (std::size_t made = 0, tries = 0; made < wanted && tries < 200; ++tries) {
         auto const x = any(), y = any();
@@ -48,36 +57,36 @@ inline parsearch::graph::operator_graph random_network(std::mt19937_64& rng, std
             case 0:
             case 1: {
                 auto const out = pick(4, 6);
-                outputs.push_back(g.add(name, ops::linear{.out = out, .bias = bernoulli(rng, 0.5)}, x));
+                outputs.push_back(put(name, ops::linear{.out = out, .bias = bernoulli(rng, 0.5)}, x));
                 break;
             }
             case 2: // the same parameters wherever the extents are the same
-                outputs.push_back(g.add(name, ops::linear{.out = 6, .parameter = text("shared", features)}, x));
+                outputs.push_back(put(name, ops::linear{.out = 6, .parameter = text("shared", features)}, x));
                 break;
-            case 3: outputs.push_back(g.add(name, ops::relu{}, x)); break;
-            case 4: outputs.push_back(g.add(name, ops::add{}, x, y)); break;
-            case 5: outputs.push_back(g.add(name, ops::multiply{}, x, x)); break;
+            case 3: outputs.push_back(put(name, ops::relu{}, x)); break;
+            case 4: outputs.push_back(put(name, ops::add{}, x, y)); break;
+            case 5: outputs.push_back(put(name, ops::multiply{}, x, x)); break;
             case 6:
-                outputs.push_back(g.add(name, ops::conv2d{.out = 2, .kernel = {3, 3}, .stride = {pick(1, 2), 1}, .padding = {1, 1}}, x));
+                outputs.push_back(put(name, ops::conv2d{.out = 2, .kernel = {3, 3}, .stride = {pick(1, 2), 1}, .padding = {1, 1}}, x));
                 break;
             case 7:
-                if (rank == 2) outputs.push_back(g.add(name, ops::concat{.axis = 1}, x, y));
+                if (rank == 2) outputs.push_back(put(name, ops::concat{.axis = 1}, x, y));
                 break;
             case 8:
                 if (features % 2 == 0 && features > 2) {
                     auto const axis = static_cast<std::int64_t>(rank) - 1;
-                    auto const added = g.add(name, ops::split{.axis = axis, .sizes = {features / 2, features / 2}}, x);
+                    auto const added = put(name, ops::split{.axis = axis, .sizes = {features / 2, features / 2}}, x);
                     outputs = {added[0], added[1]};
                 }
                 break;
             case 9:
-                if (rank == 4) outputs.push_back(g.add(name, ops::flatten{}, x));
+                if (rank == 4) outputs.push_back(put(name, ops::flatten{}, x));
                 break;
-            case 10: outputs.push_back(g.add(name, ops::embedding{.entries = 6, .features = 4, .parameter = pick(0, 1) ? "table" : ""}, x)); break;
+            case 10: outputs.push_back(put(name, ops::embedding{.entries = 6, .features = 4, .parameter = pick(0, 1) ? "table" : ""}, x)); break;
             case 11:
-                if (rank == 2) outputs.push_back(g.add(name, ops::einsum{.equation = "sk,sj->sj"}, x, y));
+                if (rank == 2) outputs.push_back(put(name, ops::einsum{.equation = "sk,sj->sj"}, x, y));
                 break;
-            default: outputs.push_back(g.add(name, ops::softmax{}, x)); break;
+            default: outputs.push_back(put(name, ops::softmax{}, x)); break;
             }
         } catch (invalid_input const&) {
             continue; // the shapes drawn do not fit the operator drawn

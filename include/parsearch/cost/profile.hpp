@@ -106,7 +106,8 @@ inline void append_operand(std::string& out, ops::operand const& o, bool gradien
     auto const names = detail::dim_names(op);
     auto const shard = ops::middle_shard(op, {work.degrees.data(), op.dims.size()});
     kernel k{.op = op.kind, .pass = work.pass, .dims = {}, .operands = {}};
-    for (std::size_t d = 0; d < op.dims.size(); ++d) k.dims.push_back({names[d], shard[d].size()});
+    for (std::size_t d = 0; d < op.dims.size(); ++d)
+        if (!ops::repeats_work(op.dims[d].kind)) k.dims.push_back({names[d], shard[d].size()});
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
         bool const wanted = op.inputs[i].differentiable && (i >= 64 || work.input_gradients >> i & 1);
         detail::append_operand(k.operands, op.inputs[i], backward && wanted, shard, names);

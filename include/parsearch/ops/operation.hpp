@@ -28,14 +28,18 @@ enum class dtype : std::uint8_t { f64, f32, tf32, f16, bf16, i64, i32, i8 };
     return names[static_cast<std::size_t>(t)];
 }
 
-/// What splitting an iteration dim means (the letters of SOAP, and the reduction that FlexFlow left out).
+/// What splitting an iteration dim means (the letters of SOAP, the reduction that FlexFlow left out, and what repeats work; see `repeats_work`).
 enum class dim_kind : std::uint8_t {
     sample,    ///< the batch: splits activations, replicates weights
     attribute, ///< height, width, length: splits activations, replicates weights
     parameter, ///< channels, hidden units, heads: splits weights
     reduction, ///< summed over: outputs are partial sums
-    fixed      ///< not divisible
+    fixed,     ///< not divisible
+    copies,    ///< every shard does the same on the same data: outputs are held in as many copies
+    sums       ///< every shard takes its share of the partial sums of the inputs that are `operand::summed`: outputs are partial sums
 };
+/// True of dims that index no operand and divide no work: all shards along them do all of it (the replica dims of Unity's parallel tensors).
+[[nodiscard]] constexpr bool repeats_work(dim_kind k) noexcept { return k == dim_kind::copies || k == dim_kind::sums; }
 
 /// What bounds an operator, so that a cost model can tell classes apart.
 enum class work_class : std::uint8_t {
@@ -90,6 +94,8 @@ struct operand {
     bool saved = false;
     /// False for indices and masks: no gradient flows through it.
     bool differentiable = true;
+    /// Inputs of operations that have a dim of kind `sums`, and are linear in them: shard k along it reads partial sum p of P where floor(p * degree / P) is k.
+    bool summed = false;
     /// Flops, of the whole operator, that its gradient costs in backward (inputs and weights).
     flop_count gradient_flops = 0;
     /// Bytes of it that one pass of the whole operator touches; negative: all of it. Set for tables that are looked up.
@@ -168,8 +174,15 @@ inline void validate(operation const& op, std::string_view where) {
     not_negative(op.multiply_adds, "multiply_adds");
     not_negative(op.backward_flops, "backward_flops");
     not_negative(op.saved_bytes, "saved_bytes");
+    auto const has = [&](dim_kind k) { return std::count_if(op.dims.begin(), op.dims.end(), [&](auto const& d) { return d.kind == k; }); };
+    for (auto const k : {dim_kind::copies, dim_kind::sums})
+        if (has(k) > 1) throw invalid_input(place, has(k), " dims of ", k == dim_kind::copies ? "copies" : "partial sums", ": at most one");
+    if (std::any_of(op.inputs.begin(), op.inputs.end(), [](auto const& o) { return o.summed; }) != (has(dim_kind::sums) == 1))
+        throw invalid_input(place, has(dim_kind::sums), " dims of partial sums for inputs of which ", has(dim_kind::sums) ? "none is" : "some are",
+                            " summed: must be one where there are such inputs, else none");
     auto const check = [&](std::vector<operand> const& operands, std::string_view role) {
         for (auto const& o : operands) {
+            if (o.summed && role != "input") throw invalid_input(place, role, " '", o.name, "' is summed: inputs alone may be");
             not_negative(o.gradient_flops, "gradient_flops");
             if (o.touched_bytes != o.touched_bytes || o.touched_bytes > 1e300)
                 throw invalid_input(place, role, " '", o.name, "' has touched_bytes ", o.touched_bytes, ": must be finite, or negative for all of it");
@@ -183,6 +196,8 @@ inline void validate(operation const& op, std::string_view where) {
                     if (t.dim >= op.dims.size() || t.stride < 1)
                         throw invalid_input(place, role, " '", o.name, "' has a term of dim ", t.dim, " and stride ", t.stride,
                                             ": the dim must exist and the stride be at least 1");
+                    if (repeats_work(op.dims[t.dim].kind))
+                        throw invalid_input(place, role, " '", o.name, "' has a term of dim '", op.dims[t.dim].name, "', which repeats work: it must index nothing");
                     reach += static_cast<double>(t.stride) * static_cast<double>(op.dims[t.dim].extent - 1);
                 }
                 if (reach > 4e18) throw invalid_input(place, role, " '", o.name, "' has an axis that reaches to ", reach, ": must be below 4e18");

@@ -82,11 +82,22 @@ using box = std::array<interval, max_dims>;
     });
 }
 
+/// True where shards along dim `k` hold different partial sums of an output.
+[[nodiscard]] inline bool leaves_partial_sums(operation const& op, operand const& output, std::size_t k) noexcept {
+    return op.dims[k].kind != dim_kind::copies && !is_indexed_by(output, k);
+}
 /// How many partial sums of each element of an output `degrees` leave (1: none).
 [[nodiscard]] inline std::int64_t partial_sums(operation const& op, operand const& output, std::span<std::int32_t const> degrees) noexcept {
     std::int64_t n = 1;
     for (std::size_t k = 0; k < op.dims.size(); ++k)
-        if (!is_indexed_by(output, k)) n *= degrees[k];
+        if (leaves_partial_sums(op, output, k)) n *= degrees[k];
+    return n;
+}
+/// Among how many shards the work is divided: all, but for those that repeat it.
+[[nodiscard]] inline std::int64_t work_shards(operation const& op, std::span<std::int32_t const> degrees) noexcept {
+    std::int64_t n = 1;
+    for (std::size_t k = 0; k < op.dims.size(); ++k)
+        if (!repeats_work(op.dims[k].kind)) n *= degrees[k];
     return n;
 }
 
@@ -118,7 +129,7 @@ struct shard_work {
 [[nodiscard]] inline shard_work work_of(operation const& op, std::span<std::int32_t const> degrees, pass p, std::uint64_t input_gradients = ~std::uint64_t{0}) {
     shard_work w{.op = &op, .pass = p};
     std::copy(degrees.begin(), degrees.end(), w.degrees.begin());
-    auto const shards = shard_count(degrees);
+    auto const shards = work_shards(op, degrees);
     if (op.work == work_class::view || op.work == work_class::source) return w;
     box const b = middle_shard(op, degrees);
     auto const count = [&](operand const& o) { w.bytes += traffic(o, shard_elements(o, b), shards); };

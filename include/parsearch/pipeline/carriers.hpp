@@ -9,8 +9,8 @@
 
 #include <parsearch/concepts/strategy.hpp>
 #include <parsearch/graph/dense_graph.hpp>
-#include <parsearch/ops/shard.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
+#include <parsearch/sim/shard_layout.hpp>
 #include <parsearch/space/configuration.hpp>
 
 namespace parsearch::pipeline {
@@ -21,13 +21,9 @@ namespace detail {
 [[nodiscard]] inline bool bring_the_same(graph::dense_graph const& g, graph::edge const& a, space::configuration const& by_a, graph::edge const& b, space::configuration const& by_b) {
     auto const &x = g.operations[a.consumer], &y = g.operations[b.consumer];
     if (by_a.shards() != by_b.shards()) return false;
-    for (std::int64_t n = 0; n < by_a.shards(); ++n) {
+    for (std::int64_t n = 0; n < by_a.shards(); ++n)
         if (by_a.device(n) != by_b.device(n)) return false;
-        auto const of_a = ops::shard_box(x, by_a.degrees(), n), of_b = ops::shard_box(y, by_b.degrees(), n);
-        for (std::size_t axis = 0; axis < x.inputs[a.input].axes.size(); ++axis)
-            if (!(ops::axis_interval(x.inputs[a.input].axes[axis], of_a) == ops::axis_interval(y.inputs[b.input].axes[axis], of_b))) return false;
-    }
-    return true;
+    return sim::layout_of_input(x, x.inputs[a.input], by_a.degrees()) == sim::layout_of_input(y, y.inputs[b.input], by_b.degrees());
 }
 } // namespace detail
 

@@ -15,6 +15,7 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/ops/operation.hpp>
+#include <parsearch/ops/replicas.hpp>
 #include <parsearch/ops/shard.hpp>
 #include <parsearch/rewrite/parallel_tensor.hpp>
 
@@ -42,25 +43,6 @@ struct operator_split {
 [[nodiscard]] inline std::size_t operands_of(ops::operation const& op) noexcept { return op.inputs.size() + op.weights.size(); }
 [[nodiscard]] inline ops::operand const& operand_of(ops::operation const& op, std::size_t i) noexcept {
     return i < op.inputs.size() ? op.inputs[i] : op.weights[i - op.inputs.size()];
-}
-
-/// True where the value of `op` is linear in the operands of `summed` taken together, the others held fixed: partial sums of these make partial sums
-/// of the results.
-[[nodiscard]] inline bool linear_in(ops::operation const& op, std::uint64_t summed) {
-    if (summed == 0) return true;
-    if (operands_of(op) > 63) return false;
-    auto const all = (std::uint64_t{1} << operands_of(op)) - 1;
-    if ((summed & ~all) != 0) return false;
-    constexpr std::string_view jointly[]{"add", "subtract", "negate", "scale", "identity", "concat", "split", "slice", "strided_slice", "reshape", "flatten",
-                                         "transpose", "reduce_sum", "reduce_mean", "mean", "expand", "tile", "pad", "flip", "cumulative_sum"};
-    if (std::ranges::find(jointly, op.kind) != std::end(jointly)) return summed == all;
-    constexpr std::string_view in_each[]{"linear", "batched_matmul", "einsum", "conv2d", "conv1d", "conv_transpose2d", "conv_transpose1d", "multiply"};
-    if (std::ranges::find(in_each, op.kind) == std::end(in_each)) return false;
-    // A bias is added: it is summed with one of the factors.
-    bool const bias = op.kind != "multiply" && op.kind != "einsum" && operands_of(op) == 3;
-    auto const last = std::uint64_t{1} << (operands_of(op) - 1);
-    auto const factors = bias ? summed & ~last : summed;
-    return (factors & (factors - 1)) == 0 && factors != 0 && (!bias || (summed & last) != 0);
 }
 
 namespace detail {
@@ -130,7 +112,7 @@ inline void validate(operator_split const& s, ops::operation const& op) {
         throw invalid_input(op.kind, ": a split with ", s.copies, " copies and ", s.sums, " partial sums, ", tasks, " tasks: each must be at least 1, and tasks at most ",
                             max_parts);
     if ((s.sums > 1) != (s.summed != 0)) throw invalid_input(op.kind, ": ", s.sums, " partial sums of ", s.summed == 0 ? "no" : "some", " operand");
-    if (!linear_in(op, s.summed)) throw invalid_input(op.kind, ": runs on partial sums of operands in which it is not linear: these must be reduced before");
+    if (!ops::linear_in(op, s.summed)) throw invalid_input(op.kind, ": runs on partial sums of operands in which it is not linear: these must be reduced before");
 }
 
 /// How operand `i` is to be held for `s`: in blocks along the dims that index it, with a copy for every task that reads the same block. Axes that

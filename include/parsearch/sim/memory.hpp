@@ -37,7 +37,7 @@ struct shard_memory {
     shard_memory m;
     for (auto const& o : op.inputs) m.inputs.push_back(ops::shard_elements(o, box) * ops::size_of(o.type));
     for (auto const& o : op.outputs) m.outputs.push_back(ops::shard_elements(o, box) * ops::size_of(o.type));
-    m.saved = static_cast<byte_count>(op.saved_bytes / static_cast<double>(ops::shard_count(degrees)));
+    m.saved = static_cast<byte_count>(op.saved_bytes / static_cast<double>(ops::work_shards(op, degrees)));
     return m;
 }
 

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include <parsearch/core/collective.hpp>
-#include <parsearch/ops/shard.hpp>
+#include <parsearch/sim/shard_layout.hpp>
 
 namespace parsearch::sim {
 
 /// Consumer shard `consumer` reads `elements` of what producer shard `producer` holds. Where the producer's shards are
-/// partial sums, the consumer reads every one of them and adds.
+/// partial sums, the consumer reads every one of its share of them and adds.
 struct overlap {
     std::uint32_t producer = 0, consumer = 0;
     std::int64_t elements = 0;
@@ -36,7 +36,7 @@ struct overlap_table {
     std::vector<std::uint32_t> first_of_producer;
     std::vector<exchange> exchanges;
     std::vector<std::int32_t> exchange_of; ///< of each pair; -1: an irregular pattern, moved pair by pair
-    bool partial = false;                  ///< the producer's shards are partial sums
+    bool partial = false;                  ///< consumers add partial sums up
 };
 
 namespace detail {
@@ -45,41 +45,6 @@ namespace detail {
 template <class T> void make_set(std::vector<T>& v) {
     std::sort(v.begin(), v.end());
     v.erase(std::unique(v.begin(), v.end()), v.end());
-}
-
-/// Positions of each shard in a tensor: shards x axes.
-class shard_regions {
-  public:
-    shard_regions(ops::operation const& op, ops::operand const& o, std::span<std::int32_t const> degrees)
-        : axes_(o.axes.size()), count_(static_cast<std::size_t>(ops::shard_count(degrees))), intervals_(axes_ * count_) {
-        for (std::size_t n = 0; n < count_; ++n) {
-            auto const box = ops::shard_box(op, degrees, static_cast<std::int64_t>(n));
-            for (std::size_t a = 0; a < axes_; ++a) intervals_[n * axes_ + a] = ops::axis_interval(o.axes[a], box);
-        }
-    }
-    [[nodiscard]] std::size_t size() const noexcept { return count_; }
-    [[nodiscard]] std::span<ops::interval const> operator[](std::size_t shard) const noexcept {
-        return std::span(intervals_).subspan(shard * axes_, axes_);
-    }
-    [[nodiscard]] std::size_t axes() const noexcept { return axes_; }
-    /// Shard by shard, axis by axis.
-    [[nodiscard]] std::span<ops::interval const> intervals() const noexcept { return intervals_; }
-    friend bool operator==(shard_regions const&, shard_regions const&) = default;
-
-  private:
-    std::size_t axes_, count_;
-    std::vector<ops::interval> intervals_;
-};
-
-[[nodiscard]] inline std::int64_t common_elements(std::span<ops::interval const> a, std::span<ops::interval const> b) noexcept {
-    std::int64_t n = 1;
-    for (std::size_t i = 0; i < a.size(); ++i)
-        if ((n *= ops::intersection(a[i], b[i]).size()) == 0) return 0;
-    return n;
-}
-
-[[nodiscard]] inline bool same_region(std::span<ops::interval const> a, std::span<ops::interval const> b) noexcept {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
 
 /// Whether along each axis any two of the regions take the same positions or none in common, as parts of a grid do.
@@ -207,18 +172,52 @@ class first_axis_index {
 
 } // namespace detail
 
-/// Overlaps of what producers' shards made, each element of it in `partials` partial sums, with what consumers' shards read.
+namespace detail {
+
+/// Of each reader, the copy that it reads where there are `copies`: the readers of one region and share, in the order of their numbers, divide them evenly.
+[[nodiscard]] inline std::vector<std::uint32_t> copies_read(shard_layout const& read, std::int64_t copies) {
+    std::vector<std::uint32_t> order(read.regions.size()), out(read.regions.size(), 0);
+    for (std::uint32_t n = 0; n < order.size(); ++n) order[n] = n;
+    auto const share = [&](std::uint32_t n) { return read.partial.empty() ? 0 : read.partial[n]; };
+    auto const alike = [&](std::uint32_t a, std::uint32_t b) { return share(a) == share(b) && same_region(read.regions[a], read.regions[b]); };
+    std::sort(order.begin(), order.end(), [&](auto a, auto b) {
+        if (share(a) != share(b)) return share(a) < share(b);
+        auto const x = read.regions[a], y = read.regions[b];
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            if (x[i].begin != y[i].begin) return x[i].begin < y[i].begin;
+            if (x[i].end != y[i].end) return x[i].end < y[i].end;
+        }
+        return a < b;
+    });
+    for (std::size_t first = 0, last = 0; first < order.size(); first = last) {
+        while (last < order.size() && alike(order[first], order[last])) ++last;
+        for (auto i = first; i < last; ++i)
+            out[order[i]] = static_cast<std::uint32_t>(static_cast<std::int64_t>(i - first) * copies / static_cast<std::int64_t>(last - first));
+    }
+    return out;
+}
+} // namespace detail
+
+/// What consumers' shards read of what producers' shards made. Of several copies a shard reads one: of M shards that read the same region (and the same share of
+/// partial sums), number j reads copy floor(j * copies / M). Of P partial sums, share k of S has those p of which floor(p * S / P) is k: it may be none.
 /// Complexity: O(pairs whose first axes overlap * axes), at most producer shards * consumer shards.
-[[nodiscard]] inline overlap_table find_overlaps(detail::shard_regions const& from, std::int64_t partials, detail::shard_regions const& to) {
+[[nodiscard]] inline overlap_table find_overlaps(shard_layout const& made, shard_layout const& read) {
+    auto const& from = made.regions;
+    auto const& to = read.regions;
     overlap_table t;
     t.first_of_consumer.push_back(0);
     t.first_of_producer.assign(from.size() + 1, 0);
     detail::first_axis_index const index(from);
+    auto const copy = made.copies > 1 ? detail::copies_read(read, made.copies) : std::vector<std::uint32_t>();
+    auto const reads = [&](std::uint32_t p, std::uint32_t c) {
+        if (!copy.empty() && made.copy[p] != copy[c]) return false;
+        return read.partials == 1 || (made.partials == 1 ? 0 : made.partial[p]) * read.partials / made.partials == read.partial[c];
+    };
     std::vector<std::uint32_t> near;
     for (std::uint32_t c = 0; c < to.size(); ++c) {
         index.find(to[c], near);
         for (auto const p : near)
-            if (auto const n = detail::common_elements(from[p], to[c])) {
+            if (auto const n = reads(p, c) ? detail::common_elements(from[p], to[c]) : 0) {
                 t.pairs.push_back({p, c, n});
                 ++t.first_of_producer[p + 1];
             }
@@ -228,8 +227,10 @@ class first_axis_index {
     t.by_producer.resize(t.pairs.size());
     auto at = t.first_of_producer;
     for (std::uint32_t i = 0; i < t.pairs.size(); ++i) t.by_producer[at[t.pairs[i].producer]++] = i;
-    t.partial = partials > 1;
-    detail::find_exchanges(t, from, to, partials);
+    t.partial = made.partials > read.partials;
+    if (made.partials <= read.partials || made.partials % read.partials == 0)
+        detail::find_exchanges(t, from, to, std::max<std::int64_t>(1, made.partials / read.partials));
+    else t.exchange_of.assign(t.pairs.size(), -1); // shares of unequal size
     return t;
 }
 
@@ -237,7 +238,7 @@ class first_axis_index {
 [[nodiscard]] inline overlap_table find_overlaps(ops::operation const& producer, ops::operand const& made,
                                                  std::span<std::int32_t const> producer_degrees, ops::operation const& consumer,
                                                  ops::operand const& read, std::span<std::int32_t const> consumer_degrees) {
-    return find_overlaps({producer, made, producer_degrees}, ops::partial_sums(producer, made, producer_degrees), {consumer, read, consumer_degrees});
+    return find_overlaps(layout_of_output(producer, made, producer_degrees), layout_of_input(consumer, read, consumer_degrees));
 }
 
 } // namespace parsearch::sim

@@ -39,7 +39,7 @@ class overlap_tables {
         auto const made = layout_of(e.producer, e.slot, true, from), read = layout_of(e.consumer, e.input, false, to);
         auto& known = tables_[std::uint64_t{made} << 32 | read];
         if (!known) {
-            auto table = std::make_shared<overlap_table const>(find_overlaps(layouts_[made].regions, layouts_[made].partials, layouts_[read].regions));
+            auto table = std::make_shared<overlap_table const>(find_overlaps(layouts_[made], layouts_[read]));
             bytes_ += sizeof *table + table->pairs.size() * (sizeof(overlap) + 8) + 4 * (table->first_of_consumer.size() + table->first_of_producer.size());
             for (auto const& x : table->exchanges) bytes_ += sizeof x + 4 * (x.producers.size() + x.consumers.size());
             known = std::move(table);
@@ -52,11 +52,6 @@ class overlap_tables {
     }
 
   private:
-    struct layout {
-        detail::shard_regions regions;
-        std::int64_t partials = 1;
-    };
-
     /// The number of the layout of an operand: an output or an input.
     std::uint32_t layout_of(std::uint32_t op, std::uint32_t operand, bool output, space::configuration const& c) {
         key_.assign(1, operand << 1 | std::uint32_t{output});
@@ -65,16 +60,16 @@ class overlap_tables {
         if (auto const at = known.find(key_); at != known.end()) return at->second;
         auto const& operation = graph_->operations[op];
         auto const& o = output ? operation.outputs[operand] : operation.inputs[operand];
-        layout made{{operation, o, c.degrees()}, output ? ops::partial_sums(operation, o, c.degrees()) : 1};
-        auto h = word_hash::step(static_cast<std::uint64_t>(made.partials), made.regions.size());
+        auto made = output ? layout_of_output(operation, o, c.degrees()) : layout_of_input(operation, o, c.degrees());
+        auto h = word_hash::step(word_hash::step(static_cast<std::uint64_t>(made.partials), static_cast<std::uint64_t>(made.copies)), made.regions.size());
         for (auto const& i : made.regions.intervals())
             h = word_hash::step(word_hash::step(h, static_cast<std::uint64_t>(i.begin)), static_cast<std::uint64_t>(i.end));
         auto& same_hash = by_hash_[h];
         bytes_ += 64 + 4 * key_.size();
         for (auto const n : same_hash)
-            if (layouts_[n].partials == made.partials && layouts_[n].regions == made.regions) return known.emplace(key_, n).first->second;
+            if (layouts_[n] == made) return known.emplace(key_, n).first->second;
         auto const number = static_cast<std::uint32_t>(layouts_.size());
-        bytes_ += sizeof made + 64 + made.regions.intervals().size_bytes();
+        bytes_ += sizeof made + 64 + made.regions.intervals().size_bytes() + 4 * (made.copy.size() + made.partial.size());
         layouts_.push_back(std::move(made));
         same_hash.push_back(number);
         return known.emplace(key_, number).first->second;
@@ -84,7 +79,7 @@ class overlap_tables {
     std::size_t most_bytes_, bytes_ = 0;
     std::vector<std::map<std::vector<std::uint32_t>, std::uint32_t>> numbers_; ///< of layouts, by operand and degrees, of each operator
     std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> by_hash_;    ///< layouts
-    std::vector<layout> layouts_;
+    std::vector<shard_layout> layouts_;
     std::unordered_map<std::uint64_t, std::shared_ptr<overlap_table const>, word_hash> tables_; ///< by the layouts of both ends
     std::vector<std::uint32_t> key_{};
 };

@@ -223,10 +223,14 @@ template <class Oracle, class Device> class planner {
             auto const& output = operation.outputs[slot];
             auto const read = std::any_of(g.out(op).begin(), g.out(op).end(), [&](auto e) { return g.edges[e].slot == slot; });
             if (read || ops::partial_sums(operation, output, c.degrees()) == 1) continue;
-            detail::shard_regions const regions(operation, output, c.degrees());
-            std::map<detail::region, std::vector<std::uint32_t>, detail::region_order> parts;
-            for (std::uint32_t n = 0; n < regions.size(); ++n)
-                if (detail::region r(regions[n].begin(), regions[n].end()); detail::region_elements(r) > 0) parts[std::move(r)].push_back(n);
+            auto const made = layout_of_output(operation, output, c.degrees());
+            std::map<detail::region, std::vector<std::uint32_t>, detail::region_order> parts; // of each copy by itself, which counts as an axis
+            for (std::uint32_t n = 0; n < made.regions.size(); ++n) {
+                std::int64_t const copy = made.copy.empty() ? 0 : made.copy[n];
+                detail::region r{{copy, copy + 1}};
+                r.insert(r.end(), made.regions[n].begin(), made.regions[n].end());
+                if (detail::region_elements(r) > 0) parts[std::move(r)].push_back(n);
+            }
             for (auto const& [part, shards] : parts) {
                 std::vector<std::uint32_t> members;
                 for (auto const n : shards) members.push_back(p.devices[n]);

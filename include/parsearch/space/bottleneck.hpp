@@ -70,7 +70,7 @@ class bottleneck_move {
         auto const& g = *graph_;
         configuration const& c = configuration_of(strategy, op);
         auto const shards = c.shards();
-        auto load = work_[op] / shards;
+        auto load = work_[op] / ops::work_shards(g.operations[op], c.degrees());
         if (weights_[op] > 0) { // a ring over the holders of a part of the weights
             std::int64_t parts = 1;
             for (std::size_t k = 0; k < c.rank; ++k)

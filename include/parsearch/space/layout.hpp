@@ -10,12 +10,14 @@
 
 namespace parsearch::space {
 
-/// The dims of `op`, those whose shards talk most first: reduction, parameter, attribute, then sample. Neighbours are to share them.
+/// The dims of `op`, those whose shards talk most first: reduction and partial sums, parameter and copies, attribute, then sample. Neighbours are to share them.
 [[nodiscard]] inline std::vector<std::uint32_t> inner_dims_first(ops::operation const& op) {
     auto const distance = [&](std::uint32_t k) {
         switch (op.dims[k].kind) {
-        case ops::dim_kind::reduction: return 0;
-        case ops::dim_kind::parameter: return 1;
+        case ops::dim_kind::reduction:
+        case ops::dim_kind::sums: return 0;
+        case ops::dim_kind::parameter:
+        case ops::dim_kind::copies: return 1;
         case ops::dim_kind::attribute: return 2;
         default: return 3;
         }

@@ -29,7 +29,8 @@ enum class placements : std::uint8_t {
 /// What limits a configuration space.
 struct space_options {
     bool sample = true, attribute = true, parameter = true, reduction = true; ///< kinds of dims that may be split
-    std::int64_t min_shard = 1;                                               ///< smallest extent that a split may leave
+    bool copies = true, sums = true;                                          ///< these as well, where operations have them
+    std::int64_t min_shard = 1;                                               ///< smallest extent that a split may leave of what it divides
     std::int32_t max_shards = 0;                                              ///< of one operator; 0: as many as devices
     space::placements placements = space::placements::strided;
     bool all_orders = false; ///< every order of the split dims over the devices; else one: parameter and reduction shards on neighbours
@@ -117,7 +118,8 @@ class operator_space {
     static std::vector<std::int32_t> divisors(ops::operation const& op, ops::dim const& d, space_options const& o, std::int32_t limit,
                                               std::string_view name) {
         bool const splits = (d.kind == ops::dim_kind::sample && o.sample) || (d.kind == ops::dim_kind::attribute && o.attribute) ||
-                            (d.kind == ops::dim_kind::parameter && o.parameter) || (d.kind == ops::dim_kind::reduction && o.reduction);
+                            (d.kind == ops::dim_kind::parameter && o.parameter) || (d.kind == ops::dim_kind::reduction && o.reduction) ||
+                            (d.kind == ops::dim_kind::copies && o.copies) || (d.kind == ops::dim_kind::sums && o.sums);
         std::vector<std::int32_t> out{1};
         if (!splits) return out;
         auto most = limit;
@@ -128,7 +130,7 @@ class operator_space {
             most = std::min(limit, given);
         }
         for (std::int32_t n = 2; n <= most; ++n)
-            if (d.extent % n == 0 && d.extent / n >= o.min_shard) out.push_back(n);
+            if (d.extent % n == 0 && (d.extent / n >= o.min_shard || ops::repeats_work(d.kind))) out.push_back(n);
         return out;
     }
 

@@ -15,6 +15,8 @@ template <> inline constexpr auto described<space::space_options> = boost::hana:
     field("attribute", &space::space_options::attribute, "height, width and sequence may be split"),
     field("parameter", &space::space_options::parameter, "channels, features and heads may be split (tensor parallelism)"),
     field("reduction", &space::space_options::reduction, "what is summed over may be split, which leaves partial sums"),
+    field("copies", &space::space_options::copies, "operators that may run in copies may be copied"),
+    field("sums", &space::space_options::sums, "operators that may run on partial sums may leave them unreduced"),
     field("min_shard", &space::space_options::min_shard, "the smallest extent that a split may leave, at least 1"),
     field("max_shards", &space::space_options::max_shards, "of one operator; 0: as many as there are devices"),
     field("placements", &space::space_options::placements,

@@ -1,0 +1,51 @@
+#pragma once
+/// Graphs whose operators may run in copies and on partial sums.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <parsearch/core/error.hpp>
+#include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/ops/replicas.hpp>
+
+namespace parsearch::space {
+
+/// How often operators may be repeated: as often as these, or a divisor. 1: not.
+struct replica_options {
+    std::int64_t copies = 1; ///< the same work on several devices, each with outputs of its own
+    std::int64_t sums = 1;   ///< work on partial sums that are not added up before; of operators that are linear
+};
+
+/// `g` with dims of copies and of partial sums (see `ops::dim_kind`) in its operators, so that configurations say how often each is repeated, and any search decides it. Copies trade work for
+/// communication; partial sums that stay unreduced are reduced later, once, where tensors may be smaller.
+/// Partial sums are of the inputs in which an operator is linear and that may come in partial sums: all of a sum, the first such factor of a product. Operators
+/// that have such dims, no place for more, or no work keep the dims they have. Throws `invalid_input` on options below 1. Complexity: linear.
+/// Source: Unger et al., Unity, OSDI 2022, section 3 (replica dims of parallel tensors), copies and sums apart as in flexflow-train.
+[[nodiscard]] inline graph::dense_graph with_replicas(graph::dense_graph g, replica_options const& o) {
+    if (o.copies < 1) throw invalid_input("replicas: option 'copies' is ", o.copies, ": must be at least 1");
+    if (o.sums < 1) throw invalid_input("replicas: option 'sums' is ", o.sums, ": must be at least 1");
+    auto const has_room = [](ops::operation const& op) { return op.dims.size() < ops::max_dims; };
+    auto const comes_in_sums = [&](graph::edge const& e) {
+        auto const& made = g.operations[e.producer];
+        for (std::size_t k = 0; k < made.dims.size(); ++k)
+            if (made.dims[k].kind != ops::dim_kind::fixed && made.dims[k].extent > 1 && ops::leaves_partial_sums(made, made.outputs[e.slot], k)) return true;
+        return false;
+    };
+    for (auto const i : g.order) {
+        auto& op = g.operations[i];
+        if (op.work == ops::work_class::source) continue;
+        if (o.sums > 1 && has_room(op) && !ops::replica_dim(op, ops::dim_kind::sums) && op.inputs.size() < 64) {
+            auto const all = (std::uint64_t{1} << op.inputs.size()) - 1;
+            std::uint64_t summed = 0;
+            for (auto const& e : g.in(i))
+                if (summed == 0 && comes_in_sums(e)) summed = ops::linear_in(op, all) ? all : std::uint64_t{1} << e.input;
+            if (summed != 0 && ops::linear_in(op, summed)) op = ops::with_sums(std::move(op), o.sums, summed);
+        }
+        if (o.copies > 1 && has_room(op) && !ops::replica_dim(op, ops::dim_kind::copies)) op = ops::with_copies(std::move(op), o.copies);
+    }
+    return g;
+}
+
+} // namespace parsearch::space
