@@ -74,7 +74,7 @@ TEST_CASE("random networks with all fused that can be: same outputs, same gradie
     for (int i = 0; i < cases(2500); ++i) {
         std::mt19937_64 rng(seed + static_cast<std::uint64_t>(i));
         CAPTURE(seed + static_cast<std::uint64_t>(i));
-        fusions += check_fused(random_network(rng, 12), rng);
+        fusions += check_fused(random_network(rng, 12, 0), rng);
     }
     CHECK(fusions > cases(2500) / 6);
 }

@@ -41,27 +41,27 @@ namespace parsearch::ops {
     return std::nullopt;
 }
 
-namespace detail {
-inline void add_replica_dim(operation& op, std::string_view name, std::int64_t n, dim_kind kind) {
+/// Adds a dim of `n` copies or partial sums behind the others, of the name "copies" or "sums". Throws `invalid_input` where `n` is below 1, `op` has one, or no place for it.
+inline void add_replica_dim(operation& op, dim_kind kind, std::int64_t n) {
+    std::string_view const name = kind == dim_kind::copies ? "copies" : "sums";
     auto const refuse = [&](auto const&... what) { throw invalid_input(op.kind, ": ", n, ' ', name, ": ", what...); };
     if (n < 1) refuse("must be at least 1");
     if (replica_dim(op, kind)) refuse("it has a dim of this kind already");
     if (op.dims.size() == max_dims) refuse("it has ", max_dims, " iteration dims, and can have no more");
     op.dims.push_back({std::string(name), n, kind});
 }
-} // namespace detail
 
-/// `op`, which may run in `n` copies, or any divisor: one more dim, "copies". Throws `invalid_input` where it has one, or no place for it.
+/// `op`, which may run in `n` copies, or any divisor: one more dim. Throws as `add_replica_dim`.
 [[nodiscard]] inline operation with_copies(operation op, std::int64_t n) {
-    detail::add_replica_dim(op, "copies", n, dim_kind::copies);
+    add_replica_dim(op, dim_kind::copies, n);
     return op;
 }
-/// `op`, which may run on up to `n` partial sums of its inputs in `summed` (bit i: input i): one more dim, "sums". Throws `invalid_input` as `with_copies`, and where `summed` is
-/// empty, names no input, or the operation is not linear in these (`linear_in`).
+/// `op`, which may run on up to `n` partial sums of its inputs in `summed` (bit i: input i): one more dim. Throws as `add_replica_dim`, and
+/// `invalid_input` where `summed` is empty, names no input, or the operation is not linear in these (`linear_in`).
 [[nodiscard]] inline operation with_sums(operation op, std::int64_t n, std::uint64_t summed) {
     if (summed == 0 || (op.inputs.size() < 64 && summed >> op.inputs.size() != 0) || !linear_in(op, summed))
         throw invalid_input(op.kind, ": partial sums of the inputs of mask ", summed, ": must be some of its ", op.inputs.size(), " inputs, in which it is linear");
-    detail::add_replica_dim(op, "sums", n, dim_kind::sums);
+    add_replica_dim(op, dim_kind::sums, n);
     for (std::size_t i = 0; i < op.inputs.size(); ++i) op.inputs[i].summed = i < 64 && (summed >> i & 1) != 0;
     return op;
 }

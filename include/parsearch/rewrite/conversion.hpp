@@ -1,6 +1,7 @@
 #pragma once
 /// Operator graphs with strategies as parallel computation graphs, and back.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,6 +13,7 @@
 #include <parsearch/concepts/strategy.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/ops/replicas.hpp>
 #include <parsearch/rewrite/parallel_graph.hpp>
 #include <parsearch/space/layout.hpp>
 #include <parsearch/space/strategy_space.hpp>
@@ -24,7 +26,7 @@ struct lifted_graph {
     std::vector<std::uint32_t> node;
 };
 
-/// `g` with operator i split by `splits[i]` (those of graph inputs are ignored), and between operators what reshards their tensors. Every weight is a
+/// `g` with operator i, but for dims of copies and partial sums, split by `splits[i]` (those of graph inputs are ignored), and between operators what reshards their tensors. Every weight is a
 /// node, one for all that share it: its name is the parameter's, else the operator's with the weight's behind a dot, with a number behind where it is taken. Results are the tensors that nobody
 /// reads. Throws `invalid_input` where a split leaves no equal blocks of an output, or a graph input has several outputs. Complexity: O((V + E) V).
 [[nodiscard]] inline lifted_graph lift(graph::dense_graph const& g, std::span<operator_split const> splits) {
@@ -32,7 +34,7 @@ struct lifted_graph {
     lifted_graph out{.graph = {}, .node = std::vector<std::uint32_t>(g.size())};
     std::unordered_map<std::string, tensor_ref> weights;
     for (auto const i : g.order) {
-        auto const& op = g.operations[i];
+        auto op = ops::without_replicas(g.operations[i]);
         if (op.work == ops::work_class::source) {
             if (op.outputs.size() != 1) throw invalid_input("graph input '", g.names[i], "' has ", op.outputs.size(), " outputs: a parallel graph's have one");
             out.node[i] = out.graph.add_input(out.graph.unused_name(node_kind::input, g.names[i]), ops::tensor_of(op.outputs[0])).producer;
@@ -51,9 +53,8 @@ struct lifted_graph {
             }
         }
         for (std::size_t n = 0; n < operands.size(); ++n) operands[n] = out.graph.reshard_to(operands[n], operand_tensor(op, splits[i], n));
-        auto unnamed = op;
-        for (auto& w : unnamed.weights) w.parameter.clear(); // the weight's node says who shares it
-        out.node[i] = out.graph.add_operator(g.names[i], std::move(unnamed), std::move(operands), splits[i]);
+        for (auto& w : op.weights) w.parameter.clear(); // the weight's node says who shares it
+        out.node[i] = out.graph.add_operator(g.names[i], std::move(op), std::move(operands), splits[i]);
     }
     std::vector<tensor_ref> results;
     for (std::uint32_t i = 0; i < g.size(); ++i)
@@ -69,18 +70,25 @@ struct lifted_graph {
 /// `g` with every operator in one task.
 [[nodiscard]] inline lifted_graph lift(graph::dense_graph const& g) {
     std::vector<operator_split> splits;
-    for (auto const& op : g.operations) splits.push_back(unsplit(op));
+    for (auto const& op : g.operations) splits.push_back(unsplit(ops::without_replicas(op)));
     return lift(g, splits);
 }
 
-/// `g` split as strategy `s` says; on which devices is forgotten.
+/// `g` split as strategy `s` says; on which devices is forgotten. Throws as above, and where operators read fewer copies than there are, or partial sums in shares that are
+/// not equal: that no resharding says.
 template <Strategy<space::configuration> S> [[nodiscard]] lifted_graph lift(graph::dense_graph const& g, S const& s) {
     if constexpr (requires { s.size(); })
         if (s.size() != g.size()) throw invalid_input("a strategy of ", s.size(), " operators for a graph of ", g.size(), ": must be as many");
     std::vector<operator_split> splits;
     for (std::size_t i = 0; i < g.size(); ++i) {
+        auto const& op = g.operations[i];
         auto const& c = configuration_of(s, i);
-        splits.push_back({.degree = {c.degrees().begin(), c.degrees().end()}});
+        auto& split = splits.emplace_back();
+        for (std::uint32_t d = 0; d < c.rank; ++d)
+            if (op.dims[d].kind == ops::dim_kind::copies) split.copies = c.degree[d];
+            else if (op.dims[d].kind == ops::dim_kind::sums) split.sums = c.degree[d];
+            else split.degree.push_back(c.degree[d]);
+        for (std::size_t n = 0; split.sums > 1 && n < op.inputs.size(); ++n) split.summed |= std::uint64_t{op.inputs[n].summed} << n;
     }
     return lift(g, splits);
 }
@@ -92,8 +100,7 @@ struct lowered_graph {
     space::flat_strategy strategy;
 };
 
-/// The operators of `g` with their splits as a strategy, each on devices 0, 1, ..., those that talk most on neighbours. Throws `invalid_input` where an
-/// operator runs in copies or on partial sums, which no strategy says, and as `graph::read_graph` does.
+/// The operators of `g` with their splits as a strategy, each on devices 0, 1, ..., those that talk most on neighbours. Throws as `graph::read_graph` does.
 [[nodiscard]] inline lowered_graph lower(parallel_graph const& g) {
     auto reading = graph::read_graph(g);
     lowered_graph out{.graph = std::move(reading.graph), .node = std::move(reading.handles), .strategy = {}};
@@ -102,11 +109,9 @@ struct lowered_graph {
         auto const& op = out.graph.operations[i];
         auto c = space::whole(op);
         if (n->kind == node_kind::compute) {
-            auto const& s = n->split;
-            if (s.copies > 1 || s.sums > 1)
-                throw invalid_input("operator '", n->name, "' of a parallel graph runs ",
-                                    s.copies > 1 ? text("in ", s.copies, " copies") : text("on ", s.sums, " partial sums"), ": a strategy says no such thing");
-            for (std::size_t d = 0; d < s.degree.size(); ++d) c.degree[d] = s.degree[d];
+            std::ranges::copy(n->split.degree, c.degree.begin());
+            for (auto const k : {ops::dim_kind::copies, ops::dim_kind::sums})
+                if (auto const d = ops::replica_dim(op, k)) c.degree[*d] = static_cast<std::int32_t>(op.dims[*d].extent);
             space::lay_out(c, space::inner_dims_first(op));
         }
         out.strategy.push_back(std::move(c));

@@ -103,6 +103,7 @@ inline void validate(operator_split const& s, ops::operation const& op) {
     double tasks = 1.0 * s.copies * s.sums;
     for (std::size_t d = 0; d < s.degree.size(); ++d) {
         auto const& dim = op.dims[d];
+        if (ops::repeats_work(dim.kind)) throw invalid_input(op.kind, ": has the dim '", dim.name, "' that repeats work: in a parallel graph the split says how often");
         if (s.degree[d] < 1 || dim.extent % s.degree[d] != 0 || (s.degree[d] > 1 && dim.kind == ops::dim_kind::fixed))
             throw invalid_input(op.kind, ": dim '", dim.name, "' of extent ", dim.extent, " is split by ", s.degree[d], ": must be ",
                                 dim.kind == ops::dim_kind::fixed ? "1, it is not divisible" : "a divisor");

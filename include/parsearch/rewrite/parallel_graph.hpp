@@ -21,6 +21,7 @@
 #include <parsearch/concepts/operator_graph.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/ops/operation.hpp>
+#include <parsearch/ops/replicas.hpp>
 #include <parsearch/rewrite/operator_split.hpp>
 #include <parsearch/rewrite/parallel_tensor.hpp>
 
@@ -126,7 +127,8 @@ template <class F> auto of_operator(std::string_view name, F const& f) {
 /// are not used again. `results` are the tensors that the graph is computed for.
 ///
 /// It is a model of `OperatorGraph`: its operators are the graph inputs and the compute nodes; tensors are read past what reshards them, since the
-/// operators' splits imply it; operands that come from weight nodes are weights.
+/// operators' splits imply it; operands that come from weight nodes are weights. Operators that run in copies or on partial sums have a dim for these
+/// (`ops::dim_kind`), of as many as there are.
 class parallel_graph {
   public:
     /// Adds a graph input, a weight, in one part.
@@ -305,7 +307,8 @@ class parallel_graph {
             if (auto const from = source(t); (*this)[from.producer]->kind != node_kind::weight) out.push_back(from);
         return out;
     }
-    /// Complexity: O(operands + weights E), for who else reads the weights.
+    /// Complexity: O(operands + weights E), for who else reads the weights. Throws `invalid_input` where an operator has no place for the dims of its copies and
+    /// partial sums.
     [[nodiscard]] node_description description(std::uint32_t n) const {
         auto const& c = *(*this)[n].content;
         node_description d{c.name, c.operation};
@@ -324,8 +327,11 @@ class parallel_graph {
                 o.parameter.clear();
                 o.saved = o.saved || i >= c.operation.inputs.size(); // a weight that is computed is kept as other inputs are
             }
+            o.summed = !weight && c.split.sums > 1 && (c.split.summed >> i & 1) != 0;
             (weight ? op.weights : op.inputs).push_back(std::move(o));
         }
+        if (c.split.copies > 1) ops::add_replica_dim(op, ops::dim_kind::copies, c.split.copies);
+        if (c.split.sums > 1) ops::add_replica_dim(op, ops::dim_kind::sums, c.split.sums);
         return d;
     }
 

@@ -9,6 +9,7 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/ops/replicas.hpp>
+#include <parsearch/ops/shard.hpp>
 
 namespace parsearch::space {
 
