@@ -35,6 +35,7 @@ namespace ps = parsearch;
 
 struct request {
     std::uint64_t seed = 1;
+    ps::space::space_options space{};
     std::vector<std::string> models{unity_networks.begin(), unity_networks.end()};
     std::vector<std::uint32_t> devices{6, 24, 96, 192};
     std::string out = "out/bench/joint.json";
@@ -48,7 +49,7 @@ double ms(ps::picoseconds t) { return ps::to_seconds(t) * 1e3; }
 
 nlohmann::json measure(std::string const& model, std::uint32_t gpus, request const& asked) {
     auto const cluster = ps::topology::summit(gpus / 6);
-    auto const problem = ps::make_problem(unity_network(model, gpus), cluster, ps::cost::roofline{cluster}, {.simulation = {.memory = ps::sim::memory_policy::ignore}});
+    auto const problem = ps::make_problem(unity_network(model, gpus), cluster, ps::cost::roofline{cluster}, {.space = asked.space, .simulation = {.memory = ps::sim::memory_policy::ignore}});
     nlohmann::json row{{"model", model}, {"devices", gpus}, {"operators", problem.graph().size()}};
     auto evaluate = problem.simulator();
     auto expert = ps::picoseconds::max();
@@ -101,6 +102,8 @@ int run(int argc, char** argv) {
     CLI::App app{"Measures what deciding operators and their parallelization together is worth."};
     add_network_options(app, asked);
     app.add_option("--seed", asked.seed, "of the search")->capture_default_str();
+    app.add_option("--copies", asked.space.copies, "in which operators may run")->capture_default_str();
+    app.add_option("--sums", asked.space.sums, "partial sums on which linear operators may run")->capture_default_str();
     CLI11_PARSE(app, argc, argv);
     print_head();
     measure_networks(asked.models, asked.devices, asked.out, [&](std::string const& model, std::uint32_t gpus) { return measure(model, gpus, asked); }, print);

@@ -54,8 +54,8 @@ TEST_CASE("replicas: partial sums where they may come, copies everywhere") {
     CHECK(named(g, "product").inputs[1].summed);
     auto const again = space::with_replicas(g, {.copies = 8, .sums = 8});
     CHECK(again.operations == g.operations);
-    CHECK(support::refusal([&] { return space::with_replicas(g, {.copies = 0}); }) == "replicas: option 'copies' is 0: must be at least 1");
-    CHECK(support::refusal([&] { return space::with_replicas(g, {.sums = -1}); }) == "replicas: option 'sums' is -1: must be at least 1");
+    CHECK(support::refusal([&] { return space::with_replicas(g, {.copies = 0}); }) == "space option copies is 0: must be at least 1");
+    CHECK(support::refusal([&] { return space::with_replicas(g, {.sums = -1}); }) == "space option sums is -1: must be at least 1");
 }
 
 TEST_CASE("replicas: strategies without them cost what they did") {
@@ -83,7 +83,8 @@ TEST_CASE("replicas: a search finds that a cheap operator is better done twice t
     auto const z = net.add("relu", ops::relu{}, y);
     net.add("fc", ops::linear{.out = 64, .bias = false}, z);
     auto const plain = make_problem(net, support::mesh(2, 100, 50), support::mixed_oracle{}, {.simulation = {.training = false}});
-    auto const repeated = with_graph(plain, space::with_replicas(plain.graph(), {.copies = 2}));
+    auto const repeated = make_problem(net, support::mesh(2, 100, 50), support::mixed_oracle{}, {.space = {.copies = 2}, .simulation = {.training = false}});
+    CHECK(with_graph(repeated, plain.graph()).graph().operations == repeated.graph().operations); // as the options of the problem say
     std::mt19937_64 rng(1);
     auto const without = search::exhaustive(plain, data_parallel(plain), rng), with = search::exhaustive(repeated, data_parallel(repeated), rng);
     CHECK(with.cost < without.cost);

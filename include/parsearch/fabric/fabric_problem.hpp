@@ -47,7 +47,7 @@ template <class MakeOracle = make_roofline> class fabric_problem {
     template <OperatorGraph G>
         requires DescribesOperations<G>
     fabric_problem(G const& graph, std::uint32_t servers, fabric_options options, MakeOracle make_oracle = {})
-        : graph_(graph::read_graph(graph).graph), servers_(servers), options_(std::move(options)), make_oracle_(std::move(make_oracle)) {
+        : graph_(space::with_replicas(graph::read_graph(graph).graph, options.problem.space)), servers_(servers), options_(std::move(options)), make_oracle_(std::move(make_oracle)) {
         if (servers < 1) throw invalid_input("fabric problem of 0 servers: must be at least one");
         check_devices(servers, options_.servers);
     }

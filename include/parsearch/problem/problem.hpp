@@ -22,6 +22,7 @@
 #include <parsearch/space/experts.hpp>
 #include <parsearch/space/propagate.hpp>
 #include <parsearch/space/repeat.hpp>
+#include <parsearch/space/replicas.hpp>
 #include <parsearch/space/strategy_space.hpp>
 #include <parsearch/topology/dense_topology.hpp>
 
@@ -94,7 +95,7 @@ concept DescribesOperations = requires(G const& g, operator_handle_t<G> const& o
     { ops::describe(description(g, op)) } -> std::convertible_to<ops::operation>;
 };
 
-/// Reads graph and topology once, checks them, and makes the problem. Throws `invalid_input` as `graph::read_graph`,
+/// Reads graph and topology once, checks them, and makes the problem; its graph has the dims of copies and partial sums that `options.space` allows. Throws `invalid_input` as `graph::read_graph`,
 /// `topology::read_topology` and `space::operator_space` do.
 template <OperatorGraph G, DeviceTopology T, class Oracle>
     requires DescribesOperations<G> && CostOracle<Oracle, ops::shard_work, device_handle_t<T>>
@@ -103,7 +104,7 @@ template <OperatorGraph G, DeviceTopology T, class Oracle>
     auto t = topology::read_topology(topology);
     // An oracle made for certain devices (a roofline, a measured table) says so.
     if constexpr (requires { oracle.require_devices(t.topology.devices); }) oracle.require_devices(t.topology.devices);
-    auto w = sim::make_workload(std::move(g.graph), std::move(t.topology), std::move(t.devices), std::move(oracle), options.simulation);
+    auto w = sim::make_workload(space::with_replicas(std::move(g.graph), options.space), std::move(t.topology), std::move(t.devices), std::move(oracle), options.simulation);
     return parallelization<Oracle, device_handle_t<T>, operator_handle_t<G>>(std::move(w), std::move(g.handles), options.space);
 }
 
@@ -115,7 +116,7 @@ template <OperatorGraph G, class Oracle, class Device, class Operator>
 [[nodiscard]] auto with_graph(parallelization<Oracle, Device, Operator> const& problem, G const& graph) {
     auto g = graph::read_graph(graph);
     auto const& like = *problem.workload();
-    auto w = sim::make_workload(std::move(g.graph), like.topology, like.devices, like.oracle, like.options);
+    auto w = sim::make_workload(space::with_replicas(std::move(g.graph), problem.space().options()), like.topology, like.devices, like.oracle, like.options);
     return parallelization<Oracle, Device, operator_handle_t<G>>(std::move(w), std::move(g.handles), problem);
 }
 

@@ -32,13 +32,14 @@
 #include <parsearch/search/mcmc.hpp>
 #include <parsearch/search/session.hpp>
 #include <parsearch/search/telling.hpp>
+#include <parsearch/space/replicas.hpp>
 
 namespace parsearch::rewrite {
 
 /// What `joint` finds: a graph that computes what the problem's does, and how to run it.
 struct joint_plan {
     parallel_graph graph;            ///< in one task per operator
-    graph::dense_graph operators;    ///< it as an operator graph, its weights folded; with the problem's names where it can be
+    graph::dense_graph operators;    ///< it as an operator graph, its weights folded, with the copies and partial sums that the problem's space allows; with the problem's names where it can be
     space::flat_strategy strategy;   ///< of these
     std::vector<std::string> applied; ///< the rules that led to it, in order: name, then operators
 };
@@ -267,7 +268,7 @@ struct joint_fn {
 
         auto const original = lift(problem.graph()).graph;
         auto pricer = pricer_of(problem, options.pricing);
-        auto const price = [&](graph::dense_graph const& g) { return pricer.price(g); };
+        auto const price = [&](graph::dense_graph g) { return pricer.price(space::with_replicas(std::move(g), problem.space().options())); };
         auto const priced = [&](parallel_graph const& g, std::vector<std::string> applied) {
             if (!ended) ++stats.evaluations;
             return priced_graph{g, price(folded_operators(g)), std::move(applied)};
@@ -308,7 +309,7 @@ struct joint_fn {
             auto const& f = finalists[rank];
             bool const known = std::any_of(finalists.begin(), finalists.begin() + static_cast<std::ptrdiff_t>(rank), [&](auto const& g) { return g.graph == f.graph; });
             if (known) continue;
-            auto operators = folded_operators(f.graph);
+            auto operators = space::with_replicas(folded_operators(f.graph), problem.space().options());
             auto const candidate = with_graph(problem, operators);
             auto evaluate = candidate.evaluator();
             auto const simulate = [&](space::flat_strategy const& strategy) {

@@ -29,10 +29,11 @@ enum class placements : std::uint8_t {
 /// What limits a configuration space.
 struct space_options {
     bool sample = true, attribute = true, parameter = true, reduction = true; ///< kinds of dims that may be split
-    bool copies = true, sums = true;                                          ///< these as well, where operations have them
     std::int64_t min_shard = 1;                                               ///< smallest extent that a split may leave of what it divides
     std::int32_t max_shards = 0;                                              ///< of one operator; 0: as many as devices
     space::placements placements = space::placements::strided;
+    std::int64_t copies = 1; ///< in which operators may run, or a divisor of it: see `with_replicas`
+    std::int64_t sums = 1;   ///< partial sums on which operators may run that are linear, or a divisor: as above
     bool all_orders = false; ///< every order of the split dims over the devices; else one: parameter and reduction shards on neighbours
     /// The largest degree that dim `d` of `op` may take; empty: no limit. Called once per operator and dim.
     std::function<std::int32_t(ops::operation const& op, ops::dim const& d)> max_degree{};
@@ -44,6 +45,8 @@ inline void validate(space_options const& o, std::size_t devices) {
         throw invalid_input("configuration space on ", devices, " devices: must be from 1 to 2^31 - 1");
     if (o.min_shard < 1) throw invalid_input("space option min_shard is ", o.min_shard, ": must be at least 1");
     if (o.max_shards < 0) throw invalid_input("space option max_shards is ", o.max_shards, ": must be 0 (no limit) or more");
+    if (o.copies < 1) throw invalid_input("space option copies is ", o.copies, ": must be at least 1");
+    if (o.sums < 1) throw invalid_input("space option sums is ", o.sums, ": must be at least 1");
     if (o.placements > placements::strided)
         throw invalid_input("space option placements is number ", static_cast<int>(o.placements), ": must be one of those declared");
 }
@@ -119,7 +122,7 @@ class operator_space {
                                               std::string_view name) {
         bool const splits = (d.kind == ops::dim_kind::sample && o.sample) || (d.kind == ops::dim_kind::attribute && o.attribute) ||
                             (d.kind == ops::dim_kind::parameter && o.parameter) || (d.kind == ops::dim_kind::reduction && o.reduction) ||
-                            (d.kind == ops::dim_kind::copies && o.copies) || (d.kind == ops::dim_kind::sums && o.sums);
+                            ops::repeats_work(d.kind); // the operation says how often
         std::vector<std::int32_t> out{1};
         if (!splits) return out;
         auto most = limit;

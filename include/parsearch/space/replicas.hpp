@@ -1,32 +1,24 @@
 #pragma once
 /// Graphs whose operators may run in copies and on partial sums.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 
-#include <parsearch/core/error.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/ops/replicas.hpp>
 #include <parsearch/ops/shard.hpp>
+#include <parsearch/space/operator_space.hpp>
 
 namespace parsearch::space {
 
-/// How often operators may be repeated: as often as these, or a divisor. 1: not.
-struct replica_options {
-    std::int64_t copies = 1; ///< the same work on several devices, each with outputs of its own
-    std::int64_t sums = 1;   ///< work on partial sums that are not added up before; of operators that are linear
-};
-
-/// `g` with dims of copies and of partial sums (see `ops::dim_kind`) in its operators, so that configurations say how often each is repeated, and any search decides it. Copies trade work for
-/// communication; partial sums that stay unreduced are reduced later, once, where tensors may be smaller.
+/// `g` with dims for `o.copies` copies and `o.sums` partial sums (see `ops::dim_kind`) in its operators, where these options are above 1, so that configurations say how often each is
+/// repeated, and any search decides it. Copies trade work for communication; partial sums that stay unreduced are reduced later, once, where tensors may be smaller.
 /// Partial sums are of the inputs in which an operator is linear and that may come in partial sums: all of a sum, the first such factor of a product. Operators
-/// that have such dims, no place for more, or no work keep the dims they have. Throws `invalid_input` on options below 1. Complexity: linear.
+/// that have such dims, no place for more, or no work keep the dims they have. Throws `invalid_input` on options out of range. Complexity: linear.
 /// Source: Unger et al., Unity, OSDI 2022, section 3 (replica dims of parallel tensors), copies and sums apart as in flexflow-train.
-[[nodiscard]] inline graph::dense_graph with_replicas(graph::dense_graph g, replica_options const& o) {
-    if (o.copies < 1) throw invalid_input("replicas: option 'copies' is ", o.copies, ": must be at least 1");
-    if (o.sums < 1) throw invalid_input("replicas: option 'sums' is ", o.sums, ": must be at least 1");
+[[nodiscard]] inline graph::dense_graph with_replicas(graph::dense_graph g, space_options const& o) {
+    validate(o, 1);
     auto const has_room = [](ops::operation const& op) { return op.dims.size() < ops::max_dims; };
     auto const comes_in_sums = [&](graph::edge const& e) {
         auto const& made = g.operations[e.producer];

@@ -27,6 +27,7 @@ class strategy_space {
     [[nodiscard]] std::size_t size() const noexcept { return spaces_.size(); }
     /// The configurations of operator number `op`, as a sized random-access range.
     [[nodiscard]] auto operator[](std::size_t op) const { return spaces_[op]->all(); }
+    [[nodiscard]] space_options const& options() const noexcept { return options_; }
     [[nodiscard]] operator_space const& of(std::size_t op) const noexcept { return *spaces_[op]; }
 
   private:
