@@ -107,6 +107,15 @@ inline void add(search_stats& to, search_stats const& part) noexcept {
 
 } // namespace detail
 
+/// `o` with what a part of the search that ended by itself has left of its budget, and with `bound` as one; none where it has left no evaluations.
+[[nodiscard]] inline std::optional<pipeline::partition_options> left_of(pipeline::partition_options o, search_stats const& used, picoseconds bound) {
+    o.bound = std::min(o.bound.value_or(bound), bound);
+    if (o.evaluations) *o.evaluations -= std::min(*o.evaluations, used.evaluations);
+    if (o.time) *o.time -= std::min(*o.time, std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(used.seconds)));
+    if (o.evaluations == 0) return {};
+    return o;
+}
+
 /// The best of the pipelines that `pipeline::partition` finds for each of `graphs`, of operators of `problem` rewritten; each begins with the strategy of its plan, and
 /// with `options.bound` and the costs of those before as bounds. `options.starts` are not used: they are of the problem's own operators. The budget is that of all; when
 /// it is spent, the graphs that are left have no pipeline. Observers are told as by `partition`. Deterministic but for the time. Throws as `partition`.
@@ -185,14 +194,11 @@ struct joint_pipeline_fn {
             out.cost = own.cost;
             out.best = {in_own_numbers(original.plan, problem), std::move(own.best)};
         }
-        auto left = options.pipeline;
-        left.bound = std::min(left.bound.value_or(relay.best()), relay.best());
-        if (left.evaluations) left.evaluations = *left.evaluations - std::min(*left.evaluations, own.stats.evaluations);
-        if (left.time) *left.time -= std::min(*left.time, std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(own.stats.seconds)));
-        if (own.reason == stop_reason::exhausted && left.evaluations == 0 && !graphs.empty()) {
+        auto const left = left_of(options.pipeline, own.stats, relay.best());
+        if (own.reason == stop_reason::exhausted && !left && !graphs.empty()) {
             if (reason == stop_reason::exhausted) reason = stop_reason::evaluation_budget;
-        } else if (own.reason == stop_reason::exhausted) {
-            auto rest = partition_graphs(problem, graphs, left, relay);
+        } else if (own.reason == stop_reason::exhausted && left) {
+            auto rest = partition_graphs(problem, graphs, *left, relay);
             ended(rest.stats, rest.best ? rest.best->cost : relay.best(), rest.reason);
             if (rest.best && rest.best->cost < out.cost) {
                 out.cost = rest.best->cost;
