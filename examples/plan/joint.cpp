@@ -14,9 +14,7 @@
 #include <parsearch/rewrite/joint.hpp>
 
 namespace plan {
-namespace {
 
-// The problem of `g` instead: with_graph, with the operators' numbers as handles.
 problem_type problem_of(problem_type const& problem, ps::graph::dense_graph const& g) {
     auto read = ps::graph::read_graph(g);
     auto const& like = *problem.workload();
@@ -25,6 +23,8 @@ problem_type problem_of(problem_type const& problem, ps::graph::dense_graph cons
     auto w = ps::sim::make_workload(std::move(read.graph), like.topology, like.devices, like.oracle, like.options);
     return problem_type(std::move(w), std::move(handles), problem);
 }
+
+namespace {
 
 // `strategy` of `from`, which has the operators of `to` in another order.
 ps::space::flat_strategy reordered(ps::space::flat_strategy const& strategy, ps::graph::dense_graph const& from, ps::graph::dense_graph const& to) {
@@ -58,9 +58,19 @@ joint_outcome search_jointly(request const& asked, problem_type const& problem, 
         for (auto const& r : *rules) all.push_back(ps::rewrite::substitution_rule(r));
     }
     std::mt19937_64 rng{asked.seed};
+    std::vector<ps::rewrite::joint_plan> simulated;
+    std::vector<rewritten_graph> others;
+    auto const remember = [&](ps::rewrite::simulated_graph const& g) {
+        simulated.push_back(g.plan);
+        others.push_back({g.plan.operators, g.plan.strategy, g.plan.applied, g.cost});
+    };
     auto const run = [&](auto&... observers) { return ps::rewrite::joint(problem, all, rng, options, observers...); };
-    auto found = progress ? run(*progress) : run();
-    joint_outcome out{.problem = problem, .applied = std::move(found.best.applied), .cost = found.cost, .stats = found.stats, .reason = found.reason};
+    auto found = progress ? run(*progress, remember) : run();
+    if (auto const same = std::ranges::find(simulated, found.best.graph, &ps::rewrite::joint_plan::graph); same != simulated.end())
+        others.erase(others.begin() + (same - simulated.begin()));
+    for (auto& o : others) ps::rewrite::keep_names(o.operators, problem.graph());
+    std::ranges::stable_sort(others, {}, &rewritten_graph::cost);
+    joint_outcome out{.problem = problem, .applied = std::move(found.best.applied), .cost = found.cost, .stats = found.stats, .reason = found.reason, .others = std::move(others)};
     auto const& operators = found.best.operators;
     if (out.applied.empty()) {
         out.strategy = reordered(found.best.strategy, operators, problem.graph());

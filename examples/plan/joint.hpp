@@ -18,6 +18,14 @@ namespace plan {
 // How many of `rules` apply somewhere in `g`.
 [[nodiscard]] std::size_t matching_rules(std::vector<ps::rewrite::rule> const& rules, ps::graph::dense_graph const& g);
 
+// Operators that a joint search made, and the best strategy of those that it simulated for them.
+struct rewritten_graph {
+    ps::graph::dense_graph operators{};
+    ps::space::flat_strategy strategy{};
+    std::vector<std::string> applied{}; // rules, as below; empty: the model's operators
+    ps::picoseconds cost{};
+};
+
 // What a joint search found: operators and their strategy.
 struct joint_outcome {
     problem_type problem;              // of the operators found, each with a name of its own; where no rule was applied, the one given
@@ -26,7 +34,11 @@ struct joint_outcome {
     ps::picoseconds cost{};
     ps::search_stats stats{};
     ps::stop_reason reason{};
+    std::vector<rewritten_graph> others{}; // that it simulated, the cheapest first
 };
+
+// The problem of `g` instead: with_graph, with the operators' numbers as handles.
+[[nodiscard]] problem_type problem_of(problem_type const& problem, ps::graph::dense_graph const& g);
 
 // `ps::rewrite::joint` with the options that `asked.search` has. `rules`: beside the library's; where there is none, operators stay as they are.
 // Candidates are of `asked.space`.

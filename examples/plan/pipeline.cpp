@@ -7,12 +7,35 @@
 
 #include <parsearch/io/pipeline.hpp>
 #include <parsearch/io/pipeline_timeline.hpp>
+#include <parsearch/rewrite/joint_pipeline.hpp>
 
 #include "planner.hpp"
 #include "progress.hpp"
 #include "tools/units.hpp"
 
 namespace plan {
+namespace {
+
+// Pipelines of other operators that the joint search made: of the cheapest two, with what is left of the budget. `cost` is that of `out`.
+void try_other_operators(ps::pipeline::partition_options const& options, ps::picoseconds cost, rewriting const& rewritten, problem_type const& problem,
+                         progress_display& progress, pipelined& out) {
+    auto const most = static_cast<std::size_t>(ps::rewrite::joint_pipeline_options{}.rewritten);
+    std::vector<ps::rewrite::known_graph> graphs;
+    for (auto const& o : rewritten.others)
+        if (graphs.size() < most) graphs.push_back({{.graph = {}, .operators = o.operators, .strategy = o.strategy, .applied = o.applied}, o.cost});
+    auto const left = ps::rewrite::left_of(options, out.stats, cost);
+    if (out.reason != ps::stop_reason::exhausted || !left) return;
+    auto other = ps::rewrite::partition_graphs(problem, graphs, *left, progress);
+    ps::rewrite::detail::add(out.stats, other.stats);
+    out.reason = other.reason;
+    if (!other.best || !(other.best->cost < cost)) return;
+    auto const& graph = graphs[other.best->graph].plan;
+    out.problem = problem_of(problem, graph.operators);
+    out.applied = graph.applied;
+    out.plan = std::move(other.best->plan);
+}
+
+} // namespace
 
 void plan_pipeline(request const& asked, inputs const& given, planned& made) {
     auto const& found = made.found();
@@ -26,16 +49,23 @@ void plan_pipeline(request const& asked, inputs const& given, planned& made) {
     auto options = *asked.pipeline;
     options.starts = {found.strategy};
     auto best = ps::pipeline::partition(problem, options, progress);
-    progress.finish(best.stats.evaluations);
-
     auto& out = made.pipeline.emplace(pipelined{.plan = std::move(best.best), .unpipelined = found_time, .stats = best.stats, .reason = best.reason});
+    if (made.rewritten) try_other_operators(options, best.cost, *made.rewritten, problem, progress, out);
+    progress.finish(out.stats.evaluations);
+
+    auto const& of = out.problem ? *out.problem : problem;
+    ps::pipeline::pipeline_simulator judge(of);
     ps::sim::report simulated;
-    simulated.makespan = simulator.simulate(out.plan.how, out.plan.strategy);
-    simulated.memory = simulator.memory();
-    out.figures = ps::io::compare(problem, given.cluster.cluster, "pipeline", simulated, found_time);
-    out.idle = simulator.idle_share();
-    std::istringstream lines(ps::pipeline::to_string(problem, out.plan));
+    simulated.makespan = judge.simulate(out.plan.how, out.plan.strategy);
+    simulated.memory = judge.memory();
+    out.figures = ps::io::compare(of, given.cluster.cluster, "pipeline", simulated, found_time);
+    out.idle = judge.idle_share();
+    std::istringstream lines(ps::pipeline::to_string(of, out.plan));
     for (std::string line; std::getline(lines, line);) out.text.push_back(line);
+    if (out.problem)
+        made.notes.push_back(out.applied.empty() ? std::string("the pipeline is of the model's own operators: rules that pay without it do not pay in it")
+                                                 : ps::text("the pipeline is of operators that ", out.applied.size(), " rules made, others than those of the plan without it: ",
+                                                            out.applied.front(), out.applied.size() > 1 ? ", ..." : ""));
 
     auto const& how = out.plan.how;
     if (how.stages == 1 && how.micro_batches == 1)
@@ -50,11 +80,12 @@ void plan_pipeline(request const& asked, inputs const& given, planned& made) {
 
 void write_pipeline(std::ostream& out, problem_type const& problem, pipelined const& found, ps::io::strategy_notes notes) {
     notes.predicted = found.figures.time;
-    ps::io::write_pipeline_json(out, problem, found.plan, notes);
+    if (found.problem) notes.rewritten_by = found.applied;
+    ps::io::write_pipeline_json(out, found.problem ? *found.problem : problem, found.plan, notes);
 }
 
 void write_pipeline_trace(std::ostream& out, problem_type const& problem, ps::topology::cluster const& cluster, pipelined const& found) {
-    ps::pipeline::pipeline_simulator simulator(problem);
+    ps::pipeline::pipeline_simulator simulator(found.problem ? *found.problem : problem);
     ps::io::write_pipeline_timeline(out, simulator, cluster, found.plan);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // A pipeline that was found for the operators planned.
 
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -18,6 +19,8 @@ namespace plan {
 // What `ps::pipeline::partition` found.
 struct pipelined {
     ps::pipeline::pipeline_plan plan;
+    std::optional<problem_type> problem{}; // of its operators, where they are others than those planned: a joint search made them
+    std::vector<std::string> applied{};    // by these rules
     ps::io::compared figures{};      // speed-up over `unpipelined`; what moves is not counted
     ps::picoseconds unpipelined{};   // time of the strategy found, with devices that run operators in the order of pipelines, too
     double idle = 0;                 // share of the iteration in which its devices compute nothing

@@ -285,7 +285,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         made.reason = found.reason;
         made.curve = progress.curve();
         made.rewritten = rewriting{.original = made.problem, .plain = made.strategies.size() - 1, .plain_evaluations = plain.stats.evaluations,
-                                   .applied = std::move(found.applied)};
+                                   .applied = std::move(found.applied), .others = std::move(found.others)};
         made.problem = std::move(found.problem);
         made.strategies.push_back({.name = "found by joint", .strategy = std::move(found.strategy)});
         evaluate(made.strategies.back());

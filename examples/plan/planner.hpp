@@ -19,6 +19,7 @@
 #include <parsearch/sim/report.hpp>
 
 #include "tools/model.hpp"
+#include "joint.hpp"
 #include "pipeline.hpp"
 #include "problem.hpp"
 #include "progress.hpp"
@@ -55,6 +56,7 @@ struct rewriting {
     std::size_t plain = 0;              // the strategy that it found for these, among `planned::strategies`
     std::uint64_t plain_evaluations = 0; // that this took
     std::vector<std::string> applied{}; // the rules that made the operators found, in order
+    std::vector<rewritten_graph> others{}; // operators that it simulated beside those found, the cheapest first
 };
 
 // Strategy and fabric made for each other.

@@ -22,7 +22,7 @@ MAY_INCLUDE = {
     "sim": {"core", "concepts", "ops", "graph", "topology", "space", "cost"},
     "search": {"core", "concepts"},
     "problem": {"core", "concepts", "ops", "graph", "topology", "space", "cost", "sim", "search"},
-    "rewrite": ALL_BUT_IO | {"problem"},
+    "rewrite": ALL_BUT_IO | {"problem", "pipeline"},
     "fabric": ALL_BUT_IO | {"problem"},
     "pipeline": {"core", "concepts", "ops", "graph", "topology", "space", "cost", "sim", "search", "problem"},
     "flexnet": {"core", "concepts", "ops", "graph", "topology", "space", "sim", "fabric", "problem"},

@@ -9,12 +9,17 @@
 
 #include <parsearch/core/random.hpp>
 #include <parsearch/cost/roofline.hpp>
+#include <parsearch/models/bert.hpp>
 #include <parsearch/models/dlrm.hpp>
 #include <parsearch/models/inception_v3.hpp>
 #include <parsearch/models/mlp.hpp>
 #include <parsearch/models/moe.hpp>
 #include <parsearch/models/nmt.hpp>
 #include <parsearch/models/gpt.hpp>
+#include <parsearch/ops/elementwise.hpp>
+#include <parsearch/ops/linear.hpp>
+#include <parsearch/pipeline/simulator.hpp>
+#include <parsearch/pipeline/stage_builder.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/search/mcmc.hpp>
 #include <parsearch/topology/nodes.hpp>
@@ -22,7 +27,9 @@
 #include "support/plain_topology.hpp"
 #include "support/random_network.hpp"
 #include "support/random_problem.hpp"
+#include "support/random_split.hpp"
 #include "support/refusal.hpp"
+#include "support/same_value.hpp"
 #include "support/sanitized.hpp"
 
 using namespace parsearch;
@@ -178,6 +185,167 @@ TEST_CASE("conversion: random graphs and strategies, there and back") {
     CHECK(converted > support::cases(800));
     CHECK(repeats > support::cases(50));
     CHECK(refused > 0);
+}
+
+namespace {
+
+/// Lifts and lowers the micro-batches of a pipeline, puts its stages and devices back, and simulates both.
+template <class P> void check_pipeline(P const& p, pipeline::pipeline_plan const& plan) {
+    auto const lifted = lift(p.graph(), plan.strategy, plan.how.micro_batches);
+    auto const back = lower(lifted.graph);
+    check_same(p.graph(), lifted, back);
+    CHECK(back.micro_batches == plan.how.micro_batches);
+    auto const q = with_graph(p, back.graph);
+    auto how = plan.how;
+    auto strategy = back.strategy;
+    std::vector<std::uint32_t> order; // ours, of the operators of `p`
+    for (std::size_t i = 0; i < p.size(); ++i) {
+        auto const j = static_cast<std::size_t>(std::ranges::find(back.node, lifted.node[i]) - back.node.begin());
+        order.push_back(static_cast<std::uint32_t>(j));
+        if (p.graph().operations[i].work != ops::work_class::source) CHECK(back.strategy[j].degree == plan.strategy[i].degree);
+        strategy[j] = plan.strategy[i];
+        how.stage[j] = plan.how.stage[i];
+        if (!how.segment.empty()) how.segment[j] = plan.how.segment[i];
+    }
+    how.micro_batches = back.micro_batches;
+    REQUIRE(std::ranges::is_sorted(order)); // so that ties between tasks fall alike
+    CHECK(pipeline::pipeline_simulator(q)(how, strategy) == pipeline::pipeline_simulator(p)(plan.how, plan.strategy));
+    CHECK(lift(back.graph, strategy, back.micro_batches).graph == lifted.graph);
+}
+
+template <class M> void check_pipelines(M const& model, std::uint32_t micro_batches) {
+    auto const cluster = topology::nodes({.count = 2, .gpus_per_node = 2, .device = topology::h100_sxm});
+    auto const p = make_problem(model, cluster, cost::roofline(cluster));
+    pipeline::detail::stage_builder builder(p);
+    for (std::size_t stages = 1; stages <= 4; stages *= 2)
+        for (auto const m : {1U, micro_batches})
+            for (auto const t : builder.degrees(4 / stages)) {
+                auto const c = builder.balanced(stages, m, t);
+                INFO(stages, " stages, ", m, " micro-batches, tensor parallel ", t);
+                check_pipeline(p, builder.plan(c));
+            }
+}
+
+} // namespace
+
+TEST_CASE("conversion: pipelines of models, there and back, cost the same") {
+    check_pipelines(models::mlp(), 4);
+    check_pipelines(models::gpt({.layers = 2, .batch = 16}), 8);
+    check_pipelines(models::bert({.layers = 2, .batch = 16}), 4);
+    check_pipelines(models::dlrm(), 2);
+    check_pipelines(models::moe(), 2);
+    check_pipelines(models::nmt({.batch = 8}), 2);
+    check_pipelines(models::inception_v3({.batch = 8}), 2);
+}
+
+TEST_CASE("conversion: a pipeline's samples come in micro-batches, its weights and results whole") {
+    auto const g = graph::read_graph(models::bert({.layers = 1, .batch = 16})).graph;
+    space::flat_strategy s;
+    for (auto const& op : g.operations) s.push_back(space::whole(op));
+    auto const lifted = lift(g, s, 8);
+    std::size_t pipelines = 0, batches = 0, once = 0;
+    for (std::uint32_t n = 0; n < lifted.graph.bound(); ++n) {
+        auto const& c = *lifted.graph[n].content;
+        if (c.kind == node_kind::weight) CHECK(c.outputs[0].micro_batches == 1);
+        pipelines += c.kind == node_kind::reshard && c.how == resharding::pipeline;
+        batches += c.kind == node_kind::reshard && c.how == resharding::batch;
+        if (c.kind == node_kind::reshard && c.how == resharding::pipeline) CHECK(lifted.graph[lifted.graph[n].inputs[0].producer]->kind == node_kind::input);
+        once += c.kind == node_kind::compute && c.split.micro_batches == 1;
+    }
+    CHECK(pipelines > 0);
+    CHECK(batches == lifted.graph.results().size());
+    CHECK(once == 1); // positions
+    for (auto const& t : lifted.graph.results()) CHECK(lifted.graph.tensor(t).micro_batches == 1);
+    // Evaluators take it as it is: for them it is the network.
+    auto const cluster = topology::nodes({.count = 1, .gpus_per_node = 4, .device = topology::h100_sxm});
+    auto const p = make_problem(lifted.graph, cluster, cost::roofline(cluster)), q = make_problem(g, cluster, cost::roofline(cluster));
+    CHECK(p.evaluator()(data_parallel(p)) == q.evaluator()(data_parallel(q)));
+}
+
+TEST_CASE("conversion: operators in different numbers of micro-batches are refused by name") {
+    auto const linear = ops::linear{.out = 4}.infer(std::vector<ops::tensor>{{{8, 4}}});
+    parallel_graph g;
+    auto const x = g.add_input("x", {{8, 4}});
+    auto const layer = [&](std::string const& name, tensor_ref t) {
+        return tensor_ref{g.add_operator(name, linear, {t, g.add_weight(name + ".w", {{4, 4}}), g.add_weight(name + ".b", {{4}})}), 0};
+    };
+    auto const first = layer("first", g.reshard(x, resharding::pipeline, 0, 2));
+    auto const second = layer("second", g.reshard(first, resharding::pipeline, 0, 2));
+    g.set_results({g.reshard(second, resharding::batch, 0, 4)});
+    CHECK(support::refusal([&] { return lower(g); }) ==
+          "operator 'second' of a parallel graph runs in 4 micro-batches, 'first' in 2: all that have samples must run in as many");
+    auto const mlp = graph::read_graph(models::mlp()).graph;
+    space::flat_strategy s;
+    for (auto const& op : mlp.operations) s.push_back(space::whole(op));
+    CHECK(support::refusal([&] { return lift(mlp, s, 7); }).find("micro-batches: linear has 64 samples: 7 micro-batches must divide them") != std::string::npos);
+    CHECK(support::refusal([&] { return lift(mlp, s, 0); }).find("0 micro-batches of a parallel graph: must be from 1") == 0);
+}
+
+TEST_CASE("conversion: random graphs in random micro-batches compute the same, forward and backward") {
+    constexpr std::uint64_t seed = 11;
+    CAPTURE(seed);
+    std::mt19937_64 rng(seed);
+    int converted = 0, mixed = 0;
+    std::size_t divided = 0, joined = 0;
+    for (int n = 0; n < support::cases(3000); ++n) {
+        auto const g = graph::read_graph(support::random_network(rng, 8, 0)).graph;
+        // Either all operators in as many micro-batches as a pipeline has, or each in a number of its own.
+        bool const own = bernoulli(rng, 0.5);
+        auto const all = static_cast<std::int32_t>(2 << uniform_index(rng, 2));
+        std::vector<operator_split> splits;
+        for (auto const& op : g.operations) {
+            splits.push_back(support::random_split(op, rng));
+            auto& s = splits.back();
+            if (!pipeline::detail::sample_dim(op)) continue;
+            s.micro_batches = own ? static_cast<std::int32_t>(1 << uniform_index(rng, 3)) : all;
+            try {
+                validate(s, op);
+            } catch (invalid_input const&) {
+                auto const n_of = s.micro_batches;
+                s = unsplit(op); // samples are too few for both
+                s.micro_batches = n_of;
+            }
+        }
+        lifted_graph lifted;
+        try {
+            lifted = lift(g, splits);
+        } catch (invalid_input const& e) {
+            std::string const why = e.what();
+            CHECK((why.find("into no equal blocks") != std::string::npos || why.find("micro-batches: ") != std::string::npos));
+            continue;
+        }
+        ++converted;
+        for (std::uint32_t k = 0; k < lifted.graph.bound(); ++k) {
+            divided += lifted.graph[k]->kind == node_kind::reshard && lifted.graph[k]->how == resharding::pipeline;
+            joined += lifted.graph[k]->kind == node_kind::reshard && lifted.graph[k]->how == resharding::batch;
+        }
+        // The same results, held alike: in one part.
+        auto const plain = lift(g).graph;
+        auto in_parts = lifted.graph;
+        std::vector<tensor_ref> results;
+        bool copied = false;
+        for (auto const& t : in_parts.results()) {
+            auto const held = in_parts.tensor(t);
+            copied = copied || held.copies > 1;
+            results.push_back(copied ? t : in_parts.reshard_to(t, in_one_part(held.whole)));
+        }
+        REQUIRE_FALSE(copied);
+        in_parts.set_results(std::move(results));
+        CHECK(support::same_value(plain, in_parts, rng));
+        try {
+            auto const back = lower(lifted.graph);
+            check_same(g, lifted, back);
+            CHECK(lift(back.graph, back.strategy, back.micro_batches).graph == lifted.graph);
+        } catch (invalid_input const& e) {
+            CHECK(own);
+            CHECK(std::string(e.what()).find("all that have samples must run in as many") != std::string::npos);
+            ++mixed;
+        }
+    }
+    CHECK(converted > support::cases(1500));
+    CHECK(mixed > support::cases(100));
+    CHECK(divided > static_cast<std::size_t>(converted));
+    CHECK(joined > static_cast<std::size_t>(converted));
 }
 
 TEST_CASE("conversion: copies and partial sums are simulated") {

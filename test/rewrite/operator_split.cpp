@@ -1,5 +1,6 @@
 #include <parsearch/rewrite/operator_split.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <random>
 #include <string>
@@ -53,6 +54,48 @@ TEST_CASE("split: copies of the operator, and partial sums that pass through it"
     CHECK(to_string(output_tensor(plain_linear, passed, 0)) == "f32[8,6] 6 sums");
 }
 
+TEST_CASE("split: in micro-batches, weights and what samples do not index are read whole by each") {
+    operator_split const s{.degree = {2, 3, 2}, .micro_batches = 4};
+    validate(s, plain_linear);
+    CHECK(tasks_of(s) == 12); // in each micro-batch
+    CHECK_FALSE(is_unsplit({.degree = {1, 1, 1}, .micro_batches = 4}));
+    CHECK(to_string(operand_tensor(plain_linear, s, 0)) == "f32[8/2,4/2] 3 copies 4 micro-batches of axis 0");
+    CHECK(to_string(operand_tensor(plain_linear, s, 1)) == "f32[6/3,4/2] 2 copies");
+    CHECK(to_string(output_tensor(plain_linear, s, 0)) == "f32[8/2,6/3] 2 sums 4 micro-batches of axis 0");
+    CHECK(support::refusal([] { validate({.degree = {4, 1, 1}, .micro_batches = 4}, plain_linear); return 0; }) ==
+          "linear: dim 's' of extent 2 in a micro-batch is split by 4: must be a divisor");
+    auto const biased = made(ops::add{}, {{{8, 4}}, {{1, 4}}}); // of a position: the same for all samples
+    operator_split const each{.degree = {2, 1}, .micro_batches = 2};
+    CHECK(to_string(operand_tensor(biased, each, 1)) == "f32[1,4] 2 copies");
+    CHECK(split_for(biased, std::vector{operand_tensor(biased, each, 0), operand_tensor(biased, each, 1)}) == each);
+    // Samples along another axis, in a flattened one, and of a result that is one for all.
+    auto const turned = made(ops::transpose{.permutation = {1, 0}}, {{{8, 6}}});
+    CHECK(to_string(operand_tensor(turned, {.degree = {1, 1}, .micro_batches = 2}, 0)).find(" 2 micro-batches of axis ") != std::string::npos);
+    auto const flat = made(ops::reshape{.shape = {24, 2}}, {{{8, 3, 2}}});
+    CHECK(to_string(output_tensor(flat, {.degree = std::vector<std::int32_t>(flat.dims.size(), 1), .micro_batches = 4}, 0)) == "f32[24,2] 4 micro-batches of axis 0");
+    auto summing = plain_linear;
+    summing.outputs[0].axes.erase(summing.outputs[0].axes.begin());
+    CHECK(to_string(output_tensor(summing, {.degree = {2, 1, 1}, .micro_batches = 2}, 0)) == "f32[6] 2 sums"); // of the tasks; micro-batches are added up
+}
+
+TEST_CASE("split: what can not be divided into micro-batches refuses them") {
+    auto const in = [](ops::operation const& op, std::vector<parallel_tensor> held) { return support::refusal([&] { return split_for(op, held); }); };
+    auto const piped = [](ops::tensor t, std::size_t axis, std::int32_t n) { return resharded(in_one_part(std::move(t)), resharding::pipeline, axis, n); };
+    CHECK(in(made(ops::reduce{.axes = {0}}, {{{8, 4}}}), {piped({{8, 4}}, 0, 2)}) ==
+          "reduce_sum: runs in 2 micro-batches, and has no dim of samples: it needs all of them at once");
+    CHECK(in(plain_linear, {piped({{8, 4}}, 1, 2), in_one_part({{6, 4}})}) ==
+          "linear: operand 'x' held as f32[8,4] 2 micro-batches of axis 1: must come in 2 micro-batches of axis 0, as it runs in 2");
+    CHECK(in(plain_linear, {piped({{8, 4}}, 0, 2), piped({{6, 4}}, 0, 2)}) ==
+          "linear: operand 'weight' held as f32[6,4] 2 micro-batches of axis 0: must come in one micro-batch, as it runs in 2");
+    auto const add = made(ops::add{}, {{{8, 4}}, {{8, 4}}});
+    CHECK(in(add, {piped({{8, 4}}, 0, 2), in_one_part({{8, 4}})}) == "add: operand 'x1' held as f32[8,4]: must come in 2 micro-batches of axis 0, as it runs in 2");
+    CHECK(in(add, {piped({{8, 4}}, 0, 2), piped({{8, 4}}, 0, 4)}) ==
+          "add: operand 'x1' held as f32[8,4] 4 micro-batches of axis 0: another operand comes in 2 micro-batches");
+    CHECK(in(made(ops::concat{.axis = 0}, {{{8, 4}}, {{8, 4}}}), {piped({{8, 4}}, 0, 2), piped({{8, 4}}, 0, 2)}).find("micro-batches: concat has an axis of extent") == 0);
+    CHECK(support::refusal([] { validate({.degree = {1, 1, 1}, .micro_batches = 3}, plain_linear); return 0; }) == "micro-batches: linear has 8 samples: 3 micro-batches must divide them");
+    CHECK(support::refusal([] { validate({.degree = {1, 1, 1}, .micro_batches = 0}, plain_linear); return 0; }) == "linear: a split in 0 micro-batches: must be at least 1");
+}
+
 TEST_CASE("split: axes that are cut into no equal blocks") {
     auto const joined = made(ops::concat{.axis = 1}, {{{8, 2}}, {{8, 4}}});
     auto const s = by({2, 3});
@@ -93,13 +136,21 @@ TEST_CASE("split: operands and split imply each other, on random operators") {
     constexpr std::uint64_t seed = 1;
     CAPTURE(seed);
     std::mt19937_64 rng(seed);
-    int compared = 0, split = 0;
+    int compared = 0, split = 0, in_micro_batches = 0;
     for (int n = 0; n < support::cases(2000); ++n) {
         auto const g = graph::read_graph(support::random_network(rng, 8, 0)).graph;
         for (auto const& op : g.operations) {
             if (op.work == ops::work_class::source) continue;
             auto s = support::random_split(op, rng);
             if (bernoulli(rng, 0.2)) s.copies = 3;
+            if (bernoulli(rng, 0.5)) {
+                s.micro_batches = 2;
+                try {
+                    validate(s, op);
+                } catch (invalid_input const&) {
+                    s.micro_batches = 1; // no samples, or fewer than both ask
+                }
+            }
             std::vector<parallel_tensor> held;
             std::uint32_t seen = 0;
             for (std::size_t i = 0; i < operands_of(op); ++i) {
@@ -110,16 +161,18 @@ TEST_CASE("split: operands and split imply each other, on random operators") {
                         for (auto const& t : operand_of(op, i).axes[a].terms) seen |= std::uint32_t{1} << t.dim;
             }
             // Dims whose blocks no operand shows are not to be found out.
-            bool shown = true;
+            bool shown = s.micro_batches == 1 || std::ranges::any_of(held, [](auto const& t) { return t.micro_batches > 1; });
             for (std::size_t d = 0; d < op.dims.size(); ++d) shown = shown && (s.degree[d] == 1 || (seen >> d & 1) != 0);
             if (!shown) continue;
             CHECK(split_for(op, held) == s);
             ++compared;
+            in_micro_batches += s.micro_batches > 1;
             split += tasks_of(s) > 1;
         }
     }
     CHECK(compared > support::cases(4000));
     CHECK(split > support::cases(2000));
+    CHECK(in_micro_batches > support::cases(1000));
 }
 
 namespace {

@@ -1,6 +1,7 @@
 #include <parsearch/rewrite/parallel_graph.hpp>
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <string>
 #include <vector>
@@ -66,13 +67,17 @@ parallel_graph shuffled(parallel_graph const& g, std::mt19937_64& rng) {
 
 parallel_graph random_graph(std::mt19937_64& rng) {
     for (;;) {
-        auto const g = graph::read_graph(support::random_network(rng)).graph;
+        auto const g = graph::read_graph(support::random_network(rng, 8, 0)).graph;
+        auto const micro_batches = static_cast<std::int32_t>(1 + uniform_index(rng, 2));
         std::vector<operator_split> splits;
-        for (auto const& op : g.operations) splits.push_back(support::random_split(op, rng));
+        for (auto const& op : g.operations) {
+            splits.push_back(support::random_split(op, rng));
+            if (pipeline::detail::sample_dim(op)) splits.back().micro_batches = micro_batches;
+        }
         try {
             return lift(g, splits).graph;
         } catch (invalid_input const&) {
-        } // a split that leaves no equal blocks
+        } // a split that leaves no equal blocks, samples that can not be divided
     }
 }
 
@@ -168,6 +173,61 @@ TEST_CASE("parallel graph: what is wanted is made from what is there") {
           "a tensor held as f32[8/4,4/2] 3 copies is wanted as f32[8,4]: copies are made, not dropped");
 }
 
+TEST_CASE("parallel graph: micro-batches are made and joined where they are wanted, and operators run in those of their operands") {
+    two_nodes g;
+    auto const piped = g.graph.reshard(g.x, resharding::pipeline, 0, 2);
+    auto const fc = g.graph.add_operator("fc in micro-batches", plain_linear, {piped, g.w});
+    CHECK(g.graph[fc]->split == operator_split{.degree = {1, 1, 1}, .micro_batches = 2});
+    CHECK(to_string(g.graph.tensor({fc, 0})) == "f32[8,6] 2 micro-batches of axis 0");
+    CHECK(g.graph.source(piped) == g.x);
+    CHECK(support::refusal([&] { return g.graph.add_operator("bad", plain_linear, {piped, g.w}, {.degree = {1, 1, 1}, .micro_batches = 4}); }) ==
+          "operator 'bad' of a parallel graph: linear: operand 'x' is held as f32[8,4] 2 micro-batches of axis 0: must be f32[8,4] 4 micro-batches of axis 0");
+    CHECK_FALSE(g.graph[fc].content->split == g.graph[g.linear].content->split);
+    auto const before = g.graph.size();
+    parallel_tensor wanted{.whole = {{8, 6}}, .degree = {4, 1}, .micro_batches = 2};
+    auto const cut = g.graph.reshard_to({fc, 0}, wanted);
+    CHECK(g.graph.size() == before + 1); // partition
+    auto const other = g.graph.reshard_to(cut, {.whole = {{8, 6}}, .degree = {1, 1}, .micro_batches = 3, .sample_axis = 1});
+    CHECK(g.graph.size() == before + 4); // combine, batch, pipeline
+    CHECK(to_string(g.graph.tensor(other)) == "f32[8,6] 3 micro-batches of axis 1");
+    CHECK(g.graph.reshard_to({fc, 0}, in_one_part({{8, 6}})) == g.graph.reshard_to({fc, 0}, in_one_part({{8, 6}})));
+    CHECK(support::refusal([&] { return g.graph.reshard_to({fc, 0}, {.whole = {{8, 6}}, .degree = {1, 1}, .micro_batches = 0}); }).find("degrees are at least 1") != std::string::npos);
+    auto const samples = g.graph.add_operator("relu in micro-batches", rectifier, {{fc, 0}});
+    auto const again = g.graph.add_copy(g.graph[samples], {{fc, 0}});
+    CHECK(g.graph[again]->split == g.graph[samples]->split);
+    CHECK(g.graph.add_copy(g.graph[piped.producer], {g.x}) > again);
+}
+
+TEST_CASE("parallel graph: any tensor is resharded to any holding that it can have, whatever lies between, on random ones") {
+    constexpr std::uint64_t seed = 8;
+    CAPTURE(seed);
+    std::mt19937_64 rng(seed);
+    int both = 0;
+    for (int n = 0; n < support::cases(3000); ++n) {
+        parallel_graph g;
+        std::array<std::int64_t, 2> const extents{12 << uniform_index(rng, 3), 6 << uniform_index(rng, 3)};
+        auto t = g.add_input("x", {{extents[0], extents[1]}});
+        auto const divisor = [&](std::int64_t of) {
+            for (;;)
+                if (auto const d = static_cast<std::int32_t>(1 + uniform_index(rng, 8)); of % d == 0) return d;
+        };
+        std::int32_t copies = 1;
+        for (int step = 0; step < 4; ++step) {
+            parallel_tensor wanted{.whole = {{extents[0], extents[1]}}, .degree = {1, 1}, .copies = copies *= static_cast<std::int32_t>(1 + uniform_index(rng, 2))};
+            auto const axis = static_cast<std::uint32_t>(uniform_index(rng, 2));
+            wanted.micro_batches = divisor(extents[axis]);
+            if (wanted.micro_batches > 1) wanted.sample_axis = axis;
+            for (std::size_t a = 0; a < 2; ++a) wanted.degree[a] = divisor(extents[a] / micro_batches_along(wanted, a));
+            both += wanted.micro_batches > 1 && wanted.degree[axis] > 1;
+            auto const made = g.reshard_to(t, wanted);
+            REQUIRE(g.tensor(made) == wanted);
+            CHECK(g.reshard_to(t, wanted) == made);
+            t = made;
+        }
+    }
+    CHECK(both > support::cases(2000));
+}
+
 TEST_CASE("parallel graph: what does not fit is refused") {
     two_nodes g;
     CHECK(support::refusal([&] { return g.graph.add_operator("bad", plain_linear, {g.w, g.w}); }).find("operator 'bad' of a parallel graph: linear: operand 'x'") == 0);
@@ -197,6 +257,14 @@ TEST_CASE("parallel graph: equal whatever the order of nodes, different after an
         auto more = g;
         auto const t = g.results()[uniform_index(rng, g.results().size())];
         if (g.tensor(t).sums > 1 || g.tensor(t).whole.type != ops::dtype::f32) continue;
+        if (g.tensor(t).degree[0] == 1 && g.tensor(t).whole.extents[0] % 2 == 0) {
+            auto piped = g;
+            piped.set_results({piped.reshard(t, resharding::pipeline, 0, 2)});
+            auto joined = g;
+            joined.set_results({joined.reshard(t, resharding::partition, 0, 2)});
+            CHECK_FALSE(piped == joined);
+            CHECK(piped.hash() != joined.hash());
+        }
         more.set_results({{more.add_operator("more", made(ops::relu{}, {g.tensor(t).whole}), {t}), 0}});
         CHECK_FALSE(more == g);
         CHECK(more.hash() != g.hash());

@@ -270,6 +270,38 @@ TEST_CASE("substitution: why no node stands for an operator of a rule") {
     CHECK(reason(t.g, {cut_in(x1, 1, 2), linear({0, 1}, x2)}) == "no OP_LINEAR stands where the rule has one: must read as operand 0 output 1 of operator 0 (OP_SPLIT)");
 }
 
+TEST_CASE("substitution: rules say pipeline and batch as they say partition and combine") {
+    auto const along = [](std::string type, pattern_tensor t) {
+        return pattern_operator{std::move(type), {t}, {{"PM_PARALLEL_DIM", 0}, {"PM_PARALLEL_DEGREE", "n"}}};
+    };
+    rule const later{.name = "micro-batches begin later", .source = {{along("OP_PIPELINE", x1), relu({0, 0})}}, .target = {{relu(x1), along("OP_PIPELINE", {0, 0})}},
+                     .outputs = {{{1, 0}, {1, 0}}}};
+    rule const undone{.name = "joined", .source = {{along("OP_PIPELINE", x1), along("OP_BATCH", {0, 0})}}, .target = {}, .outputs = {{{1, 0}, x1}}};
+    rule const made_of{.name = "in micro-batches", .source = {{relu(x1)}}, .target = {{along("OP_PIPELINE", x1), relu({0, 0}), along("OP_BATCH", {1, 0})}},
+                       .outputs = {{{0, 0}, {2, 0}}}, .parameters = {"n"}};
+    for (auto const* r : {&later, &undone, &made_of}) check(*r);
+    parallel_graph g;
+    auto const x = g.add_input("x", {{8, 4}});
+    auto const rectified = g.add_operator("relu", made(ops::relu{}, {{{8, 4}}}), {x});
+    g.set_results({{rectified, 0}});
+    CHECK(matcher(g).why_not(undone) == "the graph has no OP_PIPELINE");
+    std::mt19937_64 rng(4);
+    auto const piped = substitute(g, made_of, matcher(g).find(made_of).at(0), {{"n", 4}});
+    REQUIRE(piped);
+    CHECK(support::same_value(g, *piped, rng));
+    CHECK_FALSE(*piped == g);
+    CHECK(substitute(g, made_of, matcher(g).find(made_of).at(0), {{"n", 3}}).why().find("pipeline of axis 0 by 3 of f32[8,4]: the parts would not be equal") != std::string::npos);
+    auto const found = matcher(*piped).find(later);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].variables == bindings{{"n", 4}});
+    auto const moved = substitute(*piped, later, found[0]);
+    REQUIRE(moved);
+    CHECK(support::same_value(g, *moved, rng));
+    auto const back = substitute(*moved, undone, matcher(*moved).find(undone).at(0));
+    REQUIRE(back);
+    CHECK(*back == g);
+}
+
 TEST_CASE("substitution: a cycle is refused") {
     // Two layers, the second of which reads the first: merged they would read themselves.
     parallel_graph g;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/pipeline/micro_batch.hpp>
 #include <parsearch/rewrite/parallel_graph.hpp>
 #include <parsearch/rewrite/reference.hpp>
 
@@ -22,6 +23,52 @@ struct graph_run {
     named_arrays gradients;
 };
 
+using arrays = std::vector<parsearch::rewrite::reference::array>;
+
+/// Part `m` of `a`, which is held as `t`, where that comes in several.
+inline parsearch::rewrite::reference::array micro_batch_of(parsearch::rewrite::reference::array const& a, parsearch::rewrite::parallel_tensor const& t, std::int64_t m) {
+    if (t.micro_batches == 1) return a;
+    auto const size = a.extents[t.sample_axis] / t.micro_batches;
+    return parsearch::rewrite::reference::part(a, t.sample_axis, m * size, size);
+}
+/// What micro-batches made of a tensor held as `t`: joined where it comes in several, else added up.
+inline parsearch::rewrite::reference::array of_micro_batches(arrays const& made, parsearch::rewrite::parallel_tensor const& t) {
+    using namespace parsearch::rewrite;
+    if (t.micro_batches > 1) return reference::joined(made, t.sample_axis);
+    auto out = made.at(0);
+    for (std::size_t m = 1; m < made.size(); ++m)
+        for (std::size_t i = 0; i < out.values.size(); ++i) out.values[i] = reference::sum(out.values[i], made[m].values[i]);
+    return out;
+}
+/// Runs node `n` of `g` on whole operands, micro-batch after micro-batch, each on its samples alone; answers its outputs, or the gradients of its operands where
+/// those of its outputs are `given`.
+inline arrays run_node(parsearch::rewrite::parallel_graph const& g, std::uint32_t n, arrays const& operands, arrays const* given, parsearch::rewrite::purpose use) {
+    using namespace parsearch::rewrite;
+    auto const count = g[n]->split.micro_batches;
+    auto const part = parsearch::pipeline::micro_batch(g[n]->operation, count, g[n]->name);
+    std::vector<parallel_tensor> read;
+    for (auto const& t : g[n].inputs) read.push_back(g.tensor(t));
+    auto const& held = given ? read : g[n]->outputs;
+    std::vector<arrays> made(held.size());
+    for (std::int64_t m = 0; m < count; ++m) {
+        arrays x, w, seeds;
+        for (std::size_t i = 0; i < operands.size(); ++i) (i < part.inputs.size() ? x : w).push_back(micro_batch_of(operands[i], read[i], m));
+        arrays out;
+        if (given) {
+            for (std::size_t i = 0; i < given->size(); ++i) seeds.push_back(micro_batch_of((*given)[i], g[n]->outputs[i], m));
+            auto back = reference::gradients_of(part, x, w, seeds, use);
+            out = std::move(back.inputs);
+            out.insert(out.end(), back.weights.begin(), back.weights.end());
+        } else {
+            out = reference::outputs_of(part, x, w, use);
+        }
+        for (std::size_t i = 0; i < out.size(); ++i) made[i].push_back(std::move(out[i]));
+    }
+    arrays out;
+    for (std::size_t i = 0; i < held.size(); ++i) out.push_back(of_micro_batches(made[i], held[i]));
+    return out;
+}
+
 /// Runs `g` on whole tensors: what reshards changes none. `seeds`: the gradients of the results.
 inline graph_run run(parsearch::rewrite::parallel_graph const& g, named_arrays const& values, std::span<parsearch::rewrite::reference::array const> seeds,
                      parsearch::rewrite::purpose use) {
@@ -29,16 +76,14 @@ inline graph_run run(parsearch::rewrite::parallel_graph const& g, named_arrays c
     std::vector<std::vector<reference::array>> made(g.bound()), gradients(g.bound());
     auto const order = g.order();
     auto const operands = [&](std::uint32_t n) {
-        std::pair<std::vector<reference::array>, std::vector<reference::array>> out;
-        for (auto const& t : g[n].inputs) (out.first.size() < g[n]->operation.inputs.size() ? out.first : out.second).push_back(made[t.producer][t.slot]);
+        arrays out;
+        for (auto const& t : g[n].inputs) out.push_back(made[t.producer][t.slot]);
         return out;
     };
     for (auto const n : order) {
         if (g[n]->kind == node_kind::reshard) made[n] = {made[g[n].inputs[0].producer][g[n].inputs[0].slot]};
-        else if (g[n]->kind == node_kind::compute) {
-            auto const [x, w] = operands(n);
-            made[n] = reference::outputs_of(g[n]->operation, x, w, use);
-        } else made[n] = {values.at(g[n]->name)};
+        else if (g[n]->kind == node_kind::compute) made[n] = run_node(g, n, operands(n), nullptr, use);
+        else made[n] = {values.at(g[n]->name)};
         for (auto const& a : made[n]) gradients[n].push_back(reference::filled(a.extents));
     }
     auto const add = [](reference::array& to, reference::array const& more) {
@@ -55,10 +100,8 @@ inline graph_run run(parsearch::rewrite::parallel_graph const& g, named_arrays c
         auto const back = [&](std::size_t i, reference::array const& a) { add(gradients[g[n].inputs[i].producer][g[n].inputs[i].slot], a); };
         if (g[n]->kind == node_kind::reshard) back(0, gradients[n][0]);
         else if (g[n]->kind == node_kind::compute) {
-            auto const [x, w] = operands(n);
-            auto const all = reference::gradients_of(g[n]->operation, x, w, gradients[n], use);
-            for (std::size_t i = 0; i < x.size(); ++i) back(i, all.inputs[i]);
-            for (std::size_t i = 0; i < w.size(); ++i) back(x.size() + i, all.weights[i]);
+            auto const all = run_node(g, n, operands(n), &gradients[n], use);
+            for (std::size_t i = 0; i < all.size(); ++i) back(i, all[i]);
         } else if (g[n]->outputs[0].whole.type <= parsearch::ops::dtype::bf16) out.gradients[g[n]->name] = gradients[n][0]; // indices have none
     }
     return out;

@@ -39,10 +39,12 @@ namespace detail {
 }
 
 /// `op` on an `n`-th of its samples: their dim and the axes that it indexes are shorter, the work is less. An operator without samples does all
-/// of its work in every micro-batch; what is kept beside operands is divided evenly, as over shards. Throws `invalid_input` naming `name` where `n` is not positive or does not divide the samples, where a second dim is one of samples,
+/// of its work in every micro-batch; what is kept beside operands is divided evenly, as over shards. Throws `invalid_input` naming `name`, where it is not empty, and the rule where `n` is not positive or does not divide the samples, where a second dim is one of samples,
 /// where they index weights, and where an axis holds samples in other than equal consecutive parts.
 [[nodiscard]] inline ops::operation micro_batch(ops::operation op, std::int64_t n, std::string_view name) {
-    auto const refuse = [&](auto const&... what) { throw invalid_input("micro-batches: operator '", name, "' (", op.kind, ") ", what...); };
+    auto const refuse = [&](auto const&... what) {
+        throw invalid_input("micro-batches: ", name.empty() ? op.kind : text("operator '", name, "' (", op.kind, ')'), ' ', what...);
+    };
     if (n < 1) refuse("is to run in ", n, " micro-batches: must be at least 1");
     if (n == 1) return op;
     auto const k = detail::sample_dim(op);

@@ -43,6 +43,7 @@ struct partition_options {
     bool recomputation = true;            ///< stages may compute their activations again
     bool sharded_optimizer = true;        ///< devices may share the optimizer's state of weights that several hold
     std::uint64_t beam = 4;               ///< pipelines that are improved step by step, at least 1
+    std::optional<picoseconds> bound{};   ///< a cost that is known from elsewhere: what can not be better by its work is not simulated
 };
 
 /// Throws `invalid_input` naming the option, its value and the rule.
@@ -150,7 +151,7 @@ struct partition_fn {
                     for (auto const t : builder_.degrees(devices / stages)) {
                         if (over()) return;
                         auto c = builder_.balanced(stages, static_cast<std::uint32_t>(m), t);
-                        if (builder_.least_time(c) >= cost_.count()) continue;
+                        if (builder_.least_time(c) >= std::min(cost_, options_.bound.value_or(cost_)).count()) continue;
                         auto const cost = variants(c);
                         remember(cost, std::move(c));
                     }

@@ -35,7 +35,7 @@ class rewriting_site {
         return out;
     }
     [[nodiscard]] bool is_operator(std::uint32_t n) const {
-        return graph_.contains(n) && graph_[n]->kind == node_kind::compute && tasks_of(graph_[n]->split) == 1;
+        return graph_.contains(n) && graph_[n]->kind == node_kind::compute && is_unsplit(graph_[n]->split);
     }
     [[nodiscard]] ops::operation const& operation(std::uint32_t n) const { return graph_[n]->operation; }
     [[nodiscard]] std::string const& name(std::uint32_t n) const { return graph_[n]->name; }

@@ -21,7 +21,7 @@ namespace parsearch::rewrite {
         changed = false;
         auto const uses = g.uses();
         for (auto const n : g.order()) {
-            if (g[n]->kind != node_kind::compute || tasks_of(g[n]->split) != 1 || g[n].inputs.empty()) continue;
+            if (g[n]->kind != node_kind::compute || !is_unsplit(g[n]->split) || g[n].inputs.empty()) continue;
             auto const& op = g[n]->operation;
             bool const joins = read_concat(op).has_value(), cuts = read_split(op).has_value(), turns = read_transpose(op) || is_reshape(op);
             if (!joins && !cuts && !turns) continue;

@@ -6,12 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <queue>
 #include <span>
 #include <stop_token>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -44,8 +46,27 @@ struct joint_plan {
     std::vector<std::string> applied; ///< the rules that led to it, in order: name, then operators
 };
 
+/// What `joint` tells its observers of each graph that it simulated: the plan of its best strategy among those tried, before any is refined.
+struct simulated_graph {
+    std::uint64_t evaluation;
+    std::uint64_t rank; ///< 0: the original, then the beam, last the graph that is best on one device
+    joint_plan const& plan;
+    picoseconds cost;
+};
+
 /// The operator graph of `g`, its weights folded: what is priced and simulated.
 [[nodiscard]] inline graph::dense_graph folded_operators(parallel_graph const& g) { return graph::read_graph(fold_weights(g)).graph; }
+
+/// The options of the space of `problem`, with the copies and partial sums that any of its operators may have for all: operators are not the same ones when rules have been applied.
+template <class P> [[nodiscard]] space::space_options replicas_of(P const& problem) {
+    auto out = problem.space().options();
+    for (auto const& op : problem.graph().operations)
+        for (auto const& d : op.dims) {
+            auto& most = d.kind == ops::dim_kind::copies ? out.copies : out.sums;
+            if (ops::repeats_work(d.kind)) most = std::lcm(most, d.extent);
+        }
+    return out;
+}
 
 /// A graph that was priced, and how it came to be.
 struct priced_graph {
@@ -242,14 +263,15 @@ using joint_result = search_result<joint_plan, picoseconds>;
 /// but not those without which there is no answer once the search has ended: as many evaluations as a search took that time ended are a budget with which
 /// it finds the same. `stats.trajectory` is the hash of the graph found;
 /// `proposed` is told for each graph priced (`op`: the kind of segment, `move`: the rule, `cost`: additive), `improved` for simulated costs
-/// (`op`: 0 for the original, then the beam, last the graph of step 4). A budget may end the search in step 4. Deterministic for a seed but for the time. No lower bound: none is known over all graphs.
+/// (`op`: 0 for the original, then the beam, last the graph of step 4), `simulated_graph` when one of these is done with. A budget may end the search in step 4. Deterministic for a seed but for the time. No lower bound: none is known over all graphs.
 /// Throws `invalid_input` on options out of range.
 struct joint_fn {
     template <class Oracle, class Device, class Operator, class R, class... Os>
         requires RandomBits<R>
     joint_result operator()(parallelization<Oracle, Device, Operator> const& problem, std::vector<graph_rule> const& rules, R& rng,
                             joint_options const& options = {}, Os&&... observers) const {
-        static_assert(search::observed<picoseconds, std::remove_reference_t<Os>...>::checked);
+        // One of simulated graphs alone handles an event, too.
+        static_assert(search::observed<picoseconds, std::conditional_t<search::handles_any<Os, simulated_graph>, search::move_counts, std::remove_reference_t<Os>>...>::checked);
         validate(options);
         search::stopping limit(search::budget_of(options));
         search_stats stats;
@@ -268,7 +290,8 @@ struct joint_fn {
 
         auto const original = lift(problem.graph()).graph;
         auto pricer = pricer_of(problem, options.pricing);
-        auto const price = [&](graph::dense_graph g) { return pricer.price(space::with_replicas(std::move(g), problem.space().options())); };
+        auto const repeats = replicas_of(problem);
+        auto const price = [&](graph::dense_graph g) { return pricer.price(space::with_replicas(std::move(g), repeats)); };
         auto const priced = [&](parallel_graph const& g, std::vector<std::string> applied) {
             if (!ended) ++stats.evaluations;
             return priced_graph{g, price(folded_operators(g)), std::move(applied)};
@@ -309,21 +332,28 @@ struct joint_fn {
             auto const& f = finalists[rank];
             bool const known = std::any_of(finalists.begin(), finalists.begin() + static_cast<std::ptrdiff_t>(rank), [&](auto const& g) { return g.graph == f.graph; });
             if (known) continue;
-            auto operators = space::with_replicas(folded_operators(f.graph), problem.space().options());
+            auto operators = space::with_replicas(folded_operators(f.graph), replicas_of(problem));
             auto const candidate = with_graph(problem, operators);
             auto evaluate = candidate.evaluator();
+            std::optional<joint_plan> own; // the best of this graph
+            auto own_cost = cost_traits<picoseconds>::infinity();
             auto const simulate = [&](space::flat_strategy const& strategy) {
                 auto const cost = evaluate(strategy);
                 if (!ended) ++stats.evaluations;
+                if (!own || cost < own_cost) {
+                    own_cost = cost;
+                    own = joint_plan{f.graph, operators, strategy, f.applied};
+                }
                 if (best && !(cost < best_cost)) return;
                 if (best) improved(rank, cost);
                 best_cost = cost;
-                best = joint_plan{f.graph, operators, strategy, f.applied};
+                best = own;
             };
             simulate(f.price.strategy);
             if (!over()) simulate(data_parallel(candidate));
             for (auto const& counting : usual_countings)
                 if (!over()) simulate(pricer.price(operators, counting).strategy);
+            tell(simulated_graph{stats.evaluations, rank, *own, own_cost});
         }
         if (options.refinement > 0 && !over()) {
             search::mcmc_options chain{.evaluations = options.refinement, .stop = options.stop};

@@ -17,27 +17,32 @@
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/ops/replicas.hpp>
 #include <parsearch/ops/shard.hpp>
+#include <parsearch/pipeline/micro_batch.hpp>
 #include <parsearch/rewrite/parallel_tensor.hpp>
 
 namespace parsearch::rewrite {
 
 /// How an operation runs in parallel: a degree per iteration dim, all of that `copies` times over, and, of operators that are linear, once for each
-/// of `sums` partial sums of the operands in `summed`. Tasks: the product of all.
+/// of `sums` partial sums of the operands in `summed`. Tasks: the product of all. They run `micro_batches` times, each time on that part of the samples
+/// (`pipeline::micro_batch`), which the degrees divide.
 struct operator_split {
     std::vector<std::int32_t> degree;
     std::int32_t copies = 1;
     std::int32_t sums = 1;
     std::uint64_t summed = 0; ///< bit i: operand i (inputs, then weights) is held as `sums` partial sums
+    std::int32_t micro_batches = 1; ///< more: of operators with samples
     friend bool operator==(operator_split const&, operator_split const&) = default;
 };
 
 /// `op` in one task.
 [[nodiscard]] inline operator_split unsplit(ops::operation const& op) { return {.degree = std::vector<std::int32_t>(op.dims.size(), 1)}; }
 
-/// The number of tasks.
+/// The number of tasks, in each micro-batch.
 [[nodiscard]] inline std::int64_t tasks_of(operator_split const& s) noexcept {
     return ops::shard_count(s.degree) * s.copies * s.sums;
 }
+/// True where one task does all.
+[[nodiscard]] inline bool is_unsplit(operator_split const& s) noexcept { return tasks_of(s) == 1 && s.micro_batches == 1; }
 
 /// The operands of a node of a graph: the operation's inputs, then its weights.
 [[nodiscard]] inline std::size_t operands_of(ops::operation const& op) noexcept { return op.inputs.size() + op.weights.size(); }
@@ -76,11 +81,11 @@ namespace detail {
 /// How `o` is held where tasks split the iteration space by `s.degree`: in blocks along the dims that index it. Axes that are not cut into equal
 /// blocks (part of a concatenated axis, inner part of a flattened one) are whole. `outside`: the tasks that hold the same block.
 struct holding {
-    parallel_tensor tensor;
+    parallel_tensor tensor{};
     std::int64_t outside = 1;
     std::size_t whole = 0; ///< an axis that is whole for want of equal blocks, or the number of axes
 };
-[[nodiscard]] inline holding holding_of(ops::operation const& op, ops::operand const& o, operator_split const& s) {
+[[nodiscard]] inline holding holding_in_one(ops::operation const& op, ops::operand const& o, operator_split const& s) {
     holding h{.tensor = {.whole = ops::tensor_of(o)}, .whole = o.axes.size()};
     std::uint32_t inside = 0;
     for (std::size_t a = 0; a < o.axes.size(); ++a) {
@@ -94,18 +99,45 @@ struct holding {
         if ((inside >> d & 1) == 0) h.outside *= s.degree[d];
     return h;
 }
+
+/// What `op` does of one of `n` micro-batches. Throws `invalid_input` where it can not be divided.
+[[nodiscard]] inline ops::operation micro_operation(ops::operation const& op, std::int32_t n) {
+    if (n > 1 && !pipeline::detail::sample_dim(op)) throw invalid_input(op.kind, ": runs in ", n, " micro-batches, and has no dim of samples: it needs all of them at once");
+    return pipeline::micro_batch(op, n, {});
+}
+
+/// How the operand of `op` that `pick` answers is held in all micro-batches: as in each, in parts of the axis that samples index. What they do not index
+/// is one for all of them: read by each, or added up.
+template <class Pick> [[nodiscard]] holding holding_of(ops::operation const& op, operator_split const& s, Pick const& pick) {
+    ops::operand const& whole = pick(op);
+    if (s.micro_batches == 1) return holding_in_one(op, whole, s);
+    auto const part = micro_operation(op, s.micro_batches);
+    ops::operand const& in_one = pick(part);
+    auto h = holding_in_one(part, in_one, s);
+    h.tensor.whole = ops::tensor_of(whole);
+    for (std::uint32_t a = 0; a < whole.axes.size(); ++a) {
+        if (in_one.axes[a].extent == whole.axes[a].extent) continue;
+        if (h.tensor.micro_batches > 1)
+            throw invalid_input(op.kind, ": samples index axes ", h.tensor.sample_axis, " and ", a, " of '", whole.name, "': micro-batches are of one");
+        h.tensor.micro_batches = s.micro_batches;
+        h.tensor.sample_axis = a;
+    }
+    return h;
+}
 } // namespace detail
 
-/// Checks that `s` is a split of `op`: a degree per dim that divides its extent, partial sums of what the operation is linear in only. Throws
-/// `invalid_input` naming operation, value and rule.
+/// Checks that `s` is a split of `op`: micro-batches into which it can be divided, a degree per dim that divides its extent in one of them, partial sums
+/// of what the operation is linear in only. Throws `invalid_input` naming operation, value and rule.
 inline void validate(operator_split const& s, ops::operation const& op) {
     if (s.degree.size() != op.dims.size()) throw invalid_input(op.kind, ": a split of ", s.degree.size(), " degrees: it has ", op.dims.size(), " iteration dims");
+    if (s.micro_batches < 1) throw invalid_input(op.kind, ": a split in ", s.micro_batches, " micro-batches: must be at least 1");
+    auto const dims = s.micro_batches > 1 ? detail::micro_operation(op, s.micro_batches).dims : op.dims;
     double tasks = 1.0 * s.copies * s.sums;
     for (std::size_t d = 0; d < s.degree.size(); ++d) {
-        auto const& dim = op.dims[d];
+        auto const& dim = dims[d];
         if (ops::repeats_work(dim.kind)) throw invalid_input(op.kind, ": has the dim '", dim.name, "' that repeats work: in a parallel graph the split says how often");
         if (s.degree[d] < 1 || dim.extent % s.degree[d] != 0 || (s.degree[d] > 1 && dim.kind == ops::dim_kind::fixed))
-            throw invalid_input(op.kind, ": dim '", dim.name, "' of extent ", dim.extent, " is split by ", s.degree[d], ": must be ",
+            throw invalid_input(op.kind, ": dim '", dim.name, "' of extent ", dim.extent, s.micro_batches > 1 ? " in a micro-batch" : "", " is split by ", s.degree[d], ": must be ",
                                 dim.kind == ops::dim_kind::fixed ? "1, it is not divisible" : "a divisor");
         tasks *= s.degree[d];
     }
@@ -117,19 +149,21 @@ inline void validate(operator_split const& s, ops::operation const& op) {
 }
 
 /// How operand `i` is to be held for `s`: in blocks along the dims that index it, with a copy for every task that reads the same block. Axes that
-/// the split cuts into no equal blocks are whole: each task is given all of them.
+/// the split cuts into no equal blocks are whole: each task is given all of them. What samples do not index, as weights, is read whole in every
+/// micro-batch.
 [[nodiscard]] inline parallel_tensor operand_tensor(ops::operation const& op, operator_split const& s, std::size_t i) {
-    auto h = detail::holding_of(op, operand_of(op, i), s);
+    auto h = detail::holding_of(op, s, [i](ops::operation const& o) -> ops::operand const& { return operand_of(o, i); });
     bool const summed = i < 64 && (s.summed >> i & 1) != 0;
     h.tensor.copies = static_cast<std::int32_t>(h.outside * s.copies * (summed ? 1 : s.sums));
     h.tensor.sums = summed ? s.sums : 1;
     return h.tensor;
 }
 
-/// How output `slot` is held after `s`: a dim that does not index it leaves partial sums. Throws `invalid_input` where the split leaves no equal
+/// How output `slot` is held after `s`: a dim that does not index it leaves partial sums, but for samples of other micro-batches: these are added up as
+/// they come, as gradients of weights are. Throws `invalid_input` where the split leaves no equal
 /// blocks of it: that is no parallel tensor.
 [[nodiscard]] inline parallel_tensor output_tensor(ops::operation const& op, operator_split const& s, std::size_t slot) {
-    auto h = detail::holding_of(op, op.outputs[slot], s);
+    auto h = detail::holding_of(op, s, [slot](ops::operation const& o) -> ops::operand const& { return o.outputs[slot]; });
     if (h.whole < h.tensor.degree.size())
         throw invalid_input(op.kind, ": its split cuts axis ", h.whole, " of output '", op.outputs[slot].name, "', of shape ", ops::to_string(h.tensor.whole),
                             ", into no equal blocks: that is no parallel tensor");
@@ -139,10 +173,19 @@ inline void validate(operator_split const& s, ops::operation const& op) {
 }
 
 /// The split by which `op` runs on operands that are held like this (inputs, then weights). Throws `invalid_input` where there is none, saying what
-/// does not fit. Unique: a dim that indexes no operand is not split.
+/// does not fit. Unique: a dim that indexes no operand is not split, and there are the micro-batches in which operands come.
 [[nodiscard]] inline operator_split split_for(ops::operation const& op, std::span<parallel_tensor const> operands) {
     if (operands.size() != operands_of(op)) throw invalid_input(op.kind, ": ", operands.size(), " operands: it has ", operands_of(op));
     auto s = unsplit(op);
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+        auto const n = operands[i].micro_batches;
+        if (n > 1 && s.micro_batches > 1 && n != s.micro_batches)
+            throw invalid_input(op.kind, ": operand '", operand_of(op, i).name, "' held as ", to_string(operands[i]), ": another operand comes in ", s.micro_batches, " micro-batches");
+        s.micro_batches = std::max(s.micro_batches, n);
+    }
+    std::optional<ops::operation> divided;
+    if (s.micro_batches > 1) divided = detail::micro_operation(op, s.micro_batches);
+    auto const& part = divided ? *divided : op;
     for (std::size_t i = 0; i < operands.size(); ++i) {
         auto const& o = operand_of(op, i);
         auto const& t = operands[i];
@@ -151,12 +194,12 @@ inline void validate(operator_split const& s, ops::operation const& op) {
         for (std::size_t a = 0; a < o.axes.size(); ++a) {
             std::int64_t rest = t.degree[a];
             for (auto const& term : detail::outer_first(o.axes[a])) {
-                auto const d = static_cast<std::int32_t>(std::gcd(rest, op.dims[term.dim].extent));
+                auto const d = static_cast<std::int32_t>(std::gcd(rest, part.dims[term.dim].extent));
                 if (d > 1 && s.degree[term.dim] > 1 && s.degree[term.dim] != d)
                     throw place("dim '", op.dims[term.dim].name, "' is in ", s.degree[term.dim], " parts by another operand");
                 s.degree[term.dim] = std::max(s.degree[term.dim], d);
                 rest /= d;
-                if (d != op.dims[term.dim].extent) break;
+                if (d != part.dims[term.dim].extent) break;
             }
             if (rest != 1) throw place("axis ", a, " can not be in ", t.degree[a], " parts");
         }
@@ -168,6 +211,11 @@ inline void validate(operator_split const& s, ops::operation const& op) {
         }
     }
     validate(s, op); // the number of tasks, before they are counted
+    for (std::size_t i = 0; i < operands.size() && s.micro_batches > 1; ++i)
+        if (auto const needed = operand_tensor(op, s, i); needed.micro_batches != operands[i].micro_batches || needed.sample_axis != operands[i].sample_axis)
+            throw invalid_input(op.kind, ": operand '", operand_of(op, i).name, "' held as ", to_string(operands[i]), ": must come in ",
+                                needed.micro_batches > 1 ? text(needed.micro_batches, " micro-batches of axis ", needed.sample_axis) : std::string("one micro-batch"),
+                                ", as it runs in ", s.micro_batches);
     if (!operands.empty()) {
         auto const needed = operand_tensor(op, s, 0).copies;
         if (operands[0].copies % needed != 0)

@@ -94,6 +94,7 @@ struct hasher {
         for (auto const e : t.whole.extents) add(static_cast<std::uint64_t>(e));
         for (auto const d : t.degree) add(static_cast<std::uint64_t>(d));
         add(static_cast<std::uint64_t>(t.copies) << 32 | static_cast<std::uint32_t>(t.sums));
+        if (t.micro_batches > 1) add(static_cast<std::uint64_t>(t.micro_batches) << 32 | t.sample_axis);
     }
 };
 [[nodiscard]] inline std::uint64_t hash_of(node_content const& c) {
@@ -103,6 +104,7 @@ struct hasher {
     h.add(c.operation.kind);
     for (auto const& d : c.operation.dims) h.add(static_cast<std::uint64_t>(d.extent));
     for (auto const d : c.split.degree) h.add(static_cast<std::uint64_t>(d));
+    if (c.split.micro_batches > 1) h.add(static_cast<std::uint64_t>(c.split.micro_batches));
     h.add(static_cast<std::uint64_t>(c.how) << 32 | c.axis);
     h.add(static_cast<std::uint64_t>(c.degree));
     for (auto const& t : c.outputs) h.add(t);
@@ -120,8 +122,8 @@ template <class F> auto of_operator(std::string_view name, F const& f) {
 } // namespace detail
 
 /// A parallel computation graph (Unger et al., Unity, OSDI 2022, section 3). Nodes are graph inputs, weights, operators, each with the split by which it
-/// runs, and what reshards a tensor: partition, combine, replicate, reduce. Every operand is held as its operator's split asks (checked as nodes are
-/// added), so the graph says all about parallelism but the devices.
+/// runs, and what reshards a tensor: partition, combine, replicate, reduce, pipeline, batch. Every operand is held as its operator's split asks (checked as
+/// nodes are added), so the graph says all about parallelism but the devices and, of micro-batches, the order in which devices launch them.
 ///
 /// A value: a copy costs a pointer per node, and nodes are shared until they change. Nodes keep their number in all copies, and numbers of removed nodes
 /// are not used again. `results` are the tensors that the graph is computed for.
@@ -181,21 +183,25 @@ class parallel_graph {
         c.outputs.push_back(std::move(held));
         return {insert(std::move(c), {t}), 0};
     }
-    /// Adds what it takes to hold `t` as `wanted`: partial sums are reduced, axes combined, copies made, axes partitioned. What an earlier call
-    /// made of that is used. Throws `invalid_input` where tensors differ, or copies or partial sums would have to fall away or come up.
+    /// Adds what it takes to hold `t` as `wanted`: partial sums are reduced, axes combined, micro-batches joined, then made, copies made, axes partitioned.
+    /// What an earlier call made of that is used. Throws `invalid_input` where tensors differ, or copies or partial sums would have to fall away or come up.
     tensor_ref reshard_to(tensor_ref t, parallel_tensor const& wanted) {
         auto held = tensor(t);
         auto const wrong = [&](std::string_view why) {
             return invalid_input("a tensor held as ", to_string(held), " is wanted as ", to_string(wanted), ": ", why);
         };
         if (!(held.whole == wanted.whole) || wanted.degree.size() != held.degree.size()) throw wrong("these are different tensors");
-        if (wanted.sums < 1 || wanted.copies < 1 || std::ranges::any_of(wanted.degree, [](auto d) { return d < 1; })) throw wrong("degrees are at least 1");
+        if (wanted.sums < 1 || wanted.copies < 1 || wanted.micro_batches < 1 || std::ranges::any_of(wanted.degree, [](auto d) { return d < 1; }))
+            throw wrong("degrees are at least 1");
         if (held.sums % wanted.sums != 0) throw wrong("partial sums are added up by a divisor of their number");
         if (wanted.copies % held.copies != 0) throw wrong("copies are made, not dropped");
         if (held.sums != wanted.sums) t = reshard_once(t, resharding::reduce, 0, held.sums / wanted.sums);
         for (std::size_t a = 0; a < held.degree.size(); ++a)
             if (auto const common = std::gcd(held.degree[a], wanted.degree[a]); common != held.degree[a])
                 t = reshard_once(t, resharding::combine, a, held.degree[a] / common);
+        auto const kept = held.sample_axis == wanted.sample_axis ? std::gcd(held.micro_batches, wanted.micro_batches) : 1;
+        if (kept != held.micro_batches) t = reshard_once(t, resharding::batch, held.sample_axis, held.micro_batches / kept);
+        if (kept != wanted.micro_batches) t = reshard_once(t, resharding::pipeline, wanted.sample_axis, wanted.micro_batches / kept);
         if (held.copies != wanted.copies) t = reshard_once(t, resharding::replicate, 0, wanted.copies / held.copies);
         for (std::size_t a = 0; a < held.degree.size(); ++a)
             if (auto const common = std::gcd(held.degree[a], wanted.degree[a]); common != wanted.degree[a])

@@ -1,5 +1,5 @@
 #pragma once
-/// A parallel tensor: into how many parts a tensor is cut, copied and summed.
+/// A parallel tensor: into how many parts a tensor is cut, copied and summed, and in how many micro-batches it comes.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,11 +15,16 @@ namespace parsearch::rewrite {
 /// A tensor of a parallel computation graph. Its value is that of `whole`, however it is held: axis a in `degree[a]` equal blocks; each block as
 /// the sum of `sums` tensors; all of that `copies` times. Copies and partial sums are counted apart, as in flexflow-train: what undoes the
 /// one does not undo the other.
+///
+/// All of that is of one micro-batch: the tensor comes in `micro_batches` equal consecutive parts of axis `sample_axis`, one after the other, and each is
+/// held in as many blocks, copies and sums. Block b of micro-batch m of an axis of extent e in d blocks begins at entry e / micro_batches * (m + b / d).
 struct parallel_tensor {
     ops::tensor whole;
     std::vector<std::int32_t> degree{}; ///< per axis; divides its extent
     std::int32_t copies = 1;
     std::int32_t sums = 1;
+    std::int32_t micro_batches = 1; ///< times degree[sample_axis] divides the extent of that axis
+    std::uint32_t sample_axis = 0;  ///< 0 where there is one micro-batch
     friend bool operator==(parallel_tensor const&, parallel_tensor const&) = default;
 };
 
@@ -29,14 +34,17 @@ struct parallel_tensor {
     return {.whole = std::move(t), .degree = std::vector<std::int32_t>(rank, 1)};
 }
 
-/// The number of parts of `t`, over all blocks, copies and partial sums.
+/// The number of parts in which `t` is held at once, over all blocks, copies and partial sums: micro-batches are no parts, they follow each other.
 [[nodiscard]] inline std::int64_t parts_of(parallel_tensor const& t) noexcept {
     std::int64_t n = std::int64_t{t.copies} * t.sums;
     for (auto const d : t.degree) n *= d;
     return n;
 }
 
-/// "f32[64/2,128] 4 copies 2 sums".
+/// How many micro-batches divide axis `a` of `t`.
+[[nodiscard]] inline std::int32_t micro_batches_along(parallel_tensor const& t, std::size_t a) noexcept { return a == t.sample_axis ? t.micro_batches : 1; }
+
+/// "f32[64/2,128] 4 copies 2 sums 8 micro-batches of axis 0".
 [[nodiscard]] inline std::string to_string(parallel_tensor const& t) {
     std::string out = text(name_of(t.whole.type), '[');
     for (std::size_t i = 0; i < t.degree.size(); ++i) {
@@ -46,40 +54,48 @@ struct parallel_tensor {
     out += ']';
     if (t.copies > 1) out += text(' ', t.copies, " copies");
     if (t.sums > 1) out += text(' ', t.sums, " sums");
+    if (t.micro_batches > 1) out += text(' ', t.micro_batches, " micro-batches of axis ", t.sample_axis);
     return out;
 }
 
 /// What changes how a tensor is held, and never its value (Unger et al., Unity, OSDI 2022, section 3).
 /// Forward and backward: partition slices, its gradient is combined; combine concatenates, its gradient is sliced; replicate copies, its
-/// gradients are summed; reduce sums, its gradient is copied.
-enum class resharding : std::uint8_t { partition, combine, replicate, reduce };
+/// gradients are summed; reduce sums, its gradient is copied; pipeline slices in time, its gradients are joined; batch joins in time, its gradient
+/// is sliced.
+enum class resharding : std::uint8_t { partition, combine, replicate, reduce, pipeline, batch };
 [[nodiscard]] constexpr std::string_view name_of(resharding r) noexcept {
-    constexpr std::string_view names[]{"partition", "combine", "replicate", "reduce"};
+    constexpr std::string_view names[]{"partition", "combine", "replicate", "reduce", "pipeline", "batch"};
     return names[static_cast<std::size_t>(r)];
 }
-/// True where `r` is said of an axis: of partition and combine.
-[[nodiscard]] constexpr bool has_axis(resharding r) noexcept { return r <= resharding::combine; }
+/// True where `r` is said of an axis: of all but replicate and reduce.
+[[nodiscard]] constexpr bool has_axis(resharding r) noexcept { return r != resharding::replicate && r != resharding::reduce; }
 /// What backward does where forward does `r`.
 [[nodiscard]] constexpr resharding adjoint(resharding r) noexcept {
-    constexpr resharding all[]{resharding::combine, resharding::partition, resharding::reduce, resharding::replicate};
+    constexpr resharding all[]{resharding::combine, resharding::partition, resharding::reduce, resharding::replicate, resharding::batch, resharding::pipeline};
     return all[static_cast<std::size_t>(r)];
 }
 
-/// The most parts that a tensor may have.
+/// The most parts that a tensor may have, and the most micro-batches.
 inline constexpr std::int64_t max_parts = 1 << 20;
 
 /// `t` after `r` by `degree`, of `axis` where it has one. Throws `invalid_input` where the degree is less than 2, there is no such axis, blocks
-/// would not be equal, or there is not that much to combine or reduce.
+/// would not be equal, micro-batches are of another axis, or there is not that much to combine, reduce or batch.
 [[nodiscard]] inline parallel_tensor resharded(parallel_tensor t, resharding r, std::size_t axis, std::int32_t degree) {
     auto const wrong = [&](auto const&... why) {
         return invalid_input(name_of(r), has_axis(r) ? text(" of axis ", axis) : std::string(), " by ", degree, " of ", to_string(t), ": ", why...);
     };
     if (degree < 2) throw wrong("the degree must be at least 2");
     if (has_axis(r) && axis >= t.degree.size()) throw wrong("there are ", t.degree.size(), " axes");
+    auto const equal_parts = [&] {
+        if (t.whole.extents[axis] % (std::int64_t{t.degree[axis]} * micro_batches_along(t, axis) * degree) != 0) throw wrong("the parts would not be equal");
+    };
+    auto const along_samples = [&] {
+        if (t.micro_batches > 1 && axis != t.sample_axis) throw wrong("its micro-batches are of axis ", t.sample_axis);
+    };
     if ((r == resharding::partition || r == resharding::replicate) && parts_of(t) * degree > max_parts) throw wrong("makes more than ", max_parts, " parts");
     switch (r) {
     case resharding::partition:
-        if (t.whole.extents[axis] % (std::int64_t{t.degree[axis]} * degree) != 0) throw wrong("the parts would not be equal");
+        equal_parts();
         t.degree[axis] *= degree;
         break;
     case resharding::combine:
@@ -90,6 +106,19 @@ inline constexpr std::int64_t max_parts = 1 << 20;
     case resharding::reduce:
         if (t.sums % degree != 0) throw wrong("there are ", t.sums, " partial sums, which the degree must divide");
         t.sums /= degree;
+        break;
+    case resharding::pipeline:
+        along_samples();
+        if (std::int64_t{t.micro_batches} * degree > max_parts) throw wrong("makes more than ", max_parts, " micro-batches");
+        equal_parts();
+        t.micro_batches *= degree;
+        t.sample_axis = static_cast<std::uint32_t>(axis);
+        break;
+    case resharding::batch:
+        along_samples();
+        if (t.micro_batches % degree != 0) throw wrong("there are ", t.micro_batches, " micro-batches, which the degree must divide");
+        t.micro_batches /= degree;
+        if (t.micro_batches == 1) t.sample_axis = 0;
         break;
     }
     return t;

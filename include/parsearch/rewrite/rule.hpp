@@ -19,11 +19,12 @@
 
 namespace parsearch::rewrite {
 
-/// Types of pattern operators, by the names of the reference's files. The set is open: any other name is a type too.
+/// Types of pattern operators, by the names of the reference's files (which have no pipeline and no batch: these are the names of its code). The set is
+/// open: any other name is a type too.
 namespace op_type {
 inline constexpr std::string_view linear = "OP_LINEAR", relu = "OP_RELU", ew_add = "OP_EW_ADD", ew_mul = "OP_EW_MUL", concat = "OP_CONCAT",
                                   split = "OP_SPLIT", partition = "OP_PARTITION", combine = "OP_COMBINE", replicate = "OP_REPLICATE",
-                                  reduce = "OP_REDUCE", conv2d = "OP_CONV2D", matmul = "OP_MATMUL", transpose = "OP_TRANSPOSE";
+                                  reduce = "OP_REDUCE", pipeline = "OP_PIPELINE", batch = "OP_BATCH", conv2d = "OP_CONV2D", matmul = "OP_MATMUL", transpose = "OP_TRANSPOSE";
 } // namespace op_type
 
 /// Keys of parameters, by the names of the reference's files. Open as well.
@@ -173,7 +174,7 @@ using bindings = std::map<std::string, std::int64_t, std::less<>>;
         return n && !n->is_variable() ? std::optional(n->literal) : std::nullopt;
     }
     for (auto const known : {op_type::linear, op_type::relu, op_type::ew_add, op_type::ew_mul, op_type::concat, op_type::partition, op_type::combine,
-                             op_type::replicate, op_type::reduce, op_type::conv2d, op_type::matmul, op_type::transpose})
+                             op_type::replicate, op_type::reduce, op_type::pipeline, op_type::batch, op_type::conv2d, op_type::matmul, op_type::transpose})
         if (o.type == known) return 1;
     return std::nullopt;
 }

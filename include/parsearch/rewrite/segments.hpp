@@ -85,7 +85,7 @@ struct segment {
         list.push_back(t);
         known.push_back(t);
         auto const& held = g.tensor(t);
-        if (parts_of(held) != 1) throw invalid_input("a segment reads '", n->name, "' held as ", to_string(held), ": what it reads must be in one part");
+        if (!(held == in_one_part(held.whole))) throw invalid_input("a segment reads '", n->name, "' held as ", to_string(held), ": what it reads must be in one part");
         here.push_back(own ? out.graph.add_weight(name, held.whole) : out.graph.add_input(name, held.whole));
         return here.back();
     };

@@ -42,7 +42,7 @@ struct named_type {
     std::string_view kind, type;
 };
 inline constexpr named_type plain_types[]{{"relu", op_type::relu}, {"add", op_type::ew_add}, {"multiply", op_type::ew_mul}};
-inline constexpr std::string_view resharding_types[]{op_type::partition, op_type::combine, op_type::replicate, op_type::reduce};
+inline constexpr std::string_view resharding_types[]{op_type::partition, op_type::combine, op_type::replicate, op_type::reduce, op_type::pipeline, op_type::batch};
 
 } // namespace detail
 
