@@ -1,7 +1,7 @@
 // Whether the rules of a file hold: each is tried on random small tensors in the reading of include/parsearch/rewrite/interpret.hpp, on the extents
 // of its fixture and on others, and as a rule of parallel tensors. Where the program is built with Z3, each is also to be proved from the axioms in
 // include/parsearch/verify/axioms.hpp. And rules are generated, to see how many of the file's are found again. Prints the tables of docs/rules.md, or
-// with --each a line per rule. With --match it says instead which rules apply to a model.
+// with --each a line per rule. With --match it says instead which rules apply to a model; with --ship it writes the generated rules that the library has.
 //
 //   rules FILE     (Unity's graph_subst_3_v2.json; see --help)
 

@@ -103,14 +103,15 @@ class rule_notation {
     operator_set set_ = set_of_degrees();
 };
 
-inline constexpr std::string_view generated_rule_lines[] = {
+// Pointers, not views: compilers bound the steps of a constant, and to measure a line takes one for each character.
+inline constexpr char const* generated_rule_lines[] = {
 #include <parsearch/rewrite/generated_rules.inc>
 };
 
 /// Each of the first `most` shipped rules in its notation, with its mark, to `take`.
 template <class Take> void for_each_generated(std::size_t most, Take const& take) {
     std::size_t taken = 0;
-    for (auto line : generated_rule_lines)
+    for (std::string_view line : generated_rule_lines)
         while (!line.empty() && taken < most) {
             auto const end = std::min(line.find(' '), line.size());
             take(line.substr(0, end));
