@@ -1,7 +1,7 @@
 // Whether the rules of a file hold: each is tried on random small tensors in the reading of include/parsearch/rewrite/interpret.hpp, on the extents
 // of its fixture and on others, and as a rule of parallel tensors. Where the program is built with Z3, each is also to be proved from the axioms in
 // include/parsearch/verify/axioms.hpp. And rules are generated, to see how many of the file's are found again. Prints the tables of docs/rules.md, or
-// with --each a line per rule. With --match it says instead which rules apply to a model.
+// with --each a line per rule. With --match it says instead which rules apply to a model; with --ship it writes the generated rules that the library has.
 //
 //   rules FILE     (Unity's graph_subst_3_v2.json; see --help)
 
@@ -23,7 +23,6 @@
 #include <fmt/format.h>
 
 #include <parsearch/io/substitutions.hpp>
-#include <parsearch/rewrite/generated_rules.hpp>
 #include <parsearch/rewrite/generator.hpp>
 #include <parsearch/rewrite/judge.hpp>
 #ifdef BENCH_WITH_VERIFIER
@@ -33,7 +32,7 @@
 #include "guarded.hpp"
 #include "rules/match.hpp"
 #include "rules/ranges.hpp"
-#include "write_file.hpp"
+#include "rules/ship.hpp"
 
 namespace bench {
 namespace {
@@ -164,26 +163,6 @@ void print_generated(std::vector<ps::rewrite::rule> const& rules, ps::rewrite::j
     }
 }
 
-// The rules of a generator as `rewrite::generated_rules` has them.
-void write_generated(std::string const& path, std::size_t operators, std::size_t threads) {
-    auto const made = ps::rewrite::generator({.graphs = {.operators = operators, .threads = threads}}).rules();
-    ps::rewrite::detail::rule_notation const notation;
-    write_file(path, [&](auto& stream) {
-        std::string line;
-        auto const end_line = [&] {
-            if (!line.empty()) stream << '"' << line << "\",\n";
-            line.clear();
-        };
-        for (auto const& r : made.rules) {
-            auto const next = notation.written(r);
-            if (line.size() + 1 + next.size() > 140) end_line();
-            line += (line.empty() ? "" : " ") + next;
-        }
-        end_line();
-    });
-    fmt::print("wrote {} rules of up to {} operators to {}\n", made.rules.size(), operators, path);
-}
-
 void print_each(std::vector<ps::rewrite::rule> const& rules, std::vector<row> const& rows) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
         auto const& r = rows[i];
@@ -210,7 +189,7 @@ int run(int argc, char** argv) {
     app.add_option("--generate", generate, "rules of up to so many operators, to see how many of the file's are among them; 0: none")
         ->capture_default_str()
         ->check(CLI::Range(0, 4));
-    app.add_option("--threads", threads, "for that")->capture_default_str()->check(CLI::PositiveNumber);
+    app.add_option("--threads", threads, "for that, and for --ship")->capture_default_str()->check(CLI::PositiveNumber);
     auto* const model = app.add_option("--match", matching.model, "say of each rule instead whether it applies to this model, and why not: zoo:NAME[,key=value...] or FILE.onnx[,key=value...]");
     app.add_option("--strategy", matching.strategies, fmt::format("how the model is split, the farthest that a rule gets counts: {}", strategies_known))
         ->needs(model)
@@ -220,12 +199,13 @@ int run(int argc, char** argv) {
         ->capture_default_str()
         ->check(CLI::Range(1, 4096));
     app.add_option("--out", matching.out, "what becomes of the rules, as JSON")->needs(model);
-    std::string ship;
-    app.add_option("--ship", ship, "writes the generated rules there, as rewrite/generated_rules.inc has them, and does nothing else")->excludes(model);
+    std::string to_ship;
+    app.add_option("--ship", to_ship, "writes the generated rules there, as rewrite/generated_rules.inc has them, each proved and tested, and does nothing else")
+        ->excludes(model);
     CLI11_PARSE(app, argc, argv);
 
-    if (!ship.empty()) {
-        write_generated(ship, generate, threads);
+    if (!to_ship.empty()) {
+        ship(to_ship, generate, how, threads);
         return 0;
     }
     if (given->empty()) throw ps::invalid_input("no file of rules is given");

@@ -1,5 +1,6 @@
 #include <parsearch/rewrite/judge.hpp>
 
+#include <cstdint>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -84,6 +85,38 @@ TEST_CASE("judging: constraints restrict the variables that are drawn") {
     auto const v = judge(r, quick);
     CHECK(!v.refuted);
     CHECK(v.tested == quick.cases);
+}
+
+TEST_CASE("judging: numbers of 64 bits wrap around where they are asked for") {
+    // A square is not negative, but modulo 2^64.
+    rule const square{.name = "square",
+                      .source = {{{"OP_EW_MUL", {{-1}, {-1}}}, {"OP_RELU", {{0}}}}},
+                      .target = {{{"OP_EW_MUL", {{-1}, {-1}}}}},
+                      .outputs = {{{1, 0}, {0, 0}}}};
+    rule const twice{.name = "twice", .source = {{{"OP_RELU", {{-1}}}, {"OP_RELU", {{0}}}}}, .target = {{{"OP_RELU", {{-1}}}}}, .outputs = {{{1, 0}, {0, 0}}}};
+    auto wide = quick;
+    wide.wide = true;
+    CHECK(!judge(square, quick).refuted);
+    CHECK(!judge_fixture(square, quick).refuted);
+    CHECK(judge(square, wide).refuted);
+    CHECK(judge_fixture(square, wide).refuted);
+    CHECK(!judge(twice, wide).refuted);
+}
+
+TEST_CASE("judging: tensors that are joined have different extents often enough") {
+    // The parts of a sum in another order: true where all have the same extent.
+    auto const joined = [](pattern_tensor first, pattern_tensor second) {
+        return pattern_operator{"OP_CONCAT", {first, second}, {{"PM_NUM_INPUTS", 2}, {"PM_AXIS", 2}, {"PM_NUMDIM", 3}}};
+    };
+    rule const r{.name = "exchanged",
+                 .source = {{joined({-1}, {-2}), joined({-4}, {-5}), linear({0}, {1})}},
+                 .target = {{joined({-2}, {-1}), joined({-5}, {-4}), linear({0}, {1})}},
+                 .outputs = {{{2, 0}, {2, 0}}}};
+    CHECK(!judge_fixture(r, quick).refuted);
+    auto const seeds = support::cases(40);
+    int refuted = 0;
+    for (int seed = 0; seed < seeds; ++seed) refuted += judge(r, {.seed = static_cast<std::uint64_t>(seed), .cases = 100}).refuted.has_value();
+    CHECK(refuted >= seeds - 1);
 }
 
 TEST_CASE("judging: what is asked must make sense") {

@@ -25,6 +25,7 @@ struct judging {
     std::uint64_t seed = 1;
     std::int64_t cases = 200;  ///< legal on both sides, after which a rule counts as true
     std::int64_t draws = 20000; ///< at most, legal or not
+    bool wide = false;          ///< data of all 64 bits, of which sums and products wrap around, instead of those from -9 to 9
 };
 
 /// Inputs on which the sides of a rule are both legal and differ, with the fewest elements among those drawn.
@@ -86,21 +87,28 @@ template <class Draw, class Try> [[nodiscard]] verdict judged(rule const& r, jud
     return out;
 }
 
-inline void fill(split_mix& rng, dense_tensor& t) {
+inline void fill(split_mix& rng, dense_tensor& t, bool wide) {
     t.data.resize(t.size());
-    for (auto& v : t.data) v = static_cast<std::int64_t>(uniform_index(rng, 19)) - 9;
+    for (auto& v : t.data) v = wide ? wrapped(uniform_bits(rng)) : static_cast<std::int64_t>(uniform_index(rng, 19)) - 9;
 }
 
-/// Extents of inputs: those of a kind (x1 to x3 activations, from x4 on weights) mostly equal, as operators mostly ask.
+/// Extents of inputs: those of a kind (x1 to x3 activations, from x4 on weights) equal; or but along one axis, where any of two may be, so that what is
+/// joined of different parts is drawn often enough; or any.
 [[nodiscard]] inline std::vector<parallel_value> draw_extents(split_mix& rng, std::size_t count, std::int32_t degree) {
     auto const extent = [&] { return std::array{1, degree, degree * degree, 2 * degree, 3 * degree}[uniform_index(rng, 5)]; };
     auto const shape = [&] { return std::array{1, extent(), extent()}; };
     auto const x = shape();
     auto w = shape();
     if (uniform_index(rng, 2)) w[2] = x[2];
-    bool const alike = uniform_index(rng, 4) != 0;
+    auto const how = uniform_index(rng, 4);
+    auto const axis = static_cast<std::size_t>(1 + uniform_index(rng, 2));
+    auto const other = extent();
     std::vector<parallel_value> out(count);
-    for (std::size_t i = 0; i < count; ++i) out[i].value.extents = alike ? (i < 3 ? x : w) : shape();
+    for (std::size_t i = 0; i < count; ++i) {
+        auto& extents = out[i].value.extents;
+        extents = how == 0 ? shape() : i < 3 ? x : w;
+        if (how >= 2 && uniform_index(rng, 2)) extents[axis] = other;
+    }
     return out;
 }
 } // namespace detail
@@ -110,11 +118,11 @@ inline void fill(split_mix& rng, dense_tensor& t) {
 [[nodiscard]] inline verdict judge_fixture(rule const& r, judging how = {}, reading const& as = {}) {
     how.cases = std::max<std::int64_t>(1, how.cases / 5);
     how.draws = how.cases;
-    auto const draw = [](split_mix& rng, std::size_t count, std::int32_t) {
+    auto const draw = [&](split_mix& rng, std::size_t count, std::int32_t) {
         std::vector<parallel_value> out(count);
         for (std::size_t i = 0; i < count; ++i) {
             out[i].value.extents = fixture[std::min(i, fixture.size() - 1)];
-            detail::fill(rng, out[i].value);
+            detail::fill(rng, out[i].value, how.wide);
         }
         return out;
     };
@@ -128,9 +136,9 @@ inline void fill(split_mix& rng, dense_tensor& t) {
 
 /// Judges `r` in the files' reading on other extents, whole inputs, every variable 2 or 3.
 [[nodiscard]] inline verdict judge(rule const& r, judging const& how = {}) {
-    auto const draw = [](split_mix& rng, std::size_t count, std::int32_t degree) {
+    auto const draw = [&](split_mix& rng, std::size_t count, std::int32_t degree) {
         auto out = detail::draw_extents(rng, count, degree);
-        for (auto& g : out) detail::fill(rng, g.value);
+        for (auto& g : out) detail::fill(rng, g.value, how.wide);
         return out;
     };
     return detail::judged(r, how, draw, [&](counterexample const& c) {
@@ -142,7 +150,7 @@ inline void fill(split_mix& rng, dense_tensor& t) {
 
 /// Judges a translated rule (`translate`) on parallel tensors of all degrees, copies and sums, every variable 2 or 3.
 [[nodiscard]] inline verdict judge_parallel(rule const& r, judging const& how = {}) {
-    auto const draw = [](split_mix& rng, std::size_t count, std::int32_t degree) {
+    auto const draw = [&](split_mix& rng, std::size_t count, std::int32_t degree) {
         auto out = detail::draw_extents(rng, count, degree);
         auto const some = [&](std::int32_t extent, std::uint64_t seldom) {
             return extent % degree == 0 && uniform_index(rng, seldom) == 0 ? degree : 1;
@@ -163,7 +171,7 @@ inline void fill(split_mix& rng, dense_tensor& t) {
                     g.sums = 1;
                 }
             }
-            detail::fill(rng, g.value);
+            detail::fill(rng, g.value, how.wide);
         }
         return out;
     };

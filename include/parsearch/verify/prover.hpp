@@ -24,6 +24,7 @@
 #include <z3++.h>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/rewrite/proof.hpp>
 #include <parsearch/rewrite/rule.hpp>
 #include <parsearch/verify/axiom.hpp>
 #include <parsearch/verify/axioms.hpp>
@@ -254,16 +255,7 @@ class encoder {
 }
 } // namespace detail
 
-/// How far a rule is proved.
-enum class proof : std::uint8_t {
-    none,         ///< it is not: it may hold all the same
-    whole_inputs, ///< of inputs without replicas of which nothing is partitioned, as `rewrite::judge` draws them: extent 1 along axis 0, all degrees 1
-    any_inputs    ///< of inputs of any extents and degrees
-};
-[[nodiscard]] constexpr std::string_view name_of(proof p) noexcept {
-    constexpr std::string_view names[]{"not proved", "proved for whole inputs", "proved for all inputs"};
-    return names[static_cast<std::size_t>(p)];
-}
+using rewrite::proof;
 
 /// How far `r` follows from the axioms `from`, for all values of its variables that its constraints allow: wherever both its sides are legal, its
 /// outputs are equal in extents, degrees and data. Operators that the axioms know nothing of are any functions. A rule whose sides are never
