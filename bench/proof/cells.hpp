@@ -17,6 +17,7 @@
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/models/gpt.hpp>
 #include <parsearch/models/inception_v3.hpp>
+#include <parsearch/models/llama.hpp>
 #include <parsearch/models/mlp.hpp>
 #include <parsearch/models/nmt.hpp>
 #include <parsearch/models/vit.hpp>
@@ -133,6 +134,10 @@ inline ps::graph::operator_graph nmt(std::int64_t devices) { return ps::models::
 inline ps::graph::operator_graph gpt(std::int64_t devices) {
     return ps::models::gpt({.layers = 3, .hidden = 1024, .heads = 16, .sequence = 1024, .vocabulary = 50304, .batch = 2 * devices,
                             .type = ps::ops::dtype::bf16});
+}
+// Nothing but products and sums between what attends and normalises: partial sums may pass.
+inline ps::graph::operator_graph llama(std::int64_t devices) {
+    return ps::models::llama({.layers = 2, .hidden = 512, .heads = 8, .kv_heads = 4, .feed_forward = 1024, .sequence = 256, .vocabulary = 4096, .batch = 2 * devices});
 }
 // Fifty tokens, which two, five and ten divide; the classifier reads the first alone, so that shards are left whose output nobody reads.
 inline ps::graph::operator_graph vit(std::int64_t devices) {
@@ -264,6 +269,13 @@ inline void add_special(std::vector<cell>& cells) {
         return ps::make_problem(slices(8), cluster, ps::cost::roofline{cluster}, {.simulation = o});
     });
     special("Inception-v3", 4, "cache of 1 MB", {}, rooflined(inception, 4), std::size_t{1} << 20);
+    special("Llama", 8, "copies and partial sums", {}, [](simulation_options const& o) {
+        auto const cluster = machine(ps::topology::p100_sxm, 8);
+        return ps::make_problem(llama(8), cluster, ps::cost::roofline{cluster}, {.space = {.copies = 4, .sums = 4}, .simulation = o});
+    });
+    special("Llama", 8, "copies and partial sums, ties", {}, [](simulation_options const& o) {
+        return ps::make_problem(llama(8), machine(ps::topology::p100_sxm, 8), coarse_oracle{}, {.space = {.copies = 8, .sums = 4}, .simulation = o});
+    });
 }
 
 inline std::vector<cell> all_cells() {
