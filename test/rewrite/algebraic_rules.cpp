@@ -37,7 +37,8 @@ parallel_graph random_graph(std::mt19937_64& rng) {
     auto const layer = [&](tensor_ref x) {
         bool const bias = bernoulli(rng, 0.5);
         auto const out = bernoulli(rng, 0.5) ? 2 : 4;
-        if (images) b.add(ops::conv2d{.out = out, .kernel = {3, 3}, .padding = {1, 1}, .bias = bias}, {x});
+        auto const border = std::int64_t{bernoulli(rng, 0.8)};
+        if (images) b.add(ops::conv2d{.out = out, .kernel = {1 + 2 * border, 1 + 2 * border}, .padding = {border, border}, .bias = bias}, {x});
         else b.add(ops::linear{.out = out, .bias = bias}, {x});
     };
     for (int n = 0; n < 10; ++n) {

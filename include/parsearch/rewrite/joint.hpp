@@ -44,7 +44,7 @@ struct joint_plan {
 };
 
 /// The operator graph of `g`, its weights folded: what is priced and simulated.
-[[nodiscard]] inline graph::dense_graph folded_operators(parallel_graph const& g) { return graph::read_graph(fold_weights(g)).graph; }
+[[nodiscard]] inline graph::dense_graph folded_operators(parallel_graph const& g, purpose use = purpose::training) { return graph::read_graph(fold_weights(g, use)).graph; }
 
 /// A graph that was priced, and how it came to be.
 struct priced_graph {
@@ -54,6 +54,11 @@ struct priced_graph {
 };
 
 namespace detail {
+
+/// What a problem simulates.
+template <class P> [[nodiscard]] purpose purpose_of(P const& problem) {
+    return problem.workload()->options.training ? purpose::training : purpose::inference;
+}
 
 /// Graphs that were seen: told apart exactly.
 class seen_graphs {
@@ -171,7 +176,7 @@ template <class Price, class Tell, class Ended> class graph_search {
                 if (!seen.add(part)) continue;
                 auto whole = put_in_place(base.graph, instances, part);
                 ++priced;
-                auto price = price_(folded_operators(whole));
+                auto price = price_(whole);
                 tell_(kind, rule, price.cost);
                 auto applied = from.whole.applied;
                 applied.push_back(instances.size() > 1 ? text(what, " (in ", instances.size(), " places)") : what);
@@ -201,8 +206,8 @@ template <class P, class Tell, class Ended>
     auto pricing = options.pricing;
     pricing.memory_limit.reset();
     graph_pricer pricer(sim::make_workload(problem.graph(), std::move(one), std::vector{w.devices[0]}, w.oracle, w.options), std::move(pricing));
-    auto const price = [&](graph::dense_graph const& g) { return pricer.price(g); };
-    return graph_search(rules, options, price, tell, ended).run({original, price(folded_operators(original)), {}});
+    auto const price = [&](parallel_graph const& g) { return pricer.price(folded_operators(g, purpose_of(problem))); };
+    return graph_search(rules, options, price, tell, ended).run({original, price(original), {}});
 }
 
 } // namespace detail
@@ -216,7 +221,7 @@ template <class Oracle, class Device, class Operator>
     std::uint64_t evaluations = 1;
     auto const best = detail::optimised_alone(
         problem, lift(problem.graph()).graph, rules, options, [&](std::size_t, std::size_t, picoseconds) { ++evaluations; }, [&] { return limit.due(evaluations).has_value(); });
-    return with_graph(problem, folded_operators(best.graph));
+    return with_graph(problem, folded_operators(best.graph, detail::purpose_of(problem)));
 }
 
 /// The result of `joint`.
@@ -267,10 +272,10 @@ struct joint_fn {
 
         auto const original = lift(problem.graph()).graph;
         auto pricer = pricer_of(problem, options.pricing);
-        auto const price = [&](graph::dense_graph const& g) { return pricer.price(g); };
+        auto const price = [&](parallel_graph const& g) { return pricer.price(folded_operators(g, detail::purpose_of(problem))); };
         auto const priced = [&](parallel_graph const& g, std::vector<std::string> applied) {
             if (!ended) ++stats.evaluations;
-            return priced_graph{g, price(folded_operators(g)), std::move(applied)};
+            return priced_graph{g, price(g), std::move(applied)};
         };
         priced_graph const plain = priced(original, {});
         std::vector<priced_graph> finalists{plain};
@@ -308,7 +313,7 @@ struct joint_fn {
             auto const& f = finalists[rank];
             bool const known = std::any_of(finalists.begin(), finalists.begin() + static_cast<std::ptrdiff_t>(rank), [&](auto const& g) { return g.graph == f.graph; });
             if (known) continue;
-            auto operators = folded_operators(f.graph);
+            auto operators = folded_operators(f.graph, detail::purpose_of(problem));
             auto const candidate = with_graph(problem, operators);
             auto evaluate = candidate.evaluator();
             auto const simulate = [&](space::flat_strategy const& strategy) {
