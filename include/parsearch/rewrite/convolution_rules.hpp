@@ -46,6 +46,30 @@ using kernel_change = std::pair<std::uint32_t, std::vector<std::int64_t>>;
     return changes;
 }
 
+/// Changes `h`, a copy of `site`'s graph: `changes` to some of `siblings`. The others behind the first that changes are made anew too, since siblings merge in the
+/// order of their numbers, and what is behind them may ask for that.
+inline void enlarge(parallel_graph& h, rewriting_site const& site, std::vector<std::uint32_t> const& siblings, std::vector<kernel_change> const& changes) {
+    std::vector<std::pair<std::uint32_t, std::string>> made;
+    for (auto const n : siblings) {
+        auto const change = std::ranges::find(changes, n, &kernel_change::first);
+        std::vector<tensor_ref> operands = site.graph()[n].inputs;
+        if (change != changes.end()) {
+            auto larger = *enlarged(site.operation(n), change->second, purpose::training, true);
+            ops::pad border{.before = {0, 0}, .after = {}};
+            border.before.insert(border.before.end(), larger.border.begin(), larger.border.end());
+            border.after = border.before;
+            auto& weight = operands[site.inputs(n).size()];
+            weight = {h.add_operator(text(site.name(n), ".border"), border.infer(std::vector{h.tensor(weight).whole}), {weight}), 0};
+            made.emplace_back(h.add_operator(site.name(n), std::move(larger.operation), std::move(operands)), site.name(n));
+        } else if (!made.empty()) {
+            made.emplace_back(h.add_copy(site.graph()[n], std::move(operands)), site.name(n));
+        } else continue;
+        h.redirect({n, 0}, {made.back().first, 0});
+    }
+    h.prune();
+    for (auto const& [n, name] : made) h.rename(n, name);
+}
+
 /// Convolutions that read one tensor and would merge but for their kernels: with the larger extent of the two along each axis. The larger kernel is the
 /// old one, padded with zeros by an operator, so that training is the same too; for inference it folds (`fold_weights`).
 [[nodiscard]] inline std::vector<rewritten> enlarge_everywhere(parallel_graph const& g) {
@@ -65,18 +89,7 @@ using kernel_change = std::pair<std::uint32_t, std::vector<std::int64_t>>;
                     what += text(what.empty() ? "" : ", ", site.name(n), " to ");
                     for (std::size_t a = 0; a < kernel.size(); ++a) what += text(a ? "x" : "", kernel[a]);
                 }
-                attempt(out, site, std::move(what), [&](parallel_graph& h) {
-                    for (auto const& [n, kernel] : changes) {
-                        auto larger = *enlarged(site.operation(n), kernel, purpose::training, true);
-                        std::vector<tensor_ref> operands = g[n].inputs;
-                        auto& weight = operands[site.inputs(n).size()];
-                        ops::pad border{.before = {0, 0}, .after = {}};
-                        border.before.insert(border.before.end(), larger.border.begin(), larger.border.end());
-                        border.after = border.before;
-                        weight = {h.add_operator(text(site.name(n), ".border"), border.infer(std::vector{h.tensor(weight).whole}), {weight}), 0};
-                        h.redirect({n, 0}, {h.add_operator(site.name(n), std::move(larger.operation), std::move(operands)), 0});
-                    }
-                });
+                attempt(out, site, std::move(what), [&](parallel_graph& h) { enlarge(h, site, members, changes); });
             }
     return out;
 }
@@ -106,7 +119,10 @@ using kernel_change = std::pair<std::uint32_t, std::vector<std::int64_t>>;
             std::vector<tensor_ref> operands(site.inputs(p).begin(), site.inputs(p).end());
             operands.push_back(add("weight", ops::multiply{}, {weight, add("rows", rows, {scale})}));
             operands.push_back(site.weights(p).size() == 2 ? add("bias", ops::add{}, {add("scaled", ops::multiply{}, {site.weights(p)[1], scale}), offset}) : offset);
-            h.redirect({n, 0}, {h.add_operator(site.name(p), *one, std::move(operands)), 0});
+            auto const made = h.add_operator(site.name(p), *one, std::move(operands));
+            h.redirect({n, 0}, {made, 0});
+            h.prune();
+            h.rename(made, site.name(p)); // now that the other is gone
         });
     }
     return out;
