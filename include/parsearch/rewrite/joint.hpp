@@ -12,7 +12,6 @@
 #include <stop_token>
 #include <string>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -27,6 +26,7 @@
 #include <parsearch/rewrite/joint_options.hpp>
 #include <parsearch/rewrite/names.hpp>
 #include <parsearch/rewrite/parallel_graph.hpp>
+#include <parsearch/rewrite/seen_graphs.hpp>
 #include <parsearch/rewrite/segments.hpp>
 #include <parsearch/search/events.hpp>
 #include <parsearch/search/mcmc.hpp>
@@ -59,21 +59,6 @@ namespace detail {
 template <class P> [[nodiscard]] purpose purpose_of(P const& problem) {
     return problem.workload()->options.training ? purpose::training : purpose::inference;
 }
-
-/// Graphs that were seen: told apart exactly.
-class seen_graphs {
-  public:
-    /// True where `g` is new.
-    bool add(parallel_graph const& g) {
-        auto& same = graphs_[g.hash()];
-        if (std::ranges::find(same, g) != same.end()) return false;
-        same.push_back(g);
-        return true;
-    }
-
-  private:
-    std::unordered_map<std::uint64_t, std::vector<parallel_graph>> graphs_;
-};
 
 /// Optimises graphs by an additive price: segment after segment, all segments of one shape at once, best first. `price(graph)` answers a `graph_price`,
 /// `tell(kind of segment, rule, price or none)` is told each, and `ended()` says whether to stop.

@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include <parsearch/rewrite/operator_split.hpp>
 #include <parsearch/rewrite/parallel_graph.hpp>
 #include <parsearch/rewrite/parallel_tensor.hpp>
+#include <parsearch/rewrite/seen_graphs.hpp>
 
 namespace parsearch::rewrite {
 
@@ -110,10 +110,7 @@ class different_graphs {
     template <class F> void attempt(std::string what, F const& make) {
         try {
             auto g = make();
-            auto& same = at_[g.hash()];
-            if (std::ranges::any_of(same, [&](auto i) { return made_[i].graph == g; })) return;
-            same.push_back(made_.size());
-            made_.push_back({std::move(g), std::move(what)});
+            if (seen_.add(g)) made_.push_back({std::move(g), std::move(what)});
         } catch (invalid_input const&) { // no parallel tensor holds what would be made, or resharding makes it not: copies and partial sums stay
         }
     }
@@ -121,7 +118,7 @@ class different_graphs {
 
   private:
     std::vector<rewritten> made_;
-    std::unordered_map<std::uint64_t, std::vector<std::size_t>> at_;
+    seen_graphs seen_;
 };
 
 /// Collects the splits that are proposed for one operator, each once.
