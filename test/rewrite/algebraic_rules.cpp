@@ -18,6 +18,7 @@
 #include <parsearch/ops/weighted.hpp>
 #include <parsearch/rewrite/conversion.hpp>
 
+#include "support/grown_graph.hpp"
 #include "support/same_value.hpp"
 #include "support/sanitized.hpp"
 
@@ -26,39 +27,9 @@ using namespace parsearch::rewrite;
 
 namespace {
 
-template <class Op> ops::operation made(Op const& op, std::vector<ops::tensor> const& in) { return op.infer(in); }
-
-/// Grows a graph operator by operator, weights and all.
-struct grower {
-    parallel_graph g;
-    std::vector<tensor_ref> tensors;
-    int weights = 0;
-
-    template <class Op> std::vector<tensor_ref> add(Op const& op, std::vector<tensor_ref> in, tensor_ref const* shared = nullptr) {
-        std::vector<ops::tensor> shapes;
-        for (auto const& t : in) shapes.push_back(g.tensor(t).whole);
-        auto operation = op.infer(shapes);
-        for (std::size_t w = 0; w < operation.weights.size(); ++w)
-            in.push_back(w == 0 && shared ? *shared : g.add_weight(text("w", weights++), ops::tensor_of(operation.weights[w])));
-        auto const slots = operation.outputs.size();
-        auto const n = g.add_operator(operation.kind, std::move(operation), std::move(in));
-        std::vector<tensor_ref> out;
-        for (std::uint32_t slot = 0; slot < slots; ++slot) out.push_back({n, slot});
-        tensors.insert(tensors.end(), out.begin(), out.end());
-        return out;
-    }
-    void finish() {
-        std::vector<tensor_ref> results;
-        auto const uses = g.uses();
-        for (auto const& t : tensors)
-            if (g[t.producer]->kind == node_kind::compute && std::ranges::none_of(uses[t.producer], [&](auto const& u) { return u.first == t.slot; })) results.push_back(t);
-        g.set_results(std::move(results));
-    }
-};
-
 /// Layers, convolutions, functions, sums, moves; many that rules apply to.
 parallel_graph random_graph(std::mt19937_64& rng) {
-    grower b;
+    support::grown_graph b;
     bool const images = bernoulli(rng, 0.4);
     auto const shape = images ? ops::tensor{{1, 2, 4, 3}} : ops::tensor{{3, 4}};
     b.tensors = {b.g.add_input("x", shape), b.g.add_input("y", shape)};
@@ -66,7 +37,8 @@ parallel_graph random_graph(std::mt19937_64& rng) {
     auto const layer = [&](tensor_ref x) {
         bool const bias = bernoulli(rng, 0.5);
         auto const out = bernoulli(rng, 0.5) ? 2 : 4;
-        if (images) b.add(ops::conv2d{.out = out, .kernel = {3, 3}, .padding = {1, 1}, .bias = bias}, {x});
+        auto const border = std::int64_t{bernoulli(rng, 0.8)};
+        if (images) b.add(ops::conv2d{.out = out, .kernel = {1 + 2 * border, 1 + 2 * border}, .padding = {border, border}, .bias = bias}, {x});
         else b.add(ops::linear{.out = out, .bias = bias}, {x});
     };
     for (int n = 0; n < 10; ++n) {

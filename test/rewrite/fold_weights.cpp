@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/linear.hpp>
 #include <parsearch/ops/shape.hpp>
 #include <parsearch/rewrite/algebraic_rules.hpp>
@@ -64,6 +65,28 @@ TEST_CASE("fold weights: a weight that is cut or turned is held so") {
     CHECK(folded.size() == 5);
     CHECK(folded[folded[a].inputs[1].producer]->name == "w'[0]");
     CHECK(graph::read_graph(folded).graph.operations[2].weights.size() == 1);
+}
+
+TEST_CASE("fold weights: for inference, whatever is computed of weights alone is a weight") {
+    parallel_graph g;
+    auto const x = g.add_input("x", {{4, 3}}), w = g.add_weight("w", {{8, 3}}), scale = g.add_weight("scale", {{8}});
+    auto const rows = g.add_operator("rows", made(ops::reshape{.shape = {8, 1}}, {{{8}}}), {scale});
+    auto const scaled = g.add_operator("scaled", made(ops::multiply{}, {{{8, 3}}, {{8, 1}}}), {w, {rows, 0}});
+    auto const bias = g.add_operator("bias", made(ops::unary{ops::function::square}, {{{8}}}), {scale}); // the scale is read twice
+    auto const y = g.add_operator("y", made(ops::linear{.out = 8}, {{{4, 3}}}), {x, {scaled, 0}, {bias, 0}});
+    g.set_results({{y, 0}});
+    CHECK(fold_weights(g) == g); // in training they change
+    auto const folded = fold_weights(g, purpose::inference);
+    CHECK(folded.size() == 4);
+    CHECK(folded[folded[y].inputs[1].producer]->name == "scaled");
+    CHECK(folded[folded[y].inputs[2].producer]->name == "bias");
+    CHECK(graph::read_graph(folded).graph.operations[1] == made(ops::linear{.out = 8}, {{{4, 3}}}));
+    // A result is still computed, of what is folded.
+    g.set_results({{y, 0}, {scaled, 0}});
+    auto const asked = fold_weights(g, purpose::inference);
+    CHECK(asked.contains(scaled));
+    CHECK_FALSE(asked.contains(rows));
+    CHECK(asked.results()[1] == tensor_ref{scaled, 0});
 }
 
 TEST_CASE("fold weights: what somebody else reads, or is a result, stays computed") {

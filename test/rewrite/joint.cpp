@@ -13,6 +13,7 @@
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/models/dlrm.hpp>
 #include <parsearch/models/gpt.hpp>
+#include <parsearch/models/inception_v3.hpp>
 #include <parsearch/models/lenet.hpp>
 #include <parsearch/models/mlp.hpp>
 #include <parsearch/ops/conv.hpp>
@@ -112,6 +113,40 @@ TEST_CASE("joint: the same for the same seed, and never worse than the original,
         CHECK(support::same_value(lift(p.graph()).graph, first.best.graph, rng));
     }
     CHECK(better > 0);
+}
+
+TEST_CASE("joint: rules of convolutions make no network slower, and inference faster") {
+    auto const cluster = topology::nodes({.count = 1, .gpus_per_node = 4, .device = topology::v100_sxm});
+    for (auto const use : {purpose::training, purpose::inference}) {
+        if (support::sanitized && use == purpose::training) continue; // for the time that it takes
+        auto const all = algebraic_rules(use);
+        auto before = all;
+        std::erase_if(before, [](auto const& r) { return r.name() == "enlarge" || r.name() == "fold_batch_norm"; });
+        auto const p = make_problem(models::inception_v3({.batch = 4}), cluster, cost::roofline(cluster), {.simulation = {.training = use == purpose::training}});
+        joint_options const options{.segment_graphs = 5, .beam = 2};
+        std::mt19937_64 a(1), b(1);
+        auto const with = joint(p, all, a, options), without = joint(p, before, b, options);
+        CHECK(with.cost <= without.cost);
+        if (use == purpose::training) continue;
+        CHECK(with.cost < without.cost);
+        auto const norms = [](joint_result const& r) {
+            return std::ranges::count_if(r.best.operators.operations, [](auto const& op) { return op.kind.starts_with("batch_norm"); });
+        };
+        CHECK(norms(with) < norms(without));
+        CHECK(std::ranges::none_of(with.best.operators.operations, [](auto const& op) { return op.inputs.empty() && op.work != ops::work_class::source; })); // weights are held
+    }
+    // Two small kernels cost more to start than to compute: one that is larger than needed is worth it.
+    graph::operator_graph g;
+    auto const x = g.input("image", {{1, 8, 6, 6}});
+    auto const small = g.add("small", ops::conv2d{.out = 4}, x), large = g.add("large", ops::conv2d{.out = 4, .kernel = {3, 3}, .padding = {1, 1}}, x);
+    g.add("both", ops::concat{.axis = 1}, small, large);
+    auto const p = make_problem(g, cluster, cost::roofline(cluster), {.simulation = {.training = false}});
+    std::mt19937_64 rng(1), values(2);
+    auto const found = joint(p, algebraic_rules(purpose::inference), rng);
+    CHECK(std::ranges::any_of(found.best.applied, [](auto const& step) { return step == "enlarge: small to 3x3"; }));
+    CHECK(found.best.operators.size() == 2); // the image and one convolution
+    CHECK(found.cost < joint(p, {}, rng).cost);
+    CHECK(support::same_value(lift(p.graph()).graph, found.best.graph, values, purpose::inference));
 }
 
 TEST_CASE("joint: it ends by budget, time and token with what it has") {

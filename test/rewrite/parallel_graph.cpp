@@ -136,6 +136,20 @@ TEST_CASE("parallel graph: copies share nodes, and changing one leaves the other
     CHECK(other.hash() == g.graph.hash());
 }
 
+TEST_CASE("parallel graph: an operator is called otherwise, and stays what it is") {
+    two_nodes g;
+    auto named = g.graph;
+    named.rename(g.relu, "fc"); // taken
+    CHECK(named[g.relu]->name == "fc~2");
+    named.rename(g.linear, "first");
+    named.rename(g.relu, "fc");
+    CHECK(named[g.relu]->name == "fc");
+    CHECK(g.graph[g.relu]->name == "relu");
+    CHECK(named == g.graph);
+    CHECK(named.hash() == g.graph.hash());
+    CHECK(support::refusal([&] { return named.rename(g.w.producer, "v"), 0; }) == "weight 'w' is renamed: only operators may be");
+}
+
 TEST_CASE("parallel graph: results are redirected too, and graph inputs stay") {
     two_nodes g;
     auto const unused = g.graph.add_input("unused", {{2}});

@@ -14,7 +14,6 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -29,6 +28,7 @@
 #include <parsearch/rewrite/joint_options.hpp>
 #include <parsearch/rewrite/names.hpp>
 #include <parsearch/rewrite/parallel_graph.hpp>
+#include <parsearch/rewrite/seen_graphs.hpp>
 #include <parsearch/rewrite/segments.hpp>
 #include <parsearch/search/events.hpp>
 #include <parsearch/search/mcmc.hpp>
@@ -55,7 +55,7 @@ struct simulated_graph {
 };
 
 /// The operator graph of `g`, its weights folded: what is priced and simulated.
-[[nodiscard]] inline graph::dense_graph folded_operators(parallel_graph const& g) { return graph::read_graph(fold_weights(g)).graph; }
+[[nodiscard]] inline graph::dense_graph folded_operators(parallel_graph const& g, purpose use = purpose::training) { return graph::read_graph(fold_weights(g, use)).graph; }
 
 /// The options of the space of `problem`, with the copies and partial sums that any of its operators may have for all: operators are not the same ones when rules have been applied.
 template <class P> [[nodiscard]] space::space_options replicas_of(P const& problem) {
@@ -77,20 +77,14 @@ struct priced_graph {
 
 namespace detail {
 
-/// Graphs that were seen: told apart exactly.
-class seen_graphs {
-  public:
-    /// True where `g` is new.
-    bool add(parallel_graph const& g) {
-        auto& same = graphs_[g.hash()];
-        if (std::ranges::find(same, g) != same.end()) return false;
-        same.push_back(g);
-        return true;
-    }
-
-  private:
-    std::unordered_map<std::uint64_t, std::vector<parallel_graph>> graphs_;
-};
+/// What a problem simulates.
+template <class P> [[nodiscard]] purpose purpose_of(P const& problem) {
+    return problem.workload()->options.training ? purpose::training : purpose::inference;
+}
+/// What is priced and simulated of `g` on the devices of `problem`.
+template <class P> [[nodiscard]] graph::dense_graph operators_of(P const& problem, parallel_graph const& g) {
+    return space::with_replicas(folded_operators(g, purpose_of(problem)), replicas_of(problem));
+}
 
 /// Optimises graphs by an additive price: segment after segment, all segments of one shape at once, best first. `price(graph)` answers a `graph_price`,
 /// `tell(kind of segment, rule, price or none)` is told each, and `ended()` says whether to stop.
@@ -193,7 +187,7 @@ template <class Price, class Tell, class Ended> class graph_search {
                 if (!seen.add(part)) continue;
                 auto whole = put_in_place(base.graph, instances, part);
                 ++priced;
-                auto price = price_(folded_operators(whole));
+                auto price = price_(whole);
                 tell_(kind, rule, price.cost);
                 auto applied = from.whole.applied;
                 applied.push_back(instances.size() > 1 ? text(what, " (in ", instances.size(), " places)") : what);
@@ -223,8 +217,8 @@ template <class P, class Tell, class Ended>
     auto pricing = options.pricing;
     pricing.memory_limit.reset();
     graph_pricer pricer(sim::make_workload(problem.graph(), std::move(one), std::vector{w.devices[0]}, w.oracle, w.options), std::move(pricing));
-    auto const price = [&](graph::dense_graph const& g) { return pricer.price(g); };
-    return graph_search(rules, options, price, tell, ended).run({original, price(folded_operators(original)), {}});
+    auto const price = [&](parallel_graph const& g) { return pricer.price(folded_operators(g, purpose_of(problem))); };
+    return graph_search(rules, options, price, tell, ended).run({original, price(original), {}});
 }
 
 } // namespace detail
@@ -238,7 +232,7 @@ template <class Oracle, class Device, class Operator>
     std::uint64_t evaluations = 1;
     auto const best = detail::optimised_alone(
         problem, lift(problem.graph()).graph, rules, options, [&](std::size_t, std::size_t, picoseconds) { ++evaluations; }, [&] { return limit.due(evaluations).has_value(); });
-    return with_graph(problem, folded_operators(best.graph));
+    return with_graph(problem, folded_operators(best.graph, detail::purpose_of(problem)));
 }
 
 /// The result of `joint`.
@@ -290,11 +284,10 @@ struct joint_fn {
 
         auto const original = lift(problem.graph()).graph;
         auto pricer = pricer_of(problem, options.pricing);
-        auto const repeats = replicas_of(problem);
-        auto const price = [&](graph::dense_graph g) { return pricer.price(space::with_replicas(std::move(g), repeats)); };
+        auto const price = [&](parallel_graph const& g) { return pricer.price(detail::operators_of(problem, g)); };
         auto const priced = [&](parallel_graph const& g, std::vector<std::string> applied) {
             if (!ended) ++stats.evaluations;
-            return priced_graph{g, price(folded_operators(g)), std::move(applied)};
+            return priced_graph{g, price(g), std::move(applied)};
         };
         priced_graph const plain = priced(original, {});
         std::vector<priced_graph> finalists{plain};
@@ -332,7 +325,7 @@ struct joint_fn {
             auto const& f = finalists[rank];
             bool const known = std::any_of(finalists.begin(), finalists.begin() + static_cast<std::ptrdiff_t>(rank), [&](auto const& g) { return g.graph == f.graph; });
             if (known) continue;
-            auto operators = space::with_replicas(folded_operators(f.graph), replicas_of(problem));
+            auto operators = detail::operators_of(problem, f.graph);
             auto const candidate = with_graph(problem, operators);
             auto evaluate = candidate.evaluator();
             std::optional<joint_plan> own; // the best of this graph

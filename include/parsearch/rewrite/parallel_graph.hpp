@@ -281,6 +281,13 @@ class parallel_graph {
             }
         std::ranges::replace(results_, from, to);
     }
+    /// Calls operator `n` by `name`, or with a number behind it where that is taken. Throws `invalid_input` where `n` is no operator.
+    void rename(std::uint32_t n, std::string name) {
+        if ((*this)[n]->kind != node_kind::compute) throw invalid_input(name_of((*this)[n]->kind), " '", (*this)[n]->name, "' is renamed: only operators may be");
+        auto c = *nodes_[n]->content;
+        c.name = unused_name(node_kind::compute, std::move(name));
+        nodes_[n] = std::make_shared<rewrite::node const>(std::make_shared<node_content const>(std::move(c)), nodes_[n]->hash, nodes_[n]->inputs);
+    }
     /// Removes what no result needs, but for graph inputs. Complexity: O(V + E).
     void prune() {
         std::vector<bool> needed(nodes_.size());
