@@ -9,6 +9,7 @@
 #include <parsearch/ops/conv.hpp>
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/linear.hpp>
+#include <parsearch/ops/reduce.hpp>
 #include <parsearch/ops/shard.hpp>
 #include <parsearch/ops/softmax.hpp>
 
@@ -110,4 +111,14 @@ TEST_CASE("replicas: what is refused") {
     op = ops::with_sums(sum(), 2, 0b11);
     op.outputs[0].summed = true;
     CHECK(says(invalid(op), {"'x'", "output", "inputs alone"}));
+}
+
+TEST_CASE("replicas: partial results that are no sums") {
+    auto const reduced = [](ops::reduction_mode m) { return ops::reduce{.mode = m, .axes = {1}}.infer(std::vector<ops::tensor>{{{4, 6}}}); };
+    CHECK(ops::adds_up(reduced(ops::reduction_mode::sum)));
+    CHECK(ops::adds_up(linear()));
+    auto max = reduced(ops::reduction_mode::max);
+    CHECK_FALSE(ops::adds_up(max));
+    max.kind += "+negate";
+    CHECK_FALSE(ops::adds_up(max));
 }

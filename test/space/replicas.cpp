@@ -8,6 +8,7 @@
 #include <parsearch/models/llama.hpp>
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/linear.hpp>
+#include <parsearch/ops/reduce.hpp>
 #include <parsearch/ops/softmax.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/search/exhaustive.hpp>
@@ -35,6 +36,7 @@ TEST_CASE("replicas: partial sums where they may come, copies everywhere") {
     auto const soft = net.add("softmax", ops::softmax{}, sum);
     net.add("fc2", ops::linear{.out = 6, .bias = false}, soft);
     net.add("product", ops::multiply{}, soft, y);
+    net.add("negate", ops::unary{ops::function::negate}, net.add("max", ops::reduce{.mode = ops::reduction_mode::max, .axes = {1}, .keep = true}, x));
     auto const g = space::with_replicas(graph::read_graph(net).graph, {.copies = 4, .sums = 2});
     for (std::size_t i = 0; i < g.size(); ++i) {
         CAPTURE(g.names[i]);
@@ -48,6 +50,7 @@ TEST_CASE("replicas: partial sums where they may come, copies everywhere") {
     CHECK_FALSE(sums("softmax")); // not linear
     CHECK_FALSE(sums("fc2"));     // of what is never in partial sums
     CHECK(sums("product"));
+    CHECK_FALSE(sums("negate")); // of partial maxima
     CHECK(named(g, "sum").inputs[0].summed);
     CHECK(named(g, "sum").inputs[1].summed);
     CHECK_FALSE(named(g, "product").inputs[0].summed);

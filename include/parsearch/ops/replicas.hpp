@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -32,6 +33,15 @@ namespace parsearch::ops {
     auto const last = std::uint64_t{1} << (operands - 1);
     auto const factors = bias ? summed & ~last : summed;
     return std::has_single_bit(factors) && (!bias || (summed & last) != 0);
+}
+
+/// True where the partial results of `op` are added up; those of maxima, products and norms join otherwise, and are no sums to anything linear. Taken to be true of kinds that are
+/// not the library's own.
+[[nodiscard]] inline bool adds_up(operation const& op) {
+    constexpr std::string_view otherwise[]{"reduce_max",          "reduce_min",      "reduce_product", "reduce_l2", "reduce_log_sum",
+                                           "reduce_log_sum_exp", "max_global_pool", "norm_global_pool"};
+    auto const base = std::string_view(op.kind).substr(0, op.kind.find('+')); // "reduce_max+negate" is fused
+    return std::find(std::begin(otherwise), std::end(otherwise), base) == std::end(otherwise);
 }
 
 /// The dim of kind `k` of `op`, `copies` or `sums`, if it has one.

@@ -212,16 +212,9 @@ template <class F> void propose_along(proposed_splits& out, rewrite::node const&
                 for (std::size_t a = 0; a < made.degree.size(); ++a)
                     if (auto const wanted = g.tensor(end).degree[a]; wanted > made.degree[a] && wanted % made.degree[a] == 0)
                         propose_along(out, g[n], o.axes[a], wanted / made.degree[a],
-                                      [&](operator_split const& s) { return holding_of(g[n]->operation, o, s).tensor.degree[a]; });
+                                      [&](operator_split const& s) { return holding_of(g[n]->operation, s, [slot](ops::operation const& op) -> ops::operand const& { return op.outputs[slot]; }).tensor.degree[a]; });
         }
     });
-}
-
-/// True where the partial results of `op` are added up; those of maxima, products and norms join otherwise, and are no sums to anything linear.
-[[nodiscard]] inline bool adds_up(ops::operation const& op) {
-    constexpr std::string_view otherwise[]{"reduce_max",          "reduce_min",      "reduce_product", "reduce_l2", "reduce_log_sum",
-                                           "reduce_log_sum_exp", "max_global_pool", "norm_global_pool"};
-    return std::ranges::find(otherwise, parts_of(op.kind).base) == std::end(otherwise);
 }
 
 /// A reduce in front of a linear operator, behind it instead: partial sums pass through.
@@ -233,7 +226,7 @@ template <class F> void propose_along(proposed_splits& out, rewrite::node const&
         std::vector<std::int32_t> reduced(count);
         for (std::size_t i = 0; i < count; ++i) {
             auto const from = g.source(g[n].inputs[i]);
-            reduced[i] = adds_up(g[from.producer]->operation) ? g.tensor(from).sums / g.tensor(g[n].inputs[i]).sums : 1;
+            reduced[i] = ops::adds_up(g[from.producer]->operation) ? g.tensor(from).sums / g.tensor(g[n].inputs[i]).sums : 1;
         }
         auto const pass = [&](std::uint64_t summed, std::int32_t times) {
             auto s = now;

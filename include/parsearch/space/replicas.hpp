@@ -22,6 +22,7 @@ namespace parsearch::space {
     auto const has_room = [](ops::operation const& op) { return op.dims.size() < ops::max_dims; };
     auto const comes_in_sums = [&](graph::edge const& e) {
         auto const& made = g.operations[e.producer];
+        if (!ops::adds_up(made)) return false;
         for (std::size_t k = 0; k < made.dims.size(); ++k)
             if (made.dims[k].kind != ops::dim_kind::fixed && made.dims[k].extent > 1 && ops::leaves_partial_sums(made, made.outputs[e.slot], k)) return true;
         return false;
