@@ -49,8 +49,8 @@ template <class F> void side_by_side(frontier const& a, frontier const& b, F con
 /// The branches of one group on one box. `Solve`: solve(series, box) answers the table of a branch over the views of its ports that fit the box.
 template <class Solve> class branches {
   public:
-    branches(tables& t, structure const& all, structure::group const& g, resource_box const& box, std::uint32_t free_branches, Solve& solve)
-        : tables_(t), group_(g), solve_(solve), groups_(g.branches.size(), free_branches) {
+    branches(tables& t, structure const& all, structure::group const& g, resource_box const& box, meter& m, Solve& solve)
+        : tables_(t), group_(g), meter_(m), solve_(solve), groups_(g.branches.size(), m.options().free_branches) {
         find(box);
         auto const scope_place = [&](std::uint32_t task) {
             return static_cast<std::size_t>(std::find(g.scope.begin(), g.scope.end(), task) - g.scope.begin());
@@ -277,6 +277,7 @@ template <class Solve> class branches {
         auto const count = parts(box).size();
         for (std::size_t n = 0; n < count; ++n) {
             auto const [x, y] = parts_[box][n];
+            meter_.spend(1);
             if (useless(a, x) || useless(b, y)) continue;
             side_by_side(ways(a, x), ways(b, y), visit);
         }
@@ -289,12 +290,14 @@ template <class Solve> class branches {
         if (auto const& known = states_[box][group]; known.of == case_) return known.ways;
         frontier out = std::exchange(states_[box][group].ways, {});
         out.clear();
+        meter_.spend(1);
         auto const others = rest(group);
         if (single(group)) {
             auto const e = entries_now(group, box);
             time least = never;
             for (auto i = e.begin; i < e.end && plus(e.of->inside[i], least_outside_.back()) < limit_; ++i) {
                 auto const cost = outside(group, *e.of, i);
+                meter_.spend(1);
                 if (cost >= least) continue;
                 least = cost;
                 if (plus(plus(e.of->inside[i], cost), others) < limit_) out.push_back({e.of->inside[i], cost});
@@ -304,8 +307,10 @@ template <class Solve> class branches {
             for (auto const& [a, b] : groups_.ways[group]) {
                 for (auto const& x : ways(a, box))
                     for (auto const& y : ways(b, box)) out.push_back({plus(x.inside, y.inside), plus(x.outside, y.outside)});
+                meter_.spend(out.size());
                 prune(out, others, limit_);
                 beside(a, b, box, [&](time inside, time outside) { out.push_back({inside, outside}); });
+                meter_.spend(out.size());
                 prune(out, others, limit_);
             }
         }
@@ -358,6 +363,7 @@ template <class Solve> class branches {
 
     tables& tables_;
     structure::group const& group_;
+    meter& meter_;
     Solve& solve_;
     branch_groups groups_;
     std::vector<branch> branches_;

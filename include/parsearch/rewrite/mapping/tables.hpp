@@ -1,6 +1,7 @@
 #pragma once
 /// The costs of a mapping model as numbers, read when they are first needed and shared by what is alike.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -31,6 +32,31 @@ template <class T> class numbering {
 
   private:
     std::map<T, std::uint32_t> numbers_;
+};
+
+/// Counts the steps of a search, and ends it where they pass a limit or it is stopped.
+class meter {
+  public:
+    explicit meter(mapping_options const& options) : options_(&options), next_(std::min(options.effort, period)) {}
+
+    /// Throws `mapping_limit`.
+    void spend(std::uint64_t steps) {
+        spent_ += steps;
+        if (spent_ > next_) check();
+    }
+    [[nodiscard]] mapping_options const& options() const noexcept { return *options_; }
+
+  private:
+    static constexpr std::uint64_t period = std::uint64_t{1} << 16;
+    void check() {
+        if (spent_ > options_->effort)
+            throw mapping_limit("machine mapping: more than ", options_->effort, " steps, which is what option 'effort' allows; give tasks fewer views");
+        if (options_->stopped && options_->stopped()) throw mapping_limit("machine mapping: stopped before it was done");
+        next_ = options_->effort - spent_ < period ? options_->effort : spent_ + period;
+    }
+
+    mapping_options const* options_;
+    std::uint64_t spent_ = 0, next_;
 };
 
 /// A mapping model by numbers. Views are known by their positions. Tables are filled by what derives from it.
