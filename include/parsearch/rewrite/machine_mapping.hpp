@@ -25,6 +25,7 @@ struct machine_mapping_result {
     picoseconds cost{};                 ///< `mapping_time` of `views`; infinity where no plan exists
     std::vector<std::uint32_t> views{}; ///< by task, the position in `m.views(task)`; empty where no plan exists
     std::vector<resource_box> boxes{};  ///< by task, the resources that its branch has in a plan of that cost; empty where no plan exists
+    std::uint64_t steps = 0;            ///< that the search made: see `mapping_options::effort`
 };
 
 namespace mapping {
@@ -38,7 +39,8 @@ class solver {
         out.views.resize(tables_.task_class.size());
         out.boxes.resize(out.views.size());
         auto const cost = trace(static_cast<std::uint32_t>(structure_.all_series.size() - 1), tables_.machine, {}, out);
-        if (cost == never) return {.cost = picoseconds{never}};
+        if (cost == never) return {.cost = picoseconds{never}, .steps = meter_.steps()};
+        out.steps = meter_.steps();
         out.cost = picoseconds{cost};
         return out;
     }
@@ -165,7 +167,7 @@ class solver {
             sizes.push_back(list.size());
             fits.push_back(list.data());
         }
-        std::vector<time> out(entries(sizes, meter_.options().table_limit));
+        std::vector<time> out(meter_.entries(sizes));
         auto solve = [this](std::uint32_t number, resource_box const& on) -> auto const& { return table(number, on); };
         branches parts(tables_, structure_, g, box, meter_, solve);
         std::vector<std::size_t> at(sizes.size(), 0);

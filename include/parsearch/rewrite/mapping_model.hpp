@@ -68,7 +68,12 @@ struct mapping_options {
 /// Thrown where a search would pass a limit of its options, or was stopped: there may be a mapping, but it was not found.
 class mapping_limit : public invalid_input {
   public:
-    using invalid_input::invalid_input;
+    template <class... Parts> explicit mapping_limit(std::uint64_t steps, Parts const&... parts) : invalid_input("machine mapping: ", parts...), steps_(steps) {}
+    /// That were made until then.
+    [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
+
+  private:
+    std::uint64_t steps_;
 };
 
 /// Throws `invalid_input` naming the option, its value and the rule.

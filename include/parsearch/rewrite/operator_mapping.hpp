@@ -158,9 +158,9 @@ static_assert(MappingModel<operator_mapping>);
 struct operator_mapping_options {
     std::size_t views = 32;  ///< of an operator, at least 1; fewer where that is too many, see `map_operators`
     std::size_t per_box = 3; ///< configurations of an operator on as many devices as a box has, at least 1
-    std::size_t cells = 24;  ///< of the machine, between which alone it is cut, at least 1: see `machine_grid`
+    std::size_t cells = 12;  ///< of the machine, between which alone it is cut, at least 1: see `machine_grid`
     counted_synchronisation synchronisation{};
-    mapping_options limits{.table_limit = std::uint64_t{1} << 22, .effort = 1 << 27};
+    mapping_options limits{.table_limit = std::uint64_t{1} << 22, .effort = std::uint64_t{1} << 27}; ///< of the dynamic program, each time that it is tried
 };
 
 /// Throws `invalid_input` naming the option, its value and the rule.
@@ -176,13 +176,14 @@ inline void validate(operator_mapping_options const& o) {
 struct mapped_operators {
     space::flat_strategy strategy{}; ///< a configuration per operator; empty where the graph was not mapped
     picoseconds cost{};              ///< `mapping_time` of it
-    std::size_t views = 0;           ///< the limit of views per operator with which it was found
+    std::size_t views = 0;           ///< the limit of views per operator with which it was found, or last tried
+    std::uint64_t steps = 0;         ///< of the dynamic program, all that were made
     std::string refused{};           ///< why the graph was not mapped, or not with as many views as asked for; else empty
 };
 
 /// The views of `operator_views` for the operators of `g`, on the machine and in the space of `pricer`: best by `machine_mapping`. `also[n]` is a strategy of
 /// `g` whose configurations are views too (what elimination found, say).
-/// Where the dynamic program would pass `limits`, operators get half as many views, down to `least_views`; then there is no strategy.
+/// Where the dynamic program would pass `limits`, it is tried with half as many views, at least four; where that fails too, or it is stopped, there is no strategy.
 /// `pricer` remembers what operators and edges cost; the dynamic program is run each time. Memory is not looked at. Deterministic.
 /// Throws `invalid_input` on options out of range or strategies of another size, and what the oracle throws. Complexity: views^2 prices for each distinct
 /// edge, and that of `machine_mapping`.
@@ -211,12 +212,14 @@ template <class Oracle, class Device>
         operator_mapping const model(grid, g, pricer.costs(g, std::move(choices), options.synchronisation));
         try {
             auto const found = machine_mapping(model, options.limits);
+            out.steps += found.steps;
             out.strategy = model.strategy(found.views);
             out.cost = found.cost;
             return out;
         } catch (mapping_limit const& e) {
+            out.steps += e.steps();
             out.refused = e.what();
-            if (out.views / 2 < least_views) return out;
+            if (out.views / 2 < least_views || (options.limits.stopped && options.limits.stopped())) return out;
         }
     }
 }

@@ -8,22 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include <parsearch/core/error.hpp>
 #include <parsearch/rewrite/mapping/tables.hpp>
 
 namespace parsearch::rewrite::mapping {
-
-/// The product of numbers of views; throws `mapping_limit` where it passes `limit`.
-[[nodiscard]] inline std::size_t entries(std::span<std::size_t const> sizes, std::uint64_t limit) {
-    double wanted = 1;
-    for (auto const s : sizes) wanted *= static_cast<double>(s);
-    if (wanted > static_cast<double>(limit))
-        throw mapping_limit("machine mapping: a table of ", wanted, " entries, the views of ", sizes.size(),
-                            " tasks that depend on each other: option 'table_limit' allows ", limit, "; give tasks fewer views");
-    std::size_t out = 1;
-    for (auto const s : sizes) out *= s;
-    return out;
-}
 
 /// A table over variables: entry (i0, i1, ...) at data[sum of i_k * step[k]].
 struct factor {
@@ -78,7 +65,7 @@ class elimination {
         std::vector<std::size_t> all;
         for (std::size_t f = 0; f < factors_.size(); ++f)
             if (!factors_[f].scope.empty()) all.push_back(f);
-        std::vector<time> out(entries(sizes_of(kept), meter_->options().table_limit));
+        std::vector<time> out(meter_->entries(sizes_of(kept)));
         meter_->spend(out.size());
         walk(kept, all, [&](std::size_t n, std::span<time const* const> at) {
             time sum = constant_;
@@ -169,7 +156,7 @@ class elimination {
             }
             for (std::size_t i = 0; i < count; ++i) alone[i] = plus(alone[i], table.data[i * by]);
         }
-        auto const size = entries(sizes_of(scope), meter_->options().table_limit);
+        auto const size = meter_->entries(sizes_of(scope));
         std::vector<time> values(size, never);
         message made{x, scope, std::vector<std::uint32_t>(traced_ ? size : 0, 0)};
         walk(scope, used, [&](std::size_t n, std::span<time const* const> at) {
