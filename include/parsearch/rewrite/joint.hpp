@@ -312,8 +312,8 @@ struct joint_fn {
             std::size_t rank;
             graph::dense_graph operators;
             std::vector<space::flat_strategy> found;
-            picoseconds least;
-            std::size_t views;
+            picoseconds least = cost_traits<picoseconds>::infinity();
+            bool refused = false;
         };
         std::vector<to_map> simulated_graphs;
         auto const simulate = [&](auto& evaluate, to_map& g, space::flat_strategy const& strategy, bool mapped) {
@@ -331,7 +331,7 @@ struct joint_fn {
             auto const& f = finalists[rank];
             bool const known = std::any_of(finalists.begin(), finalists.begin() + static_cast<std::ptrdiff_t>(rank), [&](auto const& g) { return g.graph == f.graph; });
             if (known) continue;
-            auto& g = simulated_graphs.emplace_back(to_map{rank, folded_operators(f.graph), {f.price.strategy}, cost_traits<picoseconds>::infinity(), options.mapping_views});
+            auto& g = simulated_graphs.emplace_back(to_map{rank, folded_operators(f.graph), {f.price.strategy}});
             auto const candidate = with_graph(problem, g.operators);
             auto evaluate = candidate.evaluator();
             simulate(evaluate, g, f.price.strategy, false);
@@ -341,18 +341,20 @@ struct joint_fn {
         }
         std::ranges::stable_sort(simulated_graphs, {}, &to_map::least);
         std::string not_mapped;
-        auto effort = options.mapping_views > 0 ? options.mapping_effort : 0;
+        auto views = static_cast<std::size_t>(options.mapping_views); // those that sufficed for the last graph: the next is much like it
+        auto effort = views > 0 ? options.mapping_effort : 0;
         for (auto const& counting : usual_countings)
             for (auto& g : simulated_graphs) {
-                if (effort == 0 || g.views == 0 || over()) continue;
-                operator_mapping_options asked{.views = static_cast<std::size_t>(g.views), .synchronisation = counting};
+                if (effort == 0 || g.refused || over()) continue;
+                operator_mapping_options asked{.views = views, .synchronisation = counting};
                 asked.limits.effort = std::min(asked.limits.effort, effort);
                 asked.limits.stopped = over;
                 auto const made = map_operators(pricer, g.operators, asked, g.found);
                 effort -= std::min(effort, made.steps);
                 if (!made.refused.empty()) not_mapped = made.refused;
-                g.views = made.strategy.empty() ? 0 : made.views; // what did not do for one counting does not for another
-                if (made.strategy.empty() || over()) continue;
+                g.refused = made.strategy.empty();
+                if (g.refused || over()) continue;
+                views = made.views;
                 auto evaluate = with_graph(problem, g.operators).evaluator();
                 simulate(evaluate, g, made.strategy, true);
             }

@@ -160,7 +160,7 @@ struct operator_mapping_options {
     std::size_t per_box = 3; ///< configurations of an operator on as many devices as a box has, at least 1
     std::size_t cells = 12;  ///< of the machine, between which alone it is cut, at least 1: see `machine_grid`
     counted_synchronisation synchronisation{};
-    mapping_options limits{.table_limit = std::uint64_t{1} << 22, .effort = std::uint64_t{1} << 27}; ///< of the dynamic program, each time that it is tried
+    mapping_options limits{.table_limit = std::uint64_t{1} << 22, .effort = std::uint64_t{1} << 26}; ///< of the dynamic program, each time that it is tried
 };
 
 /// Throws `invalid_input` naming the option, its value and the rule.

@@ -94,6 +94,8 @@ template <class Solve> class branches {
     }
 
   private:
+    static constexpr std::uint64_t sorting = 4; ///< steps per way that is sorted, about
+
     /// The solutions of a branch on a box, by the views of its open ports, then by time; with the views of its closed ports.
     struct entry_table {
         std::vector<std::size_t> begin;
@@ -118,8 +120,10 @@ template <class Solve> class branches {
         time least = 0;
     };
     struct state {
-        std::uint64_t of = 0; ///< the case that it is of
+        std::uint64_t of = 0; ///< the case that the ways are of
         frontier ways{};
+        std::uint64_t least_of = 0; ///< the case that the bound is of
+        time least = 0;
     };
 
     std::uint32_t find(resource_box const& box) {
@@ -252,11 +256,19 @@ template <class Solve> class branches {
 
     /// At least the time of `group` on a box.
     time least_inside(std::uint32_t group, std::uint32_t box) {
+        if (auto const& known = states_[box][group]; known.least_of == case_) return known.least;
         time out = 0;
-        for (auto const n : groups_.members[group]) {
-            auto const e = entries_now(n, box);
-            out = std::max(out, e.begin == e.end ? never : e.of->inside[e.begin]);
+        if (single(group)) {
+            auto const e = entries_now(group, box);
+            out = e.begin == e.end ? never : e.of->inside[e.begin];
+        } else { // any two groups that it is cut into have all of its branches
+            auto const [a, b] = groups_.ways[group].front();
+            out = std::max(least_inside(a, box), least_inside(b, box));
         }
+        meter_.spend(1);
+        auto& s = states_[box][group];
+        s.least_of = case_;
+        s.least = out;
         return out;
     }
 
@@ -307,10 +319,10 @@ template <class Solve> class branches {
             for (auto const& [a, b] : groups_.ways[group]) {
                 for (auto const& x : ways(a, box))
                     for (auto const& y : ways(b, box)) out.push_back({plus(x.inside, y.inside), plus(x.outside, y.outside)});
-                meter_.spend(out.size());
+                meter_.spend(sorting * out.size());
                 prune(out, others, limit_);
                 beside(a, b, box, [&](time inside, time outside) { out.push_back({inside, outside}); });
-                meter_.spend(out.size());
+                meter_.spend(sorting * out.size());
                 prune(out, others, limit_);
             }
         }
