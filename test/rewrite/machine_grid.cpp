@@ -76,8 +76,8 @@ TEST_CASE("machine grid: devices of boxes and boxes of configurations") {
         auto const box = grid.footprint(c);
         // All of it within the box, and nothing along any of its sides without a shard.
         auto const holds = [&](resource_box const& b) {
-            auto const devices = grid.devices_of(b);
-            return std::ranges::all_of(c.listed, [&](auto d) { return std::ranges::find(devices, d) != devices.end(); });
+            auto const within = grid.devices_of(b);
+            return std::ranges::all_of(c.listed, [&](auto d) { return std::ranges::find(within, d) != within.end(); });
         };
         REQUIRE(grid.machine().contains(box));
         CHECK(holds(box));
