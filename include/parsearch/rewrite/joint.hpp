@@ -351,7 +351,8 @@ struct joint_fn {
                 asked.limits.stopped = over;
                 auto const made = map_operators(pricer, g.operators, asked, g.found);
                 effort -= std::min(effort, made.steps);
-                if (!made.refused.empty()) not_mapped = made.refused;
+                if (effort == 0) not_mapped = text("option 'mapping_effort', ", options.mapping_effort, " steps for all graphs, is used up");
+                else if (!made.refused.empty()) not_mapped = made.refused;
                 g.refused = made.strategy.empty();
                 if (g.refused || over()) continue;
                 views = made.views;
