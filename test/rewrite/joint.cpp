@@ -78,8 +78,9 @@ TEST_CASE("joint: the plan is a graph of the same value and a strategy of the co
 TEST_CASE("joint: without rules it is the best parallelization under the additive cost, or data parallelism") {
     auto const p = problem_of(models::lenet());
     std::mt19937_64 rng(1);
-    auto const found = joint(p, {}, rng);
+    auto const found = joint(p, {}, rng, {.mapping_views = 0});
     CHECK(found.best.graph == lift(p.graph()).graph);
+    CHECK_FALSE(found.best.mapped);
     graph_pricer pricer(p, {.memory_limit = topology::v100_sxm.memory});
     auto const q = with_graph(p, found.best.operators);
     auto evaluate = q.evaluator();
@@ -88,13 +89,43 @@ TEST_CASE("joint: without rules it is the best parallelization under the additiv
     CHECK(found.cost == least);
     CHECK(found.best.applied.empty());
     CHECK_FALSE(found.lower_bound.has_value());
+    // With mapping, or the least of the mapped strategies.
+    std::vector<space::flat_strategy> given{pricer.price(q.graph()).strategy};
+    for (auto const& counting : usual_countings) given.push_back(pricer.price(q.graph(), counting).strategy);
+    for (auto const& counting : usual_countings)
+        least = std::min(least, evaluate(map_operators(pricer, q.graph(), {.synchronisation = counting}, given).strategy));
+    std::mt19937_64 same(1);
+    CHECK(joint(p, {}, same).cost == least);
+}
+
+TEST_CASE("joint: two heavy branches that can not be split run side by side, which elimination does not find") {
+    // Extents without divisors: each layer is whole, on some device.
+    graph::operator_graph g;
+    auto const x = g.input("x", {{1, 4099}});
+    auto const left = g.add("left", ops::linear{.out = 4099}, x), right = g.add("right", ops::linear{.out = 4099}, x);
+    g.add("sum", ops::add{}, left, right);
+    auto const p = problem_of(g);
+    std::mt19937_64 a(1), b(1), c(1);
+    auto const alone = joint(p, {}, a, {.mapping_views = 0});
+    std::vector<std::pair<std::size_t, std::size_t>> told;
+    auto const found = joint(p, {}, b, {}, [&](search::improved<picoseconds> const& e) { told.emplace_back(e.op, e.move); });
+    CHECK_FALSE(alone.best.mapped);
+    CHECK(found.best.mapped);
+    CHECK(found.best.not_mapped.empty());
+    CHECK(found.cost.count() < alone.cost.count() * 6 / 10);
+    CHECK(with_graph(p, found.best.operators).evaluator()(found.best.strategy) == found.cost);
+    CHECK(std::ranges::find(told, std::pair<std::size_t, std::size_t>(0, 1)) != told.end());
+    CHECK(found.stats.evaluations == alone.stats.evaluations + std::size(usual_countings));
+    auto const refused = joint(p, {}, c, {.mapping_effort = 1});
+    CHECK(refused.cost == alone.cost);
+    CHECK(refused.best.not_mapped == "option 'mapping_effort', 1 steps for all graphs, is used up");
 }
 
 TEST_CASE("joint: the same for the same seed, and never worse than the original, on random networks") {
     constexpr std::uint64_t seed = 10;
     CAPTURE(seed);
     std::mt19937_64 rng(seed);
-    int better = 0;
+    int better = 0, side_by_side = 0;
     for (int n = 0; n < support::cases(16); ++n) {
         auto const p = problem_of(support::random_network(rng, 8));
         joint_options const options{.segment_operators = 1 + uniform_index(rng, 12), .segment_graphs = 8, .beam = 1 + uniform_index(rng, 4), .refinement = 20 * uniform_index(rng, 2)};
@@ -109,10 +140,19 @@ TEST_CASE("joint: the same for the same seed, and never worse than the original,
         plain.refinement = 0;
         auto const original = joint(p, {}, c, plain);
         CHECK(first.cost <= original.cost);
+        plain.mapping_views = 0;
+        std::mt19937_64 d(draw), e(draw);
+        auto const unmapped = joint(p, algebraic_rules(), d, plain);
+        plain.mapping_views = 8;
+        auto const mapped = joint(p, algebraic_rules(), e, plain);
+        CHECK(mapped.cost <= unmapped.cost);
+        CHECK(mapped.stats.evaluations >= unmapped.stats.evaluations);
+        side_by_side += mapped.best.mapped;
         better += first.cost < original.cost;
         CHECK(support::same_value(lift(p.graph()).graph, first.best.graph, rng));
     }
     CHECK(better > 0);
+    CHECK(side_by_side > 0);
 }
 
 TEST_CASE("joint: rules of convolutions make no network slower, and inference faster") {

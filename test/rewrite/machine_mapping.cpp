@@ -14,6 +14,7 @@
 #include <parsearch/rewrite/machine_mapping.hpp>
 #include <parsearch/rewrite/machine_view.hpp>
 
+#include "support/has_n.hpp"
 #include "support/sanitized.hpp"
 
 using namespace parsearch;
@@ -201,24 +202,6 @@ tabled random_model(split_mix& rng, std::size_t tasks, std::size_t most_views, i
     return m;
 }
 
-// Whether the order of the graph is not series-parallel: it has an N.
-bool has_n(tabled const& m) {
-    auto const n = m.tasks();
-    std::vector<std::vector<bool>> before(n, std::vector<bool>(n, false));
-    for (auto const& [a, b] : m.links) before[a][b] = true;
-    for (std::size_t k = 0; k < n; ++k)
-        for (std::size_t a = 0; a < n; ++a)
-            for (std::size_t b = 0; b < n; ++b)
-                if (before[a][k] && before[k][b]) before[a][b] = true;
-    auto const apart = [&](std::size_t a, std::size_t b) { return a != b && !before[a][b] && !before[b][a]; };
-    for (std::size_t a = 0; a < n; ++a)
-        for (std::size_t b = 0; b < n; ++b)
-            for (std::size_t c = 0; c < n; ++c)
-                for (std::size_t d = 0; d < n; ++d)
-                    if (before[a][c] && before[b][c] && before[b][d] && apart(a, b) && apart(c, d) && apart(a, d)) return true;
-    return false;
-}
-
 // Equal devices and links: costs depend on kinds, degrees, strides and differences of starts.
 struct uniform {
     struct choice {
@@ -342,7 +325,7 @@ TEST_CASE("machine mapping: the least of all views, cuts and orders, on random g
         int const kind = n % 8 == 7 ? 3 : n % 8 > 2 ? 4 : n % 3;
         auto const tasks = kind == 4 ? 4 + uniform_index(rng, 3) : 1 + uniform_index(rng, n % 2 == 0 ? 6 : 7);
         auto const m = random_model(rng, tasks, n % 2 == 0 ? 3 : 2, kind);
-        not_series_parallel += has_n(m);
+        not_series_parallel += support::has_n(m.tasks(), m.links);
         CAPTURE(n);
         CAPTURE(describe(m));
         auto const tree = decompose(m);
@@ -471,6 +454,7 @@ TEST_CASE("machine mapping: bad input is refused") {
     CHECK(machine_mapping(m).cost == infinite);
     CHECK_THROWS_WITH_AS(map(good, {.free_branches = 9}), "machine mapping: option 'free_branches' is 9: must be from 2 to 8", invalid_input);
     CHECK_THROWS_AS(map(good, {.table_limit = 0}), invalid_input);
+    CHECK_THROWS_WITH_AS(map(good, {.effort = 0}), "machine mapping: option 'effort' is 0: must be at least 1", invalid_input);
     auto const tree = decompose(good);
     auto const time = [&](std::vector<std::uint32_t> const& views) { static_cast<void>(mapping_time(good, tree, views)); };
     CHECK_THROWS_WITH_AS(time({0, 1}), "machine mapping: view number 1 of task 1: it has 1 views", invalid_input);
@@ -501,4 +485,30 @@ TEST_CASE("machine mapping: bad input is refused") {
         std::uint32_t task_class(std::size_t) const { return 0; }
     } const lying_too{other};
     CHECK_THROWS_WITH_AS(map(lying_too), "machine mapping: task 3 has 3 views, the first task of its class 4: must be as many", invalid_input);
+}
+
+TEST_CASE("machine mapping: it refuses what takes more steps than allowed, tells how many it took, and stops when asked") {
+    split_mix rng{31};
+    auto m = random_uniform(rng, 2);
+    random_tree(rng, m, 12, true);
+    label(rng, m);
+    auto const found = machine_mapping(m);
+    REQUIRE(found.steps > 100);
+    auto const same = machine_mapping(m, {.effort = found.steps});
+    CHECK(same.views == found.views);
+    CHECK(same.steps == found.steps);
+    for (auto const effort : {std::uint64_t{1}, found.steps / 2, found.steps - 1}) {
+        try {
+            static_cast<void>(machine_mapping(m, {.effort = effort}));
+            FAIL("not refused");
+        } catch (mapping_limit const& e) {
+            CHECK(e.steps() > effort);
+            CHECK(e.steps() <= found.steps);
+            CHECK(std::string(e.what()) == text("machine mapping: more steps than the ", effort, " that option 'effort' allows; give tasks fewer views"));
+        }
+    }
+    int asked = 0;
+    CHECK(machine_mapping(m, {.stopped = [&] { return ++asked < 0; }}).cost == found.cost);
+    CHECK(asked > 0);
+    CHECK_THROWS_WITH_AS(static_cast<void>(machine_mapping(m, {.stopped = [] { return true; }})), "machine mapping: stopped before it was done", mapping_limit);
 }

@@ -15,6 +15,7 @@
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/problem/surrogate_store.hpp>
 #include <parsearch/rewrite/graph_pricer_options.hpp>
+#include <parsearch/rewrite/machine_grid.hpp>
 #include <parsearch/search/additive/minimise.hpp>
 #include <parsearch/sim/strategy_memory.hpp>
 #include <parsearch/sim/workload.hpp>
@@ -35,6 +36,11 @@ struct graph_price {
     friend bool operator==(graph_price const&, graph_price const&) = default;
 };
 
+/// What operators and edges cost under lists of configurations.
+struct choice_costs : surrogate_tables {
+    std::vector<std::vector<std::int64_t>> own; ///< picoseconds, by operator, by configuration: work and the counted synchronisation
+};
+
 /// Prices graphs on one topology with one oracle. The cost of a strategy is the sum of
 /// - per operator: `operator_term::work` and what `counted_synchronisation` leaves of `operator_term::synchronisation`;
 /// - per edge: how long its busiest link moves data (see `surrogate_terms`);
@@ -53,11 +59,7 @@ template <class Oracle, class Device> class graph_pricer {
         : base_(std::move(base)), options_(std::move(options)), store_(options_.remembered_bytes) {
         validate(options_);
         space::validate(options_.space, base_->topology.size());
-        auto const& node = base_->topology.node;
-        auto const first = static_cast<std::size_t>(std::count(node.begin(), node.end(), node.front()));
-        bool regular = node.size() % first == 0;
-        for (std::size_t d = 0; d < node.size(); ++d) regular = regular && node[d] == d / first;
-        per_node_ = regular ? first : 1;
+        per_node_ = std::max<std::size_t>(devices_per_node(base_->topology), 1);
     }
     /// Of a problem of `make_problem`: its topology, oracle and options of simulation.
     template <class P>
@@ -113,6 +115,24 @@ template <class Oracle, class Device> class graph_pricer {
         return best;
     }
 
+    /// What operators and edges of `g` cost, by the same terms, where each operator may take the configurations of a list of its own, the first of which
+    /// is data parallelism. Tables that are looked up cost what any operator does, wherever they are. Remembered as well.
+    /// Precondition: `g` is as for `price`, and the configurations fit it. Throws `invalid_input` where there is not a list for each operator with
+    /// at least one configuration, and what the oracle throws.
+    [[nodiscard]] choice_costs costs(graph::dense_graph const& g, std::vector<surrogate_tables::choices> candidates,
+                                     counted_synchronisation const& synchronisation) {
+        validate(synchronisation);
+        if (candidates.size() != g.size()) throw invalid_input("graph_pricer: ", candidates.size(), " lists of configurations for ", g.size(), " operators: must be one each");
+        for (std::size_t op = 0; op < g.size(); ++op)
+            if (!candidates[op] || candidates[op]->empty()) throw invalid_input("graph_pricer: operator '", g.names[op], "' has no configuration: must have at least one");
+        auto const contents = store_.numbers_of(g);
+        choice_costs out{tables_of(g, contents, std::move(candidates)), {}};
+        count_synchronisation(g, out, synchronisation, [](std::uint32_t, std::size_t) { return 1.0; });
+        return out;
+    }
+    /// What is priced on.
+    [[nodiscard]] workload_type const& input() const noexcept { return *base_; }
+
     /// Bytes of tables and contents remembered, about, and how many tables were made so far.
     [[nodiscard]] std::uint64_t remembered() const noexcept { return store_.bytes(); }
     [[nodiscard]] std::uint64_t tables_made() const noexcept { return store_.made(); }
@@ -123,15 +143,9 @@ template <class Oracle, class Device> class graph_pricer {
     static constexpr double first_lambda = 1.0 / 1024, last_lambda = 1 << 20; ///< picoseconds per byte: 1 ms and 1e6 s per GB
     static constexpr int bisections = 12;
 
-    /// The tables of one graph, and what its operators' candidates cost without lambda.
-    struct reading : surrogate_tables {
-        std::vector<std::vector<std::int64_t>> own;
-    };
-
-    [[nodiscard]] reading read(graph::dense_graph const& g, counted_synchronisation const& synchronisation) {
-        auto const contents = store_.numbers_of(g);
-        lookups const looked_up(g, base_->topology);
-        auto const candidates = candidates_of(g, contents, looked_up);
+    /// The tables of `g` over `candidates`, of operators numbered `contents`.
+    [[nodiscard]] surrogate_tables tables_of(graph::dense_graph const& g, std::vector<std::uint64_t> const& contents,
+                                             std::vector<surrogate_tables::choices> candidates) {
         std::optional<surrogate_terms<Oracle, Device>> terms; // of this graph, where a table is missing
         auto const need = [&]() -> auto& {
             if (!terms) {
@@ -141,8 +155,14 @@ template <class Oracle, class Device> class graph_pricer {
             }
             return *terms;
         };
-        reading out{store_.tables_of(g, contents, candidates, need), {}};
+        auto out = store_.tables_of(g, contents, std::move(candidates), need);
         if (terms) price_.emplace(terms->take_pricing());
+        return out;
+    }
+
+    /// Sets what operators cost: the part `share(op, n)` of the work of the n-th configuration, and what counts of synchronisation.
+    template <class Share>
+    static void count_synchronisation(graph::dense_graph const& g, choice_costs& out, counted_synchronisation const& synchronisation, Share const& share) {
         double all = 0, before = 0; // work under data parallelism
         for (auto const& table : out.operators) all += static_cast<double>(table->front().work.count());
         out.own.resize(g.size());
@@ -153,13 +173,22 @@ template <class Oracle, class Device> class graph_pricer {
             before += static_cast<double>(out.operators[op]->front().work.count());
             for (std::size_t n = 0; n < out.operators[op]->size(); ++n) {
                 auto const& term = (*out.operators[op])[n];
-                bool const beside = looked_up.has(op) && (*out.candidates[op])[n] == looked_up.placed[op];
+                double const part = share(op, n);
                 // volatile: rounded before it is added
-                double const volatile work = beside ? looked_up.share * static_cast<double>(term.work.count()) : 0;
+                double const volatile work = part < 1 ? part * static_cast<double>(term.work.count()) : 0;
                 double const volatile sync = counted * static_cast<double>(term.synchronisation.count());
-                own.push_back(sim::saturating_sum(beside ? whole(work) : term.work.count(), whole(sync)));
+                own.push_back(sim::saturating_sum(part < 1 ? whole(work) : term.work.count(), whole(sync)));
             }
         }
+    }
+
+    [[nodiscard]] choice_costs read(graph::dense_graph const& g, counted_synchronisation const& synchronisation) {
+        auto const contents = store_.numbers_of(g);
+        lookups const looked_up(g, base_->topology);
+        choice_costs out{tables_of(g, contents, candidates_of(g, contents, looked_up)), {}};
+        count_synchronisation(g, out, synchronisation, [&](std::uint32_t op, std::size_t n) {
+            return looked_up.has(op) && (*out.candidates[op])[n] == looked_up.placed[op] ? looked_up.share : 1.0;
+        });
         for (std::size_t n = 0; n < out.edges.size(); ++n) {
             auto const from = static_cast<std::uint32_t>(out.edges[n].from);
             if (!looked_up.has(from)) continue;
@@ -237,7 +266,7 @@ template <class Oracle, class Device> class graph_pricer {
     }
     static std::int64_t whole(double x) noexcept { return x < 9e18 ? static_cast<std::int64_t>(x) : std::int64_t{9'000'000'000'000'000'000}; }
 
-    [[nodiscard]] static picoseconds cost_of(reading const& t, std::vector<std::uint32_t> const& choices) noexcept {
+    [[nodiscard]] static picoseconds cost_of(choice_costs const& t, std::vector<std::uint32_t> const& choices) noexcept {
         std::int64_t sum = 0;
         for (std::size_t op = 0; op < choices.size(); ++op) sum = sim::saturating_sum(sum, t.own[op][choices[op]]);
         for (std::size_t n = 0; n < t.edges.size(); ++n) {
@@ -248,7 +277,7 @@ template <class Oracle, class Device> class graph_pricer {
     }
 
     /// The least with `lambda`; `cost` is without it. Without it, a bound.
-    [[nodiscard]] graph_price solve(reading const& t, double lambda) const {
+    [[nodiscard]] graph_price solve(choice_costs const& t, double lambda) const {
         namespace additive = search::additive;
         additive::cost_tables<picoseconds> costs;
         for (std::size_t op = 0; op < t.own.size(); ++op) {

@@ -27,6 +27,7 @@
 #include <parsearch/rewrite/graph_rule.hpp>
 #include <parsearch/rewrite/joint_options.hpp>
 #include <parsearch/rewrite/names.hpp>
+#include <parsearch/rewrite/operator_mapping.hpp>
 #include <parsearch/rewrite/parallel_graph.hpp>
 #include <parsearch/rewrite/seen_graphs.hpp>
 #include <parsearch/rewrite/segments.hpp>
@@ -44,6 +45,8 @@ struct joint_plan {
     graph::dense_graph operators;    ///< it as an operator graph, its weights folded, with the copies and partial sums that the problem's space allows; with the problem's names where it can be
     space::flat_strategy strategy;   ///< of these
     std::vector<std::string> applied; ///< the rules that led to it, in order: name, then operators
+    bool mapped = false;              ///< the strategy is of machine mapping, or was refined from one that is
+    std::string not_mapped{};         ///< of the graphs simulated, why one was not mapped, or not with all views; empty where all were
 };
 
 /// What `joint` tells its observers of each graph that it simulated: the plan of its best strategy among those tried, before any is refined.
@@ -249,15 +252,18 @@ using joint_result = search_result<joint_plan, picoseconds>;
 /// 4. Before, the same search with the price on one device finds what optimising the graph before its parallelization would; it starts from there
 ///    where that is better than the original.
 /// 5. The original, the `beam` best graphs and that of step 4 are simulated with the strategies that are best with each of `usual_countings` of
-///    synchronisation, and with data parallelism, since additive costs do not know what overlaps; the least simulated cost wins, and is refined by
-///    `refinement` evaluations of `search::mcmc`. So, unless a budget ends it before, it is at most what parallelizing the original graph, or the
-///    graph optimised before, would give in the same way.
+///    synchronisation, and with data parallelism, since additive costs do not know what overlaps.
+/// 6. Then these graphs are mapped to parts of the machine (`map_operators`), so that branches can run side by side, again with each counting of
+///    synchronisation; those that did best so far come first, and there are `mapping_effort` steps in all. What is found is simulated.
+/// 7. The least simulated cost wins, and is refined by `refinement` evaluations of `search::mcmc`. So, unless a budget ends it before, it is at most what
+///    parallelizing the original graph, or the graph optimised before, would give in the same way; and without refinement at most what it is without mapping.
+///    Without rules it is the best of these parallelizations and mappings of the original graph.
 ///
 /// Reason `exhausted`: sweeps over the segments found nothing more, each within its budget, or there were eight. Evaluations count graphs priced and strategies simulated,
 /// but not those without which there is no answer once the search has ended: as many evaluations as a search took that time ended are a budget with which
 /// it finds the same. `stats.trajectory` is the hash of the graph found;
 /// `proposed` is told for each graph priced (`op`: the kind of segment, `move`: the rule, `cost`: additive), `improved` for simulated costs
-/// (`op`: 0 for the original, then the beam, last the graph of step 4), `simulated_graph` when one of these is done with. A budget may end the search in step 4. Deterministic for a seed but for the time. No lower bound: none is known over all graphs.
+/// (`op`: 0 for the original, then the beam, last the graph of step 4; `move`: 0, or 1 where the strategy is of machine mapping), `simulated_graph` for each of these in the end. A budget may end the search in step 4. Deterministic for a seed but for the time. No lower bound: none is known over all graphs.
 /// Throws `invalid_input` on options out of range.
 struct joint_fn {
     template <class Oracle, class Device, class Operator, class R, class... Os>
@@ -315,9 +321,30 @@ struct joint_fn {
                                   search_stats& stats, std::optional<stop_reason>& ended, search::stopping& limit, picoseconds& best_cost, Over const& over,
                                   Tell const& tell) {
         std::optional<joint_plan> best;
-        auto const improved = [&](std::size_t rank, picoseconds cost) {
+        auto const improved = [&](std::size_t rank, std::size_t move, picoseconds cost) {
             ++stats.improved;
-            tell(search::improved<picoseconds>{stats.evaluations, rank, 0, cost, best_cost});
+            tell(search::improved<picoseconds>{stats.evaluations, rank, move, cost, best_cost});
+        };
+        struct to_map {
+            std::size_t rank;
+            graph::dense_graph operators;
+            std::vector<space::flat_strategy> found;
+            std::optional<joint_plan> plan; ///< of the least cost
+            picoseconds least = cost_traits<picoseconds>::infinity();
+            bool refused = false;
+        };
+        std::vector<to_map> simulated_graphs;
+        auto const simulate = [&](auto& evaluate, to_map& g, space::flat_strategy const& strategy, bool mapped) {
+            auto const cost = evaluate(strategy);
+            if (!ended) ++stats.evaluations;
+            if (!g.plan || cost < g.least) {
+                g.least = cost;
+                g.plan = joint_plan{finalists[g.rank].graph, g.operators, strategy, finalists[g.rank].applied, mapped};
+            }
+            if (best && !(cost < best_cost)) return;
+            if (best) improved(g.rank, mapped, cost);
+            best_cost = cost;
+            best = g.plan;
         };
         static_cast<void>(over()); // what comes first is simulated in any case, and counts where the budget is not spent
         for (std::size_t rank = 0; rank < finalists.size(); ++rank) {
@@ -325,29 +352,37 @@ struct joint_fn {
             auto const& f = finalists[rank];
             bool const known = std::any_of(finalists.begin(), finalists.begin() + static_cast<std::ptrdiff_t>(rank), [&](auto const& g) { return g.graph == f.graph; });
             if (known) continue;
-            auto operators = detail::operators_of(problem, f.graph);
-            auto const candidate = with_graph(problem, operators);
+            auto& g = simulated_graphs.emplace_back(to_map{rank, detail::operators_of(problem, f.graph), {f.price.strategy}, {}});
+            auto const candidate = with_graph(problem, g.operators);
             auto evaluate = candidate.evaluator();
-            std::optional<joint_plan> own; // the best of this graph
-            auto own_cost = cost_traits<picoseconds>::infinity();
-            auto const simulate = [&](space::flat_strategy const& strategy) {
-                auto const cost = evaluate(strategy);
-                if (!ended) ++stats.evaluations;
-                if (!own || cost < own_cost) {
-                    own_cost = cost;
-                    own = joint_plan{f.graph, operators, strategy, f.applied};
-                }
-                if (best && !(cost < best_cost)) return;
-                if (best) improved(rank, cost);
-                best_cost = cost;
-                best = own;
-            };
-            simulate(f.price.strategy);
-            if (!over()) simulate(data_parallel(candidate));
+            simulate(evaluate, g, f.price.strategy, false);
+            if (!over()) simulate(evaluate, g, data_parallel(candidate), false);
             for (auto const& counting : usual_countings)
-                if (!over()) simulate(pricer.price(operators, counting).strategy);
-            tell(simulated_graph{stats.evaluations, rank, *own, own_cost});
+                if (!over()) simulate(evaluate, g, g.found.emplace_back(pricer.price(g.operators, counting).strategy), false);
         }
+        std::ranges::stable_sort(simulated_graphs, {}, &to_map::least);
+        std::string not_mapped;
+        auto views = static_cast<std::size_t>(options.mapping_views); // those that sufficed for the last graph: the next is much like it
+        auto effort = views > 0 ? options.mapping_effort : 0;
+        for (auto const& counting : usual_countings)
+            for (auto& g : simulated_graphs) {
+                if (effort == 0 || g.refused || over()) continue;
+                operator_mapping_options asked{.views = views, .synchronisation = counting};
+                asked.limits.effort = std::min(asked.limits.effort, effort);
+                asked.limits.stopped = over;
+                auto const made = map_operators(pricer, g.operators, asked, g.found);
+                effort -= std::min(effort, made.steps);
+                if (effort == 0) not_mapped = text("option 'mapping_effort', ", options.mapping_effort, " steps for all graphs, is used up");
+                else if (!made.refused.empty()) not_mapped = made.refused;
+                g.refused = made.strategy.empty();
+                if (g.refused || over()) continue;
+                views = made.views;
+                auto evaluate = with_graph(problem, g.operators).evaluator();
+                simulate(evaluate, g, made.strategy, true);
+            }
+        best->not_mapped = std::move(not_mapped);
+        std::ranges::sort(simulated_graphs, {}, &to_map::rank);
+        for (auto const& g : simulated_graphs) tell(simulated_graph{stats.evaluations, g.rank, *g.plan, g.least});
         if (options.refinement > 0 && !over()) {
             search::mcmc_options chain{.evaluations = options.refinement, .stop = options.stop};
             search::fix_derived(chain); // before a budget cuts it short
@@ -357,7 +392,7 @@ struct joint_fn {
             stats.evaluations += refined.stats.evaluations;
             if (refined.reason != stop_reason::evaluation_budget || *chain.evaluations < options.refinement) ended = refined.reason;
             if (refined.cost < best_cost) {
-                improved(0, refined.cost);
+                improved(0, 0, refined.cost);
                 best_cost = refined.cost;
                 best->strategy = std::move(refined.best);
             }

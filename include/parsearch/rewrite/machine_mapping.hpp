@@ -25,20 +25,22 @@ struct machine_mapping_result {
     picoseconds cost{};                 ///< `mapping_time` of `views`; infinity where no plan exists
     std::vector<std::uint32_t> views{}; ///< by task, the position in `m.views(task)`; empty where no plan exists
     std::vector<resource_box> boxes{};  ///< by task, the resources that its branch has in a plan of that cost; empty where no plan exists
+    std::uint64_t steps = 0;            ///< that the search made: see `mapping_options::effort`
 };
 
 namespace mapping {
 /// The dynamic program. Tables are over positions among the views that fit a box, so that what is alike on boxes of one class shares them.
 class solver {
   public:
-    solver(tables& t, composition_tree const& tree, mapping_options const& options) : tables_(t), structure_(t, tree), options_(options) {}
+    solver(tables& t, composition_tree const& tree, mapping_options const& options) : tables_(t), structure_(t, tree), meter_(options) {}
 
     machine_mapping_result solve() {
         machine_mapping_result out;
         out.views.resize(tables_.task_class.size());
         out.boxes.resize(out.views.size());
         auto const cost = trace(static_cast<std::uint32_t>(structure_.all_series.size() - 1), tables_.machine, {}, out);
-        if (cost == never) return {.cost = picoseconds{never}};
+        if (cost == never) return {.cost = picoseconds{never}, .steps = meter_.steps()};
+        out.steps = meter_.steps();
         out.cost = picoseconds{cost};
         return out;
     }
@@ -86,7 +88,7 @@ class solver {
                 at = at * fits.views.size() + fits.place[scope.back()];
             }
             auto solve = [this](std::uint32_t number, resource_box const& on) -> auto const& { return table(number, on); };
-            branches parts(tables_, structure_, g, box, options_.free_branches, solve);
+            branches parts(tables_, structure_, g, box, meter_, solve);
             parts.trace(scope, group_table(g, box)[at], [&](std::uint32_t number, resource_box const& on, std::span<std::uint32_t const> ports) {
                 trace(number, on, ports, out);
             });
@@ -113,7 +115,7 @@ class solver {
             sizes[v] = 1;
             fixed[v] = tables_.fits(s.ports[p], box).place[views[p]];
         }
-        elimination sum(sizes, options_.table_limit);
+        elimination sum(sizes, meter_);
         auto const add = [&](factor f) {
             for (std::size_t k = 0; k < f.scope.size(); ++k) f.data += f.step[k] * fixed[f.scope[k]];
             sum.add(std::move(f));
@@ -165,9 +167,9 @@ class solver {
             sizes.push_back(list.size());
             fits.push_back(list.data());
         }
-        std::vector<time> out(entries(sizes, options_.table_limit));
+        std::vector<time> out(meter_.entries(sizes));
         auto solve = [this](std::uint32_t number, resource_box const& on) -> auto const& { return table(number, on); };
-        branches parts(tables_, structure_, g, box, options_.free_branches, solve);
+        branches parts(tables_, structure_, g, box, meter_, solve);
         std::vector<std::size_t> at(sizes.size(), 0);
         std::vector<std::uint32_t> views(sizes.size());
         for (auto& value : out) {
@@ -183,7 +185,7 @@ class solver {
 
     tables& tables_;
     structure structure_;
-    mapping_options options_;
+    meter meter_;
     std::map<key, std::vector<time>> tables_of_, tables_of_groups_;
 };
 } // namespace mapping
@@ -196,8 +198,9 @@ class solver {
 ///   independent of each other: each has a frontier of (time, communication) on each box, and frontiers are joined, by sums one after
 ///   the other, by max(time) + communication side by side, dropping what is not below the best so far.
 /// - Sub-trees are solved once per box, like ones on like boxes together (see `MappingModel`).
-/// - Throws `invalid_input` on bad options, a tree that is not of `m`, negative costs, classes that do not match, or a table past `table_limit`: that
-///   may be where many tasks depend on each other at once (edges from all of many to all of many).
+/// - Throws `invalid_input` on bad options, a tree that is not of `m`, negative costs or classes that do not match; `mapping_limit`, which is one, on
+///   a table past `table_limit` (where many tasks depend on each other at once: edges from all of many to all of many), on more steps than `effort`,
+///   and where it was stopped.
 /// Source: machine mapping of Unity (Unger et al., OSDI 2022), made exact. Complexity, V views per task: V^2 per edge of a
 /// chain; V^2 cases of a group between two tasks, in each O(V log V) per branch of one task, box and way to cut.
 template <MappingModel M>

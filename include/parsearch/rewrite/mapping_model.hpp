@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <utility>
@@ -58,6 +59,21 @@ struct mapping_options {
     std::uint32_t free_branches = 4;
     /// The most entries of a table that the search makes; it refuses problems that need more. 8 bytes each.
     std::uint64_t table_limit = std::uint64_t{1} << 26;
+    /// The most steps, about one per sum or comparison of two times, that the search makes; it refuses problems that need more.
+    std::uint64_t effort = ~std::uint64_t{0};
+    /// Asked about every 2^16 steps: where it answers true the search ends without a result. Empty: it is not interrupted.
+    std::function<bool()> stopped{};
+};
+
+/// Thrown where a search would pass a limit of its options, or was stopped: there may be a mapping, but it was not found.
+class mapping_limit : public invalid_input {
+  public:
+    template <class... Parts> explicit mapping_limit(std::uint64_t steps, Parts const&... parts) : invalid_input("machine mapping: ", parts...), steps_(steps) {}
+    /// That were made until then.
+    [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
+
+  private:
+    std::uint64_t steps_;
 };
 
 /// Throws `invalid_input` naming the option, its value and the rule.
@@ -65,6 +81,7 @@ inline void validate(mapping_options const& o) {
     if (o.free_branches < 2 || o.free_branches > 8)
         throw invalid_input("machine mapping: option 'free_branches' is ", o.free_branches, ": must be from 2 to 8");
     if (o.table_limit < 1) throw invalid_input("machine mapping: option 'table_limit' is 0: must be at least 1");
+    if (o.effort < 1) throw invalid_input("machine mapping: option 'effort' is 0: must be at least 1");
 }
 
 /// The edges of `m` as pairs of task numbers.

@@ -49,8 +49,8 @@ template <class F> void side_by_side(frontier const& a, frontier const& b, F con
 /// The branches of one group on one box. `Solve`: solve(series, box) answers the table of a branch over the views of its ports that fit the box.
 template <class Solve> class branches {
   public:
-    branches(tables& t, structure const& all, structure::group const& g, resource_box const& box, std::uint32_t free_branches, Solve& solve)
-        : tables_(t), group_(g), solve_(solve), groups_(g.branches.size(), free_branches) {
+    branches(tables& t, structure const& all, structure::group const& g, resource_box const& box, meter& m, Solve& solve)
+        : tables_(t), group_(g), meter_(m), solve_(solve), groups_(g.branches.size(), m.options().free_branches) {
         find(box);
         auto const scope_place = [&](std::uint32_t task) {
             return static_cast<std::size_t>(std::find(g.scope.begin(), g.scope.end(), task) - g.scope.begin());
@@ -94,6 +94,8 @@ template <class Solve> class branches {
     }
 
   private:
+    static constexpr std::uint64_t sorting = 4; ///< steps per way that is sorted, about
+
     /// The solutions of a branch on a box, by the views of its open ports, then by time; with the views of its closed ports.
     struct entry_table {
         std::vector<std::size_t> begin;
@@ -118,8 +120,10 @@ template <class Solve> class branches {
         time least = 0;
     };
     struct state {
-        std::uint64_t of = 0; ///< the case that it is of
+        std::uint64_t of = 0; ///< the case that the ways are of
         frontier ways{};
+        std::uint64_t least_of = 0; ///< the case that the bound is of
+        time least = 0;
     };
 
     std::uint32_t find(resource_box const& box) {
@@ -252,11 +256,19 @@ template <class Solve> class branches {
 
     /// At least the time of `group` on a box.
     time least_inside(std::uint32_t group, std::uint32_t box) {
+        if (auto const& known = states_[box][group]; known.least_of == case_) return known.least;
         time out = 0;
-        for (auto const n : groups_.members[group]) {
-            auto const e = entries_now(n, box);
-            out = std::max(out, e.begin == e.end ? never : e.of->inside[e.begin]);
+        if (single(group)) {
+            auto const e = entries_now(group, box);
+            out = e.begin == e.end ? never : e.of->inside[e.begin];
+        } else { // any two groups that it is cut into have all of its branches
+            auto const [a, b] = groups_.ways[group].front();
+            out = std::max(least_inside(a, box), least_inside(b, box));
         }
+        meter_.spend(1);
+        auto& s = states_[box][group];
+        s.least_of = case_;
+        s.least = out;
         return out;
     }
 
@@ -277,6 +289,7 @@ template <class Solve> class branches {
         auto const count = parts(box).size();
         for (std::size_t n = 0; n < count; ++n) {
             auto const [x, y] = parts_[box][n];
+            meter_.spend(1);
             if (useless(a, x) || useless(b, y)) continue;
             side_by_side(ways(a, x), ways(b, y), visit);
         }
@@ -289,12 +302,14 @@ template <class Solve> class branches {
         if (auto const& known = states_[box][group]; known.of == case_) return known.ways;
         frontier out = std::exchange(states_[box][group].ways, {});
         out.clear();
+        meter_.spend(1);
         auto const others = rest(group);
         if (single(group)) {
             auto const e = entries_now(group, box);
             time least = never;
             for (auto i = e.begin; i < e.end && plus(e.of->inside[i], least_outside_.back()) < limit_; ++i) {
                 auto const cost = outside(group, *e.of, i);
+                meter_.spend(1);
                 if (cost >= least) continue;
                 least = cost;
                 if (plus(plus(e.of->inside[i], cost), others) < limit_) out.push_back({e.of->inside[i], cost});
@@ -304,8 +319,10 @@ template <class Solve> class branches {
             for (auto const& [a, b] : groups_.ways[group]) {
                 for (auto const& x : ways(a, box))
                     for (auto const& y : ways(b, box)) out.push_back({plus(x.inside, y.inside), plus(x.outside, y.outside)});
+                meter_.spend(sorting * out.size());
                 prune(out, others, limit_);
                 beside(a, b, box, [&](time inside, time outside) { out.push_back({inside, outside}); });
+                meter_.spend(sorting * out.size());
                 prune(out, others, limit_);
             }
         }
@@ -358,6 +375,7 @@ template <class Solve> class branches {
 
     tables& tables_;
     structure::group const& group_;
+    meter& meter_;
     Solve& solve_;
     branch_groups groups_;
     std::vector<branch> branches_;

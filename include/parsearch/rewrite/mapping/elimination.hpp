@@ -8,22 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include <parsearch/core/error.hpp>
 #include <parsearch/rewrite/mapping/tables.hpp>
 
 namespace parsearch::rewrite::mapping {
-
-/// The product of numbers of views; throws `invalid_input` where it passes `limit`.
-[[nodiscard]] inline std::size_t entries(std::span<std::size_t const> sizes, std::uint64_t limit) {
-    double wanted = 1;
-    for (auto const s : sizes) wanted *= static_cast<double>(s);
-    if (wanted > static_cast<double>(limit))
-        throw invalid_input("machine mapping: a table of ", wanted, " entries, the views of ", sizes.size(),
-                            " tasks that depend on each other: option 'table_limit' allows ", limit, "; give tasks fewer views");
-    std::size_t out = 1;
-    for (auto const s : sizes) out *= s;
-    return out;
-}
 
 /// A table over variables: entry (i0, i1, ...) at data[sum of i_k * step[k]].
 struct factor {
@@ -47,8 +34,8 @@ struct factor {
 /// makes the smallest table first. Complexity: the sum of the tables made, times the size of the variable eliminated.
 class elimination {
   public:
-    /// `sizes`: the number of values of each variable. Tables of more than `limit` entries are refused.
-    elimination(std::vector<std::size_t> sizes, std::uint64_t limit) : sizes_(std::move(sizes)), limit_(limit), uses_(sizes_.size()) {}
+    /// `sizes`: the number of values of each variable. `m` limits tables and steps, and must live as long.
+    elimination(std::vector<std::size_t> sizes, meter& m) : sizes_(std::move(sizes)), meter_(&m), uses_(sizes_.size()) {}
 
     void add(factor f) {
         if (f.scope.empty()) {
@@ -78,7 +65,8 @@ class elimination {
         std::vector<std::size_t> all;
         for (std::size_t f = 0; f < factors_.size(); ++f)
             if (!factors_[f].scope.empty()) all.push_back(f);
-        std::vector<time> out(entries(sizes_of(kept), limit_));
+        std::vector<time> out(meter_->entries(sizes_of(kept)));
+        meter_->spend(out.size());
         walk(kept, all, [&](std::size_t n, std::span<time const* const> at) {
             time sum = constant_;
             for (auto const* const value : at) sum = plus(sum, *value);
@@ -168,7 +156,7 @@ class elimination {
             }
             for (std::size_t i = 0; i < count; ++i) alone[i] = plus(alone[i], table.data[i * by]);
         }
-        auto const size = entries(sizes_of(scope), limit_);
+        auto const size = meter_->entries(sizes_of(scope));
         std::vector<time> values(size, never);
         message made{x, scope, std::vector<std::uint32_t>(traced_ ? size : 0, 0)};
         walk(scope, used, [&](std::size_t n, std::span<time const* const> at) {
@@ -182,6 +170,7 @@ class elimination {
                     where = i;
                 }
             }
+            meter_->spend(count);
             values[n] = best;
             if (traced_) made.best[n] = static_cast<std::uint32_t>(where);
         });
@@ -197,7 +186,7 @@ class elimination {
     }
 
     std::vector<std::size_t> sizes_;
-    std::uint64_t limit_;
+    meter* meter_;
     bool traced_ = false;
     time constant_ = 0;
     std::vector<factor> factors_; // empty scope: eliminated

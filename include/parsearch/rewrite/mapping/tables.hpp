@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -31,6 +32,42 @@ template <class T> class numbering {
 
   private:
     std::map<T, std::uint32_t> numbers_;
+};
+
+/// Keeps a search within the limits of its options, which must live as long. What refuses throws `mapping_limit`.
+class meter {
+  public:
+    explicit meter(mapping_options const& options) : options_(&options) {}
+
+    [[nodiscard]] mapping_options const& options() const noexcept { return *options_; }
+    [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
+    /// Counts steps; refuses more than there may be, and to go on where the search is to stop.
+    void spend(std::uint64_t steps) {
+        steps_ += steps;
+        if (steps_ > next_) check();
+    }
+    /// The product of numbers of views; refuses tables of so many entries where that passes the limit.
+    [[nodiscard]] std::size_t entries(std::span<std::size_t const> sizes) const {
+        double wanted = 1;
+        for (auto const s : sizes) wanted *= static_cast<double>(s);
+        if (wanted > static_cast<double>(options_->table_limit))
+            throw mapping_limit(steps_, "a table of ", wanted, " entries, the views of ", sizes.size(), " tasks that depend on each other: option 'table_limit' allows ",
+                                options_->table_limit, "; give tasks fewer views");
+        std::size_t out = 1;
+        for (auto const s : sizes) out *= s;
+        return out;
+    }
+
+  private:
+    void check() {
+        if (steps_ > options_->effort) throw mapping_limit(steps_, "more steps than the ", options_->effort, " that option 'effort' allows; give tasks fewer views");
+        if (options_->stopped && options_->stopped()) throw mapping_limit(steps_, "stopped before it was done");
+        constexpr std::uint64_t period = std::uint64_t{1} << 16;
+        next_ = options_->effort - steps_ < period ? options_->effort : steps_ + period;
+    }
+
+    mapping_options const* options_;
+    std::uint64_t steps_ = 0, next_ = 0;
 };
 
 /// A mapping model by numbers. Views are known by their positions. Tables are filled by what derives from it.
