@@ -25,6 +25,7 @@
 #include <parsearch/rewrite/fold_weights.hpp>
 #include <parsearch/rewrite/graph_pricer.hpp>
 #include <parsearch/rewrite/graph_rule.hpp>
+#include <parsearch/rewrite/joint_cache.hpp>
 #include <parsearch/rewrite/joint_options.hpp>
 #include <parsearch/rewrite/names.hpp>
 #include <parsearch/rewrite/operator_mapping.hpp>
@@ -212,15 +213,10 @@ template <class Price, class Tell, class Ended> class graph_search {
 };
 
 /// The best graph found from `original` with the price on the first device of the problem alone.
-template <class P, class Tell, class Ended>
-[[nodiscard]] priced_graph optimised_alone(P const& problem, parallel_graph const& original, std::vector<graph_rule> const& rules, joint_options const& options,
+template <class Cache, class P, class Tell, class Ended>
+[[nodiscard]] priced_graph optimised_alone(Cache& cache, P const& problem, parallel_graph const& original, std::vector<graph_rule> const& rules, joint_options const& options,
                                            Tell const& tell, Ended const& ended) {
-    auto const& w = *problem.workload();
-    topology::dense_topology one{.devices = {w.topology.devices[0]}, .kind = {0}, .node = {0}, .links = {}, .route_first = {0, 0}, .route_links = {}};
-    auto pricing = options.pricing;
-    pricing.memory_limit.reset();
-    graph_pricer pricer(sim::make_workload(problem.graph(), std::move(one), std::vector{w.devices[0]}, w.oracle, w.options), std::move(pricing));
-    auto const price = [&](parallel_graph const& g) { return pricer.price(folded_operators(g, purpose_of(problem))); };
+    auto const price = [&](parallel_graph const& g) { return cache.one().price(folded_operators(g, purpose_of(problem))); };
     return graph_search(rules, options, price, tell, ended).run({original, price(original), {}});
 }
 
@@ -233,8 +229,9 @@ template <class Oracle, class Device, class Operator>
     validate(options);
     search::stopping limit(search::budget_of(options));
     std::uint64_t evaluations = 1;
+    joint_cache cache(problem, options.pricing);
     auto const best = detail::optimised_alone(
-        problem, lift(problem.graph()).graph, rules, options, [&](std::size_t, std::size_t, picoseconds) { ++evaluations; }, [&] { return limit.due(evaluations).has_value(); });
+        cache, problem, lift(problem.graph()).graph, rules, options, [&](std::size_t, std::size_t, picoseconds) { ++evaluations; }, [&] { return limit.due(evaluations).has_value(); });
     return with_graph(problem, folded_operators(best.graph, detail::purpose_of(problem)));
 }
 
@@ -270,6 +267,18 @@ struct joint_fn {
         requires RandomBits<R>
     joint_result operator()(parallelization<Oracle, Device, Operator> const& problem, std::vector<graph_rule> const& rules, R& rng,
                             joint_options const& options = {}, Os&&... observers) const {
+        validate(options);
+        joint_cache cache(problem, options.pricing);
+        return with(cache, problem, rules, rng, options, std::forward<Os>(observers)...);
+    }
+
+    /// The same with what earlier searches remembered in `cache`, and for later ones; graphs are priced by its options, not by `options.pricing`. Throws `invalid_input` where it is one
+    /// of another topology.
+    template <class Oracle, class Device, class Operator, class R, class... Os>
+        requires RandomBits<R>
+    joint_result with(joint_cache<Oracle, Device>& cache, parallelization<Oracle, Device, Operator> const& problem, std::vector<graph_rule> const& rules, R& rng,
+                      joint_options const& options = {}, Os&&... observers) const {
+        cache.require_like(problem);
         // One of simulated graphs alone handles an event, too.
         static_assert(search::observed<picoseconds, std::conditional_t<search::handles_any<Os, simulated_graph>, search::move_counts, std::remove_reference_t<Os>>...>::checked);
         validate(options);
@@ -289,7 +298,7 @@ struct joint_fn {
         };
 
         auto const original = lift(problem.graph()).graph;
-        auto pricer = pricer_of(problem, options.pricing);
+        auto& pricer = cache.all();
         auto const price = [&](parallel_graph const& g) { return pricer.price(detail::operators_of(problem, g)); };
         auto const priced = [&](parallel_graph const& g, std::vector<std::string> applied) {
             if (!ended) ++stats.evaluations;
@@ -298,7 +307,7 @@ struct joint_fn {
         priced_graph const plain = priced(original, {});
         std::vector<priced_graph> finalists{plain};
         if (!rules.empty()) {
-            auto const first = detail::optimised_alone(problem, original, rules, options, told, over);
+            auto const first = detail::optimised_alone(cache, problem, original, rules, options, told, over);
             auto const sequential = priced(first.graph, first.applied);
             detail::graph_search together(rules, options, price, told, over);
             static_cast<void>(together.run(sequential.price.cost < plain.price.cost ? sequential : plain));
@@ -309,13 +318,6 @@ struct joint_fn {
     }
 
   private:
-    template <class P> static auto pricer_of(P const& problem, graph_pricer_options options) {
-        auto const& w = *problem.workload();
-        if (!options.memory_limit && w.options.memory != sim::memory_policy::ignore)
-            options.memory_limit = std::max<byte_count>(1, std::ranges::min_element(w.topology.devices, {}, &device_description::memory)->memory);
-        return graph_pricer(problem, std::move(options));
-    }
-
     template <class P, class Pricer, class R, class Over, class Tell>
     static joint_result simulated(P const& problem, Pricer& pricer, std::vector<priced_graph> const& finalists, R& rng, joint_options const& options,
                                   search_stats& stats, std::optional<stop_reason>& ended, search::stopping& limit, picoseconds& best_cost, Over const& over,

@@ -1,0 +1,58 @@
+#include <parsearch/rewrite/joint_cache.hpp>
+
+#include <random>
+
+#include <doctest/doctest.h>
+
+#include <parsearch/cost/roofline.hpp>
+#include <parsearch/models/candle_uno.hpp>
+#include <parsearch/models/lenet.hpp>
+#include <parsearch/problem/problem.hpp>
+#include <parsearch/rewrite/algebraic_rules.hpp>
+#include <parsearch/rewrite/joint.hpp>
+#include <parsearch/topology/nodes.hpp>
+
+#include "support/refusal.hpp"
+
+using namespace parsearch;
+using namespace parsearch::rewrite;
+
+namespace {
+template <class M> auto problem_of(M const& model, std::uint32_t nodes = 1) {
+    auto const cluster = topology::nodes({.count = nodes, .gpus_per_node = 4, .device = topology::v100_sxm});
+    return make_problem(model, cluster, cost::roofline(cluster));
+}
+} // namespace
+
+TEST_CASE("joint cache: a search finds the same with it, filled by the same search or by another, and makes fewer tables") {
+    auto const p = problem_of(models::lenet()), other = problem_of(models::candle_uno());
+    auto const rules = algebraic_rules();
+    auto const found = [&](auto const& problem, auto& cache) {
+        std::mt19937_64 rng(1);
+        return joint.with(cache, problem, rules, rng);
+    };
+    joint_cache own(p), of_other(other), shared(p);
+    CHECK(own.tables_made() == 0);
+    auto const first = found(p, own), alone = found(other, of_other);
+    auto const made = own.tables_made(), made_of_other = of_other.tables_made();
+    CHECK(made > 0);
+    auto const same = [](auto const& a, auto const& b) {
+        return a.cost == b.cost && a.best.strategy == b.best.strategy && a.best.graph == b.best.graph && a.best.applied == b.best.applied && a.stats.evaluations == b.stats.evaluations;
+    };
+    CHECK(same(found(p, own), first));
+    CHECK(own.tables_made() == made); // all were there
+    std::mt19937_64 rng(1);
+    CHECK(same(joint(p, rules, rng), first));
+    CHECK(same(found(other, shared), alone));
+    CHECK(same(found(p, shared), first));
+    CHECK(same(found(other, shared), alone));
+    CHECK(shared.tables_made() <= made + made_of_other);
+}
+
+TEST_CASE("joint cache: another topology is refused") {
+    auto const p = problem_of(models::lenet()), other = problem_of(models::lenet(), 2);
+    joint_cache cache(p);
+    std::mt19937_64 rng(1);
+    CHECK(support::refusal([&] { return joint.with(cache, other, {}, rng); }).find("joint: the cache is of a topology of 4 devices") == 0);
+    CHECK(support::refusal([&] { return joint_cache(p, {.candidates = 0}).tables_made(); }) == "graph_pricer option candidates is 0: must be at least 1");
+}
