@@ -87,7 +87,7 @@ TEST_CASE("replicas: what is refused") {
         return !why.empty() && std::all_of(parts.begin(), parts.end(), [&](auto const& part) { return why.find(part) != std::string::npos; });
     };
     auto const invalid = [](ops::operation const& op) { return [&op] { ops::validate(op, "x"); return 0; }; };
-    CHECK(says([] { return ops::with_copies(linear(), 0); }, {"linear", "0 copies", "at least 1"}));
+    CHECK(says([] { return ops::with_copies(linear(), 0); }, {"linear", "0 copies", "from 1 to 1048576"}));
     CHECK(says([] { return ops::with_copies(ops::with_copies(linear(), 2), 2); }, {"2 copies", "already"}));
     CHECK(says([] { return ops::with_sums(linear(), 2, 0); }, {"mask 0", "some of its 1 inputs"}));
     CHECK(says([] { return ops::with_sums(linear(), 2, 0b10); }, {"mask 2", "some of its 1 inputs"})); // a weight

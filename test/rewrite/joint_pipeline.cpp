@@ -35,7 +35,7 @@ template <class M> auto problem_of(M const& model, std::uint32_t nodes_used, sim
     auto const cluster = topology::nodes({.count = nodes_used, .gpus_per_node = 1, .device = device, .nic = slow});
     return make_problem(model, cluster, cost::roofline(cluster), {.simulation = simulation});
 }
-auto bert(std::int64_t batch = 32) { return models::bert({.layers = 4, .hidden = 256, .heads = 4, .sequence = 64, .batch = batch}); }
+auto bert(std::int64_t batch = 32) { return models::bert({.layers = 4, .hidden = 1024, .heads = 16, .sequence = 128, .batch = batch}); }
 
 /// The cost that is told is that of the plan.
 template <class P> void check(P const& p, joint_pipeline_result const& found) {

@@ -37,6 +37,7 @@ TEST_CASE("replicas: partial sums where they may come, copies everywhere") {
     net.add("fc2", ops::linear{.out = 6, .bias = false}, soft);
     net.add("product", ops::multiply{}, soft, y);
     net.add("negate", ops::unary{ops::function::negate}, net.add("max", ops::reduce{.mode = ops::reduction_mode::max, .axes = {1}, .keep = true}, x));
+    net.add("with max", ops::add{}, net.add("all", ops::reduce{.axes = {1}, .keep = true}, y), net.add("largest", ops::reduce{.mode = ops::reduction_mode::max, .axes = {1}, .keep = true}, y));
     auto const g = space::with_replicas(graph::read_graph(net).graph, {.copies = 4, .sums = 2});
     for (std::size_t i = 0; i < g.size(); ++i) {
         CAPTURE(g.names[i]);
@@ -51,14 +52,15 @@ TEST_CASE("replicas: partial sums where they may come, copies everywhere") {
     CHECK_FALSE(sums("fc2"));     // of what is never in partial sums
     CHECK(sums("product"));
     CHECK_FALSE(sums("negate")); // of partial maxima
+    CHECK_FALSE(sums("with max")); // one of the terms may come in partial maxima
     CHECK(named(g, "sum").inputs[0].summed);
     CHECK(named(g, "sum").inputs[1].summed);
     CHECK_FALSE(named(g, "product").inputs[0].summed);
     CHECK(named(g, "product").inputs[1].summed);
     auto const again = space::with_replicas(g, {.copies = 8, .sums = 8});
     CHECK(again.operations == g.operations);
-    CHECK(support::refusal([&] { return space::with_replicas(g, {.copies = 0}); }) == "space option copies is 0: must be at least 1");
-    CHECK(support::refusal([&] { return space::with_replicas(g, {.sums = -1}); }) == "space option sums is -1: must be at least 1");
+    CHECK(support::refusal([&] { return space::with_replicas(g, {.copies = 0}); }) == "space option copies is 0: must be from 1 to 1048576");
+    CHECK(support::refusal([&] { return space::with_replicas(g, {.sums = -1}); }) == "space option sums is -1: must be from 1 to 1048576");
 }
 
 TEST_CASE("replicas: strategies without them cost what they did") {

@@ -168,7 +168,8 @@ class strategy_reader {
                     std::string list;
                     for (auto const& n : names) list += text(list.empty() ? "" : ", ", n);
                     throw invalid_input(value.place(), ": operator '", owner, "' (", operation.kind, ") has no such dim: its dims are ",
-                                        list.empty() ? "none" : list);
+                                        list.empty() ? "none" : list,
+                                        name == "copies" || name == "sums" ? text("; option '", name, "' of the space, above 1, adds it") : std::string());
                 }
                 f(k, value);
             });

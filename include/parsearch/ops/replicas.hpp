@@ -16,7 +16,7 @@
 namespace parsearch::ops {
 
 /// True where the value of `op` is linear in the operands of `summed` (bit i: operand i, inputs, then weights) taken together, the others held fixed: partial
-/// sums of these make partial sums of the results. Known of the library's own kinds; false of others.
+/// sums of these make partial sums of the results. Known of the library's own kinds, whose names an operation of a user's must have only where it is that; false of others.
 [[nodiscard]] inline bool linear_in(operation const& op, std::uint64_t summed) {
     if (summed == 0) return true;
     auto const operands = op.inputs.size() + op.weights.size();
@@ -51,11 +51,15 @@ namespace parsearch::ops {
     return std::nullopt;
 }
 
-/// Adds a dim of `n` copies or partial sums behind the others, of the name "copies" or "sums". Throws `invalid_input` where `n` is below 1, `op` has one, or no place for it.
+/// The most copies or partial sums of one operation.
+inline constexpr std::int64_t max_replicas = 1 << 20;
+
+/// Adds a dim of `n` copies or partial sums behind the others, of the name "copies" or "sums". Throws `invalid_input` where `n` is below 1 or above `max_replicas`, `op` has one, or no
+/// place for it.
 inline void add_replica_dim(operation& op, dim_kind kind, std::int64_t n) {
     std::string_view const name = kind == dim_kind::copies ? "copies" : "sums";
     auto const refuse = [&](auto const&... what) { throw invalid_input(op.kind, ": ", n, ' ', name, ": ", what...); };
-    if (n < 1) refuse("must be at least 1");
+    if (n < 1 || n > max_replicas) refuse("must be from 1 to ", max_replicas);
     if (replica_dim(op, kind)) refuse("it has a dim of this kind already");
     if (op.dims.size() == max_dims) refuse("it has ", max_dims, " iteration dims, and can have no more");
     op.dims.push_back({std::string(name), n, kind});

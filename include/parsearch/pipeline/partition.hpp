@@ -27,6 +27,7 @@
 #include <parsearch/search/session.hpp>
 #include <parsearch/search/stopping.hpp>
 #include <parsearch/search/telling.hpp>
+#include <parsearch/space/experts.hpp>
 #include <parsearch/space/strategy_space.hpp>
 
 namespace parsearch::pipeline {
@@ -62,7 +63,7 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 
 /// `partition(problem, options, observers...)`: the fastest pipeline found for a problem of `make_problem`, simulated with all of its micro-batches. Deterministic but for the time.
 ///
-/// 1. The strategies given and those of experts (`expert_starts`), without a pipeline.
+/// 1. The strategies given, those of experts (`expert_starts`) and all on one device, without a pipeline.
 /// 2. For every number of stages that divides the devices and of micro-batches that divides the samples, and every degree of tensor parallelism in the groups of neighbours that
 ///    run the stages: cuts of equal load (`balanced_cuts`), under both orders; where memory is exceeded, also with a sharded optimizer, and where it still is, with all stages computing again
 ///    in more and more segments (`narrow_cuts`). What can not be better by the work of its stages is not simulated.
@@ -95,6 +96,7 @@ struct partition_fn {
         [[nodiscard]] pipeline_result run() {
             auto starts = options_.starts;
             for (auto& expert : problem_.starts()) starts.push_back(std::move(expert));
+            starts.push_back(space::one_device(problem_.graph()));
             for (auto& start : starts) {
                 if (best_ && over()) break;
                 unpipelined_strategy(std::move(start));
@@ -215,7 +217,7 @@ struct partition_fn {
                 better = false;
                 for (auto const& other : neighbours(c)) {
                     if (over()) return;
-                    if (builder_.least_time(other) >= cost.count() || !tried_.insert(other).second) continue;
+                    if (builder_.least_time(other) >= std::min(cost, options_.bound.value_or(cost)).count() || !tried_.insert(other).second) continue;
                     if (auto const priced = consider(other, 1); priced < cost) {
                         cost = priced;
                         c = other;

@@ -19,7 +19,7 @@ namespace parsearch::rewrite {
 /// the old: "a|b" joined, "a[0]", "a[1]" cut, "a'" turned. Training is the same: gradients of moved elements are moved gradients.
 /// For inference every operator in one task that reads nothing but weights, whoever else reads these, is replaced by what it makes of them once: a kernel
 /// with its border, weights scaled by a batch normalization behind them. Other than those above, these weights are named after the operator. What is
-/// a result stays computed.
+/// a result stays computed, but for moved weights.
 /// Complexity: O(V log V + operators replaced (V + E)).
 [[nodiscard]] inline parallel_graph fold_weights(parallel_graph g, purpose use = purpose::training) {
     auto uses = g.uses(); // of what is folded too

@@ -36,6 +36,7 @@
 #include <parsearch/search/mcmc.hpp>
 #include <parsearch/search/session.hpp>
 #include <parsearch/search/telling.hpp>
+#include <parsearch/space/experts.hpp>
 #include <parsearch/space/replicas.hpp>
 
 namespace parsearch::rewrite {
@@ -43,11 +44,11 @@ namespace parsearch::rewrite {
 /// What `joint` finds: a graph that computes what the problem's does, and how to run it.
 struct joint_plan {
     parallel_graph graph;            ///< in one task per operator
-    graph::dense_graph operators;    ///< it as an operator graph, its weights folded, with the copies and partial sums that the problem's space allows; with the problem's names where it can be
+    graph::dense_graph operators;    ///< it as an operator graph, its weights folded, with the copies and partial sums of `replicas_of`; with the problem's names where it can be
     space::flat_strategy strategy;   ///< of these
     std::vector<std::string> applied; ///< the rules that led to it, in order: name, then operators
     bool mapped = false;              ///< the strategy is of machine mapping, or was refined from one that is
-    std::string not_mapped{};         ///< of the graphs simulated, why one was not mapped, or not with all views; empty where all were
+    std::string not_mapped{};         ///< of the graphs simulated, why the first was that was not mapped in all ways, or not with all views; empty where all were
 };
 
 /// What `joint` tells its observers of each graph that it simulated: the plan of its best strategy among those tried, before any is refined.
@@ -67,7 +68,9 @@ template <class P> [[nodiscard]] space::space_options replicas_of(P const& probl
     for (auto const& op : problem.graph().operations)
         for (auto const& d : op.dims) {
             auto& most = d.kind == ops::dim_kind::copies ? out.copies : out.sums;
-            if (ops::repeats_work(d.kind)) most = std::lcm(most, d.extent);
+            if (!ops::repeats_work(d.kind) || d.extent > ops::max_replicas) continue;
+            auto const both = std::lcm(most, d.extent);
+            most = both <= ops::max_replicas ? both : std::max(most, d.extent);
         }
     return out;
 }
@@ -249,7 +252,7 @@ using joint_result = search_result<joint_plan, picoseconds>;
 /// 4. Before, the same search with the price on one device finds what optimising the graph before its parallelization would; it starts from there
 ///    where that is better than the original.
 /// 5. The original, the `beam` best graphs and that of step 4 are simulated with the strategies that are best with each of `usual_countings` of
-///    synchronisation, and with data parallelism, since additive costs do not know what overlaps.
+///    synchronisation, with data parallelism, and on one device alone, since additive costs do not know what overlaps.
 /// 6. Then these graphs are mapped to parts of the machine (`map_operators`), so that branches can run side by side, again with each counting of
 ///    synchronisation; those that did best so far come first, and there are `mapping_effort` steps in all. What is found is simulated.
 /// 7. The least simulated cost wins, and is refined by `refinement` evaluations of `search::mcmc`. So, unless a budget ends it before, it is at most what
@@ -260,7 +263,7 @@ using joint_result = search_result<joint_plan, picoseconds>;
 /// but not those without which there is no answer once the search has ended: as many evaluations as a search took that time ended are a budget with which
 /// it finds the same. `stats.trajectory` is the hash of the graph found;
 /// `proposed` is told for each graph priced (`op`: the kind of segment, `move`: the rule, `cost`: additive), `improved` for simulated costs
-/// (`op`: 0 for the original, then the beam, last the graph of step 4; `move`: 0, or 1 where the strategy is of machine mapping), `simulated_graph` for each of these in the end. A budget may end the search in step 4. Deterministic for a seed but for the time. No lower bound: none is known over all graphs.
+/// (`op`: 0 for the original, then the beam, last the graph of step 4; `move`: 0, or 1 where the strategy is of machine mapping; 0 and 0 for what is refined), `simulated_graph` for each of these in the end. A budget may end the search in step 4. Deterministic for a seed but for the time. No lower bound: none is known over all graphs.
 /// Throws `invalid_input` on options out of range.
 struct joint_fn {
     template <class Oracle, class Device, class Operator, class R, class... Os>
@@ -359,23 +362,30 @@ struct joint_fn {
             auto evaluate = candidate.evaluator();
             simulate(evaluate, g, f.price.strategy, false);
             if (!over()) simulate(evaluate, g, data_parallel(candidate), false);
+            if (!over()) simulate(evaluate, g, space::one_device(g.operators), false);
             for (auto const& counting : usual_countings)
                 if (!over()) simulate(evaluate, g, g.found.emplace_back(pricer.price(g.operators, counting).strategy), false);
         }
         std::ranges::stable_sort(simulated_graphs, {}, &to_map::least);
         std::string not_mapped;
         auto views = static_cast<std::size_t>(options.mapping_views); // those that sufficed for the last graph: the next is much like it
-        auto effort = views > 0 ? options.mapping_effort : 0;
+        auto effort = options.mapping_effort;
+        auto const keep_first = [&](std::string why) {
+            if (not_mapped.empty()) not_mapped = std::move(why);
+        };
         for (auto const& counting : usual_countings)
             for (auto& g : simulated_graphs) {
-                if (effort == 0 || g.refused || over()) continue;
+                if (g.refused) continue;
+                if (views == 0 || effort == 0 || over()) {
+                    keep_first(views == 0 ? "option 'mapping_views' is 0" : effort == 0 ? text("option 'mapping_effort', ", options.mapping_effort, " steps for all graphs, is used up") : "the search ended before");
+                    continue;
+                }
                 operator_mapping_options asked{.views = views, .synchronisation = counting};
                 asked.limits.effort = std::min(asked.limits.effort, effort);
                 asked.limits.stopped = over;
                 auto const made = map_operators(pricer, g.operators, asked, g.found);
                 effort -= std::min(effort, made.steps);
-                if (effort == 0) not_mapped = text("option 'mapping_effort', ", options.mapping_effort, " steps for all graphs, is used up");
-                else if (!made.refused.empty()) not_mapped = made.refused;
+                if (!made.refused.empty()) keep_first(made.refused);
                 g.refused = made.strategy.empty();
                 if (g.refused || over()) continue;
                 views = made.views;

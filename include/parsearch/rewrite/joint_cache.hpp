@@ -34,12 +34,13 @@ template <class Oracle, class Device> class joint_cache {
     /// How many tables were made so far.
     [[nodiscard]] std::uint64_t tables_made() const noexcept { return all_.tables_made() + one_.tables_made(); }
 
-    /// Throws `invalid_input` where `problem` has other devices or links than the problem for which this was made. That oracles and options are equal is a precondition.
+    /// Throws `invalid_input` where `problem` has another topology or other options of simulation than the problem for which this was made. That oracles are equal is a precondition.
     template <class P> void require_like(P const& problem) const {
         auto const &mine = base_->topology, &other = problem.topology();
-        if (!(mine.devices == other.devices) || mine.node != other.node || !(mine.links == other.links))
+        if (!(mine == other))
             throw invalid_input("joint: the cache is of a topology of ", mine.devices.size(), " devices and ", mine.links.size(), " links, the problem's has ", other.devices.size(), " and ",
-                                other.links.size(), ": must be the same ones");
+                                other.links.size(), ": must be the same ones, with the same routes and rings");
+        if (!(base_->options == problem.options())) throw invalid_input("joint: the cache is of other options of simulation than the problem's: must be the same");
     }
 
   private:

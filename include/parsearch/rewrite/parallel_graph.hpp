@@ -388,6 +388,9 @@ class parallel_graph {
     }
     std::uint32_t insert_operator(std::string name, ops::operation op, std::vector<tensor_ref> operands, operator_split split) {
         node_content c{.name = std::move(name)};
+        for (std::size_t i = 0; i < operands.size(); ++i)
+            if (auto const& from = *(*this)[source(operands[i]).producer].content; i < 64 && (split.summed >> i & 1) != 0 && !ops::adds_up(from.operation))
+                throw invalid_input("operator '", c.name, "' of a parallel graph: runs on partial results of '", from.name, "' (", from.operation.kind, "), which are no sums: must be joined before");
         detail::of_operator(c.name, [&] {
             for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) c.outputs.push_back(output_tensor(op, split, slot));
             return 0;

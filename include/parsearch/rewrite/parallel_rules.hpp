@@ -285,7 +285,8 @@ template <class F> void propose_along(proposed_splits& out, rewrite::node const&
         auto const common = std::gcd(held.degree[a], wanted.degree[a]);
         n += std::size_t{common != held.degree[a]} + std::size_t{common != wanted.degree[a]};
     }
-    return n;
+    auto const kept = held.sample_axis == wanted.sample_axis ? std::gcd(held.micro_batches, wanted.micro_batches) : 1;
+    return n + std::size_t{kept != held.micro_batches} + std::size_t{kept != wanted.micro_batches};
 }
 
 /// What reshards a tensor on its way from one operator to another, in fewer nodes: a combine and a partition that undo each other vanish, two of a kind

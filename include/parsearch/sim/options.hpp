@@ -80,6 +80,7 @@ struct simulation_options {
     double memory_penalty = 1000; ///< picoseconds per byte over a device's memory (1000: one second per GB)
     transfer_model transfers = transfer_model::streaming;
     byte_count segment = byte_count{1} << 20; ///< bytes of a segment under `cut_through`; the last of a message may have fewer
+    friend bool operator==(simulation_options const&, simulation_options const&) = default;
 };
 
 } // namespace parsearch::sim

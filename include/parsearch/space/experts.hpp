@@ -77,6 +77,13 @@ namespace detail {
     return s;
 }
 
+/// Everything on the first device: what a network on slow links may come to.
+[[nodiscard]] inline flat_strategy one_device(graph::dense_graph const& g) {
+    flat_strategy s;
+    for (auto const& op : g.operations) s.push_back(whole(op));
+    return s;
+}
+
 /// Data parallelism, but linear layers split their output features over all devices.
 /// Source: Krizhevsky, One weird trick for parallelizing convolutional neural networks, 2014.
 [[nodiscard]] inline flat_strategy one_weird_trick(graph::dense_graph const& g, std::size_t devices) {

@@ -14,6 +14,7 @@
 #include <range/v3/view/indices.hpp>
 #include <range/v3/view/transform.hpp>
 
+#include <parsearch/ops/replicas.hpp>
 #include <parsearch/space/configuration.hpp>
 #include <parsearch/space/layout.hpp>
 
@@ -45,8 +46,8 @@ inline void validate(space_options const& o, std::size_t devices) {
         throw invalid_input("configuration space on ", devices, " devices: must be from 1 to 2^31 - 1");
     if (o.min_shard < 1) throw invalid_input("space option min_shard is ", o.min_shard, ": must be at least 1");
     if (o.max_shards < 0) throw invalid_input("space option max_shards is ", o.max_shards, ": must be 0 (no limit) or more");
-    if (o.copies < 1) throw invalid_input("space option copies is ", o.copies, ": must be at least 1");
-    if (o.sums < 1) throw invalid_input("space option sums is ", o.sums, ": must be at least 1");
+    if (o.copies < 1 || o.copies > ops::max_replicas) throw invalid_input("space option copies is ", o.copies, ": must be from 1 to ", ops::max_replicas);
+    if (o.sums < 1 || o.sums > ops::max_replicas) throw invalid_input("space option sums is ", o.sums, ": must be from 1 to ", ops::max_replicas);
     if (o.placements > placements::strided)
         throw invalid_input("space option placements is number ", static_cast<int>(o.placements), ": must be one of those declared");
 }

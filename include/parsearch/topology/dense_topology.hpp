@@ -27,6 +27,7 @@ struct dense_topology {
     std::vector<std::uint32_t> route_links;
     std::vector<std::vector<std::uint32_t>> rings{}; ///< orders of nodes, numbered as in `node`: see `HasRings`; may be empty
 
+    friend bool operator==(dense_topology const&, dense_topology const&) = default;
     /// The number of devices.
     [[nodiscard]] std::size_t size() const noexcept { return devices.size(); }
     /// The links that a message from device `a` to device `b` passes, in order; empty where `a == b`.
