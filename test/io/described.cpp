@@ -205,7 +205,7 @@ TEST_CASE("every options struct is described") {
     check_round_trip<search::random_options>(1);
     check_round_trip<search::dominator_dp_options>(1); // stop
     check_round_trip<search::tempering_options>(1); // stop
-    check_round_trip<pipeline::partition_options>(2); // stop, starts
+    check_round_trip<pipeline::partition_options>(3); // stop, starts, bound
     check_round_trip<sim::simulation_options>();
     check_round_trip<space::space_options>(1); // max_degree, a function
     boost::hana::for_each(io::zoo, [](auto const& entry) {
