@@ -183,7 +183,7 @@ TEST_CASE("conversion: random graphs and strategies, there and back") {
         CHECK(again.graph == lifted.graph);
     }
     CHECK(converted > support::cases(800));
-    CHECK(repeats > support::cases(50));
+    CHECK(repeats > support::cases(20));
     CHECK(refused > 0);
 }
 
