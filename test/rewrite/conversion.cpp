@@ -20,6 +20,7 @@
 #include <parsearch/ops/linear.hpp>
 #include <parsearch/pipeline/simulator.hpp>
 #include <parsearch/pipeline/stage_builder.hpp>
+#include <parsearch/ops/reduce.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/search/mcmc.hpp>
 #include <parsearch/topology/nodes.hpp>
@@ -396,6 +397,15 @@ TEST_CASE("conversion: what no parallel graph says is refused") {
     s[1].degree[2] = 2;
     CHECK(support::refusal([&] { return lift(g, s); }).find("copies") != std::string::npos); // one copy is not read
     parallel_graph with_dim;
+    // Partial maxima are no sums, alone or beside sums.
+    parallel_graph maxima;
+    auto const reduced = [](ops::reduction_mode m) { return ops::reduce{.mode = m, .axes = {1}, .keep = true}.infer(std::vector<ops::tensor>{{{8, 4}}}); };
+    auto const parts = maxima.reshard(maxima.add_input("x", {{8, 4}}), resharding::partition, 1, 2);
+    tensor_ref const sum{maxima.add_operator("sum", reduced(ops::reduction_mode::sum), {parts}), 0}, max{maxima.add_operator("max", reduced(ops::reduction_mode::max), {parts}), 0};
+    auto const added = ops::add{}.infer(std::vector<ops::tensor>{{{8, 1}}, {{8, 1}}});
+    static_cast<void>(maxima.add_operator("sums", added, {sum, sum}));
+    CHECK(support::refusal([&] { return maxima.add_operator("mixed", added, {sum, max}); }) ==
+          "operator 'mixed' of a parallel graph: runs on partial results of 'max' (reduce_max), which are no sums: must be joined before");
     CHECK(support::refusal([&] { return with_dim.add_operator("relu", copied, {with_dim.add_input("x", {{8, 4}})}); }).find("the split says how often") != std::string::npos);
 }
 

@@ -1,6 +1,7 @@
 #include <parsearch/rewrite/joint_cache.hpp>
 
 #include <random>
+#include <string>
 
 #include <doctest/doctest.h>
 
@@ -12,6 +13,8 @@
 #include <parsearch/rewrite/joint.hpp>
 #include <parsearch/topology/nodes.hpp>
 
+#include "support/plain_topology.hpp"
+#include "support/random_problem.hpp"
 #include "support/refusal.hpp"
 
 using namespace parsearch;
@@ -54,5 +57,14 @@ TEST_CASE("joint cache: another topology is refused") {
     joint_cache cache(p);
     std::mt19937_64 rng(1);
     CHECK(support::refusal([&] { return joint.with(cache, other, {}, rng); }).find("joint: the cache is of a topology of 4 devices") == 0);
+    // The same links, another route; the same topology, other options of simulation.
+    auto const mesh = support::mesh(4, 1000, 0);
+    auto detour = mesh;
+    detour.routes[0][1] = detour.routes[0][2];
+    auto const straight = make_problem(models::lenet(), mesh, support::mixed_oracle{});
+    joint_cache of_mesh(straight);
+    CHECK(support::refusal([&] { return joint.with(of_mesh, make_problem(models::lenet(), detour, support::mixed_oracle{}), {}, rng); }).find("the same routes and rings") != std::string::npos);
+    CHECK(support::refusal([&] { return joint.with(of_mesh, make_problem(models::lenet(), mesh, support::mixed_oracle{}, {.simulation = {.training = false}}), {}, rng); }) ==
+          "joint: the cache is of other options of simulation than the problem's: must be the same");
     CHECK(support::refusal([&] { return joint_cache(p, {.candidates = 0}).tables_made(); }) == "graph_pricer option candidates is 0: must be at least 1");
 }

@@ -354,6 +354,19 @@ TEST_CASE("parallel rules: what lies between two operators becomes less") {
     CHECK(reshardings(none) == std::map<resharding, int>{{resharding::partition, 1}, {resharding::combine, 1}});
     CHECK(none == applied("combine_behind", one, "relu along s by 4"));
     CHECK(none == applied("partition_before", applied("split", b.g, "relu along s by 4"), "softmax along s by 4"));
+    // One resharding into micro-batches is the fewest there are; two are one.
+    auto const micro = [](bool twice) {
+        parallel_graph g;
+        auto t = g.reshard(g.add_input("x", {{8, 8}}), resharding::pipeline, 0, 2);
+        if (twice) t = g.reshard(t, resharding::pipeline, 0, 2);
+        auto const relu = g.add_operator("relu", ops::relu{}.infer(std::vector<ops::tensor>{{{8, 8}}}), {t});
+        g.set_results({{relu, 0}});
+        return g;
+    };
+    CHECK(rule_named(parallel_rules(), "simplify")(micro(false)).empty());
+    auto const joined = rule_named(parallel_rules(), "simplify")(micro(true));
+    REQUIRE(joined.size() == 1);
+    CHECK(joined[0].graph.size() + 1 == micro(true).size());
 }
 
 TEST_CASE("parallel rules: the degrees are those that are asked for") {
