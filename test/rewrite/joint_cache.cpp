@@ -6,8 +6,8 @@
 #include <doctest/doctest.h>
 
 #include <parsearch/cost/roofline.hpp>
-#include <parsearch/models/candle_uno.hpp>
 #include <parsearch/models/lenet.hpp>
+#include <parsearch/models/mlp.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/rewrite/algebraic_rules.hpp>
 #include <parsearch/rewrite/joint.hpp>
@@ -28,11 +28,11 @@ template <class M> auto problem_of(M const& model, std::uint32_t nodes = 1) {
 } // namespace
 
 TEST_CASE("joint cache: a search finds the same with it, filled by the same search or by another, and makes fewer tables") {
-    auto const p = problem_of(models::lenet()), other = problem_of(models::candle_uno());
+    auto const p = problem_of(models::lenet()), other = problem_of(models::mlp());
     auto const rules = algebraic_rules();
     auto const found = [&](auto const& problem, auto& cache) {
         std::mt19937_64 rng(1);
-        return joint.with(cache, problem, rules, rng);
+        return joint.with(cache, problem, rules, rng, {.mapping_views = 8});
     };
     joint_cache own(p), of_other(other), shared(p);
     CHECK(own.tables_made() == 0);
@@ -45,7 +45,7 @@ TEST_CASE("joint cache: a search finds the same with it, filled by the same sear
     CHECK(same(found(p, own), first));
     CHECK(own.tables_made() == made); // all were there
     std::mt19937_64 rng(1);
-    CHECK(same(joint(p, rules, rng), first));
+    CHECK(same(joint(p, rules, rng, {.mapping_views = 8}), first));
     CHECK(same(found(other, shared), alone));
     CHECK(same(found(p, shared), first));
     CHECK(same(found(other, shared), alone));
