@@ -119,7 +119,7 @@ TEST_CASE("algebraic rules: every application computes the same, forward and bac
     auto const rules = algebraic_rules();
     std::map<std::string, int> applied;
     int all = 0;
-    for (int n = 0; n < support::cases(1400); ++n) {
+    for (int n = 0; n < support::cases(1500); ++n) {
         auto g = random_graph(rng);
         if (g.results().empty()) continue;
         auto const original = g;

@@ -126,7 +126,7 @@ TEST_CASE("joint: the same for the same seed, and never worse than the original,
     CAPTURE(seed);
     std::mt19937_64 rng(seed);
     int better = 0, side_by_side = 0;
-    for (int n = 0; n < support::cases(16); ++n) {
+    for (int n = 0; n < support::cases(100); ++n) {
         auto const p = problem_of(support::random_network(rng, 8));
         joint_options const options{.segment_operators = 1 + uniform_index(rng, 12), .segment_graphs = 8, .beam = 1 + uniform_index(rng, 4), .refinement = 20 * uniform_index(rng, 2)};
         auto const draw = static_cast<std::uint64_t>(n);

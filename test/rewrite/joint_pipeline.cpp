@@ -107,7 +107,7 @@ TEST_CASE("joint pipeline: the same for the same seed, never worse than its part
     CAPTURE(seed);
     std::mt19937_64 rng(seed);
     int pipelines = 0, unpipelined = 0;
-    for (int n = 0; n < support::cases(24); ++n) {
+    for (int n = 0; n < support::cases(100); ++n) {
         auto const p = problem_of(support::random_network(rng, 8), 4);
         if (std::ranges::all_of(p.graph().operations, [](auto const& op) { return op.work == ops::work_class::source; })) continue;
         joint_pipeline_options options{.joint = {.segment_operators = 1 + uniform_index(rng, 12), .segment_graphs = 8, .refinement = 20 * uniform_index(rng, 2)},

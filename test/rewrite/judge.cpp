@@ -24,7 +24,7 @@ rule reduction(int activation) {
             .outputs = {{{0, 0}, {3, 0}}},
             .parameters = {"degree"}};
 }
-judging const quick{.seed = 7, .cases = support::cases(80), .draws = 20000};
+judging const quick{.seed = 7, .cases = 80, .draws = 20000};
 } // namespace
 
 TEST_CASE("judging: a true rule holds in every reading") {
