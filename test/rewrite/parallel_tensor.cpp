@@ -82,3 +82,13 @@ TEST_CASE("parallel tensor: what cannot be is refused with the reason") {
     CHECK(support::refusal([] { return resharded(plain, resharding::pipeline, 0, 2'000'000); }) ==
           "pipeline of axis 0 by 2000000 of f32[8,6]: makes more than 1048576 micro-batches");
 }
+
+TEST_CASE("parallel tensor: what lies between two ways to hold it, in order") {
+    parallel_tensor const held{.whole = {{24, 8}}, .degree = {6, 1}, .copies = 1, .sums = 4}, wanted{.whole = {{24, 8}}, .degree = {4, 2}, .copies = 3, .sums = 2};
+    using enum resharding;
+    CHECK(reshardings_between(held, wanted) == std::vector<resharding_step>{{reduce, 0, 2}, {combine, 0, 3}, {replicate, 0, 3}, {partition, 0, 2}, {partition, 1, 2}});
+    CHECK(reshardings_between(held, held).empty());
+    auto now = held;
+    for (auto const& step : reshardings_between(held, wanted)) now = resharded(now, step.how, step.axis, step.degree);
+    CHECK(now == wanted);
+}

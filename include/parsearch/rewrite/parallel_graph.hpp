@@ -183,29 +183,9 @@ class parallel_graph {
         c.outputs.push_back(std::move(held));
         return {insert(std::move(c), {t}), 0};
     }
-    /// Adds what it takes to hold `t` as `wanted`: partial sums are reduced, axes combined, micro-batches joined, then made, copies made, axes partitioned.
-    /// What an earlier call made of that is used. Throws `invalid_input` where tensors differ, or copies or partial sums would have to fall away or come up.
+    /// Adds what it takes to hold `t` as `wanted`: `reshardings_between`, and throws as that. What an earlier call made of it is used.
     tensor_ref reshard_to(tensor_ref t, parallel_tensor const& wanted) {
-        auto held = tensor(t);
-        auto const wrong = [&](std::string_view why) {
-            return invalid_input("a tensor held as ", to_string(held), " is wanted as ", to_string(wanted), ": ", why);
-        };
-        if (!(held.whole == wanted.whole) || wanted.degree.size() != held.degree.size()) throw wrong("these are different tensors");
-        if (wanted.sums < 1 || wanted.copies < 1 || wanted.micro_batches < 1 || std::ranges::any_of(wanted.degree, [](auto d) { return d < 1; }))
-            throw wrong("degrees are at least 1");
-        if (held.sums % wanted.sums != 0) throw wrong("partial sums are added up by a divisor of their number");
-        if (wanted.copies % held.copies != 0) throw wrong("copies are made, not dropped");
-        if (held.sums != wanted.sums) t = reshard_once(t, resharding::reduce, 0, held.sums / wanted.sums);
-        for (std::size_t a = 0; a < held.degree.size(); ++a)
-            if (auto const common = std::gcd(held.degree[a], wanted.degree[a]); common != held.degree[a])
-                t = reshard_once(t, resharding::combine, a, held.degree[a] / common);
-        auto const kept = held.sample_axis == wanted.sample_axis ? std::gcd(held.micro_batches, wanted.micro_batches) : 1;
-        if (kept != held.micro_batches) t = reshard_once(t, resharding::batch, held.sample_axis, held.micro_batches / kept);
-        if (kept != wanted.micro_batches) t = reshard_once(t, resharding::pipeline, wanted.sample_axis, wanted.micro_batches / kept);
-        if (held.copies != wanted.copies) t = reshard_once(t, resharding::replicate, 0, wanted.copies / held.copies);
-        for (std::size_t a = 0; a < held.degree.size(); ++a)
-            if (auto const common = std::gcd(held.degree[a], wanted.degree[a]); common != wanted.degree[a])
-                t = reshard_once(t, resharding::partition, a, wanted.degree[a] / common);
+        for (auto const& step : reshardings_between(tensor(t), wanted)) t = reshard_once(t, step.how, step.axis, step.degree);
         return t;
     }
 

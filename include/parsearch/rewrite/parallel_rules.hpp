@@ -7,12 +7,10 @@
 #include <numeric>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <parsearch/core/error.hpp>
-#include <parsearch/rewrite/attributes.hpp>
 #include <parsearch/rewrite/graph_rule.hpp>
 #include <parsearch/rewrite/operator_split.hpp>
 #include <parsearch/rewrite/parallel_graph.hpp>
@@ -278,17 +276,6 @@ template <class F> void propose_along(proposed_splits& out, rewrite::node const&
     });
 }
 
-/// How many nodes `reshard_to` needs at most from one way to hold a tensor to another.
-[[nodiscard]] inline std::size_t reshardings_between(parallel_tensor const& held, parallel_tensor const& wanted) {
-    std::size_t n = std::size_t{held.sums != wanted.sums} + std::size_t{held.copies != wanted.copies};
-    for (std::size_t a = 0; a < held.degree.size(); ++a) {
-        auto const common = std::gcd(held.degree[a], wanted.degree[a]);
-        n += std::size_t{common != held.degree[a]} + std::size_t{common != wanted.degree[a]};
-    }
-    auto const kept = held.sample_axis == wanted.sample_axis ? std::gcd(held.micro_batches, wanted.micro_batches) : 1;
-    return n + std::size_t{kept != held.micro_batches} + std::size_t{kept != wanted.micro_batches};
-}
-
 /// What reshards a tensor on its way from one operator to another, in fewer nodes: a combine and a partition that undo each other vanish, two of a kind
 /// become one.
 [[nodiscard]] inline std::vector<rewritten> simplify_everywhere(parallel_graph const& g) {
@@ -300,7 +287,7 @@ template <class F> void propose_along(proposed_splits& out, rewrite::node const&
             for (auto const& end : site.ends({n, slot})) {
                 std::size_t steps = 0;
                 for (auto t = end; g[t.producer]->kind == node_kind::reshard; t = g[t.producer].inputs[0]) ++steps;
-                if (reshardings_between(g.tensor({n, slot}), g.tensor(end)) >= steps) continue;
+                if (reshardings_between(g.tensor({n, slot}), g.tensor(end)).size() >= steps) continue;
                 out.attempt(text("from ", g[n]->name, " as ", to_string(g.tensor(end))), [&] {
                     auto h = g;
                     h.redirect(end, h.reshard_to({n, slot}, g.tensor(end)));

@@ -1,8 +1,10 @@
 #pragma once
 /// A parallel tensor: into how many parts a tensor is cut, copied and summed, and in how many micro-batches it comes.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -122,6 +124,37 @@ inline constexpr std::int64_t max_parts = 1 << 20;
         break;
     }
     return t;
+}
+
+/// `how`, of `axis` where it has one, by `degree`.
+struct resharding_step {
+    resharding how{};
+    std::size_t axis = 0;
+    std::int32_t degree = 1;
+    friend bool operator==(resharding_step const&, resharding_step const&) = default;
+};
+
+/// What it takes to hold as `wanted` what is held as `held`, in order: partial sums are reduced, axes combined, micro-batches joined, then made, copies made, axes
+/// partitioned. Throws `invalid_input` where tensors differ, or copies or partial sums would have to fall away or come up.
+[[nodiscard]] inline std::vector<resharding_step> reshardings_between(parallel_tensor const& held, parallel_tensor const& wanted) {
+    auto const wrong = [&](std::string_view why) { return invalid_input("a tensor held as ", to_string(held), " is wanted as ", to_string(wanted), ": ", why); };
+    if (!(held.whole == wanted.whole) || wanted.degree.size() != held.degree.size()) throw wrong("these are different tensors");
+    if (wanted.sums < 1 || wanted.copies < 1 || wanted.micro_batches < 1 || std::any_of(wanted.degree.begin(), wanted.degree.end(), [](auto d) { return d < 1; }))
+        throw wrong("degrees are at least 1");
+    if (held.sums % wanted.sums != 0) throw wrong("partial sums are added up by a divisor of their number");
+    if (wanted.copies % held.copies != 0) throw wrong("copies are made, not dropped");
+    std::vector<resharding_step> out;
+    auto const add = [&](resharding how, std::size_t axis, std::int32_t degree) {
+        if (degree > 1) out.push_back({how, axis, degree});
+    };
+    add(resharding::reduce, 0, held.sums / wanted.sums);
+    for (std::size_t a = 0; a < held.degree.size(); ++a) add(resharding::combine, a, held.degree[a] / std::gcd(held.degree[a], wanted.degree[a]));
+    auto const kept = held.sample_axis == wanted.sample_axis ? std::gcd(held.micro_batches, wanted.micro_batches) : 1;
+    add(resharding::batch, held.sample_axis, held.micro_batches / kept);
+    add(resharding::pipeline, wanted.sample_axis, wanted.micro_batches / kept);
+    add(resharding::replicate, 0, wanted.copies / held.copies);
+    for (std::size_t a = 0; a < held.degree.size(); ++a) add(resharding::partition, a, wanted.degree[a] / std::gcd(held.degree[a], wanted.degree[a]));
+    return out;
 }
 
 } // namespace parsearch::rewrite
