@@ -332,7 +332,7 @@ struct joint_fn {
         };
         struct to_map {
             std::size_t rank;
-            graph::dense_graph operators;
+            decltype(with_graph(problem, std::declval<graph::dense_graph const&>())) candidate; ///< the problem of its operators
             std::vector<space::flat_strategy> found;
             std::optional<joint_plan> plan; ///< of the least cost
             picoseconds least = cost_traits<picoseconds>::infinity();
@@ -344,7 +344,7 @@ struct joint_fn {
             if (!ended) ++stats.evaluations;
             if (!g.plan || cost < g.least) {
                 g.least = cost;
-                g.plan = joint_plan{finalists[g.rank].graph, g.operators, strategy, finalists[g.rank].applied, mapped};
+                g.plan = joint_plan{finalists[g.rank].graph, g.candidate.graph(), strategy, finalists[g.rank].applied, mapped};
             }
             if (best && !(cost < best_cost)) return;
             if (best) improved(g.rank, mapped, cost);
@@ -357,14 +357,13 @@ struct joint_fn {
             auto const& f = finalists[rank];
             bool const known = std::any_of(finalists.begin(), finalists.begin() + static_cast<std::ptrdiff_t>(rank), [&](auto const& g) { return g.graph == f.graph; });
             if (known) continue;
-            auto& g = simulated_graphs.emplace_back(to_map{rank, detail::operators_of(problem, f.graph), {f.price.strategy}, {}});
-            auto const candidate = with_graph(problem, g.operators);
-            auto evaluate = candidate.evaluator();
+            auto& g = simulated_graphs.emplace_back(to_map{rank, with_graph(problem, detail::operators_of(problem, f.graph)), {f.price.strategy}, {}});
+            auto evaluate = g.candidate.evaluator();
             simulate(evaluate, g, f.price.strategy, false);
-            if (!over()) simulate(evaluate, g, data_parallel(candidate), false);
-            if (!over()) simulate(evaluate, g, space::one_device(g.operators), false);
+            if (!over()) simulate(evaluate, g, data_parallel(g.candidate), false);
+            if (!over()) simulate(evaluate, g, space::one_device(g.candidate.graph()), false);
             for (auto const& counting : usual_countings)
-                if (!over()) simulate(evaluate, g, g.found.emplace_back(pricer.price(g.operators, counting).strategy), false);
+                if (!over()) simulate(evaluate, g, g.found.emplace_back(pricer.price(g.candidate.graph(), counting).strategy), false);
         }
         std::ranges::stable_sort(simulated_graphs, {}, &to_map::least);
         std::string not_mapped;
@@ -383,13 +382,13 @@ struct joint_fn {
                 operator_mapping_options asked{.views = views, .synchronisation = counting};
                 asked.limits.effort = std::min(asked.limits.effort, effort);
                 asked.limits.stopped = over;
-                auto const made = map_operators(pricer, g.operators, asked, g.found);
+                auto const made = map_operators(pricer, g.candidate.graph(), asked, g.found);
                 effort -= std::min(effort, made.steps);
                 if (!made.refused.empty()) keep_first(made.refused);
                 g.refused = made.strategy.empty();
                 if (g.refused || over()) continue;
                 views = made.views;
-                auto evaluate = with_graph(problem, g.operators).evaluator();
+                auto evaluate = g.candidate.evaluator();
                 simulate(evaluate, g, made.strategy, true);
             }
         best->not_mapped = std::move(not_mapped);

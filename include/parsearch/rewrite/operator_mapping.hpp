@@ -20,6 +20,7 @@
 #include <parsearch/rewrite/machine_mapping.hpp>
 #include <parsearch/rewrite/operator_views.hpp>
 #include <parsearch/space/configuration.hpp>
+#include <parsearch/space/strategy_space.hpp>
 
 namespace parsearch::rewrite {
 
@@ -196,9 +197,7 @@ template <class Oracle, class Device>
         if (s.size() != g.size()) throw invalid_input("operator mapping: a strategy of ", s.size(), " configurations for ", g.size(), " operators: must be one each");
     auto const& topology = pricer.input().topology;
     machine_grid const grid(topology, options.cells);
-    std::vector<space::operator_space> spaces;
-    for (std::uint32_t op = 0; op < g.size(); ++op)
-        spaces.emplace_back(g.operations[op], g.operations[op].work == ops::work_class::source ? 1 : topology.size(), pricer.options().space, g.names[op]);
+    space::strategy_space const spaces(g, topology.size(), pricer.options().space);
     mapped_operators out{.views = options.views};
     for (;; out.views /= 2) {
         std::vector<surrogate_tables::choices> choices;
@@ -207,7 +206,7 @@ template <class Oracle, class Device>
             named.clear();
             for (auto const& s : also) named.push_back(s[op]);
             choices.push_back(std::make_shared<std::vector<space::configuration> const>(
-                operator_views(g.operations[op], spaces[op], grid, out.views, options.per_box, named)));
+                operator_views(g.operations[op], spaces.of(op), grid, out.views, options.per_box, named)));
         }
         operator_mapping const model(grid, g, pricer.costs(g, std::move(choices), options.synchronisation));
         try {
