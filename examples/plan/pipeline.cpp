@@ -26,7 +26,8 @@ void try_other_operators(ps::pipeline::partition_options const& options, ps::pic
     auto const left = ps::rewrite::left_of(options, out.stats, cost);
     if (out.reason != ps::stop_reason::exhausted || !left) return;
     auto other = ps::rewrite::partition_graphs(problem, graphs, *left, progress);
-    ps::rewrite::detail::add(out.stats, other.stats);
+    add_counts(out.stats, other.stats);
+    out.stats.seconds += other.stats.seconds;
     out.reason = other.reason;
     if (!other.best || !(other.best->cost < cost)) return;
     auto const& graph = graphs[other.best->graph].plan;

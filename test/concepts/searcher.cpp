@@ -82,3 +82,15 @@ TEST_CASE("searcher: every reason has a name of its own") {
     CHECK(name_of(stop_reason::proved_optimal) == "proved optimal");
     CHECK(name_of(stop_reason::no_improvement) == "no improvement");
 }
+
+TEST_CASE("searcher: counts of the parts of a search add up, and nothing else") {
+    search_stats whole{.evaluations = 1, .proposals = 20, .accepted = 300, .improved = 7, .trajectory = 9, .seconds = 0.5, .nodes = 4000};
+    add_counts(whole, {.evaluations = 2, .proposals = 30, .accepted = 400, .improved = 8, .trajectory = 3, .seconds = 1.5, .nodes = 5000});
+    CHECK(whole.evaluations == 3);
+    CHECK(whole.proposals == 50);
+    CHECK(whole.accepted == 700);
+    CHECK(whole.nodes == 9000);
+    CHECK(whole.improved == 7);
+    CHECK(whole.seconds == 0.5);
+    CHECK(whole.trajectory == 9);
+}

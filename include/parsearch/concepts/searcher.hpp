@@ -38,6 +38,14 @@ struct search_stats {
     std::uint64_t nodes = 0;       ///< partial strategies bounded, by searches that do
 };
 
+/// Adds what a part of a search counted. What is an improvement in the whole, its trajectory and time, whoever has the parts says.
+inline void add_counts(search_stats& whole, search_stats const& part) noexcept {
+    whole.evaluations += part.evaluations;
+    whole.proposals += part.proposals;
+    whole.accepted += part.accepted;
+    whole.nodes += part.nodes;
+}
+
 /// What every search returns. `lower_bound` is set where the algorithm knows one.
 template <class S, class C> struct search_result {
     S best;

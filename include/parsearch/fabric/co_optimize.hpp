@@ -87,10 +87,7 @@ template <std::ranges::input_range Networks> std::vector<network> as_networks(Ne
 
 /// Counts of searches one after the other; time and improvements are left as they are.
 inline void add(search_stats& sum, search_stats const& s) {
-    sum.evaluations += s.evaluations;
-    sum.proposals += s.proposals;
-    sum.accepted += s.accepted;
-    sum.nodes += s.nodes;
+    add_counts(sum, s);
     sum.trajectory = split_mix(sum.trajectory ^ s.trajectory)();
 }
 } // namespace detail

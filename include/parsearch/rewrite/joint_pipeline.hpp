@@ -98,13 +98,6 @@ template <class... Os> class relay {
     std::uint64_t done_ = 0, improved_ = 0;
 };
 
-/// Adds the counts of a part of a search.
-inline void add(search_stats& to, search_stats const& part) noexcept {
-    to.evaluations += part.evaluations;
-    to.proposals += part.proposals;
-    to.seconds += part.seconds;
-}
-
 } // namespace detail
 
 /// `o` with what a part of the search that ended by itself has left of its budget, and with `bound` as one; none where it has left no evaluations.
@@ -136,7 +129,8 @@ template <class Oracle, class Device, class Operator, class... Os>
         if (given.time) options.time = std::max(*given.time - limit.elapsed(), std::chrono::nanoseconds{0});
         options.starts = {graphs[n].plan.strategy};
         auto part = pipeline::partition(with_graph(problem, graphs[n].plan.operators), options, relay);
-        detail::add(out.stats, part.stats);
+        add_counts(out.stats, part.stats);
+        out.stats.seconds += part.stats.seconds;
         relay.done(part.stats, part.cost);
         options.bound = std::min(options.bound.value_or(part.cost), part.cost);
         if (!out.best || part.cost < out.best->cost) out.best = {n, std::move(part.best), part.cost};
@@ -174,7 +168,8 @@ struct joint_pipeline_fn {
         search_stats stats;
         auto reason = stop_reason::exhausted;
         auto const ended = [&](search_stats const& part, picoseconds cost, stop_reason why) {
-            detail::add(stats, part);
+            add_counts(stats, part);
+            stats.seconds += part.seconds;
             relay.done(part, cost);
             if (reason == stop_reason::exhausted) reason = why;
         };
