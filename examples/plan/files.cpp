@@ -89,6 +89,7 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
         m.result.seconds = s.seconds;
     }
     m.result.reason = made.reason;
+    if (made.bound) m.lower_bound_ps = made.bound->count();
     if (made.rewritten) {
         auto const& r = *made.rewritten;
         m.rewriting = ps::io::run_rewriting{.applied = r.applied,

@@ -51,6 +51,7 @@ joint_outcome search_jointly(request const& asked, problem_type const& problem, 
                              std::optional<std::uint64_t> evaluations, progress_display* progress) {
     auto options = std::get<ps::rewrite::joint_options>(*asked.search);
     if (evaluations) options.evaluations = evaluations;
+    if (!rules) options.bound = false; // that of what is found with rules is told
     options.pricing.space = asked.space;
     std::vector<ps::rewrite::graph_rule> all;
     if (rules) {
@@ -70,7 +71,7 @@ joint_outcome search_jointly(request const& asked, problem_type const& problem, 
         others.erase(others.begin() + (same - simulated.begin()));
     for (auto& o : others) ps::rewrite::keep_names(o.operators, problem.graph());
     std::ranges::stable_sort(others, {}, &rewritten_graph::cost);
-    joint_outcome out{.problem = problem, .applied = std::move(found.best.applied), .cost = found.cost, .stats = found.stats, .reason = found.reason, .others = std::move(others)};
+    joint_outcome out{.problem = problem, .applied = std::move(found.best.applied), .cost = found.cost, .bound = found.best.bound, .stats = found.stats, .reason = found.reason, .others = std::move(others)};
     auto const& operators = found.best.operators;
     if (out.applied.empty()) {
         out.strategy = reordered(found.best.strategy, operators, problem.graph());

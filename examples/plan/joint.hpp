@@ -32,6 +32,7 @@ struct joint_outcome {
     ps::space::flat_strategy strategy{};
     std::vector<std::string> applied{}; // rules that made them of those given: name, then operators
     ps::picoseconds cost{};
+    std::optional<ps::picoseconds> bound{}; // of the operators found
     ps::search_stats stats{};
     ps::stop_reason reason{};
     std::vector<rewritten_graph> others{}; // that it simulated, the cheapest first

@@ -13,6 +13,7 @@
 #include <parsearch/io/flexflow_strategy.hpp>
 #include <parsearch/io/searches.hpp>
 #include <parsearch/io/strategy.hpp>
+#include <parsearch/search/bounds.hpp>
 
 #include "experts.hpp"
 #include "fabric.hpp"
@@ -280,7 +281,9 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
             found.problem = made.problem;
             found.strategy = made.strategies.back().strategy;
             found.applied.clear();
+            found.bound.reset(); // of the operators found
         }
+        made.bound = found.bound;
         made.stats = found.stats;
         made.reason = found.reason;
         made.curve = progress.curve();
@@ -314,6 +317,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         progress.finish(found.stats.evaluations);
         made.stats = found.stats;
         made.reason = found.reason;
+        made.bound = found.lower_bound;
         made.curve = progress.curve();
         made.moves = lines_of(counts, *asked.search);
         made.strategies.push_back({.name = ps::text("found by ", ps::io::search_name(*asked.search)), .strategy = std::move(found.best)});
@@ -321,6 +325,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         made.strategies.push_back({.name = starts_from_file(asked) ? std::filesystem::path(made.start).filename().string() : "chosen: " + made.start,
                                    .strategy = made.start_strategy});
     }
+    if (made.stats && !made.bound && !stop.stop_requested()) made.bound = ps::search::root_bound<ps::space::flat_strategy>(made.problem);
     evaluate(made.strategies.back());
     if (auto const* const measured = made.oracle.measured())
         made.computed = ps::compute_time_by_source(made.problem, *measured, made.found().strategy);

@@ -77,6 +77,7 @@ struct planned {
     std::optional<ps::fabric::network_report> traffic{}; // of the found one, where the cluster is a fabric
     std::optional<double> price{};            // of the fabric in US dollars, where its parts are listed
     std::optional<co_optimized> wired{};      // where the fabric is wired for the model
+    std::optional<ps::picoseconds> bound{};   // no strategy in the space of these operators costs less
     std::optional<ps::search_stats> stats{};
     std::optional<ps::stop_reason> reason{};
     std::vector<ps::io::cost_point> curve{};

@@ -133,14 +133,22 @@ std::string summary_of_cluster(ps::topology::cluster const& cluster) {
                        limited(first.memory) ? tools::shown_memory(first.memory) : "unlimited memory", one_kind ? " each" : " and others");
 }
 
+// What the found strategy is beside the bound, where there is one.
+std::string summary_of_bound(planned const& made) {
+    auto const cost = made.found().cost;
+    if (!made.bound || *made.bound <= ps::picoseconds::zero() || cost == ps::cost_traits<ps::picoseconds>::infinity()) return {};
+    if (cost <= *made.bound) return "; no strategy of the space takes less";
+    return fmt::format("; no strategy of the space takes less than {} ({:.1f}% less)", tools::shown_time(*made.bound),
+                       100 * (1 - static_cast<double>(made.bound->count()) / static_cast<double>(cost.count())));
+}
+
 std::string summary_of_search(request const& asked, planned const& made) {
     auto const& s = *made.stats;
-    if (made.wired)
-        return fmt::format("{} in {} round{}: {} evaluations in {}, ended by {}", ps::io::search_name(*asked.search), made.wired->rounds.size(),
-                           made.wired->rounds.size() == 1 ? "" : "s", s.evaluations,
-                           tools::shown_seconds(s.seconds), ps::name_of(*made.reason));
-    return fmt::format("{} from {}: {} evaluations in {}, {} improvement{}, ended by {}", ps::io::search_name(*asked.search), made.start, s.evaluations,
-                       tools::shown_seconds(s.seconds), s.improved, s.improved == 1 ? "" : "s", ps::name_of(*made.reason));
+    auto const work = made.wired ? fmt::format("{} in {} round{}: {} evaluations in {}", ps::io::search_name(*asked.search), made.wired->rounds.size(),
+                                               made.wired->rounds.size() == 1 ? "" : "s", s.evaluations, tools::shown_seconds(s.seconds))
+                                 : fmt::format("{} from {}: {} evaluations in {}, {} improvement{}", ps::io::search_name(*asked.search), made.start, s.evaluations,
+                                               tools::shown_seconds(s.seconds), s.improved, s.improved == 1 ? "" : "s");
+    return fmt::format("{}, ended by {}{}", work, ps::name_of(*made.reason), summary_of_bound(made));
 }
 
 std::string summary_of_sources(ps::source_times const& computed) {

@@ -107,6 +107,11 @@ class Plans(Folder):
         self.assertEqual(run["result"]["evaluations"], 600)
         self.assertEqual(run["result"]["reason"], "evaluation budget")
         self.assertLessEqual(run["result"]["cost_ps"], min(s["time_ps"] for s in run["strategies"]))
+        self.assertGreater(run["lower_bound_ps"], 0)
+        self.assertLessEqual(run["lower_bound_ps"], run["result"]["cost_ps"])
+        said = re.search(r"no strategy of the space takes less than (.*) \(([0-9.]+)% less\)", out)
+        self.assertAlmostEqual(picoseconds(said[1]) / run["lower_bound_ps"], 1, delta=2e-3)
+        self.assertAlmostEqual(float(said[2]), 100 * (1 - run["lower_bound_ps"] / run["result"]["cost_ps"]), delta=0.051)
         self.assertIn("2 x  block{1,2}.attention  ", plan("--model", GPT, "--cluster", "2x4xv100", "--search", "none")[0])
         self.assertIn("2x4xv100: 8 devices on 2 nodes", out)
         self.assertIn("512 tokens per iteration", out)
@@ -365,6 +370,8 @@ class Joint(Folder):
         self.assertEqual([before["strategy"], after["strategy"]], ["found without rules", "found by joint"])
         self.assertEqual(run["rewriting"]["plain_cost_ps"], before["time_ps"])
         self.assertLessEqual(after["time_ps"], before["time_ps"])
+        if run["result"]["reason"] == "exhausted":
+            self.assertLessEqual(run["lower_bound_ps"], after["time_ps"])
         self.assertIn("Rules applied:\n  " + applied[0], out)
         # Every file is of the same operators, which are not the model's.
         strategy = self.load(folder, "strategy.json")

@@ -64,6 +64,12 @@ TEST_CASE("a manifest is read as it was written") {
     CHECK(again.space.min_shard == 4);
     CHECK(text.starts_with("{\n  \"format\": \"parsearch.run\",\n  \"version\": 1,\n"));
 
+    CHECK(text.find("lower_bound_ps") == std::string::npos);
+    auto bounded = m;
+    bounded.lower_bound_ps = 123;
+    CHECK(read(written(bounded)).lower_bound_ps == 123);
+    CHECK(written(read(written(bounded))) == written(bounded));
+
     CHECK(text.find("profile") == std::string::npos);
     CHECK(text.find("compute") == std::string::npos);
     auto measured = m;

@@ -112,7 +112,7 @@ TEST_CASE("work list: limits, sharing, configurations from elsewhere") {
             CHECK(item.memory == static_cast<byte_count>(item.work.bytes));
         }
     space::operator_space const space(g.operations[1], 8, {}, "fc");
-    CHECK(forward == space.combinations());
+    CHECK(forward == space.splits());
     work_list powers;
     powers.add_problem(g, 8, {}, {}, {.degrees = {2, 4}});
     CHECK(powers.size() < all.size());

@@ -88,7 +88,7 @@ TEST_CASE("joint: without rules it is the best parallelization under the additiv
     for (auto const& counting : usual_countings) least = std::min(least, evaluate(pricer.price(q.graph(), counting).strategy));
     CHECK(found.cost == least);
     CHECK(found.best.applied.empty());
-    CHECK_FALSE(found.lower_bound.has_value());
+    CHECK(found.lower_bound == std::min(search::root_bound<space::flat_strategy>(q), std::optional(found.cost)));
     // With mapping, or the least of the mapped strategies.
     std::vector<space::flat_strategy> given{pricer.price(q.graph()).strategy};
     for (auto const& counting : usual_countings) given.push_back(pricer.price(q.graph(), counting).strategy);
@@ -125,7 +125,7 @@ TEST_CASE("joint: the same for the same seed, and never worse than the original,
     constexpr std::uint64_t seed = 10;
     CAPTURE(seed);
     std::mt19937_64 rng(seed);
-    int better = 0, side_by_side = 0;
+    int better = 0, side_by_side = 0, bounded = 0;
     for (int n = 0; n < support::cases(100); ++n) {
         auto const p = problem_of(support::random_network(rng, 8));
         joint_options const options{.segment_operators = 1 + uniform_index(rng, 12), .segment_graphs = 8, .beam = 1 + uniform_index(rng, 4), .refinement = 20 * uniform_index(rng, 2)};
@@ -143,15 +143,36 @@ TEST_CASE("joint: the same for the same seed, and never worse than the original,
         plain.mapping_views = 0;
         std::mt19937_64 d(draw), e(draw);
         auto const unmapped = joint(p, algebraic_rules(), d, plain);
+        plain.bound = false;
+        std::mt19937_64 f(draw);
+        auto const unbounded = joint(p, algebraic_rules(), f, plain);
+        plain.bound = true;
         plain.mapping_views = 8;
         auto const mapped = joint(p, algebraic_rules(), e, plain);
         CHECK(mapped.cost <= unmapped.cost);
         CHECK(mapped.stats.evaluations >= unmapped.stats.evaluations);
         side_by_side += mapped.best.mapped;
         better += first.cost < original.cost;
+        // Bounds hold for all strategies of the graph found; over all graphs there is one where there are no rules.
+        REQUIRE(first.best.bound);
+        CHECK(*first.best.bound <= first.cost);
+        bounded += *first.best.bound > picoseconds::zero();
+        CHECK(!first.lower_bound);
+        CHECK(original.lower_bound == original.best.bound);
+        auto const found = with_graph(p, first.best.operators);
+        auto evaluate = found.evaluator();
+        for (int k = 0; k < 5; ++k) {
+            space::flat_strategy s;
+            for (std::size_t op = 0; op < found.size(); ++op) s.push_back(search::choice(found.space(), op, uniform_index(rng, found.space()[op].size())));
+            CHECK(*first.best.bound <= evaluate(s));
+        }
+        CHECK(mapped.best.bound.has_value());
+        CHECK(!unbounded.best.bound);
+        CHECK(unbounded.cost == unmapped.cost);
         CHECK(support::same_value(lift(p.graph()).graph, first.best.graph, rng));
     }
     CHECK(better > 0);
+    CHECK(bounded > 0);
     CHECK(side_by_side > 0);
 }
 

@@ -11,6 +11,7 @@
 #include <parsearch/concepts/bounded_evaluator.hpp>
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/models/mlp.hpp>
+#include <parsearch/sim/work_bound.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 #include "support/random_problem.hpp"
@@ -105,14 +106,15 @@ TEST_CASE("no completion of a partial strategy costs less than its bound") {
     CHECK(tightness / problems > 0.7);
 }
 
-TEST_CASE("a space beyond the limits is not bounded, and durations near 64 bits are not") {
+TEST_CASE("a space beyond the limits is bounded by its least work alone, and durations near 64 bits are not") {
     std::mt19937_64 rng{1};
     auto const p = support::random_problem(rng, {}, {.devices = 2, .operators = 6});
     auto simulator = p.simulator();
     auto const work = std::make_shared<std::remove_cvref_t<decltype(simulator.input())> const>(simulator.input());
+    sim::planner planner(work);
     sim::strategy_bounds none(work, p.space(), {.choices = 3});
     none.fix(0, 0);
-    CHECK(none.value() == picoseconds::zero());
+    CHECK(none.value() == sim::work_bound(planner, p.space()));
     none.release(0);
     auto const endless = [](ops::shard_work const&, std::uint32_t) { return picoseconds{std::int64_t{1} << 59}; };
     struct oracle {

@@ -116,6 +116,7 @@ struct run_manifest {
     sim::simulation_options simulation{};
     space::space_options space{};
     run_result result{};
+    std::optional<std::int64_t> lower_bound_ps{}; ///< no strategy in the space of the operators found costs less; none: not known
     std::optional<run_sources> compute{}; ///< where measurements were used
     std::optional<run_rewriting> rewriting{}; ///< of a joint search
     std::vector<run_figures> strategies{}; ///< those compared, the found one last
@@ -161,6 +162,7 @@ inline void write_run_manifest(std::ostream& out, run_manifest const& m) {
     json["simulation"] = options_to_json(m.simulation);
     json["space"] = options_to_json(m.space);
     json["result"] = options_to_json(m.result);
+    if (m.lower_bound_ps) json["lower_bound_ps"] = *m.lower_bound_ps;
     if (m.compute) json["compute"] = options_to_json(*m.compute);
     if (m.rewriting) {
         json["rewriting"] = options_to_json(*m.rewriting);
@@ -176,7 +178,7 @@ inline void write_run_manifest(std::ostream& out, run_manifest const& m) {
 [[nodiscard]] inline run_manifest read_run_manifest(json_document const& document) {
     auto const root = document.object(
         run_format, run_version,
-        {"library", "model", "cluster", "start", "profile", "rules", "seed", "search", "simulation", "space", "result", "compute", "rewriting", "strategies"});
+        {"library", "model", "cluster", "start", "profile", "rules", "seed", "search", "simulation", "space", "result", "lower_bound_ps", "compute", "rewriting", "strategies"});
     run_manifest m;
     m.library = root.at("library").string();
     m.model = described_from_json<run_input>(root.at("model"));
@@ -197,6 +199,7 @@ inline void write_run_manifest(std::ostream& out, run_manifest const& m) {
     set_options_from_json(m.simulation, root.at("simulation"));
     set_options_from_json(m.space, root.at("space"));
     m.result = described_from_json<run_result>(root.at("result"));
+    if (auto const bound = root.find("lower_bound_ps")) m.lower_bound_ps = bound->integer<std::int64_t>(0);
     if (auto const compute = root.find("compute")) m.compute = described_from_json<run_sources>(*compute);
     if (auto const rewriting = root.find("rewriting")) {
         auto const said = rewriting->object({"operators", "plain_operators", "plain_cost_ps", "plain_evaluations", "applied"});

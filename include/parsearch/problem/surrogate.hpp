@@ -34,11 +34,12 @@ namespace detail {
 [[nodiscard]] inline std::vector<space::configuration> few_configurations(space::operator_space const& all, std::size_t limit) {
     std::vector<space::configuration> out;
     std::vector<std::pair<std::int64_t, std::size_t>> by_shards;
-    for (std::size_t n = 0; n < all.combinations(); ++n) by_shards.emplace_back(-all[all.first_of(n)].shards(), n);
+    for (std::size_t n = 0; n < all.splits(); ++n) by_shards.emplace_back(-all.shards_of(n), n);
     std::sort(by_shards.begin(), by_shards.end());
     for (int round = 0; round < 3; ++round)
         for (auto const& [shards, n] : by_shards) {
-            auto const first = all.first_of(n), count = all.first_of(n + 1) - first;
+            auto const [first, last] = all.placements_of(n);
+            auto const count = last - first;
             std::array<std::size_t, 3> const places{0, count - 1, count / 2};
             if (out.size() >= limit) return out;
             bool known = false;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <queue>
 #include <string>
 #include <tuple>
@@ -31,9 +32,12 @@ struct priced_graph {
 /// Searches for the graph of the least price that rules make of one: segment after segment, all segments of one shape at once, in each best first; no graph is priced twice in a
 /// segment, and no segment is searched twice (Unger et al., Unity, OSDI 2022, section 6.1). Of the options `alpha`, `segment_operators`, `segment_graphs` and `beam` count.
 /// `price(graph)` answers a `graph_price`; `tell(kind of segment, rule, cost)` is told each; `ended()` says whether to stop. Refers to rules and options.
-template <class Price, class Tell, class Ended> class graph_search {
+class graph_search {
   public:
-    graph_search(std::vector<graph_rule> const& rules, joint_options const& options, Price price, Tell tell, Ended ended)
+    using pricing = std::function<graph_price(parallel_graph const&)>;
+    using told = std::function<void(std::size_t kind, std::size_t rule, picoseconds cost)>;
+
+    graph_search(std::vector<graph_rule> const& rules, joint_options const& options, pricing price, told tell, std::function<bool()> ended)
         : rules_(rules), options_(options), price_(std::move(price)), tell_(std::move(tell)), ended_(std::move(ended)) {}
 
     /// The best graph found from `start`. Those that were priced on the way are in `best()`.
@@ -144,9 +148,9 @@ template <class Price, class Tell, class Ended> class graph_search {
 
     std::vector<graph_rule> const& rules_;
     joint_options const& options_;
-    Price price_;
-    Tell tell_;
-    Ended ended_;
+    pricing price_;
+    told tell_;
+    std::function<bool()> ended_;
     std::vector<priced_graph> best_;
     detail::seen_graphs settled_; ///< segments that were searched
 };

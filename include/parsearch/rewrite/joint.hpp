@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <stop_token>
@@ -28,6 +28,7 @@
 #include <parsearch/rewrite/names.hpp>
 #include <parsearch/rewrite/operator_mapping.hpp>
 #include <parsearch/rewrite/parallel_graph.hpp>
+#include <parsearch/search/bounds.hpp>
 #include <parsearch/search/events.hpp>
 #include <parsearch/search/mcmc.hpp>
 #include <parsearch/search/session.hpp>
@@ -44,6 +45,7 @@ struct joint_plan {
     space::flat_strategy strategy;   ///< of these
     std::vector<std::string> applied; ///< the rules that led to it, in order: name, then operators
     bool mapped = false;              ///< the strategy is of machine mapping, or was refined from one that is
+    std::optional<picoseconds> bound{}; ///< neither `strategy` nor any other of the space of `operators` costs less; none where not asked for, or the search was ended
     std::string not_mapped{};         ///< of the graphs simulated, why the first was that was not mapped in all ways, or not with all views; empty where all were
 };
 
@@ -83,12 +85,177 @@ template <class P> [[nodiscard]] graph::dense_graph operators_of(P const& proble
 }
 
 /// The best graph found from `original` with the price on the first device of the problem alone.
-template <class Cache, class P, class Tell, class Ended>
+template <class Cache, class P>
 [[nodiscard]] priced_graph optimised_alone(Cache& cache, P const& problem, parallel_graph const& original, std::vector<graph_rule> const& rules, joint_options const& options,
-                                           Tell const& tell, Ended const& ended) {
+                                           graph_search::told const& tell, std::function<bool()> const& ended) {
     auto const price = [&](parallel_graph const& g) { return cache.one().price(folded_operators(g, purpose_of(problem))); };
     return graph_search(rules, options, price, tell, ended).run({original, price(original), {}});
 }
+
+/// Who is told of a joint search, whatever their types: the search is compiled once for all of them.
+struct joint_listener {
+    std::function<void(search::proposed<picoseconds> const&)> proposed;
+    std::function<void(search::improved<picoseconds> const&)> improved;
+    std::function<void(simulated_graph const&)> simulated;
+};
+
+/// One joint search on a problem of type `P`: see `joint`.
+template <class Cache, class P> class joint_run {
+  public:
+    /// Refers to all of its arguments. Throws `invalid_input` on options out of range, and where the cache is of another topology.
+    joint_run(Cache& cache, P const& problem, std::vector<graph_rule> const& rules, joint_options const& options, joint_listener tell)
+        : cache_(cache), problem_(problem), rules_(rules), options_(options), tell_(std::move(tell)), limit_(search::budget_of(options)) {
+        cache.require_like(problem);
+        validate(options);
+    }
+
+    template <class R> [[nodiscard]] search_result<joint_plan, picoseconds> result(R& rng) {
+        auto const graphs = finalists();
+        static_cast<void>(over()); // what comes first is simulated in any case, and counts where the budget is not spent
+        simulate_all(graphs);
+        map_all(graphs);
+        std::ranges::sort(simulated_, {}, &simulated::rank);
+        for (auto const& g : simulated_) tell_.simulated({stats_.evaluations, g.rank, *g.plan, g.least});
+        if (options_.refinement > 0 && !over()) refine(rng);
+        if (options_.bound && !ended_)
+            if (auto const least = search::root_bound<space::flat_strategy>(with_graph(problem_, best_->operators))) best_->bound = std::min(*least, best_cost_);
+        keep_names(best_->operators, problem_.graph());
+        stats_.trajectory = best_->graph.hash();
+        stats_.seconds = std::chrono::duration<double>(limit_.elapsed()).count();
+        auto const least = rules_.empty() ? best_->bound : std::nullopt;
+        return {.best = *std::move(best_), .cost = best_cost_, .lower_bound = least, .stats = stats_, .reason = ended_.value_or(stop_reason::exhausted)};
+    }
+
+  private:
+    /// A graph that is simulated, and the best of it so far.
+    struct simulated {
+        std::size_t rank;
+        decltype(with_graph(std::declval<P const&>(), std::declval<graph::dense_graph const&>())) candidate; ///< the problem of its operators
+        std::vector<space::flat_strategy> found;
+        std::optional<joint_plan> plan{}; ///< of the least cost
+        picoseconds least = cost_traits<picoseconds>::infinity();
+        bool refused = false; ///< to be mapped
+    };
+
+    [[nodiscard]] bool over() {
+        if (!ended_) ended_ = limit_.due(std::max<std::uint64_t>(stats_.evaluations, 1));
+        return ended_.has_value();
+    }
+    void improved(std::size_t rank, std::size_t move, picoseconds cost) {
+        ++stats_.improved;
+        tell_.improved({stats_.evaluations, rank, move, cost, best_cost_});
+    }
+
+    /// The original, the best graphs, and that which is best on one device.
+    [[nodiscard]] std::vector<priced_graph> finalists() {
+        auto const price = [&](parallel_graph const& g) { return cache_.all().price(operators_of(problem_, g)); };
+        auto const priced = [&](parallel_graph const& g, std::vector<std::string> applied) {
+            if (!ended_) ++stats_.evaluations;
+            return priced_graph{g, price(g), std::move(applied)};
+        };
+        auto const told = [&](std::size_t kind, std::size_t rule, picoseconds cost) {
+            ++stats_.evaluations;
+            ++stats_.proposals;
+            tell_.proposed({stats_.evaluations, kind, rule, cost, best_cost_});
+        };
+        auto const ended = [&] { return over(); };
+        auto const original = lift(problem_.graph()).graph;
+        std::vector<priced_graph> out{priced(original, {})};
+        if (rules_.empty()) return out;
+        auto const first = optimised_alone(cache_, problem_, original, rules_, options_, told, ended);
+        auto const sequential = priced(first.graph, first.applied);
+        graph_search together(rules_, options_, price, told, ended);
+        static_cast<void>(together.run(sequential.price.cost < out[0].price.cost ? sequential : out[0]));
+        out.insert(out.end(), together.best().begin(), together.best().end());
+        out.push_back(sequential);
+        return out;
+    }
+
+    template <class E> void simulate(std::vector<priced_graph> const& graphs, E& evaluate, simulated& g, space::flat_strategy const& strategy, bool mapped) {
+        auto const cost = evaluate(strategy);
+        if (!ended_) ++stats_.evaluations;
+        if (!g.plan || cost < g.least) {
+            g.least = cost;
+            g.plan = joint_plan{graphs[g.rank].graph, g.candidate.graph(), strategy, graphs[g.rank].applied, mapped};
+        }
+        if (best_ && !(cost < best_cost_)) return;
+        if (best_) improved(g.rank, mapped, cost);
+        best_cost_ = cost;
+        best_ = g.plan;
+    }
+    /// Each with the strategies that are best under several countings of synchronisation, data parallelism, and all on one device.
+    void simulate_all(std::vector<priced_graph> const& graphs) {
+        for (std::size_t rank = 0; rank < graphs.size(); ++rank) {
+            if (best_ && over()) return;
+            auto const& f = graphs[rank];
+            if (std::any_of(graphs.begin(), graphs.begin() + static_cast<std::ptrdiff_t>(rank), [&](auto const& g) { return g.graph == f.graph; })) continue;
+            auto& g = simulated_.emplace_back(simulated{rank, with_graph(problem_, operators_of(problem_, f.graph)), {f.price.strategy}});
+            auto evaluate = g.candidate.evaluator();
+            simulate(graphs, evaluate, g, f.price.strategy, false);
+            if (!over()) simulate(graphs, evaluate, g, data_parallel(g.candidate), false);
+            if (!over()) simulate(graphs, evaluate, g, space::one_device(g.candidate.graph()), false);
+            for (auto const& counting : usual_countings)
+                if (!over()) simulate(graphs, evaluate, g, g.found.emplace_back(cache_.all().price(g.candidate.graph(), counting).strategy), false);
+        }
+    }
+    /// To parts of the machine, those that did best first.
+    void map_all(std::vector<priced_graph> const& graphs) {
+        std::ranges::stable_sort(simulated_, {}, &simulated::least);
+        std::string not_mapped;
+        auto views = static_cast<std::size_t>(options_.mapping_views); // those that sufficed for the last graph: the next is much like it
+        auto effort = options_.mapping_effort;
+        auto const keep_first = [&](std::string why) {
+            if (not_mapped.empty()) not_mapped = std::move(why);
+        };
+        for (auto const& counting : usual_countings)
+            for (auto& g : simulated_) {
+                if (g.refused) continue;
+                if (views == 0 || effort == 0 || over()) {
+                    keep_first(views == 0    ? "option 'mapping_views' is 0"
+                               : effort == 0 ? text("option 'mapping_effort', ", options_.mapping_effort, " steps for all graphs, is used up")
+                                             : "the search ended before");
+                    continue;
+                }
+                operator_mapping_options asked{.views = views, .synchronisation = counting};
+                asked.limits.effort = std::min(asked.limits.effort, effort);
+                asked.limits.stopped = [&] { return over(); };
+                auto const made = map_operators(cache_.all(), g.candidate.graph(), asked, g.found);
+                effort -= std::min(effort, made.steps);
+                if (!made.refused.empty()) keep_first(made.refused);
+                g.refused = made.strategy.empty();
+                if (g.refused || over()) continue;
+                views = made.views;
+                auto evaluate = g.candidate.evaluator();
+                simulate(graphs, evaluate, g, made.strategy, true);
+            }
+        best_->not_mapped = std::move(not_mapped);
+    }
+    template <class R> void refine(R& rng) {
+        search::mcmc_options chain{.evaluations = options_.refinement, .stop = options_.stop};
+        search::fix_derived(chain); // before a budget cuts it short
+        if (options_.time) chain.time = std::max(*options_.time - limit_.elapsed(), std::chrono::nanoseconds{0});
+        if (options_.evaluations) chain.evaluations = std::min(options_.refinement, *options_.evaluations - stats_.evaluations);
+        auto refined = search::mcmc(with_graph(problem_, best_->operators), best_->strategy, rng, chain);
+        stats_.evaluations += refined.stats.evaluations;
+        if (refined.reason != stop_reason::evaluation_budget || *chain.evaluations < options_.refinement) ended_ = refined.reason;
+        if (!(refined.cost < best_cost_)) return;
+        improved(0, 0, refined.cost);
+        best_cost_ = refined.cost;
+        best_->strategy = std::move(refined.best);
+    }
+
+    Cache& cache_;
+    P const& problem_;
+    std::vector<graph_rule> const& rules_;
+    joint_options const& options_;
+    joint_listener tell_;
+    search::stopping limit_;
+    search_stats stats_;
+    std::optional<stop_reason> ended_;
+    std::vector<simulated> simulated_;
+    std::optional<joint_plan> best_;
+    picoseconds best_cost_ = cost_traits<picoseconds>::infinity();
+};
 
 } // namespace detail
 
@@ -125,12 +292,13 @@ using joint_result = search_result<joint_plan, picoseconds>;
 /// 7. The least simulated cost wins, and is refined by `refinement` evaluations of `search::mcmc`. So, unless a budget ends it before, it is at most what
 ///    parallelizing the original graph, or the graph optimised before, would give in the same way; and without refinement at most what it is without mapping.
 ///    Without rules it is the best of these parallelizations and mappings of the original graph.
+/// 8. What parallelizing the graph found can cost at least is told by `search::root_bound` (`joint_plan::bound`), in up to some seconds.
 ///
 /// Reason `exhausted`: sweeps over the segments found nothing more, each within its budget, or there were eight. Evaluations count graphs priced and strategies simulated,
 /// but not those without which there is no answer once the search has ended: as many evaluations as a search took that time ended are a budget with which
 /// it finds the same. `stats.trajectory` is the hash of the graph found;
 /// `proposed` is told for each graph priced (`op`: the kind of segment, `move`: the rule, `cost`: additive), `improved` for simulated costs
-/// (`op`: 0 for the original, then the beam, last the graph of step 4; `move`: 0, or 1 where the strategy is of machine mapping; 0 and 0 for what is refined), `simulated_graph` for each of these in the end. A budget may end the search in step 4. Deterministic for a seed but for the time. No lower bound: none is known over all graphs.
+/// (`op`: 0 for the original, then the beam, last the graph of step 4; `move`: 0, or 1 where the strategy is of machine mapping; 0 and 0 for what is refined), `simulated_graph` for each of these in the end. A budget may end the search in step 4. Deterministic for a seed but for the time. `lower_bound` is the plan's `bound` where there are no rules; over all graphs that rules make none is known.
 /// Throws `invalid_input` on options out of range.
 struct joint_fn {
     template <class Oracle, class Device, class Operator, class R, class... Os>
@@ -148,137 +316,10 @@ struct joint_fn {
         requires RandomBits<R>
     joint_result with(joint_cache<Oracle, Device>& cache, parallelization<Oracle, Device, Operator> const& problem, std::vector<graph_rule> const& rules, R& rng,
                       joint_options const& options = {}, Os&&... observers) const {
-        cache.require_like(problem);
         // One of simulated graphs alone handles an event, too.
         static_assert(search::observed<picoseconds, std::conditional_t<search::handles_any<Os, simulated_graph>, search::move_counts, std::remove_reference_t<Os>>...>::checked);
-        validate(options);
-        search::stopping limit(search::budget_of(options));
-        search_stats stats;
-        std::optional<stop_reason> ended;
-        picoseconds best_cost = cost_traits<picoseconds>::infinity();
-        auto const over = [&] {
-            if (!ended) ended = limit.due(std::max<std::uint64_t>(stats.evaluations, 1));
-            return ended.has_value();
-        };
         auto const tell = [&](auto const& event) { search::tell(event, observers...); };
-        auto const told = [&](std::size_t kind, std::size_t rule, picoseconds cost) {
-            ++stats.evaluations;
-            ++stats.proposals;
-            tell(search::proposed<picoseconds>{stats.evaluations, kind, rule, cost, best_cost});
-        };
-
-        auto const original = lift(problem.graph()).graph;
-        auto& pricer = cache.all();
-        auto const price = [&](parallel_graph const& g) { return pricer.price(detail::operators_of(problem, g)); };
-        auto const priced = [&](parallel_graph const& g, std::vector<std::string> applied) {
-            if (!ended) ++stats.evaluations;
-            return priced_graph{g, price(g), std::move(applied)};
-        };
-        priced_graph const plain = priced(original, {});
-        std::vector<priced_graph> finalists{plain};
-        if (!rules.empty()) {
-            auto const first = detail::optimised_alone(cache, problem, original, rules, options, told, over);
-            auto const sequential = priced(first.graph, first.applied);
-            graph_search together(rules, options, price, told, over);
-            static_cast<void>(together.run(sequential.price.cost < plain.price.cost ? sequential : plain));
-            for (auto const& g : together.best()) finalists.push_back(g);
-            finalists.push_back(sequential);
-        }
-        return simulated(problem, pricer, finalists, rng, options, stats, ended, limit, best_cost, over, tell);
-    }
-
-  private:
-    template <class P, class Pricer, class R, class Over, class Tell>
-    static joint_result simulated(P const& problem, Pricer& pricer, std::vector<priced_graph> const& finalists, R& rng, joint_options const& options,
-                                  search_stats& stats, std::optional<stop_reason>& ended, search::stopping& limit, picoseconds& best_cost, Over const& over,
-                                  Tell const& tell) {
-        std::optional<joint_plan> best;
-        auto const improved = [&](std::size_t rank, std::size_t move, picoseconds cost) {
-            ++stats.improved;
-            tell(search::improved<picoseconds>{stats.evaluations, rank, move, cost, best_cost});
-        };
-        struct to_map {
-            std::size_t rank;
-            decltype(with_graph(problem, std::declval<graph::dense_graph const&>())) candidate; ///< the problem of its operators
-            std::vector<space::flat_strategy> found;
-            std::optional<joint_plan> plan; ///< of the least cost
-            picoseconds least = cost_traits<picoseconds>::infinity();
-            bool refused = false;
-        };
-        std::vector<to_map> simulated_graphs;
-        auto const simulate = [&](auto& evaluate, to_map& g, space::flat_strategy const& strategy, bool mapped) {
-            auto const cost = evaluate(strategy);
-            if (!ended) ++stats.evaluations;
-            if (!g.plan || cost < g.least) {
-                g.least = cost;
-                g.plan = joint_plan{finalists[g.rank].graph, g.candidate.graph(), strategy, finalists[g.rank].applied, mapped};
-            }
-            if (best && !(cost < best_cost)) return;
-            if (best) improved(g.rank, mapped, cost);
-            best_cost = cost;
-            best = g.plan;
-        };
-        static_cast<void>(over()); // what comes first is simulated in any case, and counts where the budget is not spent
-        for (std::size_t rank = 0; rank < finalists.size(); ++rank) {
-            if (best && over()) break;
-            auto const& f = finalists[rank];
-            bool const known = std::any_of(finalists.begin(), finalists.begin() + static_cast<std::ptrdiff_t>(rank), [&](auto const& g) { return g.graph == f.graph; });
-            if (known) continue;
-            auto& g = simulated_graphs.emplace_back(to_map{rank, with_graph(problem, detail::operators_of(problem, f.graph)), {f.price.strategy}, {}});
-            auto evaluate = g.candidate.evaluator();
-            simulate(evaluate, g, f.price.strategy, false);
-            if (!over()) simulate(evaluate, g, data_parallel(g.candidate), false);
-            if (!over()) simulate(evaluate, g, space::one_device(g.candidate.graph()), false);
-            for (auto const& counting : usual_countings)
-                if (!over()) simulate(evaluate, g, g.found.emplace_back(pricer.price(g.candidate.graph(), counting).strategy), false);
-        }
-        std::ranges::stable_sort(simulated_graphs, {}, &to_map::least);
-        std::string not_mapped;
-        auto views = static_cast<std::size_t>(options.mapping_views); // those that sufficed for the last graph: the next is much like it
-        auto effort = options.mapping_effort;
-        auto const keep_first = [&](std::string why) {
-            if (not_mapped.empty()) not_mapped = std::move(why);
-        };
-        for (auto const& counting : usual_countings)
-            for (auto& g : simulated_graphs) {
-                if (g.refused) continue;
-                if (views == 0 || effort == 0 || over()) {
-                    keep_first(views == 0 ? "option 'mapping_views' is 0" : effort == 0 ? text("option 'mapping_effort', ", options.mapping_effort, " steps for all graphs, is used up") : "the search ended before");
-                    continue;
-                }
-                operator_mapping_options asked{.views = views, .synchronisation = counting};
-                asked.limits.effort = std::min(asked.limits.effort, effort);
-                asked.limits.stopped = over;
-                auto const made = map_operators(pricer, g.candidate.graph(), asked, g.found);
-                effort -= std::min(effort, made.steps);
-                if (!made.refused.empty()) keep_first(made.refused);
-                g.refused = made.strategy.empty();
-                if (g.refused || over()) continue;
-                views = made.views;
-                auto evaluate = g.candidate.evaluator();
-                simulate(evaluate, g, made.strategy, true);
-            }
-        best->not_mapped = std::move(not_mapped);
-        std::ranges::sort(simulated_graphs, {}, &to_map::rank);
-        for (auto const& g : simulated_graphs) tell(simulated_graph{stats.evaluations, g.rank, *g.plan, g.least});
-        if (options.refinement > 0 && !over()) {
-            search::mcmc_options chain{.evaluations = options.refinement, .stop = options.stop};
-            search::fix_derived(chain); // before a budget cuts it short
-            if (options.time) chain.time = std::max(*options.time - limit.elapsed(), std::chrono::nanoseconds{0});
-            if (options.evaluations) chain.evaluations = std::min(options.refinement, *options.evaluations - stats.evaluations);
-            auto refined = search::mcmc(with_graph(problem, best->operators), best->strategy, rng, chain);
-            stats.evaluations += refined.stats.evaluations;
-            if (refined.reason != stop_reason::evaluation_budget || *chain.evaluations < options.refinement) ended = refined.reason;
-            if (refined.cost < best_cost) {
-                improved(0, 0, refined.cost);
-                best_cost = refined.cost;
-                best->strategy = std::move(refined.best);
-            }
-        }
-        keep_names(best->operators, problem.graph());
-        stats.trajectory = best->graph.hash();
-        stats.seconds = std::chrono::duration<double>(limit.elapsed()).count();
-        return {.best = *std::move(best), .cost = best_cost, .lower_bound = {}, .stats = stats, .reason = ended.value_or(stop_reason::exhausted)};
+        return detail::joint_run(cache, problem, rules, options, {tell, tell, tell}).result(rng);
     }
 };
 inline constexpr joint_fn joint{};

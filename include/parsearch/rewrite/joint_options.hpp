@@ -27,6 +27,7 @@ struct joint_options {
     std::uint64_t mapping_views = 32;     ///< configurations per operator among which machine mapping chooses, see `map_operators`; 0: graphs are not mapped
     std::uint64_t mapping_effort = std::uint64_t{1} << 28; ///< steps of machine mapping, of all graphs together; no graph is mapped once they are made
     std::uint64_t refinement = 0;         ///< evaluations of mcmc under simulation, from the best of these; 0: none
+    bool bound = true;                    ///< bounds the parallelizations of the graph found, see `joint_plan::bound`
     /// How graphs are priced. Where no memory limit is given and the problem does not ignore memory, it is that of the smallest device.
     graph_pricer_options pricing{};
 };

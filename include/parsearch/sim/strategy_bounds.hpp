@@ -2,6 +2,7 @@
 /// Lower bounds on the cost of all strategies that extend a partial one: what makes `delta_simulator` a `BoundedEvaluator`.
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -16,6 +17,7 @@
 #include <parsearch/sim/delta/memory_ledger.hpp>
 #include <parsearch/sim/remaining_paths.hpp>
 #include <parsearch/sim/simulator.hpp>
+#include <parsearch/sim/work_bound.hpp>
 
 namespace parsearch::sim {
 
@@ -34,7 +36,11 @@ template <class Oracle, class Device> class strategy_bounds {
     strategy_bounds(std::shared_ptr<workload_type const> w, X const& space, table_limits const& limits = {})
         : work_(std::move(w)), tables_(std::make_unique<choice_tables<Oracle, Device>>(work_, space, limits)) {
         auto const& g = work_->graph;
-        if (!tables_->known() || !bounded()) return;
+        if (!tables_->known()) {
+            if constexpr (std::same_as<X, space::strategy_space>) root_ = work_bound(tables_->planner(), space).count();
+            return;
+        }
+        if (!bounded()) return;
         class_tables_ = std::make_unique<class_tables<Oracle, Device>>(*tables_, limits);
         paths_.emplace(*tables_, [&](std::uint32_t op, std::size_t choice) -> std::int64_t {
             auto const* const least = least_of(op, choice);
@@ -124,8 +130,7 @@ template <class Oracle, class Device> class strategy_bounds {
 
     /// No completion costs less. Complexity: O(fixed operators and edges between them * shards^2 + T log T) for T tasks of these.
     [[nodiscard]] picoseconds value() {
-        if (!paths_) return picoseconds::zero();
-        if (stack_.empty()) return picoseconds{root_};
+        if (!paths_ || stack_.empty()) return picoseconds{root_};
         auto penalty = picoseconds::zero();
         if (ledger_) {
             byte_count over = 0;

@@ -72,10 +72,6 @@ class operator_space {
 
     [[nodiscard]] std::size_t size() const noexcept { return first_.back(); }
 
-    /// The number of combinations of degrees, and the number of the first configuration of combination `n`; of `combinations()`: `size()`.
-    [[nodiscard]] std::size_t combinations() const noexcept { return degrees_.size(); }
-    [[nodiscard]] std::size_t first_of(std::size_t n) const noexcept { return first_[n]; }
-
     /// Configuration number `i` < size().
     [[nodiscard]] configuration operator[](std::size_t i) const {
         auto const at = static_cast<std::size_t>(std::upper_bound(first_.begin(), first_.end(), i) - first_.begin()) - 1;
