@@ -24,6 +24,7 @@
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/rewrite/algebraic_rules.hpp>
 #include <parsearch/rewrite/joint.hpp>
+#include <parsearch/rewrite/joint_pipeline.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 #include "guarded.hpp"
@@ -40,6 +41,7 @@ struct request {
     std::vector<std::string> models{unity_networks.begin(), unity_networks.end()};
     std::vector<std::uint32_t> devices{6, 24, 96, 192};
     std::string out = "out/bench/joint.json";
+    bool pipeline = false;
 };
 
 // Over the best system before, on up to 192 V100 (Unity, section 7): throughput, and the minutes that its search took at most there.
@@ -84,6 +86,14 @@ nlohmann::json measure(std::string const& model, std::uint32_t gpus, request con
     row["evaluations"] = found.stats.evaluations;
     row["rewritten_operators"] = found.best.operators.size();
     row["applied"] = found.best.applied;
+    if (asked.pipeline) {
+        std::mt19937_64 again(asked.seed);
+        auto const whole = ps::rewrite::joint_pipeline(problem, rules, again);
+        row["pipelined_ms"] = ms(whole.cost);
+        row["pipelined_seconds"] = whole.stats.seconds;
+        row["stages"] = whole.best.pipeline ? whole.best.pipeline->how.stages : 1;
+        row["micro_batches"] = whole.best.pipeline ? whole.best.pipeline->how.micro_batches : 1;
+    }
     auto const& [speedup, minutes] = published.at(model);
     row["published_speedup"] = speedup;
     row["published_minutes"] = minutes;
@@ -102,6 +112,9 @@ void print(nlohmann::json const& r) {
                of("parallelized_ms"), of("sequential_ms"), of("unmapped_ms"), joint, of("bound_ms"), r["mapped"].get<bool>() ? "yes" : "no", of("data_parallel_ms") / joint,
                of("expert_ms") / joint, of("sequential_ms") / joint, r["graphs"].get<int>(), of("seconds"), of("unmapped_seconds"), of("published_speedup"),
                of("published_minutes"));
+    if (r.contains("pipelined_ms"))
+        fmt::print("{:>24} with a pipeline of {} stages, {} micro-batches: {:.3f} ms, {:.2f}x data parallelism; {:.1f} s\n", "", r["stages"].get<int>(), r["micro_batches"].get<int>(),
+                   of("pipelined_ms"), of("data_parallel_ms") / of("pipelined_ms"), of("pipelined_seconds"));
     std::fflush(stdout);
 }
 
@@ -112,6 +125,7 @@ int run(int argc, char** argv) {
     app.add_option("--seed", asked.seed, "of the search")->capture_default_str();
     app.add_option("--copies", asked.space.copies, "in which operators may run")->capture_default_str();
     app.add_option("--sums", asked.space.sums, "partial sums on which linear operators may run")->capture_default_str();
+    app.add_flag("--pipeline", asked.pipeline, "searches pipelines as well");
     CLI11_PARSE(app, argc, argv);
     print_head();
     measure_networks(asked.models, asked.devices, asked.out, [&](std::string const& model, std::uint32_t gpus) { return measure(model, gpus, asked); }, print);

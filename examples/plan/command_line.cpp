@@ -99,6 +99,9 @@ void print_list(std::string const& what) {
         for (auto const& f : ps::io::fabrics) fmt::print("  {:<17}{}\n", f.name, f.help);
         fmt::print("\nSay --fabric NAME, with --servers, --degree and so on, or --cluster fabric:NAME[,key=value...]; --list NAME lists the options of a fabric and their "
                    "defaults.\n");
+    } else if (what == "pipeline") {
+        fmt::print("pipeline: stages and micro-batches of the operators found; ends by itself\n");
+        print_options(ps::pipeline::partition_options{});
     } else if (what == "experts") {
         for (auto const& e : expert_list()) fmt::print("  {:<20}{}\n", e.name, e.help);
     } else {
@@ -116,10 +119,14 @@ void print_list(std::string const& what) {
             print_options(ps::io::fabric_options{}, [&](std::string_view name) { return ps::io::has_fabric_option(f, name); });
         }
         if (known) return;
-        ps::io::visit_model(what.starts_with("zoo:") ? what.substr(4) : what, [](auto const& entry, auto const& options) {
-            fmt::print("{}: {}\n", entry.name, entry.help);
-            print_options(options);
-        });
+        try {
+            ps::io::visit_model(what.starts_with("zoo:") ? what.substr(4) : what, [](auto const& entry, auto const& options) {
+                fmt::print("{}: {}\n", entry.name, entry.help);
+                print_options(options);
+            });
+        } catch (ps::invalid_input const& e) {
+            throw ps::invalid_input("--list ", what, ": must be models, clusters, fabrics, searches, experts or pipeline, or the name of a model, fabric or search; ", e.what());
+        }
     }
 }
 
@@ -166,14 +173,14 @@ void add_general(CLI::App& app, raw_command& raw) {
     tools::add_text(app, "-t,--time", search, "TIME",
              "wall time of the search, such as 500ms, 10s, 2min; none: until the search ends by itself [10s; none with --evaluations]",
              [&raw](std::string const& s) {
-                 ps::io::read_option(s, "time", "plan", raw.time);
+                 ps::io::read_option(s, "time", "command line", raw.time);
                  raw.time_given = true;
              });
     tools::add_text(app, "-n,--evaluations", search, "INTEGER",
              "strategies to price, at least 1; none: no limit. The same seed and number give the same plan",
-             [&raw](std::string const& s) { ps::io::read_option(s, "evaluations", "plan", raw.evaluations); }, "none");
+             [&raw](std::string const& s) { ps::io::read_option(s, "evaluations", "command line", raw.evaluations); }, "none");
     tools::add_text(app, "--seed", search, "INTEGER", "of the random numbers",
-             [&raw](std::string const& s) { ps::io::read_option(s, "seed", "plan", raw.asked.seed); }, "42");
+             [&raw](std::string const& s) { ps::io::read_option(s, "seed", "command line", raw.asked.seed); }, "42");
     tools::add_text(app, "--start", search, "NAME|FILE",
              "where the search begins: cheapest (of data parallelism and the experts that are compared), the name of an expert (--list experts), or a strategy file",
              text(raw.asked.start), "cheapest");
@@ -187,7 +194,7 @@ void add_general(CLI::App& app, raw_command& raw) {
     tools::add_text(app, "--compare", output, "LIST", "the experts to show beside the plan, comma separated; all: those that apply; none",
              [&raw](std::string const& s) { raw.asked.compare = tools::split_at_commas(s); }, "all");
     app.add_flag("-q,--quiet", raw.asked.quiet, "the table only: no progress, notes or operators")->group(output);
-    tools::add_text(app, "--list", other, "WHAT", "lists models, clusters, fabrics, searches or experts, or the options of one model, fabric or search, and ends", text(raw.list));
+    tools::add_text(app, "--list", other, "WHAT", "lists models, clusters, fabrics, searches or experts, or the options of pipeline or of one model, fabric or search, and ends", text(raw.list));
     app.add_flag("--version", raw.version, "prints the version and ends")->group(other);
     app.set_help_flag("-h,--help", "prints this and ends")->group(other);
 }

@@ -153,7 +153,8 @@ void add_notes(request const& asked, planned& made, std::size_t compared) {
     if (!made.found().figures.fits)
         made.notes.push_back(ps::text("the strategy does not fit: device ", made.found().figures.fullest_device, " needs ",
                                       tools::shown_memory(made.found().figures.fullest_device_use), " of ",
-                                      tools::shown_memory(made.found().figures.fullest_device_memory)));
+                                      tools::shown_memory(made.found().figures.fullest_device_memory),
+                                      asked.pipeline ? "" : "; --pipeline tries stages, and to compute activations again and share out the optimizer's state"));
     if (!made.strategies.front().figures.fits && made.found().figures.fits) {
         named_strategy const* rival = nullptr;
         for (std::size_t i = 0; i < compared; ++i)

@@ -621,7 +621,7 @@ class Refusals(Folder):
             ([*m, "--fabric", "topoopt", "--degree", "1"], "fabric topoopt: topology of degree 1 for 16 servers"),
             ([*m, "--fabric", "topoopt", "--rounds", "0"], "option 'rounds' is 0: must be from 1"),
             (["--rerun", "nowhere", "--fabric", "torus"], "--fabric is given beside --rerun"),
-            (["--list", "nothing"], "is not in the zoo"),
+            (["--list", "nothing"], "--list nothing: must be models, clusters, "),
         ]:
             with self.subTest(arguments=arguments):
                 self.assertIn(expected, self.said(*arguments))
@@ -693,6 +693,7 @@ class Endings(Folder):
         out, notes = plan("--model", "zoo:mlp,features=65536,hidden=65536*4,batch=8", "--cluster", "1x1xp100", "--evaluations", 10, "--out", self.path / "a", code=3)
         self.assertTrue(row(out, "found by portfolio")[-1] == "NO")
         self.assertIn("does not fit", notes)
+        self.assertIn("--pipeline tries stages", notes)
         run = self.check_folder("a")
         self.assertFalse(run["strategies"][-1]["fits"])
 
@@ -740,6 +741,7 @@ class Help(unittest.TestCase):
         self.assertNotIn("ratio", plan("--list", "torus")[0])
         self.assertIn("one_weird_trick", plan("--list", "experts")[0])
         self.assertIn("layers=24", plan("--list", "gpt2_medium")[0])
+        self.assertIn("micro_batches", plan("--list", "pipeline")[0])
         self.assertIn("candidates=64", plan("--list", "greedy")[0])
         self.assertRegex(plan("--version")[0], r"^plan \d+\.\d+\.\d+\n$")
 

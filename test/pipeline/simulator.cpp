@@ -71,14 +71,15 @@ std::vector<std::uint32_t> random_stages(std::mt19937_64& rng, graph::dense_grap
 template <class P> space::flat_strategy random_micro_strategy(std::mt19937_64& rng, P const& micro) { return support::random_strategy(rng, micro, 0.3); }
 
 // Random pipelines: `check(problem, simulator, how, strategy)` answers how many were checked, 1 or 0.
-template <class Change, class Check> int on_random(std::uint64_t seed, int rounds, Change const& change, Check const& check) {
+template <class Change, class Check> int on_random(std::uint64_t seed, int rounds, Change const& change, Check const& check, support::problem_shape shape = {.devices = 3}) {
     int checked = 0;
     for (int round = 0; round < support::cases(rounds); ++round) {
         std::mt19937_64 rng(seed + static_cast<std::uint64_t>(round));
         auto options = support::random_options(rng);
         auto const micro_batches = std::array{1u, 2u, 4u}[ps::uniform_index(rng, 3)];
         change(options);
-        auto const p = support::random_problem(rng, options, {.devices = 3, .kinds = ps::bernoulli(rng, 0.3)}, support::mixed_oracle{ps::bernoulli(rng, 0.5) ? 100 : 1});
+        shape.kinds = ps::bernoulli(rng, 0.3);
+        auto const p = support::random_problem(rng, options, shape, support::mixed_oracle{ps::bernoulli(rng, 0.5) ? 100 : 1});
         pipeline::pipeline_simulator simulator(p);
         pipeline::pipelining how{.stages = static_cast<std::uint32_t>(1 + ps::uniform_index(rng, std::min<std::size_t>(3, p.graph().size()))), .micro_batches = micro_batches};
         how.stage = random_stages(rng, p.graph(), how.stages);
@@ -274,6 +275,31 @@ TEST_CASE("pipeline_simulator: any pipeline keeps the rules of schedules and of 
         });
     CHECK(checked > support::cases(1500));
     CHECK(again > support::cases(5000));
+}
+
+TEST_CASE("pipeline_simulator: within a bound it answers the cost, above it nothing") {
+    int penalised = 0;
+    auto const checked = on_random(
+        20261301, 1500, [](auto& options) { options.memory = options.training ? sim::memory_policy::penalise : sim::memory_policy::reject; },
+        [&](auto const&, auto& simulator, pipeline::pipelining const& how, space::flat_strategy const& strategy) {
+            auto const makespan = simulator.simulate(how, strategy), cost = simulator(how, strategy);
+            penalised += cost != makespan;
+            auto const unlimited = ps::cost_traits<ps::picoseconds>::infinity();
+            REQUIRE(simulator.within(how, strategy, unlimited) == cost);
+            REQUIRE(simulator.within(how, strategy, cost) == cost);
+            if (cost == unlimited) {
+                REQUIRE(!simulator.within(how, strategy, makespan));
+                return 1;
+            }
+            REQUIRE(simulator.within(how, strategy, cost + ps::picoseconds{1}) == cost);
+            REQUIRE(!simulator.within(how, strategy, cost - ps::picoseconds{1}));
+            REQUIRE(!simulator.within(how, strategy, cost / 2 - ps::picoseconds{1}));
+            REQUIRE(simulator(how, strategy) == cost); // nothing of what was cut short stays
+            return 1;
+        },
+        {.devices = 3, .memory = 800});
+    CHECK(checked > support::cases(700));
+    CHECK(penalised > support::cases(100));
 }
 
 TEST_CASE("pipeline_simulator: what several operators of a stage read is sent there once, as if one of them handed it on") {

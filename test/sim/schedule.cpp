@@ -1,6 +1,7 @@
 #include <parsearch/sim/schedule.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -87,6 +88,36 @@ TEST_CASE("schedule: in_order is the naive one, task by task, on 12,000 random g
 TEST_CASE("schedule: tasks that follow heads, on 24,000 random graphs") {
     cross_check(discipline::fifo, true);
     cross_check(discipline::in_order, true);
+}
+
+TEST_CASE("schedule: what is chained on its resource need not be queued, on 12,000 random graphs") {
+    sim::scheduler scheduler;
+    for (std::uint64_t seed = 0; seed < 12000; ++seed) {
+        INFO("seed ", seed);
+        std::mt19937_64 rng(seed);
+        auto const any = random_graph(rng);
+        auto const chained = static_cast<std::uint32_t>(uniform_index(rng, any.resources + std::uint64_t{1}));
+        auto g = empty_graph(any.resources);
+        std::vector<std::uint32_t> last(any.resources, any.size());
+        for (std::uint32_t t = 0; t < any.size(); ++t) {
+            for (auto const p : any.before(t)) g.after(p);
+            auto const r = any.resource[t];
+            if (r < chained && last[r] < any.size()) g.after(last[r]);
+            last[r] = g.add(r, any.duration[t], any.kind[t], any.label[t]);
+        }
+        for (auto const order : {discipline::fifo, discipline::in_order}) {
+            auto const expected = support::naive_schedule(g, order);
+            for (auto const off : {0, 1, -1}) {
+                sim::schedule s;
+                auto const bound = off == 0 ? std::numeric_limits<std::int64_t>::max() : expected.makespan + (off > 0 ? 0 : -1);
+                REQUIRE(scheduler.run(g, order, s, bound, chained) == (off >= 0));
+                if (off < 0) continue;
+                REQUIRE(s.start == expected.start);
+                REQUIRE(s.end == expected.end);
+                REQUIRE(s.makespan == expected.makespan);
+            }
+        }
+    }
 }
 
 TEST_CASE("schedule: a head leaves before the task ends") {

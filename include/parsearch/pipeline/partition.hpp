@@ -70,7 +70,7 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 /// 3. The best `beam` of these, different in stages, micro-batches or degree, are improved: a cut moved by 1, 2, 4 or 8 operators, another degree of a stage, a stage that computes again or
 ///    no more, twice or half the segments or micro-batches, the other order, the optimizer sharded or not; the first change that is better is taken, until none is.
 ///
-/// Reason `exhausted` where it ended by itself. Observers are told `proposed` (`op`: number of stages, `move`: 0 in steps 1 and 2, 1 in step 3) and `improved`. No lower bound.
+/// Reason `exhausted` where it ended by itself. Observers are told `proposed` (`op`: number of stages, `move`: 0 in steps 1 and 2, 1 in step 3, no cost where it is above what is of use) and `improved`. No lower bound.
 /// A network that can not be divided into micro-batches is planned with one. Throws `invalid_input` on options out of range, and where no operator has work.
 struct partition_fn {
     template <class Oracle, class Device, class Operator, class... Os>
@@ -113,11 +113,15 @@ struct partition_fn {
             return ended_.has_value();
         }
 
-        picoseconds consider(pipeline_plan&& plan, std::size_t move) {
-            auto const cost = builder_.simulator()(plan.how, plan.strategy);
+        static constexpr auto unbounded = cost_traits<picoseconds>::infinity();
+
+        /// The cost; infinity where it is above `bound`, which is at least that of the best.
+        picoseconds consider(pipeline_plan&& plan, std::size_t move, picoseconds bound = unbounded) {
+            auto const priced = builder_.simulator().within(plan.how, plan.strategy, bound);
             ++stats_.evaluations;
             ++stats_.proposals;
-            tell_(search::proposed<picoseconds>{stats_.evaluations, plan.how.stages, move, cost, cost_});
+            tell_(search::proposed<picoseconds>{stats_.evaluations, plan.how.stages, move, priced, cost_});
+            auto const cost = priced.value_or(unbounded);
             if (best_ && !(cost < cost_)) return cost;
             if (best_) {
                 ++stats_.improved;
@@ -127,7 +131,7 @@ struct partition_fn {
             best_ = std::move(plan);
             return cost;
         }
-        picoseconds consider(detail::candidate const& c, std::size_t move) { return consider(builder_.plan(c), move); }
+        picoseconds consider(detail::candidate const& c, std::size_t move, picoseconds bound) { return consider(builder_.plan(c), move, bound); }
 
         void unpipelined_strategy(space::flat_strategy strategy) {
             pipeline_plan plan{.how = unpipelined(problem_.graph()), .strategy = std::move(strategy)};
@@ -172,12 +176,13 @@ struct partition_fn {
             return samples;
         }
 
-        /// The cheapest of the ways to run `c`, which becomes it.
+        /// The cheapest of the ways to run `c`, which becomes it; what would not be among the best needs no cost.
         picoseconds variants(detail::candidate& c) {
-            auto least = consider(c, 0);
+            auto const bound = beam_.size() < options_.beam ? unbounded : std::max(beam_.back().first, cost_);
+            auto least = consider(c, 0, bound);
             auto const take = [&](detail::candidate const& other) {
                 if (over()) return;
-                if (auto const cost = consider(other, 0); cost < least) {
+                if (auto const cost = consider(other, 0, std::max(std::min(least, bound), cost_)); cost < least) {
                     least = cost;
                     c = other;
                 }
@@ -207,6 +212,7 @@ struct partition_fn {
         [[nodiscard]] bool may_recompute() const { return options_.recomputation && problem_.options().training; }
 
         void remember(picoseconds cost, detail::candidate c) {
+            if (cost == unbounded && beam_.size() == options_.beam) return;
             auto const at = std::ranges::upper_bound(beam_, cost, {}, [](auto const& b) { return b.first; });
             beam_.insert(at, {cost, std::move(c)});
             if (beam_.size() > options_.beam) beam_.pop_back();
@@ -218,7 +224,7 @@ struct partition_fn {
                 for (auto const& other : neighbours(c)) {
                     if (over()) return;
                     if (builder_.least_time(other) >= std::min(cost, options_.bound.value_or(cost)).count() || !tried_.insert(other).second) continue;
-                    if (auto const priced = consider(other, 1); priced < cost) {
+                    if (auto const priced = consider(other, 1, cost); priced < cost) {
                         cost = priced;
                         c = other;
                         better = true;

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -42,20 +44,27 @@ template <class Oracle, class Device> class pipeline_simulator {
     /// The cost of a pipeline: its makespan, with what `sim::simulation_options::memory` says of devices whose memory is exceeded (infinity where it rejects).
     /// Throws `invalid_input` where `how` or `strategy` does not fit.
     template <Strategy<space::configuration> S> [[nodiscard]] picoseconds operator()(pipelining const& how, S const& strategy) {
+        return within(how, strategy, cost_traits<picoseconds>::infinity()).value();
+    }
+    /// The same, or nothing where the cost is above `bound`, which takes less time: the schedule is unfinished then.
+    template <Strategy<space::configuration> S> [[nodiscard]] std::optional<picoseconds> within(pipelining const& how, S const& strategy, picoseconds bound) {
         prepare(how, strategy);
         auto const penalty = sim::memory_cost(work_->options, over_capacity());
-        if (penalty == cost_traits<picoseconds>::infinity()) {
+        if (penalty == cost_traits<picoseconds>::infinity() || penalty > bound) {
             tasks_.clear(0);
             schedule_ = {};
             unroller_.clear();
-            return penalty;
+            return penalty > bound ? std::nullopt : std::optional(penalty);
         }
-        return sim::total_cost(run(how), penalty);
+        auto const unlimited = bound == cost_traits<picoseconds>::infinity();
+        if (!run(how, unlimited ? bound.count() : (bound - penalty).count())) return std::nullopt;
+        return sim::total_cost(picoseconds{schedule_.makespan}, penalty);
     }
     /// The makespan, whatever memory it needs, for the readers below.
     template <Strategy<space::configuration> S> picoseconds simulate(pipelining const& how, S const& strategy) {
         prepare(how, strategy);
-        return run(how);
+        run(how, std::numeric_limits<std::int64_t>::max());
+        return picoseconds{schedule_.makespan};
     }
 
     /// Of the last pipeline simulated: its tasks, where they come from, when they ran, memory by device. Where memory was rejected, there are no tasks.
@@ -144,11 +153,12 @@ template <class Oracle, class Device> class pipeline_simulator {
             }
     }
 
-    [[nodiscard]] picoseconds run(pipelining const& how) {
+    /// False where the makespan is above `bound`.
+    bool run(pipelining const& how, std::int64_t bound) {
         auto const& options = work_->options;
-        unroller_.run(one_, parts_.at(current_).problem.graph(), static_cast<std::uint32_t>(work_->topology.size()), how, carriers_, options.discipline == sim::discipline::fifo, tasks_);
-        scheduler_.run(tasks_, options.discipline, schedule_);
-        return picoseconds{schedule_.makespan};
+        auto const devices = static_cast<std::uint32_t>(work_->topology.size());
+        unroller_.run(one_, parts_.at(current_).problem.graph(), devices, how, carriers_, options.discipline == sim::discipline::fifo, tasks_);
+        return scheduler_.run(tasks_, options.discipline, schedule_, bound, devices); // devices run what they launch in that order
     }
 
     std::shared_ptr<sim::workload<Oracle, Device> const> work_;

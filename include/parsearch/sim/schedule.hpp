@@ -9,6 +9,7 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
+#include <parsearch/sim/ready_queue.hpp>
 #include <parsearch/sim/task_graph.hpp>
 
 namespace parsearch::sim {
@@ -42,7 +43,10 @@ class scheduler {
   public:
     /// False, with `out` unfinished, as soon as the makespan is sure to be above `bound`: the work done and still to do on some
     /// resource ends later. Complexity: fifo O(E + V log V), in_order O(V + E).
-    bool run(task_graph const& g, discipline order, schedule& out, std::int64_t bound = std::numeric_limits<std::int64_t>::max()) {
+    ///
+    /// `chained`: every task on a resource below it waits for the one before it there, so that nothing is to be decided: under fifo these are scheduled at once, and only the
+    /// others are queued. The schedule is the same.
+    bool run(task_graph const& g, discipline order, schedule& out, std::int64_t bound = std::numeric_limits<std::int64_t>::max(), std::uint32_t chained = 0) {
         auto const n = g.size();
         out.ready.assign(n, 0);
         out.start.resize(n);
@@ -54,7 +58,7 @@ class scheduler {
         for (auto const t : done_by_)
             if (t > bound) return false;
         free_at_.assign(g.resources, 0);
-        return order == discipline::in_order ? run_in_order(g, out, bound) : run_fifo(g, out, bound);
+        return order == discipline::in_order ? run_in_order(g, out, bound) : run_fifo(g, out, bound, chained);
     }
 
   private:
@@ -84,26 +88,27 @@ class scheduler {
     }
 
     /// Taking tasks globally by (ready, number) is each resource's own order: a successor is ready no earlier than the
-    /// task it waits for and has a larger number, so nothing that comes later sorts before what was taken.
-    bool run_fifo(task_graph const& g, schedule& out, std::int64_t bound) {
+    /// task it waits for and has a larger number, so nothing that comes later sorts before what was taken. That holds for what is queued also where tasks
+    /// between, which have no choice, are taken before their time.
+    bool run_fifo(task_graph const& g, schedule& out, std::int64_t bound, std::uint32_t chained) {
         index_successors(g);
         queue_.clear();
-        auto const later = [](entry const& a, entry const& b) { return a.ready != b.ready ? a.ready > b.ready : a.task > b.task; };
-        for (std::uint32_t t = 0; t < g.size(); ++t)
-            if (waits_for_[t] == 0) queue_.push_back({0, t}); // sorted already: a heap
-        while (!queue_.empty()) {
-            std::pop_heap(queue_.begin(), queue_.end(), later);
-            auto const t = queue_.back().task;
-            queue_.pop_back();
+        at_once_.clear();
+        auto const enqueue = [&](std::uint32_t t) {
+            if (g.resource[t] < chained) at_once_.push_back(t);
+            else queue_.push(out.ready[t], t);
+        };
+        for (std::uint32_t t = g.size(); t-- > 0;) // the last first: cheapest to queue
+            if (waits_for_[t] == 0) enqueue(t);
+        while (!at_once_.empty() || !queue_.empty()) {
+            auto const t = at_once_.empty() ? queue_.pop() : at_once_.back();
+            if (!at_once_.empty()) at_once_.pop_back();
             if (!place(g, t, out, bound)) return false;
             for (auto i = first_successor_[t]; i < first_successor_[t + 1]; ++i) {
                 auto const s = successors_[i] & ~follows;
                 auto const left = successors_[i] & follows ? saturating_sum(out.start[t], g.ties[t].latency) : out.end[t];
                 out.ready[s] = std::max(out.ready[s], left);
-                if (--waits_for_[s] == 0) {
-                    queue_.push_back({out.ready[s], s});
-                    std::push_heap(queue_.begin(), queue_.end(), later);
-                }
+                if (--waits_for_[s] == 0) enqueue(s);
             }
         }
         return true;
@@ -130,13 +135,9 @@ class scheduler {
     }
 
     static constexpr std::uint32_t follows = std::uint32_t{1} << 31; ///< marks a successor that waits for the head alone
-    struct entry {
-        std::int64_t ready = 0;
-        std::uint32_t task = 0;
-    };
     std::vector<std::int64_t> free_at_, done_by_; ///< of each resource
-    std::vector<entry> queue_;
-    std::vector<std::uint32_t> waits_for_, first_successor_, successors_;
+    ready_queue queue_;
+    std::vector<std::uint32_t> at_once_, waits_for_, first_successor_, successors_;
 };
 
 } // namespace parsearch::sim
