@@ -117,8 +117,8 @@ class work_list {
             }
             d.operation = &operations_.emplace_back(std::move(plain));
             space::operator_space const space(operation, devices, options, g.names[op]);
-            for (std::size_t n = 0; n < space.combinations(); ++n) {
-                auto const c = space[space.first_of(n)];
+            for (std::size_t n = 0; n < space.splits(); ++n) {
+                auto const c = space[space.placements_of(n).first];
                 if (allowed(c, limits)) add_degrees(d, c.degrees(), limits);
             }
             if (others_of != others.end())
@@ -219,8 +219,8 @@ class work_list {
             updates mine{.operation = std::move(plain), .items = {}};
             space::operator_space const space(operation, devices, options, g.names[op]);
             bool const served = simulation.synchronisation == sim::synchronisation::parameter_server;
-            for (std::size_t n = 0; n < space.combinations(); ++n) {
-                auto const first = space.first_of(n);
+            for (std::size_t n = 0; n < space.splits(); ++n) {
+                auto const [first, last] = space.placements_of(n);
                 auto const c = space[first];
                 if (!allowed(c, limits)) continue;
                 // Who serves follows from the order of a configuration's shards over the devices, which all placements of an order have in common.
@@ -228,7 +228,7 @@ class work_list {
                 if (served && options.all_orders)
                     for (std::size_t i = 2; i <= static_cast<std::size_t>(std::ranges::count_if(c.degrees(), [](auto d) { return d > 1; })); ++i)
                         orders *= i;
-                auto const placements = (space.first_of(n + 1) - first) / orders;
+                auto const placements = (last - first) / orders;
                 for (std::size_t o = 0; o < orders; ++o) add_held(g, op, o == 0 ? c : space[first + o * placements], simulation, mine.items);
             }
             if (others_of != others.end())
