@@ -132,6 +132,16 @@ void add_network(inputs const& given, planned& made) {
     }
 }
 
+// No strategy of the space costs less; nothing where the user wants to end, or the oracle refuses a configuration of the space.
+std::optional<ps::picoseconds> bound_of(problem_type const& problem, std::stop_token const& stop) {
+    if (stop.stop_requested()) return {};
+    try {
+        return ps::search::root_bound<ps::space::flat_strategy>(problem);
+    } catch (ps::invalid_input const&) {
+        return {};
+    }
+}
+
 // What the user should know of the result.
 void add_notes(request const& asked, planned& made, std::size_t compared) {
     auto const devices = made.problem.topology().size(), used = devices_in_use(made.strategies.front().strategy);
@@ -154,7 +164,10 @@ void add_notes(request const& asked, planned& made, std::size_t compared) {
         made.notes.push_back(ps::text("the strategy does not fit: device ", made.found().figures.fullest_device, " needs ",
                                       tools::shown_memory(made.found().figures.fullest_device_use), " of ",
                                       tools::shown_memory(made.found().figures.fullest_device_memory),
-                                      asked.pipeline ? "" : "; --pipeline tries stages, and to compute activations again and share out the optimizer's state"));
+                                      asked.pipeline || !asked.simulation.training || asked.simulation.memory == ps::sim::memory_policy::ignore ||
+                                              asked.simulation.transfers != ps::sim::transfer_model::streaming
+                                          ? ""
+                                          : "; --pipeline tries stages, and to compute activations again"));
     if (!made.strategies.front().figures.fits && made.found().figures.fits) {
         named_strategy const* rival = nullptr;
         for (std::size_t i = 0; i < compared; ++i)
@@ -284,7 +297,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
             found.applied.clear();
             found.bound.reset(); // of the operators found
         }
-        made.bound = found.bound;
+        if (made.bound = found.bound; !made.bound && std::get<ps::rewrite::joint_options>(*asked.search).bound) made.bound = bound_of(found.problem, stop);
         made.stats = found.stats;
         made.reason = found.reason;
         made.curve = progress.curve();
@@ -326,7 +339,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         made.strategies.push_back({.name = starts_from_file(asked) ? std::filesystem::path(made.start).filename().string() : "chosen: " + made.start,
                                    .strategy = made.start_strategy});
     }
-    if (made.stats && !made.bound && !stop.stop_requested()) made.bound = ps::search::root_bound<ps::space::flat_strategy>(made.problem);
+    if (made.stats && !made.bound) made.bound = bound_of(made.problem, stop);
     evaluate(made.strategies.back());
     if (auto const* const measured = made.oracle.measured())
         made.computed = ps::compute_time_by_source(made.problem, *measured, made.found().strategy);

@@ -137,8 +137,8 @@ std::string summary_of_cluster(ps::topology::cluster const& cluster) {
 std::string summary_of_bound(planned const& made) {
     auto const cost = made.found().cost;
     if (!made.bound || *made.bound <= ps::picoseconds::zero() || cost == ps::cost_traits<ps::picoseconds>::infinity()) return {};
-    if (cost <= *made.bound) return "; no strategy of the space takes less";
-    return fmt::format("; no strategy of the space takes less than {} ({:.1f}% less)", tools::shown_time(*made.bound),
+    if (cost <= *made.bound) return "; no strategy of the space costs less";
+    return fmt::format("; no strategy of the space costs less than {} ({:.1f}% less)", tools::shown_time(*made.bound),
                        100 * (1 - static_cast<double>(made.bound->count()) / static_cast<double>(cost.count())));
 }
 

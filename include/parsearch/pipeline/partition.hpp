@@ -115,9 +115,10 @@ struct partition_fn {
 
         static constexpr auto unbounded = cost_traits<picoseconds>::infinity();
 
-        /// The cost; infinity where it is above `bound`, which is at least that of the best.
-        picoseconds consider(pipeline_plan&& plan, std::size_t move, picoseconds bound = unbounded) {
-            auto const priced = builder_.simulator().within(plan.how, plan.strategy, bound);
+        /// The cost; infinity where it is above `bound`, which is at least that of the best. `known_where_exceeding`: the cost all the same where memory is exceeded.
+        picoseconds consider(pipeline_plan&& plan, std::size_t move, picoseconds bound = unbounded, bool known_where_exceeding = false) {
+            auto priced = builder_.simulator().within(plan.how, plan.strategy, bound);
+            if (!priced && known_where_exceeding && exceeds()) priced = builder_.simulator()(plan.how, plan.strategy);
             ++stats_.evaluations;
             ++stats_.proposals;
             tell_(search::proposed<picoseconds>{stats_.evaluations, plan.how.stages, move, priced, cost_});
@@ -131,7 +132,9 @@ struct partition_fn {
             best_ = std::move(plan);
             return cost;
         }
-        picoseconds consider(detail::candidate const& c, std::size_t move, picoseconds bound) { return consider(builder_.plan(c), move, bound); }
+        picoseconds consider(detail::candidate const& c, std::size_t move, picoseconds bound, bool known_where_exceeding = false) {
+            return consider(builder_.plan(c), move, bound, known_where_exceeding);
+        }
 
         void unpipelined_strategy(space::flat_strategy strategy) {
             pipeline_plan plan{.how = unpipelined(problem_.graph()), .strategy = std::move(strategy)};
@@ -176,13 +179,13 @@ struct partition_fn {
             return samples;
         }
 
-        /// The cheapest of the ways to run `c`, which becomes it; what would not be among the best needs no cost.
+        /// The cheapest of the ways to run `c`, which becomes it. What would not be among the best needs no cost, but where memory decides from which way the next is made.
         picoseconds variants(detail::candidate& c) {
             auto const bound = beam_.size() < options_.beam ? unbounded : std::max(beam_.back().first, cost_);
-            auto least = consider(c, 0, bound);
-            auto const take = [&](detail::candidate const& other) {
+            auto least = consider(c, 0, bound, true);
+            auto const take = [&](detail::candidate const& other, picoseconds limit) {
                 if (over()) return;
-                if (auto const cost = consider(other, 0, std::max(std::min(least, bound), cost_)); cost < least) {
+                if (auto const cost = consider(other, 0, limit); cost < least) {
                     least = cost;
                     c = other;
                 }
@@ -191,12 +194,12 @@ struct partition_fn {
                 auto other = c;
                 if (may_shard()) {
                     other.sharded_optimizer = true;
-                    take(other);
+                    take(other, unbounded);
                 }
                 if (may_recompute() && exceeds()) {
                     other.recompute.assign(other.first.size(), true);
                     for (other.segments = 1; other.segments <= most_segments; other.segments *= 4) {
-                        take(other);
+                        take(other, unbounded);
                         if (!exceeds()) break;
                     }
                 }
@@ -204,7 +207,7 @@ struct partition_fn {
             if (c.micro_batches > 1 && problem_.options().training) {
                 auto other = c;
                 other.order = launch_order::gpipe;
-                take(other);
+                take(other, std::max(std::min(least, bound), cost_));
             }
             return least;
         }

@@ -45,7 +45,7 @@ struct joint_plan {
     space::flat_strategy strategy;   ///< of these
     std::vector<std::string> applied; ///< the rules that led to it, in order: name, then operators
     bool mapped = false;              ///< the strategy is of machine mapping, or was refined from one that is
-    std::optional<picoseconds> bound{}; ///< neither `strategy` nor any other of the space of `operators` costs less; none where not asked for, or the search was ended
+    std::optional<picoseconds> bound{}; ///< neither `strategy` nor any other of the space of `operators` costs less; none where not asked for, where a budget ended the search, or the oracle refuses one of these
     std::string not_mapped{};         ///< of the graphs simulated, why the first was that was not mapped in all ways, or not with all views; empty where all were
 };
 
@@ -117,8 +117,7 @@ template <class Cache, class P> class joint_run {
         std::ranges::sort(simulated_, {}, &simulated::rank);
         for (auto const& g : simulated_) tell_.simulated({stats_.evaluations, g.rank, *g.plan, g.least});
         if (options_.refinement > 0 && !over()) refine(rng);
-        if (options_.bound && !ended_)
-            if (auto const least = search::root_bound<space::flat_strategy>(with_graph(problem_, best_->operators))) best_->bound = std::min(*least, best_cost_);
+        if (options_.bound && !ended_) find_bound();
         keep_names(best_->operators, problem_.graph());
         stats_.trajectory = best_->graph.hash();
         stats_.seconds = std::chrono::duration<double>(limit_.elapsed()).count();
@@ -242,6 +241,13 @@ template <class Cache, class P> class joint_run {
         improved(0, 0, refined.cost);
         best_cost_ = refined.cost;
         best_->strategy = std::move(refined.best);
+    }
+
+    void find_bound() {
+        try {
+            if (auto const least = search::root_bound<space::flat_strategy>(with_graph(problem_, best_->operators))) best_->bound = std::min(*least, best_cost_);
+        } catch (invalid_input const&) { // of a configuration that the search did not need: what it found stands
+        }
     }
 
     Cache& cache_;

@@ -98,7 +98,7 @@ class scheduler {
             if (g.resource[t] < chained) at_once_.push_back(t);
             else queue_.push(out.ready[t], t);
         };
-        for (std::uint32_t t = g.size(); t-- > 0;) // the last first: cheapest to queue
+        for (std::uint32_t t = g.size(); t-- > 0;) // of those taken at once the least then comes first
             if (waits_for_[t] == 0) enqueue(t);
         while (!at_once_.empty() || !queue_.empty()) {
             auto const t = at_once_.empty() ? queue_.pop() : at_once_.back();

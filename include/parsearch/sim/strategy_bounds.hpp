@@ -330,7 +330,7 @@ template <class Oracle, class Device> class strategy_bounds {
     std::shared_ptr<workload_type const> work_;
     std::unique_ptr<choice_tables<Oracle, Device>> tables_;
     std::unique_ptr<class_tables<Oracle, Device>> class_tables_;
-    std::optional<remaining_paths<Oracle, Device>> paths_; ///< none: nothing is bounded
+    std::optional<remaining_paths<Oracle, Device>> paths_; ///< none: nothing is tabulated
     std::uint32_t devices_ = 0;
     std::int64_t root_ = 0, makespan_ = 0, undecided_ = 0;
     std::vector<std::int64_t> least_work_;            ///< of each operator
