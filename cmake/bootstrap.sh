@@ -174,7 +174,7 @@ bootstrap_need() {
     exit 1
 }
 
-# One job per core, but not more than one for each 2 GB of free memory.
+# One job per core, but not more than one for each 3 GB of free memory: what the tests of a folder take together.
 bootstrap_jobs() {
     local cores memory_kb=0 jobs
     cores=$(nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 1)
@@ -182,7 +182,7 @@ bootstrap_jobs() {
         memory_kb=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo)
     fi
     jobs=$cores
-    if ((memory_kb > 0 && memory_kb / 2000000 < jobs)); then jobs=$((memory_kb / 2000000)); fi
+    if ((memory_kb > 0 && memory_kb / 3000000 < jobs)); then jobs=$((memory_kb / 3000000)); fi
     if ((jobs < 1)); then jobs=1; fi
     echo "${PARSEARCH_JOBS:-$jobs}"
 }

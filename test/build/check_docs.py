@@ -3,10 +3,10 @@
 
     check_docs.py [--root <project>] <compiler> <flags...>
 
-Every ```cpp block of README.md and docs/**/*.md whose first line is `// compile` is a translation unit of its own. Each must
-pass the compiler's checks (-fsyntax-only); one that does not is printed with its file and line, and the compiler's messages
-point into the page itself. A block whose first line is `// compile, needs <header>` is left out where the compiler does not find the header, which is
-said. Other blocks are excerpts and are only counted.
+Every ```cpp block of README.md and docs/**/*.md whose first line is `// compile` is a program of its own. Each must pass the compiler's checks
+(-fsyntax-only), whose messages point into the page itself. Blocks are compiled together, each in a namespace of its own, since they include much the
+same; with --each they are compiled one by one, so that each must include what it uses. A block whose first line is
+`// compile, needs <header>` is left out where the compiler does not find the header, which is said. Other blocks are excerpts and are only counted.
 """
 
 import argparse
@@ -16,6 +16,9 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "cmake"))
+import unit
 
 MARK = "// compile"
 NEEDS = ", needs "
@@ -59,15 +62,24 @@ def lacking(command, code, source):
     return header if done.returncode else None
 
 
-def compile_block(command, page, line, code, source):
-    """What the compiler says of a block that it refuses, or None. `source` is the file to write."""
-    source.write_text(f'#line {line} "{page}"\n{code}', encoding="utf-8")
+def compile_source(command, source, text):
+    """What the compiler says of a source that it refuses, or None. `source` is the file to write."""
+    source.write_text(text, encoding="utf-8")
     done = subprocess.run([*command, "-fsyntax-only", str(source)], text=True, errors="replace", stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, check=False)
     return done.stdout if done.returncode else None
 
 
-def check(root, command, jobs=2):
+def marked(page, line, code):
+    return f'#line {line} "{page}"\n{code}'
+
+
+def together(blocks):
+    return unit.join([name for _, _, code in blocks for name in unit.includes(code)],
+                     [(f"block_{number}", marked(*block)) for number, block in enumerate(blocks)])
+
+
+def check(root, command, each=False, jobs=2):
     """(complaints, number of blocks compiled, number of other blocks)."""
     complaints, complete, others = [], [], 0
     for page in pages(root):
@@ -81,29 +93,29 @@ def check(root, command, jobs=2):
     if not complete and not complaints:
         complaints.append(f"{root}: no ```cpp block that begins with '{MARK}' in README.md or docs")
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
-        def run(number):
-            page, line, code = complete[number]
-            source = pathlib.Path(folder) / f"{number}.cpp"
-            if header := lacking(command, code, source):
+        folder = pathlib.Path(folder)
+        compiled = []
+        for page, line, code in complete:
+            if header := lacking(command, code, folder / "lacking.cpp"):
                 print(f"{page}:{line}: left out: {header} is not found")
-                return None
-            return compile_block(command, page, line, code, source)
-
-        for (page, line, _), output in zip(complete, pool.map(run, range(len(complete)))):
-            if output is not None:
-                complaints.append(f"{page}:{line}: the code does not compile\n{output}")
-    return complaints, len(complete), others
+            else:
+                compiled.append((page, line, code))
+        texts = [marked(*block) for block in compiled] if each else [together(compiled[job::jobs]) for job in range(min(jobs, len(compiled)))]
+        sources = [folder / f"{number}.cpp" for number in range(len(texts))]
+        complaints += [said for said in pool.map(compile_source, [command] * len(texts), sources, texts) if said]
+    return complaints, len(compiled), others
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2],
                         help="the folder of README.md and docs (the project)")
+    parser.add_argument("--each", action="store_true", help="compile the blocks one by one")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="compiler and flags")
     options = parser.parse_args()
     if not options.command:
         parser.error("no compiler given")
-    complaints, compiled, others = check(options.root, options.command)
+    complaints, compiled, others = check(options.root, options.command, options.each)
     for complaint in complaints:
         print(complaint)
     print(f"{compiled} blocks compiled, {others} excerpts, {len(complaints)} errors")

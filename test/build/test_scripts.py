@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Shows that check_floors.py and compile_fail.py find the mistakes that they are there for.
+"""Shows that check_floors.py, compile_fail.py and, where there is clang, syntax.py find the mistakes that they are there for.
 
     test_scripts.py <compiler> <flags...>
 """
 
 import pathlib
+import shutil
 import sys
 import tempfile
 import unittest
@@ -12,6 +13,7 @@ import unittest
 sys.dont_write_bytecode = True
 import check_floors
 import compile_fail
+import syntax
 
 COMPILER = sys.argv[1:]
 
@@ -79,6 +81,44 @@ class Floors(unittest.TestCase):
         self.assertEqual(self.check({"core/a.hpp": "\n" * 400}), ([], []))
         self.assertEqual(len(self.check({"core/a.hpp": "\n" * 600})[1]), 1)
         self.refused("core/a.hpp", "\n" * 601, "601 lines")
+
+
+class Syntax(unittest.TestCase):
+    """Of a header that many include, one that includes it, and more."""
+
+    COMMON = {"include/common.hpp": "#pragma once\nstruct common {};\n"}
+    USERS = {f"include/user_{i}.hpp": "#pragma once\n#include <common.hpp>\ninline common user() { return {}; }\n" for i in range(9)}
+
+    def check(self, files):
+        clang = next((name for name in ("clang++-16", "clang++") if shutil.which(name)), None)
+        if not clang:
+            self.skipTest("clang is not found")
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, text in files.items():
+                (root / name).parent.mkdir(exist_ok=True)
+                (root / name).write_text(text, encoding="utf-8")
+            headers, sources = sorted((root / "include").glob("*.hpp")), sorted((root / "program").glob("*.cpp"))
+            return syntax.check(headers, sources, [root / "include"], [clang, "-std=c++20", f"-I{root / 'include'}"], 2)
+
+    def refused(self, name, text, expected):
+        complaints, bases = self.check({**self.COMMON, **self.USERS, name: text})
+        self.assertEqual(bases, 1)
+        self.assertEqual(len(complaints), 1, complaints)
+        self.assertIn(f"{name} does not compile alone", complaints[0])
+        self.assertIn(expected, complaints[0])
+
+    def test_right(self):
+        self.assertEqual(self.check({**self.COMMON, **self.USERS, "program/main.cpp": "#include <user_1.hpp>\nint main() { user(); }\n"}), ([], 1))
+
+    def test_wrong(self):
+        self.refused("include/forgot.hpp", "#pragma once\ninline common forgot();\n", "unknown type name 'common'")
+        self.refused("include/twice.hpp", "#include <common.hpp>\nstruct twice {};\n", "redefinition of 'twice'")
+        self.refused("program/main.cpp", "#include <common.hpp>\nint main() { user(); }\n", "undeclared identifier 'user'")
+
+    def test_wrong_base(self):
+        complaints, _ = self.check({"include/common.hpp": "#pragma once\nstruct common { int x }\n", **self.USERS})
+        self.assertIn("common.hpp does not compile alone", complaints[0])
 
 
 class CompileFail(unittest.TestCase):

@@ -127,7 +127,7 @@ TEST_CASE("measured: a profile of everything that a plan asks for gives the same
     CHECK(support::refusal([&] { return make_problem(model, topology::dgx_a100(2), first); }).find("must be the same topology") != std::string::npos);
 }
 
-TEST_CASE("measured: copies may be asked by several threads at once") {
+TEST_CASE("threads: copies of a measured table may be asked at once") {
     auto const op = support::product(64, 32, 16);
     measured_table const oracle({}, mixed(), flops_only);
     std::vector<std::thread> threads;

@@ -1,7 +1,6 @@
 #include <parsearch/io/flexnet_measures.hpp>
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -16,6 +15,7 @@
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/topology/nodes.hpp>
 
+#include "support/external_data.hpp"
 #include "support/mutations.hpp"
 #include "support/refusal.hpp"
 #include "support/replaced.hpp"
@@ -53,18 +53,6 @@ std::string written(flexnet_measures const& m) {
 }
 std::string refused(std::string const& part, std::string const& by) {
     return support::refusal([&] { return to_profile(read(support::replaced(small, part, by)), "a100").size(); });
-}
-/// The real files: alexnet, candle16, dlrm16, transformer16, vgg16.
-std::vector<std::filesystem::path> real_files() {
-    auto const* const data = std::getenv("PARSEARCH_EXTERNAL_DATA");
-    std::vector<std::filesystem::path> out;
-    if (!data || !std::filesystem::is_directory(std::filesystem::path(data) / "flexnet" / "measures")) {
-        MESSAGE("skipped: PARSEARCH_EXTERNAL_DATA has no flexnet/measures");
-        return out;
-    }
-    for (auto const* const name : {"alexnet", "candle16", "dlrm16", "transformer16", "vgg16"})
-        out.push_back(std::filesystem::path(data) / "flexnet" / "measures" / (std::string(name) + ".json"));
-    return out;
 }
 flexnet_measures read_file(std::filesystem::path const& path) {
     std::ifstream in(path);
@@ -191,11 +179,13 @@ TEST_CASE("FlexNet measures: whatever a file holds, measures or a refusal") {
     CHECK(counts.refused > 1500);
 }
 
-TEST_CASE("FlexNet measures: the real files read, become tables and are written again equal") {
+TEST_CASE("data: FlexNet measures: the real files read, become tables and are written again equal") {
     std::size_t read_in_all = 0, dense = 0;
-    for (auto const& path : real_files()) {
-        CAPTURE(path.string());
-        auto const m = read_file(path);
+    for (std::string const name : {"alexnet", "candle16", "dlrm16", "transformer16", "vgg16"}) {
+        CAPTURE(name);
+        auto const file = support::external_data("flexnet/measures/" + name + ".json");
+        if (!file) return;
+        auto const m = read_file(*file);
         read_in_all += m.measurements.size();
         CHECK(read(written(m)) == m);
         CHECK(written(read(written(m))) == written(m));
@@ -207,7 +197,7 @@ TEST_CASE("FlexNet measures: the real files read, become tables and are written 
         CHECK(to_flexnet(p, "a100_sxm", {m.batch, m.devices, gpus}, losses) == m);
         CHECK(losses.empty());
         // The memory of dense layers tells that the GPUs of a server of four ran a quarter each. Of the transformer's, of three axes, it does not.
-        bool const servers = path.stem() == "candle16" || path.stem() == "dlrm16" || path.stem() == "vgg16";
+        bool const servers = name == "candle16" || name == "dlrm16" || name == "vgg16";
         CHECK(gpus == (servers ? 4 : 1));
         for (auto const& one : m.measurements)
             if (one.name.starts_with("Dense") && one.degrees.size() == 2) {
@@ -216,16 +206,15 @@ TEST_CASE("FlexNet measures: the real files read, become tables and are written 
                 CHECK(layer->samples * one.degrees.back() * gpus == m.batch);
             }
     }
-    if (read_in_all == 0) return;
     CHECK(read_in_all == 184);
     CHECK(dense > 80);
 }
 
-TEST_CASE("FlexNet measures: a search finds the dense layers of a file") {
-    auto const files = real_files();
-    if (files.empty()) return;
+TEST_CASE("data: FlexNet measures: a search finds the dense layers of a file") {
+    auto const file = support::external_data("flexnet/measures/dlrm16.json");
+    if (!file) return;
     auto const cluster = topology::dgx_a100(2);
-    auto const p = to_profile(read_file(files[2]), cluster.describe_device(0).kind); // dlrm16: 1024 x 1024 on 1 to 16 devices
+    auto const p = to_profile(read_file(*file), cluster.describe_device(0).kind); // 1024 x 1024 on 1 to 16 devices
     cost::measured_table const oracle(p, cluster, cost::roofline{cluster});
     auto const problem = make_problem(models::mlp({.features = 1024, .hidden = {1024, 1024}, .classes = 1024, .batch = 16384}), cluster, oracle);
     (void)simulate(problem, data_parallel(problem));

@@ -1,7 +1,6 @@
 #include <parsearch/io/substitutions.hpp>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <random>
@@ -14,6 +13,7 @@
 #include <parsearch/rewrite/substitution.hpp>
 #include <parsearch/rewrite/translate.hpp>
 
+#include "support/external_data.hpp"
 #include "support/same_value.hpp"
 #include "support/sanitized.hpp"
 
@@ -65,13 +65,10 @@ std::optional<parallel_graph> instance_of(rule const& r, std::int32_t degree, st
 
 } // namespace
 
-TEST_CASE("rules applied: those of Unity's file that parallel tensors can say, for degrees 2 and 4, keep values and gradients") {
-    auto const* const data = std::getenv("PARSEARCH_EXTERNAL_DATA");
-    if (!data) {
-        MESSAGE("skipped: PARSEARCH_EXTERNAL_DATA is not set");
-        return;
-    }
-    std::ifstream in(std::string(data) + "/unity/graph_subst_3_v2.json");
+TEST_CASE("data: rules applied: those of Unity's file that parallel tensors can say, for degrees 2 and 4, keep values and gradients") {
+    auto const file = support::external_data("unity/graph_subst_3_v2.json");
+    if (!file) return;
+    std::ifstream in(*file);
     auto const rules = io::read_substitutions(in, "graph_subst_3_v2.json");
     REQUIRE(rules.size() == 640);
     constexpr std::uint64_t seed = 11;

@@ -1,7 +1,5 @@
 #include <parsearch/io/substitutions.hpp>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -13,6 +11,7 @@
 
 #include <parsearch/rewrite/judge.hpp>
 
+#include "support/external_data.hpp"
 #include "support/mutations.hpp"
 #include "support/refusal.hpp"
 #include "support/replaced.hpp"
@@ -58,13 +57,6 @@ template <class F> std::string not_written(F const& change) {
     auto rules = read(small);
     change(rules[0]);
     return support::refusal([&] { return written(rules).size(); });
-}
-/// The folder of Unity's files; empty where it is not there.
-std::filesystem::path real_files() {
-    auto const* const data = std::getenv("PARSEARCH_EXTERNAL_DATA");
-    if (data && std::filesystem::is_directory(std::filesystem::path(data) / "unity")) return std::filesystem::path(data) / "unity";
-    MESSAGE("skipped: PARSEARCH_EXTERNAL_DATA has no unity");
-    return {};
 }
 } // namespace
 
@@ -147,12 +139,12 @@ TEST_CASE("substitutions: whatever a file holds, rules or a refusal") {
     CHECK(counts.refused > 1000);
 }
 
-TEST_CASE("substitutions: Unity's files read whole and are written again equal") {
-    auto const files = real_files();
-    if (files.empty()) return;
+TEST_CASE("data: substitutions: Unity's files read whole and are written again equal") {
     for (auto const& [name, count, unbound] : {std::tuple{"graph_subst_3_v2.json", 640, 112}, std::tuple{"test_subst.json", 1, 0}}) {
         CAPTURE(name);
-        std::ifstream in(files / name);
+        auto const file = support::external_data(std::string("unity/") + name);
+        if (!file) return;
+        std::ifstream in(*file);
         auto const rules = read_substitutions(in, name);
         CHECK(rules.size() == static_cast<std::size_t>(count));
         auto const once = written(rules);
@@ -169,10 +161,10 @@ TEST_CASE("substitutions: Unity's files read whole and are written again equal")
     }
 }
 
-TEST_CASE("substitutions: Unity's rules hold in the reading that was found for them, and in no other") {
-    auto const files = real_files();
-    if (files.empty()) return;
-    std::ifstream in(files / "graph_subst_3_v2.json");
+TEST_CASE("data: substitutions: Unity's rules hold in the reading that was found for them, and in no other") {
+    auto const file = support::external_data("unity/graph_subst_3_v2.json");
+    if (!file) return;
+    std::ifstream in(*file);
     auto const rules = read_substitutions(in);
     rewrite::judging const how{.seed = 1, .cases = support::cases(40), .draws = 20000};
     struct tally {

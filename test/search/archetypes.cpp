@@ -169,7 +169,7 @@ TEST_CASE("mcmc runs on archetypes") {
     CHECK(r.stats.trajectory == 0xe036b856e2d5e870);
 }
 
-TEST_CASE("mcmc on several threads and tempering run on archetypes") {
+TEST_CASE("threads: mcmc on several threads and tempering run on archetypes") {
     foreign::seven_bits rng{1}, again{1};
     auto const r = ps::search::mcmc(foreign::purchase{}, foreign::plan(0, 0, 0), rng, {.random_starts = 2});
     auto const s = ps::search::mcmc(foreign::purchase{}, foreign::plan(0, 0, 0), again, {.random_starts = 2, .threads = 3});

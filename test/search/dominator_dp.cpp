@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <string>
@@ -15,6 +14,7 @@
 
 #include <parsearch/search/additive_cost.hpp>
 
+#include "support/external_data.hpp"
 #include "support/pase.hpp"
 #include "toys.hpp"
 
@@ -432,12 +432,7 @@ TEST_CASE("of other costs the surrogate is minimised and its answer priced") {
     CHECK(again.best == found.best);
 }
 
-TEST_CASE("PaSE's problems are solved to their proven optima") {
-    auto const* const data = std::getenv("PARSEARCH_EXTERNAL_DATA");
-    if (data == nullptr) {
-        MESSAGE("skipped: PARSEARCH_EXTERNAL_DATA is not set");
-        return;
-    }
+TEST_CASE("data: PaSE's problems are solved to their proven optima") {
     std::map<std::string, double> const optima{
         {"alexnet_p4", 148215719552}, {"alexnet_p8", 97098296512}, {"alexnet_p16", 70320712672}, {"alexnet_p32", 53136349552},
         {"alexnet_p64", 41120456048}, {"rnnlm_p4", 13247562153984}, {"rnnlm_p8", 7462723813376}, {"rnnlm_p16", 4322906226688},
@@ -447,7 +442,9 @@ TEST_CASE("PaSE's problems are solved to their proven optima") {
     toys::splitmix rng{1};
     for (auto const& [name, optimum] : optima) {
         CAPTURE(name);
-        auto const problem = support::read_pase(std::filesystem::path(data) / "pase" / (name + ".bin"));
+        auto const file = support::external_data("pase/" + name + ".bin");
+        if (!file) return;
+        auto const problem = support::read_pase(*file);
         auto const found = dominator_dp(problem, problem.first(), rng);
         CHECK(std::abs(found.cost - optimum) <= 1e-12 * optimum);
         CHECK(found.reason == ps::stop_reason::proved_optimal);

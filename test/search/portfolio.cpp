@@ -170,7 +170,7 @@ TEST_CASE("a portfolio of one's own") {
     for (auto const m : members) CHECK(m < 2);
 }
 
-TEST_CASE("what a member throws reaches the caller") {
+TEST_CASE("threads: what a member throws reaches the caller") {
     ps::search_problem const problem(toys::make_space(2, 3), throwing{});
     for (bool const concurrent : {false, true}) {
         std::mt19937_64 rng{4};

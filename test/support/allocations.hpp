@@ -15,9 +15,10 @@ inline void* counted(std::size_t bytes) {
 }
 } // namespace support
 
+// Inlined into one another they are taken for a mismatched pair by g++.
 void* operator new(std::size_t bytes) { return support::counted(bytes); }
 void* operator new[](std::size_t bytes) { return support::counted(bytes); }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete[](void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete[](void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete[](void* p, std::size_t) noexcept { std::free(p); }

@@ -1,10 +1,8 @@
 #pragma once
-/// Task graphs of FlexNet: random ones, and the real files.
+/// Random task graphs of FlexNet.
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
 #include <random>
 #include <string>
 #include <utility>
@@ -104,18 +102,6 @@ inline parsearch::flexnet::task_graph random_task_graph(std::mt19937_64& rng) {
     }
     for (std::size_t i = g.tasks.size(); i > 1; --i) std::swap(g.tasks[i - 1], g.tasks[below(i)]); // files need not be sorted
     return g;
-}
-
-/// The real files, by name; none where the folder of external data is not given.
-inline std::vector<std::filesystem::path> real_task_graphs() {
-    std::vector<std::filesystem::path> out;
-    auto const* const data = std::getenv("PARSEARCH_EXTERNAL_DATA");
-    auto const folder = std::filesystem::path(data ? data : "") / "flexnet" / "taskgraphs";
-    if (!data || !std::filesystem::is_directory(folder)) return out;
-    for (auto const& entry : std::filesystem::directory_iterator(folder))
-        if (entry.path().extension() == ".fbuf") out.push_back(entry.path());
-    std::sort(out.begin(), out.end());
-    return out;
 }
 
 } // namespace support

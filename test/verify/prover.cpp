@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +15,7 @@
 #include <parsearch/io/substitutions.hpp>
 #include <parsearch/rewrite/judge.hpp>
 
+#include "support/external_data.hpp"
 #include "support/refusal.hpp"
 #include "support/sanitized.hpp"
 
@@ -27,17 +27,12 @@ using namespace parsearch::verify::detail;
 namespace {
 rule named(std::string name, term const& source, term const& target) { return equation(std::move(name), legality::both, source, target).law; }
 
-/// Unity's rules; none where the file is not there.
-std::vector<rule> const& unity() {
-    static std::vector<rule> const rules = [] {
-        auto const* const data = std::getenv("PARSEARCH_EXTERNAL_DATA");
-        auto const file = std::filesystem::path(data ? data : "") / "unity" / "graph_subst_3_v2.json";
-        if (!data || !std::filesystem::is_regular_file(file)) return std::vector<rule>{};
-        std::ifstream in(file, std::ios::binary);
-        return io::read_substitutions(in, file.string());
-    }();
-    if (rules.empty()) MESSAGE("skipped: PARSEARCH_EXTERNAL_DATA has no unity/graph_subst_3_v2.json");
-    return rules;
+/// Unity's rules; none without the data.
+std::optional<std::vector<rule>> unity() {
+    auto const file = support::external_data("unity/graph_subst_3_v2.json");
+    if (!file) return std::nullopt;
+    std::ifstream in(*file, std::ios::binary);
+    return io::read_substitutions(in, file->string());
 }
 
 /// A rule with one thing changed: it may be no rule, and it may be true.
@@ -115,6 +110,41 @@ bool refuted_on_any_inputs(rule const& r, split_mix& rng, int draws) {
     }
     return false;
 }
+
+/// The laws of the axioms that equate, which are true of whole inputs.
+std::vector<rule> laws(std::vector<axiom> const& all) {
+    std::vector<rule> out;
+    for (auto const& a : all)
+        if (a.equates()) out.push_back(a.law);
+    return out;
+}
+
+/// Mutations of `from`, which are true of whole inputs: none is proved that is refuted.
+void check_mutations(std::vector<rule> const& from, std::vector<axiom> const& all) {
+    constexpr std::uint64_t seed = 41;
+    MESSAGE("seed " << seed);
+    split_mix rng(seed);
+    int refuted = 0, proved = 0;
+    auto const wanted = support::cases(400);
+    for (int i = 0; i < 20 * wanted && refuted < wanted; ++i) {
+        auto const& original = from[uniform_index(rng, from.size())];
+        auto const r = mutated(original, rng);
+        if (r == original || !well_formed(r)) continue;
+        CAPTURE(to_string(r));
+        auto const verdict = judge(r, {.seed = seed, .cases = 60, .draws = 2000});
+        auto const found = prove(r, all);
+        if (verdict.refuted) {
+            ++refuted;
+            CHECK(found == proof::none);
+        } else if (found == proof::any_inputs) {
+            CHECK(!refuted_on_any_inputs(r, rng, 1000));
+        }
+        proved += found != proof::none;
+    }
+    MESSAGE(refuted << " refuted, " << proved << " proved");
+    CHECK(refuted == wanted);
+    CHECK(proved > wanted / 20); // mutations that are true
+}
 } // namespace
 
 TEST_CASE("prover: axioms are chained") {
@@ -188,48 +218,30 @@ TEST_CASE("prover: what is no rule is refused") {
           "property 'whole' of axis 3: must be from 0 to 2");
 }
 
-TEST_CASE("prover: of mutated rules none is proved that is refuted") {
-    // The laws of the axioms are true of whole inputs; so are Unity's rules.
-    std::vector<rule> from;
+TEST_CASE("prover: of mutated laws none is proved that is refuted") {
     auto const all = axioms();
-    for (auto const& a : all)
-        if (a.equates()) from.push_back(a.law);
-    from.insert(from.end(), unity().begin(), unity().end());
-    constexpr std::uint64_t seed = 41;
-    MESSAGE("seed " << seed);
-    split_mix rng(seed);
-    int refuted = 0, proved = 0;
-    auto const wanted = support::cases(400);
-    for (int i = 0; i < 20 * wanted && refuted < wanted; ++i) {
-        auto const& original = from[uniform_index(rng, from.size())];
-        auto const r = mutated(original, rng);
-        if (r == original || !well_formed(r)) continue;
-        CAPTURE(to_string(r));
-        auto const verdict = judge(r, {.seed = seed, .cases = 60, .draws = 2000});
-        auto const found = prove(r, all);
-        if (verdict.refuted) {
-            ++refuted;
-            CHECK(found == proof::none);
-        } else if (found == proof::any_inputs) {
-            CHECK(!refuted_on_any_inputs(r, rng, 1000));
-        }
-        proved += found != proof::none;
-    }
-    MESSAGE(refuted << " refuted, " << proved << " proved");
-    CHECK(refuted == wanted);
-    CHECK(proved > wanted / 20); // mutations that are true
+    check_mutations(laws(all), all);
 }
 
-TEST_CASE("prover: Unity's rules") {
-    auto const& rules = unity();
-    if (rules.empty()) return;
+TEST_CASE("data: prover: of mutated laws and rules of Unity none is proved that is refuted") {
+    auto const rules = unity();
+    if (!rules) return;
+    auto const all = axioms();
+    auto from = laws(all);
+    from.insert(from.end(), rules->begin(), rules->end());
+    check_mutations(from, all);
+}
+
+TEST_CASE("data: prover: Unity's rules") {
+    auto const rules = unity();
+    if (!rules) return;
     auto const all = axioms();
     split_mix rng(7);
     std::array<int, 3> counts{};
     std::vector<std::string> not_proved;
-    for (std::size_t i = 0; i < rules.size(); ++i) {
+    for (std::size_t i = 0; i < rules->size(); ++i) {
         if (support::sanitized && i % 8 != 3) continue;
-        auto const& r = rules[i];
+        auto const& r = (*rules)[i];
         CAPTURE(r.name);
         auto const found = prove(r, all);
         ++counts[static_cast<std::size_t>(found)];

@@ -47,7 +47,7 @@ class one_line {
         if (!value.is_number_float()) return value.dump();
         auto const number = value.get<double>();
         if (!std::isfinite(number)) throw invalid_input("the number ", number, ": JSON holds finite numbers only");
-        return text(number);
+        return number == 0 && std::signbit(number) ? "-0.0" : text(number); // "-0" would be read as the integer 0
     }
 
     std::string out;

@@ -3,11 +3,9 @@
 #include <parsearch/io/onnx.hpp>
 
 #include <chrono>
-#include <cstdlib>
 #include <doctest/doctest.h>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <iterator>
 #include <random>
 #include <sstream>
@@ -15,6 +13,7 @@
 
 #include <sys/resource.h>
 
+#include "support/external_data.hpp"
 #include "support/onnx_models.hpp"
 #include "support/onnx_mutations.hpp"
 #include "support/project.hpp"
@@ -86,6 +85,25 @@ std::map<std::string, std::int64_t> symbols_of(io::onnx::pb::ModelProto const& m
     return dims;
 }
 
+/// Damages each model of a folder.
+void damage_files(std::filesystem::path const& folder, std::uint64_t seed) {
+    std::vector<std::filesystem::path> files;
+    for (auto const& f : std::filesystem::directory_iterator(folder))
+        if (f.path().extension() == ".onnx") files.push_back(f.path());
+    REQUIRE(!files.empty());
+    std::sort(files.begin(), files.end());
+    for (auto const& file : files) {
+        std::ifstream in(file, std::ios::binary);
+        std::string const bytes{std::istreambuf_iterator<char>(in), {}};
+        io::onnx::pb::ModelProto model;
+        REQUIRE(model.ParseFromString(bytes));
+        auto const begin = std::chrono::steady_clock::now();
+        auto const out = damage_many(bytes, {.dims = symbols_of(model)}, per_file, ++seed);
+        MESSAGE(file.filename().string(), ", seed ", seed, ": ", out.read, " read, ", out.refused, " refused, ", seconds_since(begin), " s");
+    }
+    CHECK(peak_memory() < 1500);
+}
+
 } // namespace
 
 TEST_CASE("damaged small models are read or refused") {
@@ -105,28 +123,10 @@ TEST_CASE("damaged small models are read or refused") {
     CHECK(peak_memory() < 1500);
 }
 
-TEST_CASE("damaged files are read or refused") {
-    std::vector<std::filesystem::path> files;
-    auto const add = [&](std::filesystem::path const& folder) {
-        std::error_code none;
-        for (auto const& f : std::filesystem::directory_iterator(folder, none))
-            if (f.path().extension() == ".onnx") files.push_back(f.path());
-    };
-    add(support::project_file("examples/models"));
-    if (char const* const folder = std::getenv("PARSEARCH_EXTERNAL_DATA")) add(std::filesystem::path(folder) / "onnx");
-    else std::cout << "skipped in part: PARSEARCH_EXTERNAL_DATA is not set\n";
-    std::sort(files.begin(), files.end());
-    std::uint64_t seed = 40;
-    for (auto const& file : files) {
-        std::ifstream in(file, std::ios::binary);
-        std::string const bytes{std::istreambuf_iterator<char>(in), {}};
-        io::onnx::pb::ModelProto model;
-        REQUIRE(model.ParseFromString(bytes));
-        auto const begin = std::chrono::steady_clock::now();
-        auto const out = damage_many(bytes, {.dims = symbols_of(model)}, per_file, ++seed);
-        MESSAGE(file.filename().string(), ", seed ", seed, ": ", out.read, " read, ", out.refused, " refused, ", seconds_since(begin), " s");
-    }
-    CHECK(peak_memory() < 1500);
+TEST_CASE("damaged files are read or refused") { damage_files(support::project_file("examples/models"), 40); }
+
+TEST_CASE("data: damaged files of the ONNX project are read or refused") {
+    if (auto const folder = support::external_data("onnx")) damage_files(*folder, 45);
 }
 
 TEST_CASE("every operator that ONNX defines, with inputs and attributes that make no sense") {

@@ -1,10 +1,8 @@
 #include <parsearch/io/onnx/lower.hpp>
 
-#include <cstdlib>
 #include <doctest/doctest.h>
-#include <filesystem>
-#include <iostream>
 
+#include "support/external_data.hpp"
 #include "support/onnx_models.hpp"
 #include "support/refusal.hpp"
 
@@ -553,12 +551,7 @@ TEST_CASE("twenty thousand nodes of one name are told apart in time") {
     CHECK(l.net.nodes[1].name == "same_2");
 }
 
-TEST_CASE("the weight-free files of ONNX have the parameters of their papers") {
-    char const* const folder = std::getenv("PARSEARCH_EXTERNAL_DATA");
-    if (folder == nullptr) {
-        std::cout << "skipped: PARSEARCH_EXTERNAL_DATA is not set\n";
-        return;
-    }
+TEST_CASE("data: the weight-free files of ONNX have the parameters of their papers") {
     struct known {
         std::string file;
         std::int64_t parameters;
@@ -566,9 +559,10 @@ TEST_CASE("the weight-free files of ONNX have the parameters of their papers") {
     // ResNet-50 has 25,557,032 and the running means and variances of 26,560 channels beside them.
     for (auto const& [file, count] : {known{"light_bvlc_alexnet", 60965224}, known{"light_inception_v1", 6998552},
                                       known{"light_resnet50", 25557032 + 2 * 26560}, known{"light_vgg19", 143667240}}) {
-        auto const path = std::filesystem::path(folder) / "onnx" / (file + ".onnx");
+        auto const path = support::external_data("onnx/" + file + ".onnx");
+        if (!path) return;
         for (std::optional<std::int64_t> const batch : {std::optional<std::int64_t>{}, std::optional<std::int64_t>{64}}) {
-            auto const l = io::lower(io::load_model(path), file, {.batch = batch});
+            auto const l = io::lower(io::load_model(*path), file, {.batch = batch});
             check_invariants(l.net);
             CHECK(parameters(l) == count);
             CHECK(l.inputs.size() == 1);

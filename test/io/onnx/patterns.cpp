@@ -9,6 +9,7 @@
 
 #include "support/onnx_patterns.hpp"
 
+namespace onnx = parsearch::io::onnx;
 using namespace support;
 
 namespace {

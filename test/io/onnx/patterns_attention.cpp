@@ -8,6 +8,7 @@
 
 #include "support/onnx_patterns.hpp"
 
+namespace onnx = parsearch::io::onnx;
 using namespace support;
 using parsearch::text;
 

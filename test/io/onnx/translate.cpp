@@ -10,6 +10,7 @@
 #include "support/onnx_network.hpp"
 #include "support/refusal.hpp"
 
+namespace onnx = parsearch::io::onnx;
 using namespace support;
 
 TEST_CASE("translate: inputs that are read, tensors by name, outputs, what is not used") {

@@ -5,6 +5,7 @@
 #include "support/onnx_network.hpp"
 #include "support/refusal.hpp"
 
+namespace onnx = parsearch::io::onnx;
 using namespace support;
 
 TEST_CASE("Attention of operator set 23: heads as an axis and joined, grouped, masked") {

@@ -5,6 +5,7 @@
 #include "support/onnx_network.hpp"
 #include "support/refusal.hpp"
 
+namespace onnx = parsearch::io::onnx;
 using namespace support;
 
 TEST_CASE("functions of one tensor") {

@@ -9,6 +9,7 @@
 #include "support/onnx_network.hpp"
 #include "support/refusal.hpp"
 
+namespace onnx = parsearch::io::onnx;
 using namespace support;
 
 TEST_CASE("MatMul by a parameter is a linear layer, and a bias that follows alone is its own") {

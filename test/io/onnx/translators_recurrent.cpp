@@ -5,6 +5,7 @@
 #include "support/onnx_network.hpp"
 #include "support/refusal.hpp"
 
+namespace onnx = parsearch::io::onnx;
 using namespace support;
 
 TEST_CASE("LSTM: one direction, its weights are parts of the tensors, states that are fixed cost nothing") {

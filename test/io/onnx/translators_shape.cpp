@@ -7,6 +7,7 @@
 #include "support/onnx_network.hpp"
 #include "support/refusal.hpp"
 
+namespace onnx = parsearch::io::onnx;
 using namespace support;
 using list = std::vector<std::int64_t>;
 
