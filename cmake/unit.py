@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Writes one translation unit made of several sources, which then share the headers and templates that they compile.
 
-    unit.py UNIT SOURCE...
+    unit.py UNIT FOLDER SOURCE...
 
-Each source stands in a namespace of its own, so helpers of equal names do not meet; what the sources include comes first, so it stands in none. A source
-that specializes templates (`template <>` at the start of a line) or defines `main` must not stand in a namespace either.
+Sources lie in FOLDER, and are included by their names in it, so that a unit is the same in every checkout. Each stands in a namespace of its own, so
+helpers of equal names do not meet; what the sources include comes first, so it stands in none. A source that specializes templates (`template <>` at
+the start of a line) or defines `main` must not stand in a namespace either.
 """
 
 import pathlib
@@ -15,11 +16,12 @@ INCLUDE = re.compile(r'^#include ([<"])([^>"]+)[>"]', re.MULTILINE)
 GLOBAL = re.compile(r"^template <>|^int main\(", re.MULTILINE)
 
 
-def includes(text, folder=None):
-    """What the text includes; what lies in its folder, or beside it, by the whole path."""
+def includes(text, folder=None, beside=None):
+    """What the text includes. What lies beside the text is named as in the folder."""
     for bracket, name in INCLUDE.findall(text):
-        beside = folder / name if folder else None
-        yield f'"{beside.resolve()}"' if bracket == '"' and beside and beside.exists() else f"<{name}>"
+        if bracket == '"' and beside and (beside / name).exists():
+            name = (beside / name).resolve().relative_to(folder).as_posix()
+        yield f"<{name}>"
 
 
 def join(included, parts):
@@ -30,19 +32,19 @@ def join(included, parts):
     return "\n".join(lines) + "\n"
 
 
-def of_files(sources):
+def of_files(folder, sources):
     included, parts = [], []
     for source in sources:
         text = source.read_text(encoding="utf-8")
-        included += includes(text, source.parent)
+        included += includes(text, folder, source.parent)
         namespace = None if GLOBAL.search(text) else "unit_" + re.sub(r"\W", "_", source.stem)
-        parts.append((namespace, f'#include "{source}"'))
+        parts.append((namespace, f"#include <{source.relative_to(folder).as_posix()}>"))
     return join(included, parts)
 
 
 def main():
-    path, *sources = map(pathlib.Path, sys.argv[1:])
-    text = of_files([source.resolve() for source in sources])
+    path, folder, *sources = map(pathlib.Path, sys.argv[1:])
+    text = of_files(folder.resolve(), [source.resolve() for source in sources])
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
