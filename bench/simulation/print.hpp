@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <map>
 #include <numeric>
@@ -97,13 +98,21 @@ inline void print(row const& r) {
     std::fflush(stdout);
 }
 
-inline void print(std::vector<floor_check> const& checks) {
-    if (checks.empty()) return;
+// Answers how many floors are missed.
+inline std::size_t print(std::vector<floor_check> const& checks) {
+    auto const missed = std::ranges::count_if(checks, [](auto const& c) { return c.is_floor && !c.met(); });
+    auto const floors = std::ranges::count_if(checks, &floor_check::is_floor);
+    if (floors == 0) {
+        fmt::print("\nNo floor is about these rows\n");
+        return 0;
+    }
     fmt::print("\nFloors (with abort; in brackets the same chains without)\n");
     for (auto const& c : checks) {
         auto const* verdict = c.is_floor ? (c.met() ? "met" : "MISSED") : (c.met() ? "(met)" : "(missed)");
         fmt::print("  {:<9}{:<90}{:>12.1f}  {} {:.0f}\n", verdict, c.what, c.measured, c.at_most ? "at most" : "at least", c.wanted);
     }
+    fmt::print("{} of {} floors missed\n", missed, floors);
+    return static_cast<std::size_t>(missed);
 }
 
 inline std::string key_of(nlohmann::json const& r) {
