@@ -1,10 +1,13 @@
 #pragma once
-/// Counts allocations. Replaces the program's `operator new`: for one source of a test program, and none under sanitizers.
+/// Counts allocations. Replaces the program's `operator new`: for one source of a test program. Nothing is here under sanitizers.
 
 #include <cstddef>
 #include <cstdlib>
 #include <new>
 
+#include "support/sanitized.hpp"
+
+#ifndef PARSEARCH_TEST_SANITIZED
 namespace support {
 inline std::size_t allocations = 0;
 
@@ -22,3 +25,4 @@ void* operator new[](std::size_t bytes) { return support::counted(bytes); }
 [[gnu::noinline]] void operator delete[](void* p) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+#endif
