@@ -4,7 +4,6 @@
 sections=()
 section_title=
 section_start=0
-sections_end="All passed"
 
 clock() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
 
@@ -25,7 +24,7 @@ sections_table() {
     fi
     printf '\n'
     printf '%s\n' "${sections[@]}" "$(printf '%8s  %s' "$(clock $SECONDS)" "in all")"
-    ((status == 0)) && printf '\n%s\n' "$sections_end"
+    ((status == 0)) && printf '\nAll passed\n'
     return "$status"
 }
 trap sections_table EXIT

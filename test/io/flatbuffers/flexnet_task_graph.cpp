@@ -40,11 +40,17 @@ task_graph read(std::string const& bytes) { return io::read_flexnet_task_graph(s
 /// The real files, and how many tasks each has.
 std::vector<std::pair<std::filesystem::path, std::size_t>> real_files() {
     std::vector<std::pair<std::filesystem::path, std::size_t>> out;
-    for (auto const& [name, tasks] : std::map<std::string, std::size_t>{{"100dlrm_16", 1278}, {"100transformer_16", 2020}, {"100vgg_16", 768}}) {
-        auto const file = support::external_data("flexnet/taskgraphs/" + name + ".fbuf");
-        if (!file) return {};
-        out.emplace_back(*file, tasks);
+    std::map<std::string, std::size_t> const known{{"100dlrm_16", 1278}, {"100transformer_16", 2020}, {"100vgg_16", 768}};
+    auto const folder = support::external_data("flexnet/taskgraphs");
+    if (!folder) return {};
+    for (auto const& entry : std::filesystem::directory_iterator(*folder)) {
+        if (entry.path().extension() != ".fbuf") continue;
+        auto const at = known.find(entry.path().stem().string());
+        REQUIRE(at != known.end());
+        out.emplace_back(entry.path(), at->second);
     }
+    REQUIRE(out.size() == known.size());
+    std::sort(out.begin(), out.end());
     return out;
 }
 } // namespace
