@@ -97,6 +97,21 @@ TEST_CASE("routes: fewest links, then lowest latency, then smallest numbers") {
         (void)x_to_t;
         CHECK(route_of(b.build(), 0, 1) == route_t{x_to_s, s_to_y});
     }
+    SUBCASE("however long the latencies") {
+        cluster_builder b;
+        auto const x = b.add_device(plain()), y = b.add_device(plain());
+        std::uint32_t last = 0;
+        for (picoseconds const latency : {picoseconds{std::chrono::hours{24}}, picoseconds{1}}) {
+            auto at = x;
+            for (int i = 0; i < 110; ++i) {
+                auto const next = b.add_switch("s");
+                b.add_duplex_link(at, next, rate, latency);
+                at = next;
+            }
+            last = b.add_duplex_link(at, y, rate, latency).forward;
+        }
+        CHECK(route_of(b.build(), 0, 1).back() == last);
+    }
     SUBCASE("devices pass messages on where nothing else joins two others") {
         cluster_builder b;
         auto const x = b.add_device(plain()), y = b.add_device(plain()), z = b.add_device(plain());

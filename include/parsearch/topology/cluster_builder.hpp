@@ -181,7 +181,8 @@ class cluster_builder {
                     auto const v = level[position];
                     for (std::uint32_t i = first_[v]; i < first_[v + 1]; ++i) {
                         auto const w = number(builder_.made_.ends_[out_[i]].to);
-                        reach const candidate{depth, reached_[v].latency + builder_.made_.links_[out_[i]].latency, position, out_[i], v};
+                        auto const latency = std::min(reached_[v].latency + builder_.made_.links_[out_[i]].latency, longest);
+                        reach const candidate{depth, latency, position, out_[i], v};
                         if (reached_[w].level == unreached) {
                             next.push_back(w);
                             missing -= w < devices_;
@@ -209,6 +210,7 @@ class cluster_builder {
 
       private:
         static constexpr std::uint32_t unreached = std::numeric_limits<std::uint32_t>::max();
+        static constexpr picoseconds longest = picoseconds::max() / 2; ///< a link takes a day at most, so that no sum overflows
         struct reach {
             std::uint32_t level = unreached;
             picoseconds latency{};

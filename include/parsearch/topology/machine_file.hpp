@@ -118,6 +118,9 @@ class flexflow_machine {
         if (devices > cluster_builder::max_devices)
             throw invalid_input(file.place("num_gpus_per_socket"), gpus_, ": ", nodes_, " nodes of ", sockets_,
                                 " sockets make more GPUs than a cluster holds, ", cluster_builder::max_devices);
+        if (devices * per_node() > most_pairs)
+            throw invalid_input(file.place("num_gpus_per_socket"), gpus_, ": ", nodes_, " nodes of ", per_node(), " GPUs have more than ", most_pairs,
+                                " NVLinks in all");
         read_nics();
         for (std::uint32_t i = 0; i < nodes_ * sockets_ * gpus_; ++i) devices_.push_back(builder_.add_device(device, i / per_node()));
         add_links();
@@ -131,6 +134,14 @@ class flexflow_machine {
         for (std::size_t r = 0; r < reaches.size(); ++r)
             for (auto const end : ends) paths[r] = read_path(text(reaches[r], '_', end));
         file_.check_all_used();
+        std::array<std::size_t, reaches.size()> const others{gpus_ - 1, per_node() - gpus_, devices_.size() - per_node()}; // of a GPU
+        std::size_t hops = 0;
+        for (std::size_t r = 0; r < reaches.size(); ++r) {
+            auto const two = std::count_if(paths[r].begin(), paths[r].end(), [](word w) { return w == word::upi || w == word::nic; });
+            if ((hops += devices_.size() * others[r] * (paths[r].size() + static_cast<std::size_t>(two))) > most_hops)
+                throw invalid_input(file_.place(text(reaches[r], '_', ends.back())), paths[r].size(), " links: the routes of ", devices_.size(),
+                                    " GPUs pass more than ", most_hops, " links in all");
+        }
         std::vector<std::uint32_t> route;
         for (std::uint32_t a = 0; a < devices_.size(); ++a)
             for (std::uint32_t b = 0; b < devices_.size(); ++b) {
@@ -145,6 +156,9 @@ class flexflow_machine {
   private:
     /// What a path is made of.
     enum class word : std::uint8_t { membus, upi, nic, pci_to_host, pci_to_dev, nvlink };
+
+    // What a small file may ask for, in memory: NVLinks of 100 bytes, links of routes of 4.
+    static constexpr std::size_t most_pairs = std::size_t{1} << 22, most_hops = std::size_t{1} << 29;
 
     [[nodiscard]] std::uint32_t per_node() const noexcept { return sockets_ * gpus_; }
 
@@ -201,7 +215,10 @@ class flexflow_machine {
             auto const at = std::find(names.begin(), names.end(), name);
             if (at == names.end())
                 throw invalid_input(file_.place(key), name, ": must be null or a list of membus, upi, nic, pci_to_host, pci_to_dev, nvlink");
-            path.push_back(static_cast<word>(at - names.begin()));
+            auto const link = static_cast<word>(at - names.begin());
+            if (link == word::nvlink && std::find(path.begin(), path.end(), link) != path.end())
+                throw invalid_input(file_.place(key), "nvlink is there twice: must be at most once, since it ends at the other GPU");
+            path.push_back(link);
             if (path.back() == word::nvlink && (inter_node || !joins_gpus))
                 throw invalid_input(file_.place(key), "nvlink: must be on paths between GPUs of one node only");
         }
