@@ -71,7 +71,7 @@ inline fabric::server_options servers_of_four() {
 
 // What is searched. Switches and random graphs spread flows over all shortest paths. Messages along an edge are sent together: one by one they would be
 // up to 512^2 tasks. Strategies must fit the memory.
-inline fabric::fabric_problem<> problem_of(cell const& c) {
+inline fabric::fabric_problem problem_of(cell const& c) {
     auto servers = servers_of_four();
     servers.interface = interface_of(c.gbps);
     bool const spread = c.wiring == "fat tree" || c.wiring == "random";

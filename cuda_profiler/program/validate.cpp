@@ -47,8 +47,8 @@ picoseconds makespan_of(graph::dense_graph const& g, topology::cluster const& cl
         c.start = static_cast<std::int32_t>(at);
         strategy.push_back(std::move(c));
     }
-    auto w = sim::make_workload(g, std::move(reading.topology), std::move(reading.devices), std::move(oracle), options);
-    sim::simulator<oracle_without, std::uint32_t> simulator(std::move(w));
+    auto w = sim::make_workload(g, std::move(reading.topology), cost::any_oracle(std::move(oracle), std::move(reading.devices)), options);
+    sim::simulator simulator(std::move(w));
     return simulator.simulate(strategy);
 }
 

@@ -14,17 +14,17 @@ std::size_t devices_per_node(ps::topology::dense_topology const& t) {
 
 struct entry {
     char const *name, *help;
-    ps::space::flat_strategy (*make)(problem_type const&);
+    ps::space::flat_strategy (*make)(ps::parallelization const&);
 };
 
-template <std::size_t Degree> ps::space::flat_strategy tensor(problem_type const& p) {
+template <std::size_t Degree> ps::space::flat_strategy tensor(ps::parallelization const& p) {
     if (devices_per_node(p.topology()) < Degree)
         throw ps::invalid_input("tensor_parallel_", Degree, ": a node has ", devices_per_node(p.topology()), " devices: must have as many");
     return ps::tensor_parallel(p, Degree);
 }
 
 // Where tables are most of the parameters: a language model's table of tokens does not ask for this.
-ps::space::flat_strategy tables(problem_type const& p) {
+ps::space::flat_strategy tables(ps::parallelization const& p) {
     std::int64_t all = 0, looked_up = 0;
     for (auto const& op : p.graph().operations) {
         auto const n = ps::ops::parameters_of(op);
@@ -36,16 +36,16 @@ ps::space::flat_strategy tables(problem_type const& p) {
 }
 
 constexpr std::array<entry, 8> entries{{
-    {"data_parallel", "every operator splits its samples over all devices", [](problem_type const& p) { return ps::data_parallel(p); }},
+    {"data_parallel", "every operator splits its samples over all devices", [](ps::parallelization const& p) { return ps::data_parallel(p); }},
     {"one_weird_trick", "the same, but linear layers split their output features (Krizhevsky 2014)",
-     [](problem_type const& p) { return ps::one_weird_trick(p); }},
+     [](ps::parallelization const& p) { return ps::one_weird_trick(p); }},
     {"operation_parallel", "layers on different devices of a node, samples over the nodes (Wu et al. 2016)",
-     [](problem_type const& p) { return ps::operation_parallel(p); }},
+     [](ps::parallelization const& p) { return ps::operation_parallel(p); }},
     {"tensor_parallel_2", "features, heads and vocabulary over 2 neighbours, samples over the rest (Shoeybi et al. 2019)", tensor<2>},
     {"tensor_parallel_4", "the same over 4", tensor<4>},
     {"tensor_parallel_8", "the same over 8", tensor<8>},
     {"expert_parallel", "the experts of mixtures over all devices, samples for the rest (Lepikhin et al. 2021)",
-     [](problem_type const& p) { return ps::expert_parallel(p); }},
+     [](ps::parallelization const& p) { return ps::expert_parallel(p); }},
     {"table_parallel", "embedding tables on different devices, samples for the rest (Naumov et al. 2019)",
      tables},
 }};
@@ -57,7 +57,7 @@ std::vector<expert> expert_list() {
     return out;
 }
 
-ps::space::flat_strategy expert_strategy(std::string const& name, problem_type const& problem) {
+ps::space::flat_strategy expert_strategy(std::string const& name, ps::parallelization const& problem) {
     std::string known;
     for (auto const& e : entries) {
         if (name == e.name) return e.make(problem);

@@ -18,6 +18,6 @@ struct expert {
 [[nodiscard]] std::vector<expert> expert_list();
 
 // The strategy of an expert. Throws invalid_input where it does not apply, and on an unknown name.
-[[nodiscard]] ps::space::flat_strategy expert_strategy(std::string const& name, problem_type const& problem);
+[[nodiscard]] ps::space::flat_strategy expert_strategy(std::string const& name, ps::parallelization const& problem);
 
 } // namespace plan

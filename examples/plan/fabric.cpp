@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <random>
 #include <utility>
@@ -29,11 +28,7 @@ ps::fabric::network switch_of(ps::io::fabric_options const& o) {
 // than there is; where rounds end by themselves, a last search on the best fabric gets what they left. Each begins with the cheapest of what it is given and the experts.
 class round_search {
   public:
-    round_search(request const& asked, std::uint64_t rounds, std::size_t operators) : asked_(asked), rounds_(rounds), handles_(operators) {
-        std::iota(handles_.begin(), handles_.end(), std::size_t{0});
-    }
-
-    [[nodiscard]] std::vector<std::size_t> const& handles() const noexcept { return handles_; }
+    round_search(request const& asked, std::uint64_t rounds) : asked_(asked), rounds_(rounds) {}
 
     // The search after them gets all that is left.
     void last() noexcept { rounds_ = 1; }
@@ -46,11 +41,10 @@ class round_search {
         });
     }
 
-    template <class Placed> ps::search_result<ps::space::flat_strategy, ps::picoseconds> operator()(Placed const& placed, ps::space::flat_strategy start, std::mt19937_64& rng) {
-        problem_type const same(placed.workload(), handles_, placed);
-        auto cost_of = same.evaluator();
+    ps::search_result<ps::space::flat_strategy, ps::picoseconds> operator()(ps::parallelization const& placed, ps::space::flat_strategy start, std::mt19937_64& rng) {
+        auto cost_of = placed.evaluator();
         auto cost = cost_of(start);
-        auto const experts = same.starts();
+        auto const experts = placed.starts();
         for (auto const& other : experts)
             if (auto const there = cost_of(other); there < cost) {
                 cost = there;
@@ -60,7 +54,7 @@ class round_search {
         auto const time = ps::io::visit_search(options, [](auto const&, auto const& one) { return one.time; });
         progress_display progress(asked_.quiet, time, cost, std::nullopt);
         ps::search::move_counts counts;
-        auto found = search_once(options, same, std::move(start), rng, progress, counts);
+        auto found = search_once(options, placed, std::move(start), rng, progress, counts);
         progress.finish(found.stats.evaluations);
         found.stats.evaluations += 1 + experts.size();
         evaluations_ += found.stats.evaluations;
@@ -88,7 +82,6 @@ class round_search {
 
     request const& asked_;
     std::uint64_t rounds_, evaluations_ = 0;
-    std::vector<std::size_t> handles_;
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
@@ -133,8 +126,8 @@ void wire_fabric(request const& asked, inputs& given, planned& made, std::stop_t
     auto const oracle_of = [&](ps::topology::cluster const& c) { return cost_oracle(c, given.profile ? &*given.profile : nullptr); };
     ps::fabric::fabric_problem const problem(given.model.graph, o.servers,
                                              {.servers = servers, .routes = ps::io::paths_of(o), .problem = {.space = asked.space, .simulation = asked.simulation}}, oracle_of);
-    round_search rounds(asked, o.rounds, made.problem.size());
-    auto const searcher = [&](auto const& placed, ps::space::flat_strategy start, std::mt19937_64& rng) { return rounds(placed, std::move(start), rng); };
+    round_search rounds(asked, o.rounds);
+    auto const searcher = [&](ps::parallelization const& placed, ps::space::flat_strategy start, std::mt19937_64& rng) { return rounds(placed, std::move(start), rng); };
     ps::fabric::co_options options{.stop = stop, .rounds = o.rounds, .starts = {{.wired = switch_of(o), .final = false}}};
     ps::io::visit_search(*asked.search, [&](auto const&, auto const& all) {
         options.time = all.time;
@@ -160,7 +153,7 @@ void wire_fabric(request const& asked, inputs& given, planned& made, std::stop_t
         found.best.strategy = std::move(more.best);
     }
     wired.name = ps::text(given.to_wire->entry->name, ", degree ", o.degree);
-    made.problem = problem_type(placed.problem.workload(), rounds.handles(), placed.problem);
+    made.problem = std::move(placed.problem);
     made.oracle = oracle_of(placed.cluster);
     made.start = "data parallel";
     made.stats = found.stats;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <queue>
 #include <random>
 #include <string>
@@ -15,13 +14,10 @@
 
 namespace plan {
 
-problem_type problem_of(problem_type const& problem, ps::graph::dense_graph const& g) {
+ps::parallelization problem_of(ps::parallelization const& problem, ps::graph::dense_graph const& g) {
     auto read = ps::graph::read_graph(g);
     auto const& like = *problem.workload();
-    std::vector<std::size_t> handles(read.graph.size());
-    std::iota(handles.begin(), handles.end(), std::size_t{0});
-    auto w = ps::sim::make_workload(std::move(read.graph), like.topology, like.devices, like.oracle, like.options);
-    return problem_type(std::move(w), std::move(handles), problem);
+    return {ps::sim::make_workload(std::move(read.graph), like.topology, like.oracle, like.options), problem};
 }
 
 namespace {
@@ -47,7 +43,7 @@ std::size_t matching_rules(std::vector<ps::rewrite::rule> const& rules, ps::grap
         std::count_if(rules.begin(), rules.end(), [&](auto const& r) { return !ps::rewrite::substitution_rule(r)(lifted).empty(); }));
 }
 
-joint_outcome search_jointly(request const& asked, problem_type const& problem, std::vector<ps::rewrite::rule> const* rules,
+joint_outcome search_jointly(request const& asked, ps::parallelization const& problem, std::vector<ps::rewrite::rule> const* rules,
                              std::optional<std::uint64_t> evaluations, progress_display* progress) {
     auto options = std::get<ps::rewrite::joint_options>(*asked.search);
     if (evaluations) options.evaluations = evaluations;

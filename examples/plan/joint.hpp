@@ -28,7 +28,7 @@ struct rewritten_graph {
 
 // What a joint search found: operators and their strategy.
 struct joint_outcome {
-    problem_type problem;              // of the operators found, each with a name of its own; where no rule was applied, the one given
+    ps::parallelization problem;              // of the operators found, each with a name of its own; where no rule was applied, the one given
     ps::space::flat_strategy strategy{};
     std::vector<std::string> applied{}; // rules that made them of those given: name, then operators
     ps::picoseconds cost{};
@@ -39,11 +39,11 @@ struct joint_outcome {
 };
 
 // The problem of `g` instead: with_graph, with the operators' numbers as handles.
-[[nodiscard]] problem_type problem_of(problem_type const& problem, ps::graph::dense_graph const& g);
+[[nodiscard]] ps::parallelization problem_of(ps::parallelization const& problem, ps::graph::dense_graph const& g);
 
 // `ps::rewrite::joint` with the options that `asked.search` has. `rules`: beside the library's; where there is none, operators stay as they are.
 // Candidates are of `asked.space`.
-[[nodiscard]] joint_outcome search_jointly(request const& asked, problem_type const& problem, std::vector<ps::rewrite::rule> const* rules,
+[[nodiscard]] joint_outcome search_jointly(request const& asked, ps::parallelization const& problem, std::vector<ps::rewrite::rule> const* rules,
                                            std::optional<std::uint64_t> evaluations, progress_display* progress);
 
 } // namespace plan

@@ -17,7 +17,7 @@ namespace plan {
 namespace {
 
 // Pipelines of other operators that the joint search made: of the cheapest two, with what is left of the budget. `cost` is that of `out`.
-void try_other_operators(ps::pipeline::partition_options const& options, ps::picoseconds cost, rewriting const& rewritten, problem_type const& problem,
+void try_other_operators(ps::pipeline::partition_options const& options, ps::picoseconds cost, rewriting const& rewritten, ps::parallelization const& problem,
                          progress_display& progress, pipelined& out) {
     auto const most = static_cast<std::size_t>(ps::rewrite::joint_pipeline_options{}.rewritten);
     std::vector<ps::rewrite::known_graph> graphs;
@@ -79,13 +79,13 @@ void plan_pipeline(request const& asked, inputs const& given, planned& made) {
                                       tools::shown_memory(f.fullest_device_memory)));
 }
 
-void write_pipeline(std::ostream& out, problem_type const& problem, pipelined const& found, ps::io::strategy_notes notes) {
+void write_pipeline(std::ostream& out, ps::parallelization const& problem, pipelined const& found, ps::io::strategy_notes notes) {
     notes.predicted = found.figures.time;
     if (found.problem) notes.rewritten_by = found.applied;
     ps::io::write_pipeline_json(out, found.problem ? *found.problem : problem, found.plan, notes);
 }
 
-void write_pipeline_trace(std::ostream& out, problem_type const& problem, ps::topology::cluster const& cluster, pipelined const& found) {
+void write_pipeline_trace(std::ostream& out, ps::parallelization const& problem, ps::topology::cluster const& cluster, pipelined const& found) {
     ps::pipeline::pipeline_simulator simulator(found.problem ? *found.problem : problem);
     ps::io::write_pipeline_timeline(out, simulator, cluster, found.plan);
 }

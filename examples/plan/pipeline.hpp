@@ -19,7 +19,7 @@ namespace plan {
 // What `ps::pipeline::partition` found.
 struct pipelined {
     ps::pipeline::pipeline_plan plan;
-    std::optional<problem_type> problem{}; // of its operators, where they are others than those planned: a joint search made them
+    std::optional<ps::parallelization> problem{}; // of its operators, where they are others than those planned: a joint search made them
     std::vector<std::string> applied{};    // by these rules
     ps::io::compared figures{};      // speed-up over `unpipelined`; what moves is not counted
     ps::picoseconds unpipelined{};   // time of the strategy found, with devices that run operators in the order of pipelines, too
@@ -30,7 +30,7 @@ struct pipelined {
 };
 
 // pipeline.json and pipeline.trace.json.
-void write_pipeline(std::ostream& out, problem_type const& problem, pipelined const& found, ps::io::strategy_notes notes);
-void write_pipeline_trace(std::ostream& out, problem_type const& problem, ps::topology::cluster const& cluster, pipelined const& found);
+void write_pipeline(std::ostream& out, ps::parallelization const& problem, pipelined const& found, ps::io::strategy_notes notes);
+void write_pipeline_trace(std::ostream& out, ps::parallelization const& problem, ps::topology::cluster const& cluster, pipelined const& found);
 
 } // namespace plan

@@ -33,7 +33,7 @@ bool is_joint(request const& asked) { return asked.search && std::holds_alternat
 bool starts_from_file(request const& asked) { return asked.start != "cheapest" && !is_expert(asked.start); }
 
 // A strategy file: JSON begins with a brace, FlexFlow's format with a number.
-ps::space::flat_strategy read_strategy(std::string const& path, problem_type const& problem) {
+ps::space::flat_strategy read_strategy(std::string const& path, ps::parallelization const& problem) {
     std::ifstream in(path, std::ios::binary);
     char first = 0;
     if (!(in >> first)) throw ps::invalid_input(path, in.is_open() ? ": is empty: must be a strategy" : ": cannot be opened");
@@ -80,7 +80,7 @@ void start_as_before(planned& made, std::string const& start) {
         }
 }
 
-problem_type make_problem(request const& asked, inputs const& given, cost_oracle const& oracle) {
+ps::parallelization make_problem(request const& asked, inputs const& given, cost_oracle const& oracle) {
     return ps::make_problem(given.model.graph, given.cluster.cluster, oracle, {.space = asked.space, .simulation = asked.simulation});
 }
 
@@ -112,7 +112,7 @@ std::vector<move_line> lines_of(ps::search::move_counts const& counts, ps::io::s
     std::vector<move_line> out;
     if (!draws) return out;
     std::size_t number = 0;
-    for (auto const name : ps::search::move_names<problem_type>()) {
+    for (auto const name : ps::search::move_names<ps::parallelization>()) {
         out.push_back({name.empty() ? ps::text("move ", number) : std::string(name),
                        number < counts.of_move.size() ? counts.of_move[number] : ps::search::move_counts::counts{}});
         ++number;
@@ -133,7 +133,7 @@ void add_network(inputs const& given, planned& made) {
 }
 
 // No strategy of the space costs less; nothing where the user wants to end, or the oracle refuses a configuration of the space.
-std::optional<ps::picoseconds> bound_of(problem_type const& problem, std::stop_token const& stop) {
+std::optional<ps::picoseconds> bound_of(ps::parallelization const& problem, std::stop_token const& stop) {
     if (stop.stop_requested()) return {};
     try {
         return ps::search::root_bound<ps::space::flat_strategy>(problem);
@@ -256,7 +256,7 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
     return made;
 }
 
-ps::search_result<ps::space::flat_strategy, ps::picoseconds> search_once(ps::io::search_options const& options, problem_type const& problem,
+ps::search_result<ps::space::flat_strategy, ps::picoseconds> search_once(ps::io::search_options const& options, ps::parallelization const& problem,
                                                                         ps::space::flat_strategy start, std::mt19937_64& rng, progress_display& progress,
                                                                         ps::search::move_counts& counts) {
     return ps::io::run_search(options, problem, std::move(start), rng, progress, counts);

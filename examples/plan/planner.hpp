@@ -52,7 +52,7 @@ struct move_line {
 
 // What a joint search started from.
 struct rewriting {
-    problem_type original;              // the problem of the model's operators
+    ps::parallelization original;              // the problem of the model's operators
     std::size_t plain = 0;              // the strategy that it found for these, among `planned::strategies`
     std::uint64_t plain_evaluations = 0; // that this took
     std::vector<std::string> applied{}; // the rules that made the operators found, in order
@@ -67,7 +67,7 @@ struct co_optimized {
 };
 
 struct planned {
-    problem_type problem;                     // after a joint search that of the operators found, to which the found strategy belongs
+    ps::parallelization problem;                     // after a joint search that of the operators found, to which the found strategy belongs
     cost_oracle oracle;                       // a copy of the problem's
     std::vector<named_strategy> strategies{}; // data parallelism first, the found one last
     std::string start{};                      // the name of the strategy that the search begins with; a joint search begins with none
@@ -91,7 +91,7 @@ struct planned {
 
     [[nodiscard]] named_strategy const& found() const { return strategies.back(); }
     // The problem of the model's operators.
-    [[nodiscard]] problem_type const& given_problem() const { return rewritten ? rewritten->original : problem; }
+    [[nodiscard]] ps::parallelization const& given_problem() const { return rewritten ? rewritten->original : problem; }
 };
 
 // Reads model and cluster, and checks that a rerun has the files of the first run. Throws invalid_input.
@@ -102,7 +102,7 @@ struct planned {
 [[nodiscard]] planned begin_plan(request& asked, inputs const& given, std::stop_token const& stop);
 
 // One search.
-[[nodiscard]] ps::search_result<ps::space::flat_strategy, ps::picoseconds> search_once(ps::io::search_options const& options, problem_type const& problem,
+[[nodiscard]] ps::search_result<ps::space::flat_strategy, ps::picoseconds> search_once(ps::io::search_options const& options, ps::parallelization const& problem,
                                                                                       ps::space::flat_strategy start, std::mt19937_64& rng,
                                                                                       progress_display& progress, ps::search::move_counts& counts);
 

@@ -46,6 +46,4 @@ class cost_oracle {
     std::optional<ps::cost::memoized<measured_oracle, ps::cost::kind_of_device<std::uint32_t>>> measured_;
 };
 
-using problem_type = ps::parallelization<cost_oracle, std::uint32_t, std::size_t>;
-
 } // namespace plan

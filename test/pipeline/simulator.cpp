@@ -442,7 +442,7 @@ TEST_CASE("pipeline_simulator: copies are independent, and what memory rejects l
     auto how = pipeline::unpipelined(p.graph());
     how.micro_batches = 64;
     how.order = launch_order::one_f_one_b;
-    auto first = std::make_unique<pipeline::pipeline_simulator<unit_oracle, std::uint32_t>>(p);
+    auto first = std::make_unique<pipeline::pipeline_simulator>(p);
     CHECK((*first)(how, strategy) < ps::cost_traits<ps::picoseconds>::infinity());
     auto copy = *first;
     first.reset();

@@ -55,7 +55,6 @@ TEST_CASE("problem: a search problem, by value") {
     using problem = std::remove_const_t<decltype(p)>;
     static_assert(SearchProblem<problem, space::flat_strategy>);
     static_assert(IncrementalEvaluator<evaluator_t<problem>, space::flat_strategy, space::configuration>);
-    static_assert(Parallelization<problem>);
     CHECK(p.size() == 3);
     CHECK(p.space().size() == 3);
     CHECK(p.handle(1) == 1);

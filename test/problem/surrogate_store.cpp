@@ -16,8 +16,8 @@
 namespace ps = parsearch;
 
 namespace {
-using store_type = ps::surrogate_store<support::mixed_oracle, std::uint32_t>;
-using terms_type = ps::surrogate_terms<support::mixed_oracle, std::uint32_t>;
+using store_type = ps::surrogate_store;
+using terms_type = ps::surrogate_terms;
 
 std::vector<ps::surrogate_tables::choices> some_choices(std::mt19937_64& rng, auto const& problem) {
     std::vector<ps::surrogate_tables::choices> out;
@@ -90,9 +90,9 @@ TEST_CASE("surrogate_store: an oracle that throws leaves nothing behind") {
     auto const left = std::make_shared<std::int64_t>(25);
     auto const problem = ps::make_problem(ps::models::mlp({.features = 16, .hidden = {16, 16}, .classes = 16, .batch = 8}), cluster, support::failing_oracle{left});
     auto const& g = problem.graph();
-    ps::surrogate_store<support::failing_oracle, std::uint32_t> store;
+    ps::surrogate_store store;
     auto const read = [&] {
-        ps::surrogate_terms<support::failing_oracle, std::uint32_t> terms(problem.workload());
+        ps::surrogate_terms terms(problem.workload());
         auto const numbers = store.numbers_of(g);
         std::vector<ps::surrogate_tables::choices> choices;
         for (std::size_t op = 0; op < g.size(); ++op)
@@ -102,6 +102,6 @@ TEST_CASE("surrogate_store: an oracle that throws leaves nothing behind") {
     CHECK_THROWS_AS((void)read(), std::runtime_error);
     *left = 1'000'000;
     auto const tables = read();
-    ps::surrogate_terms<support::failing_oracle, std::uint32_t> plain(problem.workload());
+    ps::surrogate_terms plain(problem.workload());
     for (std::uint32_t op = 0; op < g.size(); ++op) CHECK(*tables.operators[op] == plain.of_operator(op, *tables.candidates[op]));
 }

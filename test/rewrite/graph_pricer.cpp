@@ -30,7 +30,7 @@ bool looks_up(ps::ops::operation const& op) { return !op.weights.empty() && op.w
 
 /// Candidates of each operator, and the cost of any choice of them, straight from the definition.
 template <class P> struct naive_prices {
-    using terms_type = ps::surrogate_terms<support::mixed_oracle, std::uint32_t>;
+    using terms_type = ps::surrogate_terms;
     P problem;
     terms_type terms;
     std::vector<std::vector<ps::space::configuration>> candidates;

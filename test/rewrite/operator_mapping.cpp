@@ -46,7 +46,7 @@ template <class P> struct plain_mapping {
         space::configuration configuration;
         resource_box box;
     };
-    using terms_type = surrogate_terms<fast_links, std::uint32_t>;
+    using terms_type = surrogate_terms;
     resource_box all;
     std::vector<std::vector<view>> choices; // by task
     std::vector<std::uint32_t> operators;

@@ -46,7 +46,7 @@ graph::operator_graph diamond() {
     return g;
 }
 
-template <class Oracle> using delta = sim::delta_simulator<Oracle, std::uint32_t>;
+using delta = sim::delta_simulator;
 
 /// What `propose` must answer for a strategy that costs `exact`.
 std::optional<picoseconds> within(picoseconds exact, picoseconds bound) { return exact > bound ? std::nullopt : std::optional(exact); }

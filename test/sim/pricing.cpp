@@ -32,7 +32,7 @@ struct fixture {
     plain_oracle oracle;
     explicit fixture(support::plain_topology const& t, plain_oracle o = {}) : read(topology::read_topology(t)), oracle(o) {}
     [[nodiscard]] auto pricing(sim::simulation_options const& o = {}) const {
-        return sim::pricing<plain_oracle, std::uint32_t>(read.topology, oracle, read.devices, o);
+        return sim::pricing(read.topology, {oracle, read.devices}, o);
     }
 };
 
@@ -97,7 +97,7 @@ TEST_CASE("pricing: an all-to-all holds the links between all pairs, and no less
     struct no_collectives {
         picoseconds operator()(ops::shard_work const&, std::uint32_t) const { return {}; }
     };
-    sim::pricing<no_collectives, std::uint32_t> price(read.topology, {}, read.devices);
+    sim::pricing price(read.topology, {no_collectives{}, read.devices});
     auto const hops = price.collective(collective_kind::all_to_all, 1600, {0, 1, 2, 3});
     REQUIRE(hops.size() == 6);
     std::vector<std::int64_t> durations;
@@ -113,7 +113,7 @@ TEST_CASE("pricing: an all-to-all holds the links between all pairs, and no less
 
 TEST_CASE("pricing: messages sent together hold each link for all bytes that pass it") {
     auto const read = topology::read_topology(support::line(4, 2, 5));
-    sim::pricing<plain_oracle, std::uint32_t> price(read.topology, {}, read.devices);
+    sim::pricing price(read.topology, {plain_oracle{}, read.devices});
     std::vector<sim::message> const messages{{0, 1, 100}, {0, 2, 60}, {2, 1, 40}, {1, 2, 0}};
     for (int again = 0; again < 2; ++again) {
         auto const hops = price.all_to_all_v(messages);

@@ -20,7 +20,7 @@
 using namespace parsearch;
 
 namespace {
-using evaluator = sim::delta_simulator<support::mixed_oracle, std::uint32_t>;
+using evaluator = sim::delta_simulator;
 static_assert(BoundedEvaluator<evaluator, space::flat_strategy, space::strategy_space>);
 
 /// A random strategy of the space, as numbers of configurations.

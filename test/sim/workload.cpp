@@ -19,7 +19,7 @@ namespace {
 auto made(graph::operator_graph const& g, sim::simulation_options const& options) {
     auto t = topology::read_topology(support::mesh(2));
     auto const oracle = [](ops::shard_work const&, std::uint32_t) { return picoseconds{1}; };
-    return sim::make_workload(graph::read_graph(g).graph, std::move(t.topology), std::move(t.devices), oracle, options);
+    return sim::make_workload(graph::read_graph(g).graph, std::move(t.topology), cost::any_oracle(oracle, std::move(t.devices)), options);
 }
 } // namespace
 

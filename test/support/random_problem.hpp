@@ -98,29 +98,29 @@ auto random_problem(std::mt19937_64& rng, parsearch::sim::simulation_options con
 }
 
 /// What `make_problem` makes, with the workload in reach of tests of the simulator's parts.
-template <class Oracle> struct workload_problem {
-    std::shared_ptr<parsearch::sim::workload<Oracle, std::uint32_t> const> work;
+struct workload_problem {
+    std::shared_ptr<parsearch::sim::workload const> work;
     parsearch::space::strategy_space configurations;
 
     [[nodiscard]] std::size_t size() const noexcept { return work->graph.size(); }
     [[nodiscard]] parsearch::graph::dense_graph const& graph() const noexcept { return work->graph; }
     [[nodiscard]] parsearch::topology::dense_topology const& topology() const noexcept { return work->topology; }
     [[nodiscard]] parsearch::space::strategy_space const& space() const noexcept { return configurations; }
-    [[nodiscard]] parsearch::sim::simulator<Oracle, std::uint32_t> simulator() const { return parsearch::sim::simulator<Oracle, std::uint32_t>(work); }
+    [[nodiscard]] parsearch::sim::simulator simulator() const { return parsearch::sim::simulator(work); }
 };
 
 template <class Oracle>
-workload_problem<Oracle> make_workload_problem(parsearch::graph::operator_graph const& graph, plain_topology const& topology, Oracle oracle,
+workload_problem make_workload_problem(parsearch::graph::operator_graph const& graph, plain_topology const& topology, Oracle oracle,
                                                parsearch::sim::simulation_options const& options = {}) {
     using namespace parsearch;
     auto g = graph::read_graph(graph);
     auto t = topology::read_topology(topology);
-    auto const work = sim::make_workload(std::move(g.graph), std::move(t.topology), std::move(t.devices), std::move(oracle), options);
+    auto const work = sim::make_workload(std::move(g.graph), std::move(t.topology), cost::any_oracle(std::move(oracle), std::move(t.devices)), options);
     return {work, space::strategy_space(work->graph, work->topology.size())};
 }
 
 template <class Oracle = mixed_oracle>
-workload_problem<Oracle> random_workload(std::mt19937_64& rng, parsearch::sim::simulation_options const& options, problem_shape const& shape,
+workload_problem random_workload(std::mt19937_64& rng, parsearch::sim::simulation_options const& options, problem_shape const& shape,
                                          Oracle oracle = {}) {
     auto const topology = random_topology(rng, shape);
     return make_workload_problem(random_network(rng, shape.operators), topology, std::move(oracle), options);

@@ -109,9 +109,9 @@ concept TopologyFinder = std::invocable<F const&, demand const&> && requires(std
 /// - Observers are told `co_round` after each, and `search::improved<picoseconds>` (`op`: start, `move`: round).
 /// - Throws `invalid_input` on options out of range, and what searcher, finder and `fabric_problem::on` throw.
 struct co_optimize_fn {
-    template <class MakeOracle, class F, TopologyFinder Finder, RandomBits R, class... Os>
-        requires Searcher<F, typename fabric_problem<MakeOracle>::problem_type, space::flat_strategy, R>
-    co_result operator()(fabric_problem<MakeOracle> const& problem, F const& searcher, Finder const& finder, R& rng, co_options const& options = {}, Os&&... observers) const {
+    template <class F, TopologyFinder Finder, RandomBits R, class... Os>
+        requires Searcher<F, parallelization, space::flat_strategy, R>
+    co_result operator()(fabric_problem const& problem, F const& searcher, Finder const& finder, R& rng, co_options const& options = {}, Os&&... observers) const {
         static_assert((search::handles_any<std::remove_reference_t<Os>, co_round, search::improved<picoseconds>> && ...),
                       "an observer handles no event of this search: it must be callable with fabric::co_round or search::improved<picoseconds>");
         validate(options);
@@ -143,7 +143,7 @@ struct co_optimize_fn {
                 // The wiring on which the strategy runs fastest; the first of these.
                 std::size_t chosen = 0;
                 auto before = cost_traits<picoseconds>::infinity();
-                std::optional<problem_on_network<typename fabric_problem<MakeOracle>::problem_type>> placed;
+                std::optional<problem_on_network> placed;
                 for (std::size_t i = 0; i < wirings.size(); ++i) {
                     auto here = problem.on(wirings[i]);
                     auto const cost = sim::total_cost(here.problem.evaluator()(strategy), rewiring(wirings[i]));

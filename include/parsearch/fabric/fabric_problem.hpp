@@ -1,8 +1,9 @@
 #pragma once
 /// What is planned whatever the network: a graph, servers, and what work costs on them.
 
+#include <concepts>
 #include <cstdint>
-#include <type_traits>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -32,22 +33,22 @@ struct fabric_options {
 };
 
 /// A cluster and the problem on it.
-template <class Problem> struct problem_on_network {
+struct problem_on_network {
     topology::cluster cluster;
-    Problem problem;
+    parallelization problem;
 };
 
-/// A graph to be run by `servers` servers, on networks that are still to be chosen. `MakeOracle` makes the cost oracle of a cluster.
-template <class MakeOracle = make_roofline> class fabric_problem {
+/// A graph to be run by `servers` servers, on networks that are still to be chosen.
+class fabric_problem {
   public:
-    using oracle_type = std::remove_cvref_t<std::invoke_result_t<MakeOracle const&, topology::cluster const&>>;
-    using problem_type = parallelization<oracle_type, std::uint32_t, std::uint32_t>;
-
-    /// Throws `invalid_input` as `graph::read_graph`, and on no servers, or no GPUs or more than a cluster holds.
-    template <OperatorGraph G>
-        requires DescribesOperations<G>
+    /// `make_oracle(cluster)` makes the cost oracle of a cluster. Throws `invalid_input` as `graph::read_graph`, and on no servers, or no GPUs or more than a cluster holds.
+    template <OperatorGraph G, class MakeOracle = make_roofline>
+        requires DescribesOperations<G> && std::invocable<MakeOracle const&, topology::cluster const&>
     fabric_problem(G const& graph, std::uint32_t servers, fabric_options options, MakeOracle make_oracle = {})
-        : graph_(space::with_replicas(graph::read_graph(graph).graph, options.problem.space)), servers_(servers), options_(std::move(options)), make_oracle_(std::move(make_oracle)) {
+        : graph_(space::with_replicas(graph::read_graph(graph).graph, options.problem.space)), servers_(servers), options_(std::move(options)),
+          make_problem_([make_oracle = std::move(make_oracle)](graph::dense_graph const& g, topology::cluster const& c, problem_options const& o) -> parallelization {
+              return make_problem(g, c, make_oracle(c), o);
+          }) {
         if (servers < 1) throw invalid_input("fabric problem of 0 servers: must be at least one");
         check_devices(servers, options_.servers);
     }
@@ -59,10 +60,10 @@ template <class MakeOracle = make_roofline> class fabric_problem {
     [[nodiscard]] fabric_options const& options() const noexcept { return options_; }
 
     /// The problem on network `n`. Throws `invalid_input` where `n` has another number of servers, and as `server_cluster` and `make_problem` do.
-    [[nodiscard]] problem_on_network<problem_type> on(network const& n) const {
+    [[nodiscard]] problem_on_network on(network const& n) const {
         if (n.servers != servers_) throw invalid_input("network '", n.name, "' of ", n.servers, " servers: the problem has ", servers_);
         auto cluster = server_cluster(n, options_.routes, options_.servers);
-        auto problem = make_problem(graph_, cluster, make_oracle_(cluster), options_.problem);
+        auto problem = make_problem_(graph_, cluster, options_.problem);
         return {std::move(cluster), std::move(problem)};
     }
     /// What servers send to each other under strategy `s`: see `traffic_of`.
@@ -80,9 +81,7 @@ template <class MakeOracle = make_roofline> class fabric_problem {
     graph::dense_graph graph_;
     std::uint32_t servers_;
     fabric_options options_;
-    MakeOracle make_oracle_;
+    std::function<parallelization(graph::dense_graph const&, topology::cluster const&, problem_options const&)> make_problem_;
 };
-template <class G, class M> fabric_problem(G const&, std::uint32_t, fabric_options, M) -> fabric_problem<M>;
-template <class G> fabric_problem(G const&, std::uint32_t, fabric_options) -> fabric_problem<make_roofline>;
 
 } // namespace parsearch::fabric

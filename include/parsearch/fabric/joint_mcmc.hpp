@@ -62,23 +62,22 @@ inline void validate(joint_mcmc_options const& o) {
 /// - Observers are told `proposed`, `accepted` and `improved` of picoseconds; `move` is 0 for exchanged links, 1 for rings, from 2 on the problem's moves.
 /// - Throws `invalid_input` on options out of range, and as `fabric_problem::on` does for `start`.
 struct joint_mcmc_fn {
-    template <class MakeOracle, RandomBits R, class... Os>
-    search_result<fabric_plan, picoseconds> operator()(fabric_problem<MakeOracle> const& problem, fabric_plan start, R& rng, joint_mcmc_options const& options = {},
+    template <RandomBits R, class... Os>
+    search_result<fabric_plan, picoseconds> operator()(fabric_problem const& problem, fabric_plan start, R& rng, joint_mcmc_options const& options = {},
                                                        Os&&... observers) const {
         static_assert(search::observed<picoseconds, std::remove_reference_t<Os>...>::checked);
         validate(options);
-        chain<MakeOracle> run(problem, std::move(start), options);
+        chain run(problem, std::move(start), options);
         return run.walk(rng, [&](auto const& event) { search::tell(event, observers...); });
     }
 
   private:
-    template <class MakeOracle> class chain {
+    class chain {
       public:
-        using problem_type = typename fabric_problem<MakeOracle>::problem_type;
         using strategy = space::flat_strategy;
         using traits = cost_traits<picoseconds>;
 
-        chain(fabric_problem<MakeOracle> const& problem, fabric_plan start, joint_mcmc_options const& options)
+        chain(fabric_problem const& problem, fabric_plan start, joint_mcmc_options const& options)
             : problem_(problem), options_(options), limit_(search::budget_of(options), search::patience_of(options, problem.graph().size())),
               rule_({.fixed = {}, .relative = options.relative_temperature, .target_acceptance = options.target_acceptance, .reheat_interval = 0}),
               best_(std::move(start)), now_(make(best_)), current_(best_), cost_(now_.evaluator.reset(current_.strategy)), best_cost_(cost_) {
@@ -110,14 +109,14 @@ struct joint_mcmc_fn {
       private:
         /// What is made of a network. The problem does not move: the drawer refers to it.
         struct place {
-            std::unique_ptr<problem_on_network<problem_type>> made;
-            decltype(std::declval<problem_type const&>().evaluator()) evaluator;
-            search::drawer<problem_type, strategy> drawer;
+            std::unique_ptr<problem_on_network> made;
+            sim::delta_simulator evaluator;
+            search::drawer<parallelization, strategy> drawer;
         };
         [[nodiscard]] place make(fabric_plan const& plan) const {
-            auto made = std::make_unique<problem_on_network<problem_type>>(problem_.on(plan.wired));
+            auto made = std::make_unique<problem_on_network>(problem_.on(plan.wired));
             auto const& p = made->problem;
-            return {std::move(made), p.evaluator(), search::drawer<problem_type, strategy>("joint_mcmc", p)};
+            return {std::move(made), p.evaluator(), search::drawer<parallelization, strategy>("joint_mcmc", p)};
         }
 
         /// False where there was nothing to propose.
@@ -181,7 +180,7 @@ struct joint_mcmc_fn {
             cost_ = now_.evaluator.reset(current_.strategy);
         }
 
-        fabric_problem<MakeOracle> const& problem_;
+        fabric_problem const& problem_;
         joint_mcmc_options const& options_;
         search::stopping limit_;
         search::temperature_rule rule_;

@@ -149,9 +149,7 @@ template <Strategy<space::configuration> S>
     if constexpr (requires { { s.size() } -> std::convertible_to<std::size_t>; })
         if (static_cast<std::size_t>(s.size()) != graph.size())
             throw invalid_input("traffic of a strategy of ", s.size(), " configurations: the graph has ", graph.size(), " operators, must be one each");
-    std::vector<std::uint32_t> numbers(server.size());
-    for (std::uint32_t d = 0; d < numbers.size(); ++d) numbers[d] = d;
-    auto const work = sim::make_workload(graph, detail::one_link(server), std::move(numbers), detail::no_times{}, options);
+    auto const work = sim::make_workload(graph, detail::one_link(server), cost::any_oracle(detail::no_times{}, server), options);
     auto const& g = work->graph;
     sim::planner planner(work);
     detail::server_traffic sum(server, *std::max_element(server.begin(), server.end()) + 1);
@@ -186,7 +184,7 @@ template <Strategy<space::configuration> S>
 }
 
 /// The traffic of strategy `s` of `p` between the nodes of its topology, numbered by first use.
-template <Parallelization P, Strategy<space::configuration> S> [[nodiscard]] demand traffic_of(P const& p, S const& s) {
+template <Strategy<space::configuration> S> [[nodiscard]] demand traffic_of(parallelization const& p, S const& s) {
     return traffic_of(p.graph(), p.topology().node, p.options(), s);
 }
 

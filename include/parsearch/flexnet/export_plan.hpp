@@ -223,7 +223,7 @@ class exporter {
     std::size_t along_rings_ = 0; ///< collectives
 };
 
-template <class P, class S> [[nodiscard]] exported export_plan(P const& p, S const& s, wiring w) {
+template <class P, class S> [[nodiscard]] exported export_plan(parallelization const& p, S const& s, wiring w) {
     auto simulator = p.simulator();
     auto const& tasks = simulator.assemble(s);
     auto out = exporter(p.graph(), simulator.plan(), tasks, std::move(w)).run();
@@ -239,12 +239,12 @@ template <class P, class S> [[nodiscard]] exported export_plan(P const& p, S con
 /// - All-reduces of gradients of weights are `all_reduce` tasks. All other collectives are the messages of their pairs of shards (all-to-all) or of one ring
 ///   through their devices in ascending order, sent at once between two barriers.
 /// Throws `invalid_input` as the simulator does, and where the format's limits are passed. Complexity: that of planning, linear in tasks and dependencies.
-template <Parallelization P, Strategy<space::configuration> S> [[nodiscard]] exported export_plan(P const& p, S const& s) {
+template <Strategy<space::configuration> S> [[nodiscard]] exported export_plan(parallelization const& p, S const& s) {
     return detail::export_plan(p, s, star_wiring(p.topology()));
 }
 /// The same for a topology that is `fabric::server_cluster(n, ways, ...)`: its network becomes `wiring_of`.
-template <Parallelization P, Strategy<space::configuration> S>
-[[nodiscard]] exported export_plan(P const& p, S const& s, fabric::network const& n, fabric::path_table const& ways) {
+template <Strategy<space::configuration> S>
+[[nodiscard]] exported export_plan(parallelization const& p, S const& s, fabric::network const& n, fabric::path_table const& ways) {
     return detail::export_plan(p, s, wiring_of(n, ways, p.topology()));
 }
 

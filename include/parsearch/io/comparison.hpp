@@ -95,8 +95,8 @@ template <topology::DescribesDeviceSpecs C> [[nodiscard]] double seconds_at_peak
 }
 
 /// The figures of a strategy of `p` that is simulated already as `r`; `cluster` is the topology `p` was made of.
-template <Parallelization P, topology::DescribesDeviceSpecs C>
-[[nodiscard]] compared compare(P const& p, C const& cluster, std::string name, sim::report const& r, picoseconds baseline) {
+template <topology::DescribesDeviceSpecs C>
+[[nodiscard]] compared compare(parallelization const& p, C const& cluster, std::string name, sim::report const& r, picoseconds baseline) {
     compared out{.name = std::move(name), .time = r.makespan, .moved = r.traffic, .peak_memory = r.peak_memory()};
     auto const seconds = to_seconds(r.makespan);
     auto const batch = batch_of(p.graph());
@@ -121,8 +121,8 @@ template <Parallelization P, topology::DescribesDeviceSpecs C>
 }
 
 /// The same of a strategy, which is simulated for it. Throws as `simulate` does.
-template <Parallelization P, topology::DescribesDeviceSpecs C, Strategy<space::configuration> S>
-[[nodiscard]] compared compare(P const& p, C const& cluster, std::string name, S const& s, picoseconds baseline) {
+template <topology::DescribesDeviceSpecs C, Strategy<space::configuration> S>
+[[nodiscard]] compared compare(parallelization const& p, C const& cluster, std::string name, S const& s, picoseconds baseline) {
     return compare(p, cluster, std::move(name), simulate(p, s), baseline);
 }
 

@@ -44,7 +44,7 @@ namespace detail {
 /// Writes the graph of `p` with operators coloured by their configuration under `s`, one colour per configuration, and a legend. Nodes
 /// are named "op0", "op1", ... by operator number and labelled with name, kind and configuration; graph inputs are ellipses. Edges
 /// are labelled with type and shape of their tensor. Throws `invalid_input` where the stream fails.
-template <Parallelization P, Strategy<space::configuration> S> void write_dot(std::ostream& stream, P const& p, S const& s) {
+template <Strategy<space::configuration> S> void write_dot(std::ostream& stream, parallelization const& p, S const& s) {
     graph::dense_graph const& g = p.graph();
     auto const classes = classes_of(g, s);
     text_writer out(stream);

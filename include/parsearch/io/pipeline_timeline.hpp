@@ -17,8 +17,7 @@ namespace parsearch::io {
 /// Simulates `plan` and writes its timeline; `cluster` is the topology of the simulator's problem. What comes once per micro-batch has its number, from 0,
 /// behind its name ("fc1 forward, micro-batch 3"; "fc1 forward again, micro-batch 3" where it is recomputed) and as `micro_batch` among its arguments. Throws
 /// `invalid_input` as the simulator and `write_timeline` do. Complexity: O(n log n) in tasks, those of all micro-batches.
-template <class Oracle, class Device>
-void write_pipeline_timeline(std::ostream& stream, pipeline::pipeline_simulator<Oracle, Device>& simulator, topology::cluster const& cluster,
+inline void write_pipeline_timeline(std::ostream& stream, pipeline::pipeline_simulator& simulator, topology::cluster const& cluster,
                              pipeline::pipeline_plan const& plan) {
     sim::report r;
     r.makespan = simulator.simulate(plan.how, plan.strategy);

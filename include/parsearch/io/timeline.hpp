@@ -93,8 +93,8 @@ struct timeline_remark {
 /// computation its configuration and shard, for data what moves, bytes and number, and of a collective its kind and number of devices.
 /// Barriers and tasks without duration are left out. `remark(t)` is a `timeline_remark` on task `t`. Streams: memory is that of the distinct names.
 /// Complexity: O(n log n) in tasks. Throws `invalid_input` where `r` is not of `p` and `cluster`, and where the stream fails.
-template <Parallelization P, Strategy<space::configuration> S, class Remark>
-void write_timeline(std::ostream& stream, P const& p, topology::cluster const& cluster, S const& s, sim::report const& r, Remark const& remark) {
+template <Strategy<space::configuration> S, class Remark>
+void write_timeline(std::ostream& stream, parallelization const& p, topology::cluster const& cluster, S const& s, sim::report const& r, Remark const& remark) {
     graph::dense_graph const& g = p.graph();
     std::vector<std::string> configurations;
     for (std::size_t op = 0; op < g.size(); ++op)
@@ -129,8 +129,8 @@ void write_timeline(std::ostream& stream, P const& p, topology::cluster const& c
     out.finish("the timeline");
 }
 /// The same without remarks.
-template <Parallelization P, Strategy<space::configuration> S>
-void write_timeline(std::ostream& stream, P const& p, topology::cluster const& cluster, S const& s, sim::report const& r) {
+template <Strategy<space::configuration> S>
+void write_timeline(std::ostream& stream, parallelization const& p, topology::cluster const& cluster, S const& s, sim::report const& r) {
     write_timeline(stream, p, cluster, s, r, [](std::uint32_t) { return timeline_remark{}; });
 }
 

@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <set>
@@ -73,20 +74,23 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 /// Reason `exhausted` where it ended by itself. Observers are told `proposed` (`op`: number of stages, `move`: 0 in steps 1 and 2, 1 in step 3, no cost where it is above what is of use) and `improved`. No lower bound.
 /// A network that can not be divided into micro-batches is planned with one. Throws `invalid_input` on options out of range, and where no operator has work.
 struct partition_fn {
-    template <class Oracle, class Device, class Operator, class... Os>
-    pipeline_result operator()(parallelization<Oracle, Device, Operator> const& problem, partition_options const& options = {}, Os&&... observers) const {
+    template <class... Os>
+    pipeline_result operator()(parallelization const& problem, partition_options const& options = {}, Os&&... observers) const {
         static_assert(search::observed<picoseconds, std::remove_reference_t<Os>...>::checked);
         validate(options);
-        search_state state(problem, options, [&](auto const& event) { search::tell(event, observers...); });
-        return state.run();
+        auto const tell = [&](auto const& event) { search::tell(event, observers...); };
+        return search_state(problem, options, {tell, tell}).run();
     }
 
   private:
-    template <class P, class Tell> class search_state;
-    template <class Oracle, class Device, class Operator, class Tell> class search_state<parallelization<Oracle, Device, Operator>, Tell> {
+    /// Who is told of a search, whatever their types: the search is compiled once for all of them.
+    struct listener {
+        std::function<void(search::proposed<picoseconds> const&)> proposed;
+        std::function<void(search::improved<picoseconds> const&)> improved;
+    };
+    class search_state {
       public:
-        using problem_type = parallelization<Oracle, Device, Operator>;
-        search_state(problem_type const& problem, partition_options const& options, Tell tell)
+        search_state(parallelization const& problem, partition_options const& options, listener tell)
             : problem_(problem), options_(options), tell_(std::move(tell)), limit_(search::budget_of(options)), builder_(problem),
               samples_(static_cast<std::uint64_t>(divisible_samples())),
               most_micro_batches_(std::min<std::uint64_t>({options.max_micro_batches, samples_, std::numeric_limits<std::uint32_t>::max()})) {
@@ -121,12 +125,12 @@ struct partition_fn {
             if (!priced && known_where_exceeding && exceeds()) priced = builder_.simulator()(plan.how, plan.strategy);
             ++stats_.evaluations;
             ++stats_.proposals;
-            tell_(search::proposed<picoseconds>{stats_.evaluations, plan.how.stages, move, priced, cost_});
+            tell_.proposed({stats_.evaluations, plan.how.stages, move, priced, cost_});
             auto const cost = priced.value_or(unbounded);
             if (best_ && !(cost < cost_)) return cost;
             if (best_) {
                 ++stats_.improved;
-                tell_(search::improved<picoseconds>{stats_.evaluations, plan.how.stages, move, cost, cost_});
+                tell_.improved({stats_.evaluations, plan.how.stages, move, cost, cost_});
             }
             cost_ = cost;
             best_ = std::move(plan);
@@ -268,11 +272,11 @@ struct partition_fn {
             return out;
         }
 
-        problem_type const& problem_;
+        parallelization const& problem_;
         partition_options const& options_;
-        Tell tell_;
+        listener tell_;
         search::stopping limit_;
-        detail::stage_builder<Oracle, Device> builder_;
+        detail::stage_builder builder_;
         search_stats stats_;
         std::optional<stop_reason> ended_;
         std::optional<pipeline_plan> best_;
@@ -281,7 +285,6 @@ struct partition_fn {
         std::set<detail::candidate> tried_; ///< while improving
         std::uint64_t samples_, most_micro_batches_;
     };
-    template <class P, class Tell> search_state(P const&, partition_options const&, Tell) -> search_state<P, Tell>;
 };
 inline constexpr partition_fn partition{};
 

@@ -23,7 +23,7 @@ struct pipeline_plan {
 
 /// Runs of operators in topological order, by first and last name, with devices and degrees: a line per stage, after one that says how the pipeline runs.
 /// Throws `invalid_input` where the plan is not one of `problem`.
-template <Parallelization P> [[nodiscard]] std::string to_string(P const& problem, pipeline_plan const& plan) {
+[[nodiscard]] inline std::string to_string(parallelization const& problem, pipeline_plan const& plan) {
     auto const& g = problem.graph();
     auto const& how = plan.how;
     validate(how, g);

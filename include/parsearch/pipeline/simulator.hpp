@@ -24,8 +24,7 @@
 namespace parsearch::pipeline {
 
 /// The problem of one of `n` micro-batches of `problem`, on which strategies of pipelines of `n` micro-batches are legal. Throws as `micro_batch`.
-template <class Oracle, class Device, class Operator>
-[[nodiscard]] auto micro_batch_problem(parallelization<Oracle, Device, Operator> const& problem, std::int64_t n) {
+[[nodiscard]] inline parallelization micro_batch_problem(parallelization const& problem, std::int64_t n) {
     return with_graph(problem, micro_batch(problem.graph(), n));
 }
 
@@ -33,10 +32,10 @@ template <class Oracle, class Device, class Operator>
 ///
 /// The task graph is that of one micro-batch (docs/simulation.md), unrolled (`unroller`). Devices run what they launch in that order; links follow the problem's discipline.
 /// A pipeline of one stage and one micro-batch under `in_order` is what `sim::simulator` simulates.
-template <class Oracle, class Device> class pipeline_simulator {
+class pipeline_simulator {
   public:
     /// Throws `invalid_input` where transfers of the problem are others than streaming: unrolling knows no ties between the tasks of a message.
-    template <class Operator> explicit pipeline_simulator(parallelization<Oracle, Device, Operator> const& problem) : work_(problem.workload()), problem_(with_graph(problem, problem.graph())) {
+    explicit pipeline_simulator(parallelization const& problem) : work_(problem.workload()), problem_(with_graph(problem, problem.graph())) {
         if (auto const m = work_->options.transfers; m != sim::transfer_model::streaming)
             throw invalid_input("pipeline: option 'transfers' of the simulation is ", sim::name_of(m), ": pipelines are simulated with streaming");
     }
@@ -87,7 +86,7 @@ template <class Oracle, class Device> class pipeline_simulator {
         return used > 0 ? 1 - sum / static_cast<double>(used) : 0;
     }
     /// The problem of one of `n` micro-batches, kept. Throws as `micro_batch`.
-    [[nodiscard]] auto const& micro_batches(std::uint32_t n) { return part(n).problem; }
+    [[nodiscard]] parallelization const& micro_batches(std::uint32_t n) { return part(n).problem; }
     /// Of the last pipeline simulated: the plan of one micro-batch.
     [[nodiscard]] sim::iteration_plan const& plan() const {
         if (current_ == 0) throw invalid_input("pipeline_simulator: no pipeline was simulated yet");
@@ -105,10 +104,9 @@ template <class Oracle, class Device> class pipeline_simulator {
     }
 
   private:
-    using dense_problem = parallelization<Oracle, Device, std::uint32_t>;
     struct micro {
-        dense_problem problem;
-        sim::simulator<Oracle, Device> simulator;
+        parallelization problem;
+        sim::simulator simulator;
     };
 
     micro& part(std::uint32_t n) {
@@ -161,8 +159,8 @@ template <class Oracle, class Device> class pipeline_simulator {
         return scheduler_.run(tasks_, options.discipline, schedule_, bound, devices); // devices run what they launch in that order
     }
 
-    std::shared_ptr<sim::workload<Oracle, Device> const> work_;
-    dense_problem problem_;
+    std::shared_ptr<sim::workload const> work_;
+    parallelization problem_;
     std::map<std::uint32_t, micro> parts_;
     std::uint32_t current_ = 0; ///< micro-batches of the last pipeline; 0: none yet
     sim::task_graph one_, tasks_;
@@ -173,6 +171,5 @@ template <class Oracle, class Device> class pipeline_simulator {
     std::vector<sim::shard_memory> shards_;
     std::vector<sim::memory_use> memory_;
 };
-template <class Oracle, class Device, class Operator> pipeline_simulator(parallelization<Oracle, Device, Operator> const&) -> pipeline_simulator<Oracle, Device>;
 
 } // namespace parsearch::pipeline

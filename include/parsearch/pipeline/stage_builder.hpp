@@ -39,10 +39,9 @@ struct candidate {
 };
 
 /// Makes pipelines of candidates of one problem.
-template <class Oracle, class Device> class stage_builder {
+class stage_builder {
   public:
-    template <class Operator>
-    explicit stage_builder(parallelization<Oracle, Device, Operator> const& problem)
+    explicit stage_builder(parallelization const& problem)
         : graph_(&problem.graph()), topology_(&problem.topology()), oracle_(&problem.workload()->oracle), training_(problem.options().training), simulator_(problem) {
         for (auto const op : graph_->order)
             if (graph_->operations[op].work != ops::work_class::source) order_.push_back(op);
@@ -51,7 +50,7 @@ template <class Oracle, class Device> class stage_builder {
     }
 
     [[nodiscard]] std::vector<std::uint32_t> const& order() const noexcept { return order_; }
-    [[nodiscard]] pipeline_simulator<Oracle, Device>& simulator() noexcept { return simulator_; }
+    [[nodiscard]] pipeline_simulator& simulator() noexcept { return simulator_; }
     [[nodiscard]] std::size_t devices() const noexcept { return topology_->size(); }
 
     /// The degrees of tensor parallelism for groups of `group` neighbours: divisors whose neighbours share a node.
@@ -225,7 +224,7 @@ template <class Oracle, class Device> class stage_builder {
     [[nodiscard]] std::int64_t crossing_time(byte_count bytes, std::size_t group) const {
         auto const one_way = [&](std::size_t a, std::size_t b) {
             std::int64_t slowest = 0;
-            for (auto const l : topology_->route(a, b)) slowest = std::max(slowest, static_cast<std::int64_t>(transfer_time(*oracle_, bytes, topology_->links[l]).count()));
+            for (auto const l : topology_->route(a, b)) slowest = std::max(slowest, static_cast<std::int64_t>(oracle_->transfer_time(bytes, topology_->links[l]).count()));
             return slowest;
         };
         return sim::saturating_sum(one_way(0, group), training_ ? one_way(group, 0) : 0);
@@ -233,9 +232,9 @@ template <class Oracle, class Device> class stage_builder {
 
     graph::dense_graph const* graph_;
     topology::dense_topology const* topology_;
-    Oracle const* oracle_;
+    cost::any_oracle const* oracle_;
     bool training_;
-    pipeline_simulator<Oracle, Device> simulator_;
+    pipeline_simulator simulator_;
     std::vector<std::uint32_t> order_; ///< without graph inputs
     std::vector<std::size_t> place_;   ///< of each operator in it
     std::map<key, space::flat_strategy> experts_;

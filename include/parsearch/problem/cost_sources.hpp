@@ -4,13 +4,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
+#include <numeric>
 #include <utility>
 #include <vector>
 
 #include <parsearch/concepts/strategy.hpp>
 #include <parsearch/core/portable_math.hpp>
 #include <parsearch/core/units.hpp>
+#include <parsearch/cost/any_oracle.hpp>
 #include <parsearch/cost/interpolation.hpp>
 #include <parsearch/cost/measured_table.hpp>
 #include <parsearch/ops/shard.hpp>
@@ -32,24 +33,19 @@ struct source_times {
     }
 };
 
-/// The times of all forward, backward and update tasks of strategy `s` of `p`, as `oracle` prices them: `oracle.answer(work, device)` is a
-/// `cost::cost_answer`, as that of a `cost::measured_table`. Messages and collectives are left out. Throws what the oracle throws. Complexity: a
-/// simulation for each source that occurs, and one more.
-template <Parallelization P, class Oracle, Strategy<space::configuration> S>
-[[nodiscard]] source_times compute_time_by_source(P const& p, Oracle const& oracle, S const& s) {
-    using device = std::remove_cvref_t<decltype(p.device(0))>;
-    std::vector<device> handles;
-    for (std::size_t d = 0; d < p.topology().size(); ++d) handles.push_back(p.device(d));
+namespace detail {
+template <class Oracle, class Device, class S>
+[[nodiscard]] source_times compute_time_by_source(parallelization const& p, std::vector<Device> const& handles, Oracle const& oracle, S const& s) {
     std::array<bool, cost::cost_sources> seen{};
     // Where only the answers of one source take time, the sum of all tasks is that of this source.
     auto const simulated = [&](auto const& counts) {
-        auto only = [&oracle, &counts, &seen](ops::shard_work const& work, device const& d) {
+        auto only = [&oracle, &counts, &seen](ops::shard_work const& work, Device const& d) {
             auto const [time, source] = oracle.answer(work, d);
             seen[static_cast<std::size_t>(source)] = true;
             return counts(source) ? time : picoseconds{0};
         };
-        auto w = sim::make_workload(p.graph(), p.topology(), handles, std::move(only), p.options());
-        sim::simulator<decltype(only), device> simulator(std::move(w));
+        auto w = sim::make_workload(p.graph(), p.topology(), cost::any_oracle(std::move(only), handles), p.options());
+        sim::simulator simulator(std::move(w));
         (void)simulator.simulate(s);
         auto const& tasks = simulator.tasks();
         double sum = 0;
@@ -63,6 +59,22 @@ template <Parallelization P, class Oracle, Strategy<space::configuration> S>
     for (std::size_t i = 0; i < cost::cost_sources; ++i)
         if (found[i]) out.seconds[i] = simulated([i](cost::cost_source source) { return static_cast<std::size_t>(source) == i; });
     return out;
+}
+} // namespace detail
+
+/// The times of all forward, backward and update tasks of strategy `s` of `p`, as `oracle` prices them: `oracle.answer(work, device)` is a
+/// `cost::cost_answer`, as that of a `cost::measured_table`. Messages and collectives are left out. Throws what the oracle throws. Complexity: a
+/// simulation for each source that occurs, and one more.
+template <class Operator, class Device, class Oracle, Strategy<space::configuration> S>
+[[nodiscard]] source_times compute_time_by_source(parallelization_of<Operator, Device> const& p, Oracle const& oracle, S const& s) {
+    return detail::compute_time_by_source(p, *p.device_handles(), oracle, s);
+}
+/// The same, where the oracle counts devices as the topology does.
+template <class Oracle, Strategy<space::configuration> S>
+[[nodiscard]] source_times compute_time_by_source(parallelization const& p, Oracle const& oracle, S const& s) {
+    std::vector<std::uint32_t> numbers(p.topology().size());
+    std::iota(numbers.begin(), numbers.end(), std::uint32_t{0});
+    return detail::compute_time_by_source(p, numbers, oracle, s);
 }
 
 } // namespace parsearch

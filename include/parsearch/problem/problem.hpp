@@ -36,57 +36,66 @@ struct problem_options {
 
 /// A `SearchProblem`: the strategies of a graph on a topology, priced by simulation. Self-contained and cheap to copy: it keeps
 /// what it read of graph and topology, and a copy of the oracle.
-template <class Oracle, class Device, class Operator> class parallelization {
+class parallelization {
   public:
-    using workload_type = sim::workload<Oracle, Device>;
-
-    parallelization(std::shared_ptr<workload_type const> w, std::vector<Operator> handles, space::space_options const& options)
-        : work_(std::move(w)), operators_(std::make_shared<std::vector<Operator> const>(std::move(handles))),
-          space_(work_->graph, work_->topology.size(), options) {}
-    /// As `other`, with another graph: see `with_graph`.
-    template <class Other>
-    parallelization(std::shared_ptr<workload_type const> w, std::vector<Operator> handles, Other const& other)
-        : work_(std::move(w)), operators_(std::make_shared<std::vector<Operator> const>(std::move(handles))), space_(work_->graph, other.space()) {}
+    parallelization(std::shared_ptr<sim::workload const> w, space::space_options const& options)
+        : work_(std::move(w)), space_(work_->graph, work_->topology.size(), options) {}
+    /// With the operator spaces of `like` for operators with equal dims: see `with_graph`.
+    parallelization(std::shared_ptr<sim::workload const> w, parallelization const& like) : work_(std::move(w)), space_(work_->graph, like.space()) {}
 
     [[nodiscard]] space::strategy_space const& space() const noexcept { return space_; }
-    [[nodiscard]] sim::delta_simulator<Oracle, Device> evaluator() const { return sim::delta_simulator<Oracle, Device>(work_); }
+    [[nodiscard]] sim::delta_simulator evaluator() const { return sim::delta_simulator(work_); }
     /// The full simulation, for timelines and reports. It gives the evaluator's costs.
-    [[nodiscard]] sim::simulator<Oracle, Device> simulator() const { return sim::simulator<Oracle, Device>(work_); }
+    [[nodiscard]] sim::simulator simulator() const { return sim::simulator(work_); }
     /// Uniform configurations of one operator and of all its repeats, and FlexFlow's propagation.
-    [[nodiscard]] auto moves() const {
+    [[nodiscard]] std::tuple<search::uniform_move, space::propagate_move, space::repeat_move> moves() const {
         return std::tuple{search::uniform_move{0.5}, space::propagate_move{work_->graph}, space::repeat_move{work_->graph}};
     }
 
     /// An additive problem over some of the configurations whose costs resemble the simulated ones, for `search::dominator_dp`. Made anew.
-    [[nodiscard]] additive_surrogate<Oracle, Device> surrogate(surrogate_options const& options = {}) const { return {work_, space_, options}; }
-    [[nodiscard]] additive_surrogate<Oracle, Device> surrogate(std::uint64_t candidates) const {
+    [[nodiscard]] additive_surrogate surrogate(surrogate_options const& options = {}) const { return {work_, space_, options}; }
+    [[nodiscard]] additive_surrogate surrogate(std::uint64_t candidates) const {
         return surrogate(surrogate_options{.candidates = static_cast<std::size_t>(candidates)});
     }
     /// The operators in topological order, for searches that visit them one by one.
     [[nodiscard]] std::vector<std::uint32_t> const& order() const noexcept { return work_->graph.order; }
     /// Strategies of experts to start a search from, with and without their names: see `expert_starts`.
-    [[nodiscard]] std::vector<space::named_strategy> named_starts() const { return expert_starts(*this); }
+    [[nodiscard]] std::vector<space::named_strategy> named_starts() const;
     [[nodiscard]] std::vector<space::flat_strategy> starts() const {
         std::vector<space::flat_strategy> out;
         for (auto& start : named_starts()) out.push_back(std::move(start.strategy));
         return out;
     }
 
-    /// The number of operators, and the handle in the caller's graph of operator number `op`.
-    [[nodiscard]] std::size_t size() const noexcept { return operators_->size(); }
-    [[nodiscard]] Operator const& handle(std::size_t op) const { return operators_->at(op); }
-    /// The handle in the caller's topology of device number `d`, as configurations count devices.
-    [[nodiscard]] Device const& device(std::size_t d) const { return work_->devices.at(d); }
+    /// The number of operators.
+    [[nodiscard]] std::size_t size() const noexcept { return work_->graph.size(); }
     [[nodiscard]] graph::dense_graph const& graph() const noexcept { return work_->graph; }
     [[nodiscard]] topology::dense_topology const& topology() const noexcept { return work_->topology; }
     [[nodiscard]] sim::simulation_options const& options() const noexcept { return work_->options; }
     /// What is simulated: graph, topology, oracle and options in one.
-    [[nodiscard]] std::shared_ptr<workload_type const> const& workload() const noexcept { return work_; }
+    [[nodiscard]] std::shared_ptr<sim::workload const> const& workload() const noexcept { return work_; }
 
   private:
-    std::shared_ptr<workload_type const> work_;
-    std::shared_ptr<std::vector<Operator> const> operators_;
+    std::shared_ptr<sim::workload const> work_;
     space::strategy_space space_;
+};
+
+/// A `parallelization` that knows the caller's handles: what `make_problem` answers.
+template <class Operator, class Device> class parallelization_of : public parallelization {
+  public:
+    parallelization_of(parallelization problem, std::vector<Operator> operator_handles, std::shared_ptr<std::vector<Device> const> device_handles)
+        : parallelization(std::move(problem)), operators_(std::make_shared<std::vector<Operator> const>(std::move(operator_handles))),
+          devices_(std::move(device_handles)) {}
+
+    /// The handle in the caller's graph of operator number `op`.
+    [[nodiscard]] Operator const& handle(std::size_t op) const { return operators_->at(op); }
+    /// The handle in the caller's topology of device number `d`, as configurations count devices.
+    [[nodiscard]] Device const& device(std::size_t d) const { return devices_->at(d); }
+    [[nodiscard]] std::shared_ptr<std::vector<Device> const> const& device_handles() const noexcept { return devices_; }
+
+  private:
+    std::shared_ptr<std::vector<Operator> const> operators_;
+    std::shared_ptr<std::vector<Device> const> devices_;
 };
 
 /// `ops::describe(description(g, op))` makes an `ops::operation`: what simulation needs beyond `OperatorGraph`.
@@ -99,42 +108,48 @@ concept DescribesOperations = requires(G const& g, operator_handle_t<G> const& o
 /// `topology::read_topology` and `space::operator_space` do.
 template <OperatorGraph G, DeviceTopology T, class Oracle>
     requires DescribesOperations<G> && CostOracle<Oracle, ops::shard_work, device_handle_t<T>>
-[[nodiscard]] auto make_problem(G const& graph, T const& topology, Oracle oracle, problem_options const& options = {}) {
+[[nodiscard]] parallelization_of<operator_handle_t<G>, device_handle_t<T>> make_problem(G const& graph, T const& topology, Oracle oracle, problem_options const& options = {}) {
     auto g = graph::read_graph(graph);
     auto t = topology::read_topology(topology);
     // An oracle made for certain devices (a roofline, a measured table) says so.
     if constexpr (requires { oracle.require_devices(t.topology.devices); }) oracle.require_devices(t.topology.devices);
-    auto w = sim::make_workload(space::with_replicas(std::move(g.graph), options.space), std::move(t.topology), std::move(t.devices), std::move(oracle), options.simulation);
-    return parallelization<Oracle, device_handle_t<T>, operator_handle_t<G>>(std::move(w), std::move(g.handles), options.space);
+    auto device_handles = std::make_shared<std::vector<device_handle_t<T>> const>(t.devices);
+    auto w = sim::make_workload(space::with_replicas(std::move(g.graph), options.space), std::move(t.topology),
+                                cost::any_oracle(std::move(oracle), std::move(t.devices)), options.simulation);
+    return {parallelization(std::move(w), options.space), std::move(g.handles), std::move(device_handles)};
 }
+
+namespace detail {
+inline parallelization with_dense_graph(parallelization const& problem, graph::dense_graph graph) {
+    auto const& like = *problem.workload();
+    return {sim::make_workload(space::with_replicas(std::move(graph), problem.space().options()), like.topology, like.oracle, like.options), problem};
+}
+} // namespace detail
 
 /// The problem of `graph` on the topology, with the oracle and the options of `problem`: what `make_problem` makes of them, and throws, without
 /// reading and checking the topology again; operators with equal dims have the operator spaces of `problem`. A `graph::dense_graph` will do.
 /// Complexity: linear in graph and topology, which is copied.
-template <OperatorGraph G, class Oracle, class Device, class Operator>
+template <OperatorGraph G>
     requires DescribesOperations<G>
-[[nodiscard]] auto with_graph(parallelization<Oracle, Device, Operator> const& problem, G const& graph) {
+[[nodiscard]] parallelization with_graph(parallelization const& problem, G const& graph) {
+    return detail::with_dense_graph(problem, graph::read_graph(graph).graph);
+}
+/// The same, with the handles of `graph`.
+template <OperatorGraph G, class Operator, class Device>
+    requires DescribesOperations<G>
+[[nodiscard]] parallelization_of<operator_handle_t<G>, Device> with_graph(parallelization_of<Operator, Device> const& problem, G const& graph) {
     auto g = graph::read_graph(graph);
-    auto const& like = *problem.workload();
-    auto w = sim::make_workload(space::with_replicas(std::move(g.graph), problem.space().options()), like.topology, like.devices, like.oracle, like.options);
-    return parallelization<Oracle, Device, operator_handle_t<G>>(std::move(w), std::move(g.handles), problem);
+    return {detail::with_dense_graph(problem, std::move(g.graph)), std::move(g.handles), problem.device_handles()};
 }
 
-/// A problem of `make_problem`, for the strategies below.
-template <class P>
-concept Parallelization = requires(P const& p) {
-    { p.graph() } -> std::convertible_to<graph::dense_graph const&>;
-    { p.topology() } -> std::convertible_to<topology::dense_topology const&>;
-};
-
 /// Simulates strategy `s` of `p`: timeline, utilisation, critical path, traffic and memory.
-template <Parallelization P, Strategy<space::configuration> S> [[nodiscard]] sim::report simulate(P const& p, S const& s) {
+template <Strategy<space::configuration> S> [[nodiscard]] sim::report simulate(parallelization const& p, S const& s) {
     auto simulator = p.simulator();
     return sim::make_report(simulator, s);
 }
 
 /// A line for each operator of `p` with tasks: its name and its configuration under `s` ("fc1: s4 o2 @0+2,1").
-template <Parallelization P, Strategy<space::configuration> S> [[nodiscard]] std::string to_string(P const& p, S const& s) {
+template <Strategy<space::configuration> S> [[nodiscard]] std::string to_string(parallelization const& p, S const& s) {
     std::string out;
     for (std::size_t op = 0; op < p.size(); ++op)
         if (auto const& operation = p.graph().operations[op]; operation.work != ops::work_class::source)
@@ -143,14 +158,14 @@ template <Parallelization P, Strategy<space::configuration> S> [[nodiscard]] std
 }
 
 /// Expert strategies of a problem: see space/experts.hpp.
-template <Parallelization P> [[nodiscard]] space::flat_strategy data_parallel(P const& p) {
+[[nodiscard]] inline space::flat_strategy data_parallel(parallelization const& p) {
     return space::data_parallel(p.graph(), p.topology().size());
 }
-template <Parallelization P> [[nodiscard]] space::flat_strategy one_weird_trick(P const& p) {
+[[nodiscard]] inline space::flat_strategy one_weird_trick(parallelization const& p) {
     return space::one_weird_trick(p.graph(), p.topology().size());
 }
 /// Layers over the devices of a node; throws `invalid_input` where nodes differ in size or their devices are not consecutive.
-template <Parallelization P> [[nodiscard]] space::flat_strategy operation_parallel(P const& p) {
+[[nodiscard]] inline space::flat_strategy operation_parallel(parallelization const& p) {
     auto const& node = p.topology().node; // numbered from 0 by first use
     auto const per_node = static_cast<std::size_t>(std::count(node.begin(), node.end(), node.front()));
     for (std::size_t d = 0; d < node.size(); ++d)
@@ -159,15 +174,15 @@ template <Parallelization P> [[nodiscard]] space::flat_strategy operation_parall
                                 " devices: nodes must be of one size, each of consecutive devices");
     return space::operation_parallel(p.graph(), node.size(), per_node);
 }
-template <Parallelization P> [[nodiscard]] space::flat_strategy tensor_parallel(P const& p, std::size_t degree) {
+[[nodiscard]] inline space::flat_strategy tensor_parallel(parallelization const& p, std::size_t degree) {
     return space::tensor_parallel(p.graph(), p.topology().size(), degree);
 }
 /// Experts over `degree` neighbouring devices, or over all of them.
-template <Parallelization P> [[nodiscard]] space::flat_strategy expert_parallel(P const& p, std::size_t degree) {
+[[nodiscard]] inline space::flat_strategy expert_parallel(parallelization const& p, std::size_t degree) {
     return space::expert_parallel(p.graph(), p.topology().size(), degree);
 }
-template <Parallelization P> [[nodiscard]] space::flat_strategy expert_parallel(P const& p) { return expert_parallel(p, p.topology().size()); }
-template <Parallelization P> [[nodiscard]] space::flat_strategy table_parallel(P const& p) {
+[[nodiscard]] inline space::flat_strategy expert_parallel(parallelization const& p) { return expert_parallel(p, p.topology().size()); }
+[[nodiscard]] inline space::flat_strategy table_parallel(parallelization const& p) {
     return space::table_parallel(p.graph(), p.topology().size());
 }
 
@@ -175,7 +190,7 @@ template <Parallelization P> [[nodiscard]] space::flat_strategy table_parallel(P
 /// data_parallel, one_weird_trick, operation_parallel where nodes allow it, tensor_parallel_D for every D that divides the devices into groups of
 /// neighbours on one node, expert_parallel over all devices and expert_parallel_D over the D of a node, table_parallel. All are legal
 /// on the devices of `p`; they need neither be in its space nor fit its memory. Complexity: O(operators) for each.
-template <Parallelization P> [[nodiscard]] std::vector<space::named_strategy> expert_starts(P const& p) {
+[[nodiscard]] inline std::vector<space::named_strategy> expert_starts(parallelization const& p) {
     std::vector<space::named_strategy> out;
     auto const add = [&](std::string name, space::flat_strategy s) {
         bool const known = std::any_of(out.begin(), out.end(), [&](auto const& other) { return other.strategy == s; });
@@ -199,5 +214,6 @@ template <Parallelization P> [[nodiscard]] std::vector<space::named_strategy> ex
     add("table_parallel", table_parallel(p));
     return out;
 }
+inline std::vector<space::named_strategy> parallelization::named_starts() const { return expert_starts(*this); }
 
 } // namespace parsearch

@@ -58,14 +58,13 @@ namespace detail {
 /// Left out: that parts run at the same time or compete, the weights that operators share, memory.
 /// Candidates of an operator: at most `surrogate_options::candidates` of its space, and what data_parallel, one_weird_trick and
 /// tensor_parallel of each power of two give it. Tables are made once, equal ones once for all repeats; copies share them.
-template <class Oracle, class Device> class additive_surrogate {
+class additive_surrogate {
   public:
-    using workload_type = sim::workload<Oracle, Device>;
     using candidates_type = std::vector<std::vector<space::configuration>>;
 
     /// Throws `invalid_input` where there is to be no candidate, and what the oracle throws.
     /// Complexity: plans each distinct operator once per candidate, each distinct edge once per pair of candidates.
-    additive_surrogate(std::shared_ptr<workload_type const> work, space::strategy_space const& all, surrogate_options const& options = {})
+    additive_surrogate(std::shared_ptr<sim::workload const> work, space::strategy_space const& all, surrogate_options const& options = {})
         : work_(std::move(work)) {
         if (options.candidates < 1) throw invalid_input("surrogate option candidates is 0: must be at least 1");
         tables_ = make_tables(all, options);
@@ -76,7 +75,7 @@ template <class Oracle, class Device> class additive_surrogate {
     /// Prices any strategy; of candidates from the tables.
     class evaluator_type {
       public:
-        evaluator_type(std::shared_ptr<workload_type const> work, std::shared_ptr<void const> keeps, candidates_type const& candidates,
+        evaluator_type(std::shared_ptr<sim::workload const> work, std::shared_ptr<void const> keeps, candidates_type const& candidates,
                        std::vector<operator_pair> const& edges, std::vector<std::vector<picoseconds>> const& own,
                        std::vector<std::shared_ptr<std::vector<picoseconds> const>> const& pairs)
             : terms_(std::move(work)), keeps_(std::move(keeps)), candidates_(&candidates), edges_(&edges), own_(&own), pairs_(&pairs) {}
@@ -109,7 +108,7 @@ template <class Oracle, class Device> class additive_surrogate {
             auto const& all = (*candidates_)[op];
             return static_cast<std::size_t>(std::find(all.begin(), all.end(), c) - all.begin());
         }
-        surrogate_terms<Oracle, Device> terms_;
+        surrogate_terms terms_;
         std::shared_ptr<void const> keeps_;
         candidates_type const* candidates_;
         std::vector<operator_pair> const* edges_;
@@ -147,8 +146,8 @@ template <class Oracle, class Device> class additive_surrogate {
             candidates.push_back(std::make_shared<std::vector<space::configuration> const>(chosen));
             made->candidates.push_back(std::move(chosen));
         }
-        surrogate_store<Oracle, Device> store;
-        surrogate_terms<Oracle, Device> terms(work_);
+        surrogate_store store;
+        surrogate_terms terms(work_);
         auto const numbers = store.numbers_of(g);
         auto read = store.tables_of(g, numbers, std::move(candidates), [&]() -> auto& { return terms; });
         made->edges = std::move(read.edges);
@@ -160,7 +159,7 @@ template <class Oracle, class Device> class additive_surrogate {
         return made;
     }
 
-    std::shared_ptr<workload_type const> work_;
+    std::shared_ptr<sim::workload const> work_;
     std::shared_ptr<tables const> tables_;
 };
 

@@ -100,9 +100,9 @@ struct content_hash {
 } // namespace detail
 
 /// Makes tables and remembers them by exact content. What it answers never depends on what it remembers.
-template <class Oracle, class Device> class surrogate_store {
+class surrogate_store {
   public:
-    using terms_type = surrogate_terms<Oracle, Device>;
+    using terms_type = surrogate_terms;
 
     /// `most_bytes` may be remembered from one call to the next, about; what was used least recently is forgotten first.
     explicit surrogate_store(std::uint64_t most_bytes = ~std::uint64_t{0}) : most_(most_bytes) {}

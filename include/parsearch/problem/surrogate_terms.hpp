@@ -27,20 +27,19 @@ struct operator_term {
 
 /// Prices single operators and edges of a workload, each a function of the configurations named in the call alone.
 /// An edge's term is how long its busiest link moves data, there and, in training, back. Terms of graph inputs are zero.
-template <class Oracle, class Device> class surrogate_terms {
+class surrogate_terms {
   public:
-    using workload_type = sim::workload<Oracle, Device>;
-    using pricing_type = sim::pricing<Oracle, Device>;
+    using pricing_type = sim::pricing;
 
-    explicit surrogate_terms(std::shared_ptr<workload_type const> work)
+    explicit surrogate_terms(std::shared_ptr<sim::workload const> work)
         : planner_(std::move(work)), loads_(planner_.input().topology.links.size()) {}
     /// With a pricing of an equal topology, and devices and oracle that answer alike: it remembers groups of devices.
-    surrogate_terms(std::shared_ptr<workload_type const> work, pricing_type price)
+    surrogate_terms(std::shared_ptr<sim::workload const> work, pricing_type price)
         : planner_(std::move(work), std::move(price)), loads_(planner_.input().topology.links.size()) {}
     /// The pricing, for the next one; nothing is asked of these terms any more.
     [[nodiscard]] pricing_type take_pricing() { return planner_.take_pricing(); }
 
-    [[nodiscard]] workload_type const& input() const noexcept { return planner_.input(); }
+    [[nodiscard]] sim::workload const& input() const noexcept { return planner_.input(); }
 
     [[nodiscard]] operator_term of_operator(std::uint32_t op, space::configuration const& c) {
         auto const& w = planner_.input();
@@ -160,7 +159,7 @@ template <class Oracle, class Device> class surrogate_terms {
     }
 
     static constexpr std::size_t most_remembered = std::size_t{1} << 26;
-    sim::planner<Oracle, Device> planner_;
+    sim::planner planner_;
     link_loads loads_;
 };
 

@@ -13,6 +13,7 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/problem/problem.hpp>
 #include <parsearch/problem/surrogate_store.hpp>
 #include <parsearch/rewrite/graph_pricer_options.hpp>
 #include <parsearch/rewrite/machine_grid.hpp>
@@ -50,21 +51,17 @@ struct choice_costs : surrogate_tables {
 /// moving what they find that of the fullest node.
 /// Tables of terms are remembered by exact content, so that a graph that differs from earlier ones in a few operators takes their tables and
 /// the elimination. Answers depend on the graph and the options alone, never on what was priced before or is remembered.
-template <class Oracle, class Device> class graph_pricer {
+class graph_pricer {
   public:
-    using workload_type = sim::workload<Oracle, Device>;
-
     /// Throws `invalid_input` on options out of range.
-    explicit graph_pricer(std::shared_ptr<workload_type const> base, graph_pricer_options options = {})
+    explicit graph_pricer(std::shared_ptr<sim::workload const> base, graph_pricer_options options = {})
         : base_(std::move(base)), options_(std::move(options)), store_(options_.remembered_bytes) {
         validate(options_);
         space::validate(options_.space, base_->topology.size());
         per_node_ = std::max<std::size_t>(devices_per_node(base_->topology), 1);
     }
     /// Of a problem of `make_problem`: its topology, oracle and options of simulation.
-    template <class P>
-        requires requires(P const& p) { p.workload(); }
-    explicit graph_pricer(P const& problem, graph_pricer_options options = {}) : graph_pricer(problem.workload(), std::move(options)) {}
+    explicit graph_pricer(parallelization const& problem, graph_pricer_options options = {}) : graph_pricer(problem.workload(), std::move(options)) {}
 
     /// The least cost over the candidates and the first strategy found that has it. Optimal where the tables of elimination fit into
     /// `table_bytes`; else the best strategy that mini-buckets and branch and bound of `effort` find (data parallelism at worst), with the bound
@@ -131,7 +128,7 @@ template <class Oracle, class Device> class graph_pricer {
         return out;
     }
     /// What is priced on.
-    [[nodiscard]] workload_type const& input() const noexcept { return *base_; }
+    [[nodiscard]] sim::workload const& input() const noexcept { return *base_; }
 
     /// Bytes of tables and contents remembered, about, and how many tables were made so far.
     [[nodiscard]] std::uint64_t remembered() const noexcept { return store_.bytes(); }
@@ -139,19 +136,19 @@ template <class Oracle, class Device> class graph_pricer {
     [[nodiscard]] graph_pricer_options const& options() const noexcept { return options_; }
 
   private:
-    using pricing_type = typename surrogate_terms<Oracle, Device>::pricing_type;
+    using pricing_type = surrogate_terms::pricing_type;
     static constexpr double first_lambda = 1.0 / 1024, last_lambda = 1 << 20; ///< picoseconds per byte: 1 ms and 1e6 s per GB
     static constexpr int bisections = 12;
 
     /// The tables of `g` over `candidates`, of operators numbered `contents`.
     [[nodiscard]] surrogate_tables tables_of(graph::dense_graph const& g, std::vector<std::uint64_t> const& contents,
                                              std::vector<surrogate_tables::choices> candidates) {
-        std::optional<surrogate_terms<Oracle, Device>> terms; // of this graph, where a table is missing
+        std::optional<surrogate_terms> terms; // of this graph, where a table is missing
         auto const need = [&]() -> auto& {
             if (!terms) {
-                auto w = sim::make_workload(g, base_->topology, base_->devices, base_->oracle, base_->options);
+                auto w = sim::make_workload(g, base_->topology, base_->oracle, base_->options);
                 if (price_) terms.emplace(std::move(w), std::move(*std::exchange(price_, std::nullopt)));
-                else terms.emplace(std::move(w), pricing_type(base_->topology, base_->oracle, base_->devices));
+                else terms.emplace(std::move(w), pricing_type(base_->topology, base_->oracle));
             }
             return *terms;
         };
@@ -308,13 +305,11 @@ template <class Oracle, class Device> class graph_pricer {
         return out;
     }
 
-    std::shared_ptr<workload_type const> base_;
+    std::shared_ptr<sim::workload const> base_;
     graph_pricer_options options_;
     std::size_t per_node_ = 1;
-    surrogate_store<Oracle, Device> store_;
+    surrogate_store store_;
     std::optional<pricing_type> price_; ///< remembers groups of devices; holds a reference to the base's topology
 };
-template <class P>
-graph_pricer(P const&, graph_pricer_options = {}) -> graph_pricer<typename P::workload_type::oracle_type, typename P::workload_type::device_type>;
 
 } // namespace parsearch::rewrite

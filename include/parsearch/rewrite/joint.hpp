@@ -61,7 +61,7 @@ struct simulated_graph {
 [[nodiscard]] inline graph::dense_graph folded_operators(parallel_graph const& g, purpose use = purpose::training) { return graph::read_graph(fold_weights(g, use)).graph; }
 
 /// The options of the space of `problem`, with the copies and partial sums that any of its operators may have for all: operators are not the same ones when rules have been applied.
-template <class P> [[nodiscard]] space::space_options replicas_of(P const& problem) {
+[[nodiscard]] inline space::space_options replicas_of(parallelization const& problem) {
     auto out = problem.space().options();
     for (auto const& op : problem.graph().operations)
         for (auto const& d : op.dims) {
@@ -76,17 +76,16 @@ template <class P> [[nodiscard]] space::space_options replicas_of(P const& probl
 namespace detail {
 
 /// What a problem simulates.
-template <class P> [[nodiscard]] purpose purpose_of(P const& problem) {
+[[nodiscard]] inline purpose purpose_of(parallelization const& problem) {
     return problem.workload()->options.training ? purpose::training : purpose::inference;
 }
 /// What is priced and simulated of `g` on the devices of `problem`.
-template <class P> [[nodiscard]] graph::dense_graph operators_of(P const& problem, parallel_graph const& g) {
+[[nodiscard]] inline graph::dense_graph operators_of(parallelization const& problem, parallel_graph const& g) {
     return space::with_replicas(folded_operators(g, purpose_of(problem)), replicas_of(problem));
 }
 
 /// The best graph found from `original` with the price on the first device of the problem alone.
-template <class Cache, class P>
-[[nodiscard]] priced_graph optimised_alone(Cache& cache, P const& problem, parallel_graph const& original, std::vector<graph_rule> const& rules, joint_options const& options,
+[[nodiscard]] inline priced_graph optimised_alone(joint_cache& cache, parallelization const& problem, parallel_graph const& original, std::vector<graph_rule> const& rules, joint_options const& options,
                                            graph_search::told const& tell, std::function<bool()> const& ended) {
     auto const price = [&](parallel_graph const& g) { return cache.one().price(folded_operators(g, purpose_of(problem))); };
     return graph_search(rules, options, price, tell, ended).run({original, price(original), {}});
@@ -99,11 +98,11 @@ struct joint_listener {
     std::function<void(simulated_graph const&)> simulated;
 };
 
-/// One joint search on a problem of type `P`: see `joint`.
-template <class Cache, class P> class joint_run {
+/// One joint search: see `joint`.
+class joint_run {
   public:
     /// Refers to all of its arguments. Throws `invalid_input` on options out of range, and where the cache is of another topology.
-    joint_run(Cache& cache, P const& problem, std::vector<graph_rule> const& rules, joint_options const& options, joint_listener tell)
+    joint_run(joint_cache& cache, parallelization const& problem, std::vector<graph_rule> const& rules, joint_options const& options, joint_listener tell)
         : cache_(cache), problem_(problem), rules_(rules), options_(options), tell_(std::move(tell)), limit_(search::budget_of(options)) {
         cache.require_like(problem);
         validate(options);
@@ -129,7 +128,7 @@ template <class Cache, class P> class joint_run {
     /// A graph that is simulated, and the best of it so far.
     struct simulated {
         std::size_t rank;
-        decltype(with_graph(std::declval<P const&>(), std::declval<graph::dense_graph const&>())) candidate; ///< the problem of its operators
+        parallelization candidate; ///< the problem of its operators
         std::vector<space::flat_strategy> found;
         std::optional<joint_plan> plan{}; ///< of the least cost
         picoseconds least = cost_traits<picoseconds>::infinity();
@@ -250,8 +249,8 @@ template <class Cache, class P> class joint_run {
         }
     }
 
-    Cache& cache_;
-    P const& problem_;
+    joint_cache& cache_;
+    parallelization const& problem_;
     std::vector<graph_rule> const& rules_;
     joint_options const& options_;
     joint_listener tell_;
@@ -267,8 +266,7 @@ template <class Cache, class P> class joint_run {
 
 /// The problem of the graph that is best on one device, rewritten by `rules` before anything is parallelized: what optimising in sequence starts from.
 /// Options as of `joint`, of which the refinement and the memory limit do not count here. Throws `invalid_input` on options out of range.
-template <class Oracle, class Device, class Operator>
-[[nodiscard]] auto rewritten_first(parallelization<Oracle, Device, Operator> const& problem, std::vector<graph_rule> const& rules, joint_options const& options = {}) {
+[[nodiscard]] inline parallelization rewritten_first(parallelization const& problem, std::vector<graph_rule> const& rules, joint_options const& options = {}) {
     validate(options);
     search::stopping limit(search::budget_of(options));
     std::uint64_t evaluations = 1;
@@ -307,9 +305,9 @@ using joint_result = search_result<joint_plan, picoseconds>;
 /// (`op`: 0 for the original, then the beam, last the graph of step 4; `move`: 0, or 1 where the strategy is of machine mapping; 0 and 0 for what is refined), `simulated_graph` for each of these in the end. A budget may end the search in step 4. Deterministic for a seed but for the time. `lower_bound` is the plan's `bound` where there are no rules; over all graphs that rules make none is known.
 /// Throws `invalid_input` on options out of range.
 struct joint_fn {
-    template <class Oracle, class Device, class Operator, class R, class... Os>
+    template <class R, class... Os>
         requires RandomBits<R>
-    joint_result operator()(parallelization<Oracle, Device, Operator> const& problem, std::vector<graph_rule> const& rules, R& rng,
+    joint_result operator()(parallelization const& problem, std::vector<graph_rule> const& rules, R& rng,
                             joint_options const& options = {}, Os&&... observers) const {
         validate(options);
         joint_cache cache(problem, options.pricing);
@@ -318,9 +316,9 @@ struct joint_fn {
 
     /// The same with what earlier searches remembered in `cache`, and for later ones; graphs are priced by its options, not by `options.pricing`. Throws `invalid_input` where it is one
     /// of another topology.
-    template <class Oracle, class Device, class Operator, class R, class... Os>
+    template <class R, class... Os>
         requires RandomBits<R>
-    joint_result with(joint_cache<Oracle, Device>& cache, parallelization<Oracle, Device, Operator> const& problem, std::vector<graph_rule> const& rules, R& rng,
+    joint_result with(joint_cache& cache, parallelization const& problem, std::vector<graph_rule> const& rules, R& rng,
                       joint_options const& options = {}, Os&&... observers) const {
         // One of simulated graphs alone handles an event, too.
         static_assert(search::observed<picoseconds, std::conditional_t<search::handles_any<Os, simulated_graph>, search::move_counts, std::remove_reference_t<Os>>...>::checked);

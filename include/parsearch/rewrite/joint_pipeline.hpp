@@ -112,8 +112,8 @@ template <class... Os> class relay {
 /// The best of the pipelines that `pipeline::partition` finds for each of `graphs`, of operators of `problem` rewritten; each begins with the strategy of its plan, and
 /// with `options.bound` and the costs of those before as bounds. `options.starts` are not used: they are of the problem's own operators. The budget is that of all; when
 /// it is spent, the graphs that are left have no pipeline. Observers are told as by `partition`. Deterministic but for the time. Throws as `partition`.
-template <class Oracle, class Device, class Operator, class... Os>
-[[nodiscard]] graphs_partitioned partition_graphs(parallelization<Oracle, Device, Operator> const& problem, std::span<known_graph const> graphs,
+template <class... Os>
+[[nodiscard]] graphs_partitioned partition_graphs(parallelization const& problem, std::span<known_graph const> graphs,
                                                   pipeline::partition_options options = {}, Os&&... observers) {
     validate(options);
     detail::relay<std::remove_reference_t<Os>...> relay(observers...);
@@ -159,9 +159,9 @@ using joint_pipeline_result = search_result<joint_pipeline_plan, picoseconds>;
 /// Reason `exhausted` where all parts ended by themselves, else that of the first that did not. Evaluations count those of the parts. Observers are told what the parts
 /// tell, `improved` of what is better than all before; `stats.trajectory` is that of `joint`. Deterministic for a seed but for the time. No lower bound. Throws `invalid_input` as the parts do.
 struct joint_pipeline_fn {
-    template <class Oracle, class Device, class Operator, class R, class... Os>
+    template <class R, class... Os>
         requires RandomBits<R>
-    joint_pipeline_result operator()(parallelization<Oracle, Device, Operator> const& problem, std::vector<graph_rule> const& rules, R& rng,
+    joint_pipeline_result operator()(parallelization const& problem, std::vector<graph_rule> const& rules, R& rng,
                                      joint_pipeline_options const& options = {}, Os&&... observers) const {
         validate(options.joint);
         detail::relay<std::remove_reference_t<Os>...> relay(observers...);
@@ -211,7 +211,7 @@ struct joint_pipeline_fn {
   private:
     /// The plan of the original with the operators of `problem` as they are: lifted, they are in topological order. Where some of them were folded into
     /// weights, or have not all the copies and partial sums that others have, the strategy is data parallelism.
-    template <class P> static joint_plan in_own_numbers(joint_plan plan, P const& problem) {
+    static joint_plan in_own_numbers(joint_plan plan, parallelization const& problem) {
         auto const& g = problem.graph();
         bool same = plan.strategy.size() == g.size();
         for (std::size_t k = 0; k < g.size() && same; ++k) same = plan.operators.operations[k].dims == g.operations[g.order[k]].dims;

@@ -188,8 +188,7 @@ struct mapped_operators {
 /// `pricer` remembers what operators and edges cost; the dynamic program is run each time. Memory is not looked at. Deterministic.
 /// Throws `invalid_input` on options out of range or strategies of another size, and what the oracle throws. Complexity: views^2 prices for each distinct
 /// edge, and that of `machine_mapping`.
-template <class Oracle, class Device>
-[[nodiscard]] mapped_operators map_operators(graph_pricer<Oracle, Device>& pricer, graph::dense_graph const& g, operator_mapping_options const& options = {},
+[[nodiscard]] inline mapped_operators map_operators(graph_pricer& pricer, graph::dense_graph const& g, operator_mapping_options const& options = {},
                                              std::span<space::flat_strategy const> also = {}) {
     constexpr std::size_t least_views = 4;
     validate(options);

@@ -101,12 +101,10 @@ class edge_delays {
 }
 
 /// All choices of a space, and the delays along the edges that are within the limits.
-template <class Oracle, class Device> class choice_tables {
+class choice_tables {
   public:
-    using workload_type = workload<Oracle, Device>;
-
     /// Throws what the oracle throws. Complexity: O(configurations + pairs of configurations within the limits) plans.
-    template <class X> choice_tables(std::shared_ptr<workload_type const> const& w, X const& space, table_limits const& limits = {}) : planner_(w) {
+    template <class X> choice_tables(std::shared_ptr<workload const> const& w, X const& space, table_limits const& limits = {}) : planner_(w) {
         auto const& g = w->graph;
         std::size_t total = 0;
         for (std::size_t op = 0; op < g.size(); ++op) total += static_cast<std::size_t>(std::ranges::size(space[op]));
@@ -137,8 +135,8 @@ template <class Oracle, class Device> class choice_tables {
     [[nodiscard]] edge_delays const& edge(std::size_t e, std::size_t from, std::size_t to) const noexcept {
         return edges_[e][from * choices_[planner_.input().graph.edges[e].consumer].size() + to];
     }
-    [[nodiscard]] sim::planner<Oracle, Device>& planner() noexcept { return planner_; }
-    [[nodiscard]] workload_type const& input() const noexcept { return planner_.input(); }
+    [[nodiscard]] sim::planner& planner() noexcept { return planner_; }
+    [[nodiscard]] workload const& input() const noexcept { return planner_.input(); }
 
   private:
     template <class X> void add_choices(std::uint32_t op, X const& space) {
@@ -157,7 +155,7 @@ template <class Oracle, class Device> class choice_tables {
         }
     }
 
-    sim::planner<Oracle, Device> planner_;
+    sim::planner planner_;
     std::vector<std::vector<tabled_choice>> choices_;
     std::vector<std::vector<edge_delays>> edges_; ///< producer's choice major
 };

@@ -30,9 +30,9 @@ struct least_class {
 
 /// Plans classes once per combination of their members' choices. Classes of one or two members within the limit are planned beforehand, for their
 /// minima; others when they are asked for.
-template <class Oracle, class Device> class class_tables {
+class class_tables {
   public:
-    class_tables(choice_tables<Oracle, Device>& tables, table_limits const& limits) : tables_(&tables) {
+    class_tables(choice_tables& tables, table_limits const& limits) : tables_(&tables) {
         auto const& w = tables.input();
         known_.resize(w.classes.size());
         least_.resize(w.classes.size());
@@ -137,7 +137,7 @@ template <class Oracle, class Device> class class_tables {
     static constexpr std::size_t remembered = std::size_t{1} << 16;
     // Bounds may be lower: so that sums over 2^18 groups and updates stay below 2^62.
     static constexpr std::int64_t most_time = std::int64_t{1} << 44;
-    choice_tables<Oracle, Device>* tables_;
+    choice_tables* tables_;
     std::vector<std::map<std::vector<std::uint32_t>, synchronised_class>> known_;
     std::vector<std::vector<std::vector<least_class>>> least_; ///< by class, member, choice
     std::vector<std::int64_t> least_work_;

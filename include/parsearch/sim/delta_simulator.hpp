@@ -37,12 +37,10 @@ struct delta_options {
 
 /// Prices changes to a current strategy, equal to the full simulation in every task's ready, start and end. See docs/simulation.md.
 /// One simulator serves one thread; copies are independent and start with an empty cache.
-template <class Oracle, class Device> class delta_simulator {
+class delta_simulator {
   public:
-    using workload_type = workload<Oracle, Device>;
-
-    explicit delta_simulator(std::shared_ptr<workload_type const> w, delta_options const& options = {})
-        : work_(std::move(w)), options_(options), cache_(std::make_unique<block_cache<Oracle, Device>>(work_, options.fold)),
+    explicit delta_simulator(std::shared_ptr<workload const> w, delta_options const& options = {})
+        : work_(std::move(w)), options_(options), cache_(std::make_unique<block_cache>(work_, options.fold)),
           graph_(std::make_unique<block_graph>(
               make_block_graph(work_->graph, work_->classes, work_->class_of, work_->options.training, work_->options.overlap))),
           bounds_(work_->graph, *graph_, work_->class_of, work_->classes.size()), operators_(work_->graph.size()),
@@ -152,10 +150,10 @@ template <class Oracle, class Device> class delta_simulator {
     [[nodiscard]] std::vector<memory_use> const& memory() { return read(), use_; }
     [[nodiscard]] std::array<double, traffic_kinds> traffic() { return read(), traffic_of(plan_, work_->options.training); }
     [[nodiscard]] iteration_plan const& plan() { return read(), plan_; }
-    [[nodiscard]] workload_type const& input() const noexcept { return *work_; }
+    [[nodiscard]] workload const& input() const noexcept { return *work_; }
 
     /// Lower bounds on all strategies of `space` that extend a partial one. Makes tables: O(pairs of configurations at the edges).
-    template <ConfigurationSpace X> [[nodiscard]] strategy_bounds<Oracle, Device> bounds(X const& space) const { return {work_, space}; }
+    template <ConfigurationSpace X> [[nodiscard]] strategy_bounds bounds(X const& space) const { return {work_, space}; }
 
     /// Tasks that are scheduled for the current strategy: fewer than it has where nodes are folded into one.
     [[nodiscard]] std::uint64_t scheduled_tasks() const noexcept { return current().schedule.size(); }
@@ -212,7 +210,7 @@ template <class Oracle, class Device> class delta_simulator {
         if (&b != operators_[op]) staged_.push_back({op, &b});
     }
     /// What `f` answers; where it throws, nothing is proposed.
-    template <class F> auto or_nothing(F const& f) {
+    template <class F> std::invoke_result_t<F const&> or_nothing(F const& f) {
         try {
             return f();
         } catch (...) {
@@ -492,9 +490,9 @@ template <class Oracle, class Device> class delta_simulator {
         read_ = true;
     }
 
-    std::shared_ptr<workload_type const> work_;
+    std::shared_ptr<workload const> work_;
     delta_options options_;
-    std::unique_ptr<block_cache<Oracle, Device>> cache_;
+    std::unique_ptr<block_cache> cache_;
     std::unique_ptr<block_graph> graph_;
     path_bounds bounds_;
     std::vector<lane> lanes_; ///< all resources; where nodes are alike, one node
@@ -520,7 +518,7 @@ template <class Oracle, class Device> class delta_simulator {
     bool know_round_trips_ = false; ///< by `bounds_`, of the current strategy
     static constexpr std::uint32_t patience = 3;
     std::uint32_t since_commit_ = 0; ///< proposals that these might have ended
-    change_bounds<Oracle, Device> changed_;
+    change_bounds changed_;
     // For readers, and for what is scheduled whole:
     assembler assembler_;
     any_scheduler scheduler_;

@@ -21,21 +21,19 @@ namespace parsearch::sim {
 /// Makes the parts of an `iteration_plan`, each a function of the configurations named in the call alone. Configurations must fit (see
 /// `space::validate`). Every call throws what the oracle throws, and `invalid_input` where it answers a time out of range.
 /// Remembers overlap tables and groups of devices within bounds.
-template <class Oracle, class Device> class planner {
+class planner {
   public:
-    using workload_type = workload<Oracle, Device>;
-
     static constexpr std::size_t default_table_bytes = std::size_t{1} << 30;
     /// Where overlap tables take more than `table_bytes` all are forgotten: a strategy with more makes its tables anew each time.
-    explicit planner(std::shared_ptr<workload_type const> w, std::size_t table_bytes = default_table_bytes)
-        : work_(std::move(w)), price_(work_->topology, work_->oracle, work_->devices, work_->options), tables_(work_->graph, table_bytes) {}
+    explicit planner(std::shared_ptr<workload const> w, std::size_t table_bytes = default_table_bytes)
+        : work_(std::move(w)), price_(work_->topology, work_->oracle, work_->options), tables_(work_->graph, table_bytes) {}
     /// With a pricing made of an equal topology, devices and oracle, for what it remembers.
-    planner(std::shared_ptr<workload_type const> w, pricing<Oracle, Device> price)
+    planner(std::shared_ptr<workload const> w, pricing price)
         : work_(std::move(w)), price_(std::move(price)), tables_(work_->graph, default_table_bytes) {}
     /// The pricing, for another planner; this one is not used any more.
-    [[nodiscard]] pricing<Oracle, Device> take_pricing() noexcept { return std::move(price_); }
+    [[nodiscard]] pricing take_pricing() noexcept { return std::move(price_); }
 
-    [[nodiscard]] workload_type const& input() const noexcept { return *work_; }
+    [[nodiscard]] workload const& input() const noexcept { return *work_; }
     /// An assembler of the plans made here.
     [[nodiscard]] assembler make_assembler() const {
         auto const& t = work_->topology;
@@ -262,8 +260,8 @@ template <class Oracle, class Device> class planner {
     }
 
     static constexpr std::int64_t most_bound = std::int64_t{1} << 58; ///< so that a few can be added
-    std::shared_ptr<workload_type const> work_;
-    pricing<Oracle, Device> price_;
+    std::shared_ptr<workload const> work_;
+    pricing price_;
     std::vector<hop> hops_;
     std::vector<std::uint32_t> first_hop_;
     std::vector<std::int64_t> busy_; ///< of each link

@@ -9,9 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include <parsearch/concepts/cost_oracle.hpp>
 #include <parsearch/core/error.hpp>
-#include <parsearch/cost/collectives.hpp>
+#include <parsearch/cost/any_oracle.hpp>
 #include <parsearch/ops/shard.hpp>
 #include <parsearch/sim/options.hpp>
 #include <parsearch/sim/schedule.hpp>
@@ -35,12 +34,13 @@ struct message {
 
 /// Durations in picoseconds. Holds a reference to the topology, which must outlive it, and a copy of the oracle.
 /// An oracle that answers a negative time is refused with the operator, pass and kind of device.
-template <class Oracle, class Device> class pricing {
+class pricing {
   public:
-    pricing(topology::dense_topology const& topology, Oracle const& oracle, std::span<Device const> devices, simulation_options const& options = {})
+    /// `oracle` counts devices as `topology` does.
+    pricing(topology::dense_topology const& topology, cost::any_oracle const& oracle, simulation_options const& options = {})
         : topology_(&topology), oracle_(oracle), transfers_(options.transfers), segment_(options.segment) {
-        for (std::size_t d = 0; d < devices.size(); ++d)
-            if (topology.kind[d] >= example_.size()) example_.push_back(devices[d]); // kinds are numbered in order of appearance
+        for (std::uint32_t d = 0; d < topology.size(); ++d)
+            if (topology.kind[d] >= example_.size()) example_.push_back(d); // kinds are numbered in order of appearance
         for (auto const& link : topology.links) idle_.push_back(time_of_message(0, link));
     }
 
@@ -55,7 +55,7 @@ template <class Oracle, class Device> class pricing {
                         topology_->devices[static_cast<std::size_t>(device)].kind, "': ");
         };
         try {
-            picoseconds const t = shard_time(oracle_, work, example_[kind]);
+            picoseconds const t = oracle_.shard_time(work, example_[kind]);
             return checked(t, [&] { return text("the cost oracle answers ", t.count(), " ps"); });
         } catch (invalid_input const& e) {
             throw invalid_input(place(), e.what());
@@ -113,9 +113,7 @@ template <class Oracle, class Device> class pricing {
     /// collective's time, the others in proportion to their load.
     [[nodiscard]] std::vector<hop> collective(collective_kind kind, byte_count bytes, std::vector<std::uint32_t> const& members) {
         auto const& group = describe(members, kind == collective_kind::all_to_all);
-        picoseconds t{};
-        if constexpr (HasCollectiveTime<Oracle>) t = collective_time(oracle_, kind, bytes, group.shape);
-        else t = cost::alpha_beta{}.collective_time(kind, bytes, group.shape);
+        auto const t = oracle_.collective_time(kind, bytes, group.shape);
         (void)checked(t, [&] { return text("the cost oracle answers ", t.count(), " ps for ", name_of(kind), " of ", bytes, " bytes among ", members.size(), " devices"); });
         std::vector<hop> out;
         for (auto const& use : group.links) {
@@ -141,7 +139,7 @@ template <class Oracle, class Device> class pricing {
         return known[link];
     }
     [[nodiscard]] std::int64_t time_of_message(byte_count bytes, link_description const& link) const {
-        auto const t = transfer_time(oracle_, bytes, link);
+        auto const t = oracle_.transfer_time(bytes, link);
         return checked(t, [&] { return text("the cost oracle answers ", t.count(), " ps for a message of ", bytes, " bytes"); });
     }
 
@@ -183,10 +181,10 @@ template <class Oracle, class Device> class pricing {
     static constexpr std::int64_t unknown = -1;
     static constexpr byte_count none = -1;
     topology::dense_topology const* topology_;
-    Oracle oracle_;
+    cost::any_oracle oracle_;
     transfer_model transfers_;
     byte_count segment_;
-    std::vector<Device> example_; ///< a device of each kind
+    std::vector<std::uint32_t> example_; ///< a device of each kind
     std::vector<std::int64_t> idle_; ///< time of an empty message, by link
     std::vector<byte_count> bytes_on_; ///< each link, while messages are summed; else none
     std::vector<message_times> messages_; ///< of at most `remembered_sizes` sizes

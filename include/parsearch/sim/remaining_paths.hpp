@@ -15,7 +15,7 @@ namespace parsearch::sim {
 /// the configurations at its other end is taken on its own, so that a table is filled in one pass over the graph: what Viterbi (IEEE Trans.
 /// Inf. Theory, 1967) does for a chain, and a relaxation of it where paths meet. Each holds for every schedule, as it counts dependences alone.
 /// Complexity: O(pairs of configurations * shards^3).
-template <class Oracle, class Device> class remaining_paths {
+class remaining_paths {
   public:
     static constexpr auto never = edge_delays::never;
 
@@ -31,7 +31,7 @@ template <class Oracle, class Device> class remaining_paths {
 
     /// `after(op, choice)`: from the end of any backward shard of the operator to the makespan, at least, for its weights.
     template <class After>
-    remaining_paths(choice_tables<Oracle, Device> const& tables, After const& after)
+    remaining_paths(choice_tables const& tables, After const& after)
         : tables_(&tables), ways_(tables.input().graph.size()), arrival_(tables.input().graph.edges.size()), return_(tables.input().graph.edges.size()) {
         auto const& order = tables.input().graph.order;
         for (std::uint32_t op = 0; op < ways_.size(); ++op) ways_[op].resize(tables.choices(op).size());
@@ -222,7 +222,7 @@ template <class Oracle, class Device> class remaining_paths {
         }
     }
 
-    choice_tables<Oracle, Device> const* tables_;
+    choice_tables const* tables_;
     std::vector<std::vector<ways>> ways_;
     std::vector<std::vector<std::vector<std::int64_t>>> arrival_, return_; ///< by edge, choice of the consumer, shard
     std::vector<std::int64_t> over_;

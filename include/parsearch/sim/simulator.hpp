@@ -36,11 +36,9 @@ namespace parsearch::sim {
 /// The task graph is assembled and scheduled anew each time: this is the definition that `delta_simulator` is held to. Operators whose
 /// configuration did not change since the last call keep their plans; the answer depends on the strategy alone.
 /// One simulator serves one thread; copies are independent.
-template <class Oracle, class Device> class simulator {
+class simulator {
   public:
-    using workload_type = workload<Oracle, Device>;
-
-    explicit simulator(std::shared_ptr<workload_type const> w)
+    explicit simulator(std::shared_ptr<workload const> w)
         : work_(std::move(w)), planner_(work_),
           assembler_(planner_.make_assembler()), scheduler_(work_->topology, work_->options),
           account_(work_->graph, work_->topology.size()), current_(work_->graph.size()), planned_(work_->graph.size(), false),
@@ -87,7 +85,7 @@ template <class Oracle, class Device> class simulator {
     [[nodiscard]] std::vector<memory_use> const& memory() const noexcept { return memory_; }
     [[nodiscard]] std::array<double, traffic_kinds> traffic() const noexcept { return traffic_of(plan_, work_->options.training); }
     [[nodiscard]] iteration_plan const& plan() const noexcept { return plan_; } ///< what `tasks` is made of
-    [[nodiscard]] workload_type const& input() const noexcept { return *work_; }
+    [[nodiscard]] workload const& input() const noexcept { return *work_; }
 
   private:
     template <class S> void replan(S const& s) {
@@ -145,8 +143,8 @@ template <class Oracle, class Device> class simulator {
         scheduler_.run(tasks_, schedule_);
     }
 
-    std::shared_ptr<workload_type const> work_;
-    planner<Oracle, Device> planner_;
+    std::shared_ptr<workload const> work_;
+    planner planner_;
     assembler assembler_;
     any_scheduler scheduler_;
     memory_account account_;

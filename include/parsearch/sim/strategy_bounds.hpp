@@ -27,21 +27,19 @@ namespace parsearch::sim {
 /// Holds for both disciplines, every movement and synchronisation, as it counts dependences and work, not queues. See docs/simulation.md.
 ///
 /// The bounds are strongest where operators are fixed in `order()`, which is topological. One object serves one thread.
-template <class Oracle, class Device> class strategy_bounds {
+class strategy_bounds {
   public:
-    using workload_type = workload<Oracle, Device>;
-
     /// Throws `invalid_input` where a configuration of the space does not fit, and what the oracle throws.
     template <class X>
-    strategy_bounds(std::shared_ptr<workload_type const> w, X const& space, table_limits const& limits = {})
-        : work_(std::move(w)), tables_(std::make_unique<choice_tables<Oracle, Device>>(work_, space, limits)) {
+    strategy_bounds(std::shared_ptr<workload const> w, X const& space, table_limits const& limits = {})
+        : work_(std::move(w)), tables_(std::make_unique<choice_tables>(work_, space, limits)) {
         auto const& g = work_->graph;
         if (!tables_->known()) {
             if constexpr (std::same_as<X, space::strategy_space>) root_ = work_bound(tables_->planner(), space).count();
             return;
         }
         if (!bounded()) return;
-        class_tables_ = std::make_unique<class_tables<Oracle, Device>>(*tables_, limits);
+        class_tables_ = std::make_unique<class_tables>(*tables_, limits);
         paths_.emplace(*tables_, [&](std::uint32_t op, std::size_t choice) -> std::int64_t {
             auto const* const least = least_of(op, choice);
             return least ? least->tail : 0;
@@ -327,10 +325,10 @@ template <class Oracle, class Device> class strategy_bounds {
         }
     }
 
-    std::shared_ptr<workload_type const> work_;
-    std::unique_ptr<choice_tables<Oracle, Device>> tables_;
-    std::unique_ptr<class_tables<Oracle, Device>> class_tables_;
-    std::optional<remaining_paths<Oracle, Device>> paths_; ///< none: nothing is tabulated
+    std::shared_ptr<workload const> work_;
+    std::unique_ptr<choice_tables> tables_;
+    std::unique_ptr<class_tables> class_tables_;
+    std::optional<remaining_paths> paths_; ///< none: nothing is tabulated
     std::uint32_t devices_ = 0;
     std::int64_t root_ = 0, makespan_ = 0, undecided_ = 0;
     std::vector<std::int64_t> least_work_;            ///< of each operator

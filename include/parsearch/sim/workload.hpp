@@ -8,10 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include <parsearch/concepts/cost_oracle.hpp>
 #include <parsearch/core/error.hpp>
+#include <parsearch/cost/any_oracle.hpp>
 #include <parsearch/graph/dense_graph.hpp>
-#include <parsearch/ops/shard.hpp>
 #include <parsearch/sim/options.hpp>
 #include <parsearch/topology/dense_topology.hpp>
 
@@ -20,16 +19,11 @@ namespace parsearch::sim {
 /// A sharing class: the operators that use the same parameter tensors, by number.
 using sharing_class = std::vector<std::uint32_t>;
 
-/// The read-only input of a simulation. `Device` is the topology's handle, with which the oracle is asked.
-template <class Oracle, class Device>
-    requires CostOracle<Oracle, ops::shard_work, Device>
+/// The read-only input of a simulation.
 struct workload {
-    using oracle_type = Oracle;
-    using device_type = Device;
     graph::dense_graph graph;
     topology::dense_topology topology;
-    std::vector<Device> devices;
-    Oracle oracle;
+    cost::any_oracle oracle; ///< counts devices as the topology does
     simulation_options options;
     std::vector<sharing_class> classes;  ///< of operators with weights, by smallest member
     std::vector<std::uint32_t> class_of; ///< of each operator; `iteration_plan::none` without weights
@@ -67,13 +61,11 @@ inline void validate(simulation_options const& options) {
     return out;
 }
 
-template <class Oracle, class Device>
-[[nodiscard]] std::shared_ptr<workload<Oracle, Device> const> make_workload(graph::dense_graph graph, topology::dense_topology topology,
-                                                                            std::vector<Device> devices, Oracle oracle,
-                                                                            simulation_options const& options) {
+/// `oracle` counts devices as `topology` does. Throws as `validate(options)`.
+[[nodiscard]] inline std::shared_ptr<workload const> make_workload(graph::dense_graph graph, topology::dense_topology topology, cost::any_oracle oracle,
+                                                                   simulation_options const& options) {
     validate(options);
-    auto w = std::make_shared<workload<Oracle, Device>>(
-        workload<Oracle, Device>{std::move(graph), std::move(topology), std::move(devices), std::move(oracle), options, {}, {}});
+    auto w = std::make_shared<workload>(workload{std::move(graph), std::move(topology), std::move(oracle), options, {}, {}});
     w->classes = find_classes(w->graph);
     constexpr auto none = ~std::uint32_t{0};
     w->class_of.assign(w->graph.size(), none);

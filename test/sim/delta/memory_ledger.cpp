@@ -37,7 +37,7 @@ template <class P, class S> std::vector<byte_count> expected(P const& p, S const
 template <class P> struct kept {
     P const& p;
     sim::block_graph graph;
-    sim::block_cache<support::mixed_oracle, std::uint32_t> cache;
+    sim::block_cache cache;
     sim::memory_ledger ledger;
     std::vector<space::configuration> s;
     support::placed_blocks blocks;

@@ -25,16 +25,16 @@ namespace parsearch::sim {
 /// Makes blocks on first use and keeps them until `trim`. References stay valid until then. The oracle is asked for the first of operators that
 /// repeat each other: it must cost alike what is described alike but for the names of parameters.
 /// Throws what `planner` throws, and then keeps nothing of what was asked for.
-template <class Oracle, class Device> class block_cache {
+class block_cache {
   public:
     /// `fold`: blocks are folded where all nodes are alike.
-    block_cache(std::shared_ptr<workload<Oracle, Device> const> const& w, bool fold)
+    block_cache(std::shared_ptr<workload const> const& w, bool fold)
         : planner_(w, unlimited), same_(find_repeats(w->graph, w->classes)), folding_(fold ? folding::of(w->topology) : std::nullopt), resources_{static_cast<std::uint32_t>(w->topology.size()), static_cast<std::uint32_t>(w->topology.links.size())},
           shapes_(w->graph.size()), operators_(w->graph.size()), edge_shapes_(w->graph.edges.size()), edge_times_(w->graph.edges.size()),
           edges_(w->graph.edges.size()), classes_(w->classes.size()) {}
 
     [[nodiscard]] resource_numbers const& resources() const noexcept { return resources_; }
-    [[nodiscard]] workload<Oracle, Device> const& input() const noexcept { return planner_.input(); }
+    [[nodiscard]] workload const& input() const noexcept { return planner_.input(); }
     /// An assembler of the plans of blocks.
     [[nodiscard]] assembler make_assembler() const { return planner_.make_assembler(); }
     [[nodiscard]] std::optional<folding> const& folds() const noexcept { return folding_; }
@@ -82,13 +82,13 @@ template <class Oracle, class Device> class block_cache {
         return known.emplace(key, std::move(shape)).first->second;
     }
     /// See `planner::times_of`; empty where no data move.
-    typename planner<Oracle, Device>::edge_times const& times_of_edge(std::uint32_t number, operator_blocks const& from, operator_blocks const& to) {
+    planner::edge_times const& times_of_edge(std::uint32_t number, operator_blocks const& from, operator_blocks const& to) {
         number = same_.edges[number];
         auto const key = std::uint64_t{from.id} << 32 | to.id;
         auto& known = edge_times_[number];
         if (auto const at = known.find(key); at != known.end()) return at->second;
         auto const& shape = shape_of_edge(number, from, to);
-        typename planner<Oracle, Device>::edge_times times{};
+        planner::edge_times times{};
         if (shape.table) times = planner_.times_of(number, *shape.table, from.configuration, to.configuration);
         bytes_ += sizeof times + 32 + 16 * (times.consumers.size() + times.producers.size());
         return known.emplace(key, std::move(times)).first->second;
@@ -234,7 +234,7 @@ template <class Oracle, class Device> class block_cache {
 
     static constexpr auto unlimited = std::numeric_limits<std::size_t>::max(); ///< by the planner: `bytes` counts its tables
 
-    planner<Oracle, Device> planner_;
+    planner planner_;
     repeats same_;
     std::optional<folding> folding_;
     resource_numbers resources_;
@@ -243,7 +243,7 @@ template <class Oracle, class Device> class block_cache {
     std::vector<std::unordered_map<space::configuration, std::unique_ptr<operator_shape>, word_hash>> shapes_; ///< few: never forgotten
     std::vector<std::unordered_map<space::configuration, std::unique_ptr<operator_blocks>, word_hash>> operators_;
     std::vector<std::unordered_map<std::uint64_t, edge_shape, word_hash>> edge_shapes_;
-    std::vector<std::unordered_map<std::uint64_t, typename planner<Oracle, Device>::edge_times, word_hash>> edge_times_;
+    std::vector<std::unordered_map<std::uint64_t, planner::edge_times, word_hash>> edge_times_;
     std::vector<std::unordered_map<std::uint64_t, std::shared_ptr<edge_blocks>, word_hash>> edges_;
     std::unordered_map<std::vector<std::uint32_t>, std::shared_ptr<edge_blocks>, word_hash> alike_; ///< by table, ends, size of elements, gradients
     std::unordered_map<std::vector<std::uint32_t>, std::uint32_t, word_hash> ends_;

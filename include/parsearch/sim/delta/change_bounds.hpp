@@ -15,9 +15,9 @@
 namespace parsearch::sim {
 
 /// Bounds on what a change of one operator leads to. The parts it is made of must outlive it. See docs/simulation.md for why they hold.
-template <class Oracle, class Device> class change_bounds {
+class change_bounds {
   public:
-    change_bounds(workload<Oracle, Device> const& w, block_graph const& graph, block_cache<Oracle, Device>& cache)
+    change_bounds(workload const& w, block_graph const& graph, block_cache& cache)
         : work_(&w), graph_(&graph), cache_(&cache), load_(w.topology.size()) {}
 
     /// The forward and backward work of the busiest of the devices that an operator runs on as `with` in the place of `now`. `folded`: the
@@ -90,7 +90,7 @@ template <class Oracle, class Device> class change_bounds {
 
   private:
     static constexpr auto none = block_graph::none;
-    using shard_times = typename planner<Oracle, Device>::shard_times;
+    using shard_times = planner::shard_times;
 
     /// Every shard of the producer waits for gradients along edge `e`; every shard of the consumer sends some.
     [[nodiscard]] bool returns(std::uint32_t e, path_bounds& known) const noexcept { return graph_->backward[e].block != none && known.of_edge(e).every_producer; }
@@ -147,9 +147,9 @@ template <class Oracle, class Device> class change_bounds {
         return out;
     }
 
-    workload<Oracle, Device> const* work_;
+    workload const* work_;
     block_graph const* graph_;
-    block_cache<Oracle, Device>* cache_;
+    block_cache* cache_;
     std::vector<std::int64_t> load_;               ///< what a change adds to each device
     std::vector<std::int64_t> arrived_, returned_; ///< of each shard: when it has its data, and its gradients
 };
