@@ -72,11 +72,8 @@ template <class P> class walk {
     };
 
     delta_type make_delta() const {
-        auto made = problem_.evaluator();
-        if (!options_.cache_bytes) return made;
-        // The problem keeps what it is made of.
-        std::shared_ptr<typename delta_type::workload_type const> const work(std::shared_ptr<void>{}, &made.input());
-        return delta_type(work, {.cache_bytes = *options_.cache_bytes});
+        if (!options_.cache_bytes) return problem_.evaluator();
+        return delta_type(problem_.workload(), {.cache_bytes = *options_.cache_bytes});
     }
 
     [[noreturn]] void fail(std::string const& what) const {

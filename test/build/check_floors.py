@@ -84,10 +84,10 @@ def wrong_library(name, directory, path):
 
 
 def check(root):
-    """(errors, warnings) of the headers under root/parsearch."""
+    """(errors, warnings) of the headers under root/parsearch, and of the .ipp files with what they declare."""
     root = pathlib.Path(root).resolve()
     library = root / "parsearch"
-    headers = sorted(library.rglob("*.hpp"))
+    headers = sorted(library.rglob("*.[hi]pp"))
     errors, warnings = [], []
     if not headers:
         errors.append(f"{library}: no headers")

@@ -3,7 +3,7 @@
 
     syntax.py --root <project> [--folder <of sources>]... [--leave-out <regular expression>]... <clang++> <flags...>
 
-Headers are those of include/. Hundreds of files include much the same: what many of
+Headers are those of include/, .hpp and .ipp. Hundreds of files include much the same: what many of
 them need is precompiled. That hides nothing, since a file is compiled on top of a header that it includes itself, directly or not. Which headers are
 precompiled follows from the includes and takes no list.
 """
@@ -98,7 +98,7 @@ def main():
     if not options.command:
         parser.error("no compiler given")
     root = options.root.resolve()
-    headers = sorted((root / "include").rglob("*.hpp"))
+    headers = sorted((root / "include").rglob("*.[hi]pp"))
     sources = sorted(source for folder in options.folder for source in (root / folder).rglob("*.cpp"))
     for expression in options.leave_out:
         every = headers + sources

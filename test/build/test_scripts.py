@@ -45,6 +45,7 @@ class Floors(unittest.TestCase):
     def test_arrows_up(self):
         self.refused("core/a.hpp", "\n#include <parsearch/concepts/b.hpp>\n", "core/a.hpp:2: ")
         self.refused("ops/a.hpp", "#include <parsearch/graph/b.hpp>\n", "ops may not include graph")
+        self.refused("ops/a.ipp", "#include <parsearch/graph/b.hpp>\n", "ops may not include graph")
         self.refused("ops/a.hpp", "  #  include \"parsearch/sim/b.hpp\"\n", "ops may not include sim")
         self.refused("search/mcmc.hpp", "#include <parsearch/graph/b.hpp>\n", "search may not include graph")
         self.refused("fabric/a.hpp", "#include <parsearch/io/b.hpp>\n", "fabric may not include io")

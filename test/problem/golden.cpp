@@ -13,6 +13,8 @@
 #include <parsearch/models/all.hpp>
 #include <parsearch/search/greedy.hpp>
 #include <parsearch/search/mcmc.hpp>
+#include <parsearch/search/portfolio.hpp>
+#include <parsearch/search/tempering.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 #include "support/sanitized.hpp"
@@ -54,6 +56,34 @@ std::vector<golden> const goldens{
 // clang-format on
 };
 
+/// What a search finds: picoseconds, and the hash of what was proposed and accepted.
+struct found {
+    std::int64_t cost;
+    std::uint64_t trajectory;
+};
+
+/// Searches whose options are the defaults but for the evaluations.
+struct golden_defaults {
+    char const* model;
+    std::function<ps::graph::operator_graph()> make;
+    found mcmc, greedy, tempering, portfolio;
+};
+
+std::vector<golden_defaults> const defaults{
+// clang-format off
+    {"lenet", [] { return ps::models::lenet({.batch = 64}); }, {175963763, 89856859807728898U}, {162238116, 6444786988633530374U}, {170012178, 5115116117716229273U}, {160409812, 8797343520454171635U}},
+    {"inception_v3", [] { return ps::models::inception_v3({.batch = 32}); }, {33662480691, 4424585493006306193U}, {33662288889, 6369873998866725225U}, {33662480691, 7785776789187165846U}, {33662417740, 4858051187291269792U}},
+    {"nmt", [] { return ps::models::nmt({.steps = 4, .batch = 64}); }, {13507133610, 2221499955406690482U}, {77855410346, 13779169941289637575U}, {19336953513, 15362468394647755322U}, {11593594770, 12677405399293562469U}},
+    {"gpt", [] { return ps::models::gpt({.layers = 2, .batch = 16}); }, {125962448953, 707364234028278866U}, {125962448953, 14695981039346656037U}, {125942308177, 3861356432268554453U}, {125962448953, 6581313332309934904U}},
+    {"dlrm", [] { return ps::models::dlrm({.tables = {100'000, 100'000, 100'000, 100'000}, .batch = 256}); }, {12731798694, 17072048177482998009U}, {36146369050, 11030074221569588490U}, {15820877181, 483932302352348096U}, {7175919506, 8980613442584686199U}},
+// clang-format on
+};
+
+template <class Result> void check(Result const& result, found const& expected) {
+    CHECK(result.cost.count() == expected.cost);
+    CHECK(result.stats.trajectory == expected.trajectory);
+}
+
 } // namespace
 
 TEST_CASE("the same seed gives the same trajectory and cost everywhere, model by model") {
@@ -69,5 +99,20 @@ TEST_CASE("the same seed gives the same trajectory and cost everywhere, model by
         CHECK(mcmc.stats.trajectory == g.mcmc_trajectory);
         CHECK(greedy.cost.count() == g.greedy_cost);
         CHECK(greedy.stats.trajectory == g.greedy_trajectory);
+    }
+}
+
+TEST_CASE("the same seed gives the same with the default options") {
+    auto const cluster = ps::topology::p100_cluster(2);
+    for (std::size_t n = 0; n < std::size(defaults); n += support::sanitized ? 5 : 1) {
+        auto const& g = defaults[n];
+        INFO(g.model);
+        auto const problem = ps::make_problem(g.make(), cluster, ps::cost::roofline{cluster});
+        auto const start = ps::data_parallel(problem);
+        std::mt19937_64 rng{2019};
+        check(ps::search::mcmc(problem, start, rng, {.evaluations = 150}), g.mcmc);
+        check(ps::search::greedy(problem, start, rng, {.evaluations = 1500}), g.greedy);
+        check(ps::search::tempering(problem, start, rng, {.evaluations = 300}), g.tempering);
+        check(ps::search::portfolio(problem, start, rng, {.evaluations = 600}), g.portfolio);
     }
 }

@@ -11,6 +11,7 @@
 #include <parsearch/search/exact.hpp>
 #include <parsearch/search/exhaustive.hpp>
 #include <parsearch/search/greedy.hpp>
+#include <parsearch/search/portfolio.hpp>
 #include <parsearch/search/random_search.hpp>
 #include <parsearch/search/tempering.hpp>
 
@@ -196,6 +197,18 @@ TEST_CASE("random search and exhaustive search run on archetypes, which know no 
     CHECK(e.cost == foreign::price(0));
     CHECK(e.stats.evaluations == 4 * 5 * 6 + 1);
     CHECK(e.lower_bound == foreign::price(0));
+}
+
+TEST_CASE("threads: portfolio runs on archetypes, with those of its members that can") {
+    foreign::seven_bits rng{1}, again{1};
+    for (bool const concurrent : {false, true}) {
+        auto const r = ps::search::portfolio(foreign::purchase{}, foreign::plan(0, 0, 0), rng, {.evaluations = 500, .concurrent = concurrent});
+        CHECK(r.cost == foreign::price(0));
+        CHECK(r.cost == ps::search::portfolio(foreign::purchase{}, foreign::plan(0, 0, 0), again, {.evaluations = 500, .concurrent = concurrent}).cost);
+    }
+    auto const bounded = ps::search::portfolio(foreign::bounded_purchase{}, foreign::plan(0, 0, 0), rng);
+    CHECK(bounded.cost == foreign::price(0));
+    CHECK(bounded.reason == ps::stop_reason::proved_optimal);
 }
 
 TEST_CASE("exact runs on archetypes with bounds") {

@@ -7,6 +7,7 @@
 
 #include <parsearch/concepts/search_problem.hpp>
 #include <parsearch/concepts/strategy.hpp>
+#include <parsearch/core/error.hpp>
 #include <parsearch/graph/operator_graph.hpp>
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/linear.hpp>
@@ -27,7 +28,24 @@ graph::dense_graph network() {
     g.add("fc2", ops::linear{.out = 8}, x);
     return graph::read_graph(g).graph;
 }
+
+/// A strategy that is no container.
+struct wrapped {
+    space::flat_strategy chosen;
+    [[nodiscard]] space::configuration const& configuration_of(std::size_t op) const { return chosen[op]; }
+    void set_configuration(std::size_t op, space::configuration const& c) { chosen[op] = c; }
+    friend bool operator==(wrapped const&, wrapped const&) = default;
+};
 } // namespace
+
+TEST_CASE("flat: a flat strategy is itself, another is copied, and there must be one configuration per operator") {
+    auto const g = network();
+    space::flat_strategy s;
+    for (auto const& op : g.operations) s.push_back(space::whole(op));
+    CHECK(&space::flat(s, 4) == &s);
+    CHECK(space::flat(wrapped{s}, 4) == s);
+    CHECK_THROWS_WITH_AS((void)space::flat(s, 5), "a strategy of 4 configurations: the graph has 5 operators, must be one each", invalid_input);
+}
 
 TEST_CASE("strategy_space: a space per operator; graph inputs have one configuration") {
     auto const g = network();

@@ -223,7 +223,7 @@ class exporter {
     std::size_t along_rings_ = 0; ///< collectives
 };
 
-template <class P, class S> [[nodiscard]] exported export_plan(parallelization const& p, S const& s, wiring w) {
+template <class S> [[nodiscard]] exported export_plan(parallelization const& p, S const& s, wiring w) {
     auto simulator = p.simulator();
     auto const& tasks = simulator.assemble(s);
     auto out = exporter(p.graph(), simulator.plan(), tasks, std::move(w)).run();

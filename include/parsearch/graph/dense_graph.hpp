@@ -2,11 +2,13 @@
 /// Reads any `OperatorGraph` once into dense arrays, checked: what searches and simulators run on.
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <queue>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -186,9 +188,10 @@ template <OperatorGraph G>
             if (producer == number.end())
                 throw invalid_input("operator '", dense.names[i], "' (", dense.operations[i].kind, "): input ", input,
                                     " comes from an operator that operators(graph) does not name");
-            if (!std::in_range<std::uint32_t>(in.slot))
-                throw invalid_input("operator '", dense.names[i], "' (", dense.operations[i].kind, "): input ", input, " is output ", in.slot, " of '",
-                                    dense.names[producer->second], "', which has no such output");
+            if constexpr (std::integral<std::remove_cvref_t<decltype(in.slot)>>)
+                if (!std::in_range<std::uint32_t>(in.slot))
+                    throw invalid_input("operator '", dense.names[i], "' (", dense.operations[i].kind, "): input ", input, " is output ", in.slot, " of '",
+                                        dense.names[producer->second], "', which has no such output");
             dense.edges.push_back({producer->second, static_cast<std::uint32_t>(in.slot), i, input++});
             ++dense.first_out[producer->second + 1];
         }

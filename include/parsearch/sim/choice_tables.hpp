@@ -10,17 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include <parsearch/concepts/search_problem.hpp>
+#include <parsearch/sim/choices.hpp>
 #include <parsearch/sim/planner.hpp>
 
 namespace parsearch::sim {
-
-/// How much is tabulated. Edges beyond it are left out of bounds, which then are weaker and still hold.
-struct table_limits {
-    std::size_t pairs_per_edge = std::size_t{1} << 12; ///< of configurations
-    std::size_t pairs = std::size_t{1} << 17;          ///< over all edges
-    std::size_t choices = std::size_t{1} << 18;        ///< configurations over all operators; beyond, nothing is tabulated
-};
 
 /// Work that keeps a link busy.
 struct link_work {
@@ -104,10 +97,10 @@ class edge_delays {
 class choice_tables {
   public:
     /// Throws what the oracle throws. Complexity: O(configurations + pairs of configurations within the limits) plans.
-    template <class X> choice_tables(std::shared_ptr<workload const> const& w, X const& space, table_limits const& limits = {}) : planner_(w) {
+    choice_tables(std::shared_ptr<workload const> const& w, choice_source const& space, table_limits const& limits = {}) : planner_(w) {
         auto const& g = w->graph;
         std::size_t total = 0;
-        for (std::size_t op = 0; op < g.size(); ++op) total += static_cast<std::size_t>(std::ranges::size(space[op]));
+        for (std::size_t op = 0; op < g.size(); ++op) total += space.count(op);
         if (total > limits.choices) return;
         choices_.resize(g.size());
         for (std::uint32_t op = 0; op < g.size(); ++op) add_choices(op, space);
@@ -139,12 +132,10 @@ class choice_tables {
     [[nodiscard]] workload const& input() const noexcept { return planner_.input(); }
 
   private:
-    template <class X> void add_choices(std::uint32_t op, X const& space) {
+    void add_choices(std::uint32_t op, choice_source const& space) {
         auto const& w = planner_.input();
-        auto&& range = space[op];
-        auto const first = std::ranges::begin(range);
-        for (std::size_t i = 0, n = static_cast<std::size_t>(std::ranges::size(range)); i < n; ++i) {
-            tabled_choice c{.configuration = first[static_cast<std::iter_difference_t<decltype(first)>>(i)], .plan = {}, .forward = {}, .backward = {}};
+        for (std::size_t i = 0, n = space.count(op); i < n; ++i) {
+            tabled_choice c{.configuration = space.choice(op, i), .plan = {}, .forward = {}, .backward = {}};
             space::validate(c.configuration, w.graph.operations[op], w.topology.size(), w.graph.names[op]);
             planner_.plan_operator(op, c.configuration, c.plan);
             for (auto const d : c.plan.devices) {

@@ -12,19 +12,10 @@
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/ops/shard.hpp>
 #include <parsearch/sim/gradient_sync.hpp>
+#include <parsearch/sim/memory_use.hpp>
 #include <parsearch/sim/options.hpp>
 
 namespace parsearch::sim {
-
-/// Bytes on one device at the fullest moment of an iteration.
-struct memory_use {
-    byte_count weights = 0;
-    byte_count gradients = 0;   ///< of the weights, in their type
-    byte_count optimizer = 0;   ///< 4-byte state per parameter, and a 4-byte master copy of 16-bit weights
-    byte_count activations = 0; ///< kept from forward until backward
-    byte_count buffers = 0;     ///< largest inputs + outputs of an operator (and their gradients in backward)
-    [[nodiscard]] byte_count total() const noexcept { return weights + gradients + optimizer + activations + buffers; }
-};
 
 /// Bytes of one shard of an operator, the same for all of them.
 struct shard_memory {
@@ -49,13 +40,6 @@ struct shard_memory {
 /// Bytes that the weights on one device bring: themselves, and in training gradients and optimizer state.
 [[nodiscard]] inline byte_count weight_memory(held_weights const& h, simulation_options const& options, std::int64_t states) noexcept {
     return options.training ? 2 * h.bytes + optimizer_memory(h, states) : h.bytes;
-}
-
-/// Bytes by which devices are exceeded, in all.
-[[nodiscard]] inline byte_count bytes_over_capacity(std::span<memory_use const> use, std::span<device_description const> devices) noexcept {
-    byte_count over = 0;
-    for (std::size_t d = 0; d < use.size(); ++d) over += std::max<byte_count>(0, use[d].total() - devices[d].memory);
-    return over;
 }
 
 /// Adds up the memory of a strategy.

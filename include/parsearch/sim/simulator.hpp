@@ -1,36 +1,23 @@
 #pragma once
 /// The full simulator: an `Evaluator` that predicts the time of one training iteration under a strategy from the whole task graph.
 
-#include <algorithm>
 #include <array>
-#include <concepts>
-#include <cstdint>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include <parsearch/concepts/strategy.hpp>
-#include <parsearch/core/cost.hpp>
-#include <parsearch/sim/any_scheduler.hpp>
-#include <parsearch/sim/assemble.hpp>
-#include <parsearch/sim/memory.hpp>
-#include <parsearch/sim/planner.hpp>
+#include <parsearch/core/compiled.hpp>
+#include <parsearch/core/units.hpp>
+#include <parsearch/sim/memory_use.hpp>
+#include <parsearch/sim/schedule.hpp>
+#include <parsearch/sim/task_graph.hpp>
 #include <parsearch/sim/workload.hpp>
 #include <parsearch/space/configuration.hpp>
+#include <parsearch/space/strategy_space.hpp>
 
 namespace parsearch::sim {
 
-/// The cost of a makespan where memory is exceeded by `over` bytes in all: see `memory_policy`.
-[[nodiscard]] inline picoseconds memory_cost(simulation_options const& o, byte_count over) noexcept {
-    if (over == 0 || o.memory == memory_policy::ignore) return picoseconds::zero();
-    if (o.memory == memory_policy::reject) return cost_traits<picoseconds>::infinity();
-    return cost_traits<picoseconds>::raised(picoseconds::zero(), static_cast<double>(over) * o.memory_penalty);
-}
-/// The sum of a makespan and what its memory costs, at most infinity.
-[[nodiscard]] inline picoseconds total_cost(picoseconds makespan, picoseconds memory) noexcept {
-    constexpr auto infinity = cost_traits<picoseconds>::infinity();
-    return memory.count() > infinity.count() - makespan.count() ? infinity : memory + makespan;
-}
+struct iteration_plan;
 
 /// Predicts the iteration time of strategies for one workload. Callable with any `Strategy` of `space::configuration`.
 /// The task graph is assembled and scheduled anew each time: this is the definition that `delta_simulator` is held to. Operators whose
@@ -38,124 +25,45 @@ namespace parsearch::sim {
 /// One simulator serves one thread; copies are independent.
 class simulator {
   public:
-    explicit simulator(std::shared_ptr<workload const> w)
-        : work_(std::move(w)), planner_(work_),
-          assembler_(planner_.make_assembler()), scheduler_(work_->topology, work_->options),
-          account_(work_->graph, work_->topology.size()), current_(work_->graph.size()), planned_(work_->graph.size(), false),
-          memory_of_(work_->graph.size()) {
-        plan_.operators.resize(work_->graph.size());
-        plan_.edges.resize(work_->graph.edges.size());
-        for (auto const& members : work_->classes) plan_.classes.push_back({.members = members});
-        plan_.class_of = work_->class_of;
-    }
+    explicit simulator(std::shared_ptr<workload const> w);
+    simulator(simulator const& other);
+    simulator& operator=(simulator const& other);
+    simulator(simulator&&) noexcept;
+    simulator& operator=(simulator&&) noexcept;
+    ~simulator();
 
     /// The cost of `s`: the makespan, with what `simulation_options::memory` says of devices whose memory is exceeded.
     /// Throws `invalid_input` naming operator, value and rule where a configuration does not fit its operator or the topology.
-    template <Strategy<space::configuration> S> picoseconds operator()(S const& s) {
-        plan(s);
-        add_up_memory();
-        auto const penalty = memory_cost(work_->options, bytes_over_capacity(memory_, work_->topology.devices));
-        if (penalty == cost_traits<picoseconds>::infinity()) return penalty;
-        run();
-        return total_cost(picoseconds{schedule_.makespan}, penalty);
-    }
+    template <Strategy<space::configuration> S> picoseconds operator()(S const& s) { return cost(space::flat(s, work_->graph.size())); }
 
     /// The makespan of `s` whatever memory it needs, for the readers below.
-    template <Strategy<space::configuration> S> picoseconds simulate(S const& s) {
-        assemble(s);
-        scheduler_.run(tasks_, schedule_);
-        return picoseconds{schedule_.makespan};
-    }
+    template <Strategy<space::configuration> S> picoseconds simulate(S const& s) { return simulate_flat(space::flat(s, work_->graph.size())); }
     /// The tasks of `s` and its memory, not scheduled: `schedule` stays what it was. Throws as a call does.
-    template <Strategy<space::configuration> S> task_graph const& assemble(S const& s) {
-        plan(s);
-        add_up_memory();
-        put_together();
-        return tasks_;
-    }
+    template <Strategy<space::configuration> S> task_graph const& assemble(S const& s) { return assemble_flat(space::flat(s, work_->graph.size())); }
     /// The plan of `s` alone: what the other readers tell stays what it was. Throws as a call does.
-    template <Strategy<space::configuration> S> iteration_plan const& plan(S const& s) {
-        replan(s);
-        return plan_;
-    }
+    template <Strategy<space::configuration> S> iteration_plan const& plan(S const& s) { return plan_flat(space::flat(s, work_->graph.size())); }
 
     /// Of the last strategy simulated: its tasks, when they ran, memory by device, and bytes moved in one iteration by `traffic_kind`.
-    [[nodiscard]] task_graph const& tasks() const noexcept { return tasks_; }
-    [[nodiscard]] sim::schedule const& schedule() const noexcept { return schedule_; }
-    [[nodiscard]] std::vector<memory_use> const& memory() const noexcept { return memory_; }
-    [[nodiscard]] std::array<double, traffic_kinds> traffic() const noexcept { return traffic_of(plan_, work_->options.training); }
-    [[nodiscard]] iteration_plan const& plan() const noexcept { return plan_; } ///< what `tasks` is made of
+    [[nodiscard]] task_graph const& tasks() const noexcept;
+    [[nodiscard]] sim::schedule const& schedule() const noexcept;
+    [[nodiscard]] std::vector<memory_use> const& memory() const noexcept;
+    [[nodiscard]] std::array<double, traffic_kinds> traffic() const noexcept;
+    [[nodiscard]] iteration_plan const& plan() const noexcept; ///< what `tasks` is made of: see sim/assemble.hpp
     [[nodiscard]] workload const& input() const noexcept { return *work_; }
 
   private:
-    template <class S> void replan(S const& s) {
-        if constexpr (requires { { s.size() } -> std::convertible_to<std::size_t>; })
-            if (static_cast<std::size_t>(s.size()) != current_.size())
-                throw invalid_input("a strategy of ", s.size(), " configurations: the graph has ", current_.size(), " operators, must be one each");
-        for (std::uint32_t op = 0; op < current_.size(); ++op) {
-            space::configuration const& c = configuration_of(s, op);
-            if (planned_[op] && current_[op] == c) continue;
-            space::validate(c, work_->graph.operations[op], work_->topology.size(), work_->graph.names[op]);
-            current_[op] = c;
-            planned_[op] = false;
-        }
-        plan_the_unplanned();
-    }
+    picoseconds cost(space::flat_strategy const& s);
+    picoseconds simulate_flat(space::flat_strategy const& s);
+    task_graph const& assemble_flat(space::flat_strategy const& s);
+    iteration_plan const& plan_flat(space::flat_strategy const& s);
 
-    /// Until all is planned the operators stay among the unplanned, so that an oracle that throws leaves no half-made plan in use.
-    void plan_the_unplanned() {
-        auto const& g = work_->graph;
-        unplanned_.clear();
-        for (std::uint32_t op = 0; op < g.size(); ++op)
-            if (!planned_[op]) unplanned_.push_back(op);
-        edges_.clear();
-        classes_.clear();
-        for (auto const op : unplanned_) {
-            for (auto e = g.first_in[op]; e < g.first_in[op + 1]; ++e) edges_.push_back(e);
-            for (auto const e : g.out(op)) edges_.push_back(e);
-            if (work_->class_of[op] != iteration_plan::none) classes_.push_back(work_->class_of[op]);
-        }
-        detail::make_set(edges_);
-        detail::make_set(classes_);
-        for (auto const op : unplanned_) {
-            planner_.plan_operator(op, current_[op], plan_.operators[op]);
-            memory_of_[op] = memory_of(g.operations[op], current_[op].degrees());
-        }
-        for (auto const number : edges_) {
-            auto const& e = g.edges[number];
-            plan_.edges[number] = planner_.plan_edge(number, current_[e.producer], plan_.operators[e.producer], current_[e.consumer],
-                                                     plan_.operators[e.consumer]);
-        }
-        for (auto const c : classes_)
-            planner_.plan_class([&](std::uint32_t op) -> space::configuration const& { return current_[op]; },
-                                [&](std::uint32_t op) -> operator_plan const& { return plan_.operators[op]; }, plan_.classes[c]);
-        for (auto const op : unplanned_) planned_[op] = true;
-    }
-
-    void add_up_memory() {
-        account_.add_up(
-            work_->options, plan_.classes, [&](std::size_t op) -> shard_memory const& { return memory_of_[op]; },
-            [&](std::size_t op) -> std::vector<std::uint32_t> const& { return plan_.operators[op].devices; }, memory_);
-    }
-    void put_together() { assembler_.run(plan_, work_->options.training, work_->options.overlap, tasks_); }
-    void run() {
-        put_together();
-        scheduler_.run(tasks_, schedule_);
-    }
-
+    class body;
     std::shared_ptr<workload const> work_;
-    planner planner_;
-    assembler assembler_;
-    any_scheduler scheduler_;
-    memory_account account_;
-    std::vector<space::configuration> current_;
-    std::vector<bool> planned_;
-    std::vector<std::uint32_t> unplanned_, edges_, classes_; ///< to be planned
-    std::vector<shard_memory> memory_of_;
-    iteration_plan plan_;
-    task_graph tasks_;
-    sim::schedule schedule_;
-    std::vector<memory_use> memory_;
+    std::unique_ptr<body> body_;
 };
 
 } // namespace parsearch::sim
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/sim/simulator.ipp>
+#endif

@@ -1,6 +1,8 @@
 #pragma once
 /// The space of whole strategies: one operator space per operator of a graph.
 
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -8,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/concepts/strategy.hpp>
+#include <parsearch/core/error.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/space/operator_space.hpp>
 
@@ -15,6 +19,21 @@ namespace parsearch::space {
 
 /// A strategy of the library: a configuration per operator.
 using flat_strategy = std::vector<configuration>;
+
+/// `s` as a flat strategy of `operators` configurations: itself where it is one. Throws `invalid_input` where it has another number of them.
+template <Strategy<configuration> S> [[nodiscard]] decltype(auto) flat(S const& s, std::size_t operators) {
+    if constexpr (requires { { s.size() } -> std::convertible_to<std::size_t>; })
+        if (static_cast<std::size_t>(s.size()) != operators)
+            throw invalid_input("a strategy of ", s.size(), " configurations: the graph has ", operators, " operators, must be one each");
+    if constexpr (std::same_as<S, flat_strategy>) {
+        return (s);
+    } else {
+        flat_strategy out;
+        out.reserve(operators);
+        for (std::size_t op = 0; op < operators; ++op) out.push_back(configuration_of(s, op));
+        return out;
+    }
+}
 
 /// A `ConfigurationSpace`. Operators with equal iteration dims share one operator space. Cheap to copy.
 class strategy_space {

@@ -1,0 +1,95 @@
+#pragma once
+// How an `additive_surrogate` is made.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <parsearch/problem/surrogate.hpp>
+#include <parsearch/problem/surrogate_store.hpp>
+#include <parsearch/problem/surrogate_terms.hpp>
+#include <parsearch/space/experts.hpp>
+
+namespace parsearch {
+
+namespace detail {
+
+/// At most `limit` configurations of `all`: every combination of degrees with its first placement, most shards first; then with its last
+/// placement, then with one in the middle. Complexity: O(combinations log combinations).
+[[nodiscard]] inline std::vector<space::configuration> few_configurations(space::operator_space const& all, std::size_t limit) {
+    std::vector<space::configuration> out;
+    std::vector<std::pair<std::int64_t, std::size_t>> by_shards;
+    for (std::size_t n = 0; n < all.splits(); ++n) by_shards.emplace_back(-all.shards_of(n), n);
+    std::sort(by_shards.begin(), by_shards.end());
+    for (int round = 0; round < 3; ++round)
+        for (auto const& [shards, n] : by_shards) {
+            auto const [first, last] = all.placements_of(n);
+            auto const count = last - first;
+            std::array<std::size_t, 3> const places{0, count - 1, count / 2};
+            if (out.size() >= limit) return out;
+            bool known = false;
+            for (int earlier = 0; earlier < round; ++earlier) known = known || places[static_cast<std::size_t>(earlier)] == places[static_cast<std::size_t>(round)];
+            if (!known) out.push_back(all[first + places[static_cast<std::size_t>(round)]]);
+        }
+    return out;
+}
+
+inline picoseconds sum_of(operator_term const& t) noexcept { return picoseconds{sim::saturating_sum(t.work.count(), t.synchronisation.count())}; }
+} // namespace detail
+
+PARSEARCH_INLINE additive_surrogate::evaluator_type::evaluator_type(std::shared_ptr<sim::workload const> work, std::shared_ptr<void const> keeps,
+                                                                    candidates_type const& candidates, std::vector<operator_pair> const& edges,
+                                                                    std::vector<std::vector<picoseconds>> const& own,
+                                                                    std::vector<std::shared_ptr<std::vector<picoseconds> const>> const& pairs)
+    : terms_(std::make_unique<surrogate_terms>(std::move(work))), keeps_(std::move(keeps)), candidates_(&candidates), edges_(&edges), own_(&own), pairs_(&pairs) {}
+PARSEARCH_INLINE additive_surrogate::evaluator_type::evaluator_type(evaluator_type const& other)
+    : terms_(std::make_unique<surrogate_terms>(*other.terms_)), keeps_(other.keeps_), candidates_(other.candidates_), edges_(other.edges_), own_(other.own_),
+      pairs_(other.pairs_) {}
+PARSEARCH_INLINE additive_surrogate::evaluator_type& additive_surrogate::evaluator_type::operator=(evaluator_type const& other) {
+    if (this != &other) *this = evaluator_type(other);
+    return *this;
+}
+PARSEARCH_INLINE additive_surrogate::evaluator_type::evaluator_type(evaluator_type&&) noexcept = default;
+PARSEARCH_INLINE additive_surrogate::evaluator_type& additive_surrogate::evaluator_type::operator=(evaluator_type&&) noexcept = default;
+PARSEARCH_INLINE additive_surrogate::evaluator_type::~evaluator_type() = default;
+
+PARSEARCH_INLINE picoseconds additive_surrogate::evaluator_type::term_of_operator(std::uint32_t op, space::configuration const& c) {
+    return detail::sum_of(terms_->of_operator(op, c));
+}
+PARSEARCH_INLINE picoseconds additive_surrogate::evaluator_type::term_of_edge(std::uint32_t edge, space::configuration const& from, space::configuration const& to) {
+    return terms_->of_edge(edge, from, to);
+}
+
+PARSEARCH_INLINE std::shared_ptr<additive_surrogate::tables const> additive_surrogate::make_tables(space::strategy_space const& all, surrogate_options const& options) const {
+    auto const& g = work_->graph;
+    std::size_t const size = work_->topology.size();
+    std::vector<space::flat_strategy> experts{space::data_parallel(g, size), space::one_weird_trick(g, size)};
+    for (std::size_t degree = 2; degree <= size; degree *= 2)
+        if (size % degree == 0) experts.push_back(space::tensor_parallel(g, size, degree));
+    auto made = std::make_shared<tables>();
+    std::vector<surrogate_tables::choices> candidates;
+    for (std::uint32_t op = 0; op < g.size(); ++op) {
+        auto chosen = detail::few_configurations(all.of(op), options.candidates);
+        for (auto const& s : experts)
+            if (std::find(chosen.begin(), chosen.end(), s[op]) == chosen.end()) chosen.push_back(s[op]);
+        candidates.push_back(std::make_shared<std::vector<space::configuration> const>(chosen));
+        made->candidates.push_back(std::move(chosen));
+    }
+    surrogate_store store;
+    surrogate_terms terms(work_);
+    auto const numbers = store.numbers_of(g);
+    auto read = store.tables_of(g, numbers, std::move(candidates), [&]() -> auto& { return terms; });
+    made->edges = std::move(read.edges);
+    made->pairs = std::move(read.pairs);
+    for (auto const& table : read.operators) {
+        auto& own = made->own.emplace_back();
+        for (auto const& t : *table) own.push_back(detail::sum_of(t));
+    }
+    return made;
+}
+
+} // namespace parsearch

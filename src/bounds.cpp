@@ -1,0 +1,2 @@
+#include <parsearch/problem/surrogate.ipp>
+#include <parsearch/sim/strategy_bounds.ipp>
