@@ -17,7 +17,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <parsearch/search/crew.hpp>
+#include <parsearch/search/threads/thread_team.hpp>
 
 #include "fabric/floors.hpp"
 #include "fabric/measure.hpp"

@@ -22,9 +22,9 @@
 
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/problem/problem.hpp>
-#include <parsearch/rewrite/algebraic_rules.hpp>
-#include <parsearch/rewrite/joint.hpp>
-#include <parsearch/rewrite/joint_pipeline.hpp>
+#include <parsearch/rewrite/joint/joint.hpp>
+#include <parsearch/rewrite/joint/joint_pipeline.hpp>
+#include <parsearch/rewrite/rules/algebraic_rules.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 #include "guarded.hpp"

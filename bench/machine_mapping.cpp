@@ -22,9 +22,9 @@
 #include <fmt/format.h>
 
 #include <parsearch/core/random.hpp>
-#include <parsearch/io/json_write.hpp>
-#include <parsearch/rewrite/machine_mapping.hpp>
-#include <parsearch/rewrite/machine_view.hpp>
+#include <parsearch/io/json/json_writer.hpp>
+#include <parsearch/rewrite/mapping/machine_mapping.hpp>
+#include <parsearch/rewrite/mapping/machine_view.hpp>
 
 #include "guarded.hpp"
 #include "write_file.hpp"

@@ -22,7 +22,7 @@
 
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/problem/problem.hpp>
-#include <parsearch/rewrite/graph_pricer.hpp>
+#include <parsearch/rewrite/joint/graph_pricer.hpp>
 #include <parsearch/search/mcmc.hpp>
 #include <parsearch/topology/nodes.hpp>
 

@@ -25,8 +25,8 @@
 #include <nlohmann/json.hpp>
 
 #include <parsearch/cost/interpolation.hpp>
-#include <parsearch/io/flexnet_measures.hpp>
-#include <parsearch/io/profile.hpp>
+#include <parsearch/io/files/profile_file.hpp>
+#include <parsearch/io/foreign/flexnet_measures.hpp>
 
 #include "guarded.hpp"
 #include "profile/candidates.hpp"

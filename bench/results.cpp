@@ -5,7 +5,7 @@
 //   results [evaluations per search]     (default 1500)
 
 #include <parsearch/cost/roofline.hpp>
-#include <parsearch/models/all.hpp>
+#include <parsearch/models/all_models.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/search/mcmc.hpp>
 #include <parsearch/topology/nodes.hpp>

@@ -1,6 +1,6 @@
-// Whether the rules of a file hold: each is tried on random small tensors in the reading of include/parsearch/rewrite/interpret.hpp, on the extents
+// Whether the rules of a file hold: each is tried on random small tensors in the reading of include/parsearch/lab/rules/interpret.hpp, on the extents
 // of its fixture and on others, and as a rule of parallel tensors. Where the program is built with Z3, each is also to be proved from the axioms in
-// include/parsearch/verify/axioms.hpp. And rules are generated, to see how many of the file's are found again. Prints the tables of docs/rules.md, or
+// include/parsearch/lab/prover/axioms.hpp. And rules are generated, to see how many of the file's are found again. Prints the tables of docs/rules.md, or
 // with --each a line per rule. With --match it says instead which rules apply to a model; with --ship it writes the generated rules that the library has.
 //
 //   rules FILE     (Unity's graph_subst_3_v2.json; see --help)
@@ -22,11 +22,11 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <parsearch/io/substitutions.hpp>
-#include <parsearch/rewrite/generator.hpp>
-#include <parsearch/rewrite/judge.hpp>
+#include <parsearch/io/foreign/substitutions.hpp>
+#include <parsearch/lab/rules/generator.hpp>
+#include <parsearch/lab/rules/judge.hpp>
 #ifdef BENCH_WITH_VERIFIER
-#include <parsearch/verify/prover.hpp>
+#include <parsearch/lab/prover/prover.hpp>
 #endif
 
 #include "guarded.hpp"
@@ -200,7 +200,7 @@ int run(int argc, char** argv) {
         ->check(CLI::Range(1, 4096));
     app.add_option("--out", matching.out, "what becomes of the rules, as JSON")->needs(model);
     std::string to_ship;
-    app.add_option("--ship", to_ship, "writes the generated rules there, as rewrite/generated_rules.inc has them, each proved and tested, and does nothing else")
+    app.add_option("--ship", to_ship, "writes the generated rules there, as rewrite/rules/generated_rules.inc has them, each proved and tested, and does nothing else")
         ->excludes(model);
     CLI11_PARSE(app, argc, argv);
 

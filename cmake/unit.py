@@ -37,8 +37,9 @@ def of_files(folder, sources):
     for source in sources:
         text = source.read_text(encoding="utf-8")
         included += includes(text, folder, source.parent)
-        namespace = None if GLOBAL.search(text) else "unit_" + re.sub(r"\W", "_", source.stem)
-        parts.append((namespace, f"#include <{source.relative_to(folder).as_posix()}>"))
+        name = source.relative_to(folder).as_posix()
+        namespace = None if GLOBAL.search(text) else "unit_" + re.sub(r"\W", "_", name)
+        parts.append((namespace, f"#include <{name}>"))
     return join(included, parts)
 
 

@@ -12,8 +12,8 @@
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/ops/shard.hpp>
-#include <parsearch/sim/gradient_sync.hpp>
-#include <parsearch/sim/options.hpp>
+#include <parsearch/sim/input/simulation_options.hpp>
+#include <parsearch/sim/task/gradient_sync.hpp>
 
 #include "work_list.hpp"
 

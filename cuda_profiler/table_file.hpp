@@ -20,7 +20,7 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/cost/profile.hpp>
-#include <parsearch/io/profile.hpp>
+#include <parsearch/io/files/profile_file.hpp>
 
 namespace parsearch::profiler {
 

@@ -19,8 +19,8 @@
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/ops/shard.hpp>
-#include <parsearch/sim/gradient_sync.hpp>
-#include <parsearch/sim/options.hpp>
+#include <parsearch/sim/input/simulation_options.hpp>
+#include <parsearch/sim/task/gradient_sync.hpp>
 #include <parsearch/space/configuration.hpp>
 #include <parsearch/space/operator_space.hpp>
 
@@ -40,7 +40,7 @@ inline void validate(work_limits const& limits) {
     if (std::ranges::none_of(limits.passes, [](bool p) { return p; })) throw invalid_input("passes is empty: must name forward, backward or update");
 }
 
-/// The update of `elements` parameters of `bytes` in all, those of `op` first, as the simulator makes it: see sim/planner.hpp.
+/// The update of `elements` parameters of `bytes` in all, those of `op` first, as the simulator makes it: see sim/task/planner.hpp.
 [[nodiscard]] inline ops::shard_work update_work(ops::operation const& op, std::int64_t elements, byte_count bytes,
                                                  sim::simulation_options const& simulation) {
     auto const rule = sim::cost_of(simulation.optimizer);

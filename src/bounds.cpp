@@ -1,2 +1,2 @@
 #include <parsearch/problem/surrogate.ipp>
-#include <parsearch/sim/strategy_bounds.ipp>
+#include <parsearch/sim/bounds/strategy_bounds.ipp>

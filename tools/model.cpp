@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <system_error>
 
-#include <parsearch/io/run_manifest.hpp>
-#include <parsearch/io/zoo.hpp>
+#include <parsearch/io/files/run_manifest.hpp>
+#include <parsearch/io/names/zoo.hpp>
 
 namespace tools {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include <parsearch/graph/operator_graph.hpp>
-#include <parsearch/io/described.hpp>
+#include <parsearch/graph/vector_graph.hpp>
+#include <parsearch/io/described/described.hpp>
 
 namespace tools {
 

@@ -14,7 +14,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include <parsearch/io/described.hpp>
+#include <parsearch/io/described/described.hpp>
 
 namespace tools {
 

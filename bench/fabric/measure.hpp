@@ -12,11 +12,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include <parsearch/fabric/co_optimize.hpp>
-#include <parsearch/fabric/joint_mcmc.hpp>
-#include <parsearch/fabric/network_report.hpp>
-#include <parsearch/fabric/topology_finder.hpp>
-#include <parsearch/fabric/wirings.hpp>
+#include <parsearch/fabric/cooptimize/co_optimize.hpp>
+#include <parsearch/fabric/cooptimize/joint_mcmc.hpp>
+#include <parsearch/fabric/servers/network_report.hpp>
+#include <parsearch/fabric/wiring/topology_finder.hpp>
+#include <parsearch/fabric/wiring/wirings.hpp>
 #include <parsearch/search/mcmc.hpp>
 #include <parsearch/search/portfolio.hpp>
 

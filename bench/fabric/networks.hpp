@@ -7,12 +7,12 @@
 #include <optional>
 #include <string_view>
 
-#include <parsearch/fabric/disjoint_rings.hpp>
-#include <parsearch/fabric/fabric_problem.hpp>
-#include <parsearch/fabric/network_price.hpp>
-#include <parsearch/fabric/networks.hpp>
-#include <parsearch/fabric/random_regular.hpp>
-#include <parsearch/fabric/server_cluster.hpp>
+#include <parsearch/fabric/network/disjoint_rings.hpp>
+#include <parsearch/fabric/network/network_price.hpp>
+#include <parsearch/fabric/network/random_regular.hpp>
+#include <parsearch/fabric/network/regular_networks.hpp>
+#include <parsearch/fabric/servers/fabric_problem.hpp>
+#include <parsearch/fabric/servers/server_cluster.hpp>
 
 #include "workloads.hpp"
 

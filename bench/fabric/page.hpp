@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <parsearch/io/stream_text.hpp>
+#include <parsearch/io/text/stream_text.hpp>
 
 #include "../page_style.hpp"
 #include "page_script.hpp"

@@ -12,7 +12,7 @@
 #include <parsearch/core/random.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/problem/problem.hpp>
-#include <parsearch/search/moves.hpp>
+#include <parsearch/search/kernel/moves.hpp>
 #include <parsearch/space/layout.hpp>
 
 namespace proof {

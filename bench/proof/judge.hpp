@@ -12,9 +12,9 @@
 #include <parsearch/core/cost.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
-#include <parsearch/sim/memory.hpp>
-#include <parsearch/sim/schedule.hpp>
-#include <parsearch/sim/task_graph.hpp>
+#include <parsearch/sim/memory/memory_account.hpp>
+#include <parsearch/sim/schedule/schedule.hpp>
+#include <parsearch/sim/schedule/task_graph.hpp>
 
 namespace proof {
 

@@ -17,13 +17,13 @@
 #include <nlohmann/json.hpp>
 
 #include <parsearch/core/error.hpp>
-#include <parsearch/graph/operator_graph.hpp>
-#include <parsearch/io/substitutions.hpp>
-#include <parsearch/rewrite/applications.hpp>
-#include <parsearch/rewrite/conversion.hpp>
-#include <parsearch/rewrite/translate.hpp>
-#include <parsearch/rewrite/typed_node.hpp>
-#include <parsearch/space/experts.hpp>
+#include <parsearch/graph/vector_graph.hpp>
+#include <parsearch/io/foreign/substitutions.hpp>
+#include <parsearch/lab/rules/translate_rules.hpp>
+#include <parsearch/rewrite/parallel/conversion.hpp>
+#include <parsearch/rewrite/rules/applications.hpp>
+#include <parsearch/rewrite/rules/typed_node.hpp>
+#include <parsearch/space/textbook_strategies.hpp>
 
 #include "tools/model.hpp"
 

@@ -13,12 +13,12 @@
 #include <fmt/format.h>
 
 #include <parsearch/core/error.hpp>
-#include <parsearch/rewrite/generated_rules.hpp>
-#include <parsearch/rewrite/generator.hpp>
-#include <parsearch/rewrite/judge.hpp>
-#include <parsearch/rewrite/proof.hpp>
+#include <parsearch/lab/rules/generator.hpp>
+#include <parsearch/lab/rules/judge.hpp>
+#include <parsearch/rewrite/rules/generated_rules.hpp>
+#include <parsearch/rewrite/rules/proof.hpp>
 #ifdef BENCH_WITH_VERIFIER
-#include <parsearch/verify/prover.hpp>
+#include <parsearch/lab/prover/prover.hpp>
 #endif
 
 #include "../write_file.hpp"

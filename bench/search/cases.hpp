@@ -10,8 +10,8 @@
 #include <boost/hana/tuple.hpp>
 
 #include <parsearch/cost/roofline.hpp>
-#include <parsearch/io/searches.hpp>
-#include <parsearch/models/all.hpp>
+#include <parsearch/io/described/searches.hpp>
+#include <parsearch/models/all_models.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/topology/cluster.hpp>
 #include <parsearch/topology/nodes.hpp>

@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include <parsearch/io/stream_text.hpp>
+#include <parsearch/io/text/stream_text.hpp>
 
 #include "../page_style.hpp"
 #include "statistics.hpp"

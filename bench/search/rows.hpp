@@ -11,7 +11,7 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/version.hpp>
-#include <parsearch/io/json_write.hpp>
+#include <parsearch/io/json/json_writer.hpp>
 
 namespace bench {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <parsearch/search/mcmc.hpp>
-#include <parsearch/sim/assemble.hpp>
+#include <parsearch/sim/task/assemble.hpp>
 
 #include "proposals.hpp"
 #include "rows.hpp"

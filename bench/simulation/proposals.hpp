@@ -10,8 +10,8 @@
 
 #include <parsearch/core/random.hpp>
 #include <parsearch/graph/dense_graph.hpp>
-#include <parsearch/search/choices.hpp>
-#include <parsearch/search/moves.hpp>
+#include <parsearch/search/kernel/choices.hpp>
+#include <parsearch/search/kernel/moves.hpp>
 #include <parsearch/space/layout.hpp>
 
 #include "rows.hpp"

@@ -17,7 +17,7 @@
 #include <parsearch/models/inception_v3.hpp>
 #include <parsearch/models/nmt.hpp>
 #include <parsearch/models/resnet.hpp>
-#include <parsearch/sim/options.hpp>
+#include <parsearch/sim/input/simulation_options.hpp>
 #include <parsearch/space/strategy_space.hpp>
 
 namespace bench {

@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 
 #include <parsearch/flexnet/simulate.hpp>
-#include <parsearch/io/flatbuffers/flexnet_task_graph.hpp>
+#include <parsearch/io/flatbuffers/task_graph_file.hpp>
 
 #include "../guarded.hpp"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <parsearch/core/error.hpp>
-#include <parsearch/ops/inference.hpp>
+#include <parsearch/ops/kit/inference.hpp>
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/ops/shard.hpp>
 

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include <parsearch/core/version.hpp>
-#include <parsearch/io/described/simulation.hpp>
-#include <parsearch/io/described/space.hpp>
-#include <parsearch/io/device_names.hpp>
+#include <parsearch/io/described/described_simulation.hpp>
+#include <parsearch/io/described/described_space.hpp>
+#include <parsearch/io/text/device_names.hpp>
 
 #include "cuda_profiler/program/request.hpp"
 #include "tools/options.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <parsearch/sim/options.hpp>
+#include <parsearch/sim/input/simulation_options.hpp>
 #include <parsearch/space/operator_space.hpp>
 
 #include "cuda_profiler/lower.hpp"

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include <parsearch/cost/measured_table.hpp>
-#include <parsearch/io/json_write.hpp>
+#include <parsearch/io/json/json_writer.hpp>
 #include <parsearch/sim/simulator.hpp>
 #include <parsearch/topology/dense_topology.hpp>
 

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include <parsearch/io/cluster_name.hpp>
+#include <parsearch/io/names/cluster_name.hpp>
 #include <parsearch/problem/problem.hpp>
 
 #include "cuda_profiler/iteration.hpp"

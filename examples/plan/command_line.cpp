@@ -16,11 +16,11 @@
 #include <fmt/format.h>
 
 #include <parsearch/core/version.hpp>
-#include <parsearch/io/cluster_name.hpp>
-#include <parsearch/io/described.hpp>
-#include <parsearch/io/described/pipeline.hpp>
-#include <parsearch/io/fabric_name.hpp>
-#include <parsearch/io/zoo.hpp>
+#include <parsearch/io/described/described.hpp>
+#include <parsearch/io/described/described_pipeline.hpp>
+#include <parsearch/io/names/cluster_name.hpp>
+#include <parsearch/io/names/fabric_name.hpp>
+#include <parsearch/io/names/zoo.hpp>
 
 #include "experts.hpp"
 #include "tools/options.hpp"

@@ -10,9 +10,9 @@
 #include <variant>
 #include <vector>
 
-#include <parsearch/fabric/fabric_problem.hpp>
-#include <parsearch/fabric/networks.hpp>
-#include <parsearch/fabric/wirings.hpp>
+#include <parsearch/fabric/network/regular_networks.hpp>
+#include <parsearch/fabric/servers/fabric_problem.hpp>
+#include <parsearch/fabric/wiring/wirings.hpp>
 
 #include "progress.hpp"
 

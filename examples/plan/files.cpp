@@ -9,13 +9,13 @@
 #include <system_error>
 #include <utility>
 
-#include <parsearch/io/dot.hpp>
-#include <parsearch/io/flexflow_strategy.hpp>
-#include <parsearch/io/report.hpp>
-#include <parsearch/io/run_manifest.hpp>
-#include <parsearch/io/strategy.hpp>
-#include <parsearch/io/timeline.hpp>
-#include <parsearch/io/topology.hpp>
+#include <parsearch/io/display/dot.hpp>
+#include <parsearch/io/display/timeline.hpp>
+#include <parsearch/io/files/run_manifest.hpp>
+#include <parsearch/io/files/strategy_file.hpp>
+#include <parsearch/io/files/topology_file.hpp>
+#include <parsearch/io/foreign/flexflow_strategy.hpp>
+#include <parsearch/io/report/html_report.hpp>
 
 namespace plan {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <variant>
 
-#include <parsearch/rewrite/algebraic_rules.hpp>
-#include <parsearch/rewrite/joint.hpp>
+#include <parsearch/rewrite/joint/joint.hpp>
+#include <parsearch/rewrite/rules/algebraic_rules.hpp>
 
 namespace plan {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <parsearch/concepts/searcher.hpp>
-#include <parsearch/rewrite/rule.hpp>
+#include <parsearch/rewrite/rules/rule.hpp>
 
 #include "problem.hpp"
 #include "progress.hpp"

@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
-#include <parsearch/io/pipeline.hpp>
-#include <parsearch/io/pipeline_timeline.hpp>
-#include <parsearch/rewrite/joint_pipeline.hpp>
+#include <parsearch/io/display/pipeline_timeline.hpp>
+#include <parsearch/io/files/pipeline_file.hpp>
+#include <parsearch/rewrite/joint/joint_pipeline.hpp>
 
 #include "planner.hpp"
 #include "progress.hpp"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <parsearch/concepts/searcher.hpp>
-#include <parsearch/io/comparison.hpp>
-#include <parsearch/io/strategy.hpp>
+#include <parsearch/io/display/comparison.hpp>
+#include <parsearch/io/files/strategy_file.hpp>
 #include <parsearch/pipeline/partition.hpp>
 #include <parsearch/topology/cluster.hpp>
 

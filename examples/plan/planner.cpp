@@ -9,11 +9,11 @@
 #include <type_traits>
 #include <utility>
 
-#include <parsearch/fabric/network_price.hpp>
-#include <parsearch/io/flexflow_strategy.hpp>
-#include <parsearch/io/searches.hpp>
-#include <parsearch/io/strategy.hpp>
-#include <parsearch/search/bounds.hpp>
+#include <parsearch/fabric/network/network_price.hpp>
+#include <parsearch/io/described/searches.hpp>
+#include <parsearch/io/files/strategy_file.hpp>
+#include <parsearch/io/foreign/flexflow_strategy.hpp>
+#include <parsearch/search/bounds/problem_bounds.hpp>
 
 #include "experts.hpp"
 #include "fabric.hpp"

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include <parsearch/concepts/searcher.hpp>
-#include <parsearch/fabric/co_optimize.hpp>
-#include <parsearch/fabric/network_report.hpp>
-#include <parsearch/io/cluster_name.hpp>
-#include <parsearch/io/comparison.hpp>
-#include <parsearch/io/report/data.hpp>
+#include <parsearch/fabric/cooptimize/co_optimize.hpp>
+#include <parsearch/fabric/servers/network_report.hpp>
+#include <parsearch/io/display/comparison.hpp>
+#include <parsearch/io/names/cluster_name.hpp>
+#include <parsearch/io/report/report_data.hpp>
 #include <parsearch/problem/cost_sources.hpp>
-#include <parsearch/search/events.hpp>
+#include <parsearch/search/kernel/events.hpp>
 #include <parsearch/sim/report.hpp>
 
 #include "tools/model.hpp"

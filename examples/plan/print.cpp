@@ -11,9 +11,9 @@
 
 #include <fmt/format.h>
 
-#include <parsearch/fabric/hops.hpp>
-#include <parsearch/io/fabric_name.hpp>
-#include <parsearch/io/listing.hpp>
+#include <parsearch/fabric/network/hops.hpp>
+#include <parsearch/io/display/listing.hpp>
+#include <parsearch/io/names/fabric_name.hpp>
 #include <parsearch/models/summary.hpp>
 
 #include "tools/units.hpp"

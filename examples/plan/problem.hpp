@@ -13,7 +13,7 @@
 #include <parsearch/cost/measured_table.hpp>
 #include <parsearch/cost/memoized.hpp>
 #include <parsearch/cost/roofline.hpp>
-#include <parsearch/graph/operator_graph.hpp>
+#include <parsearch/graph/vector_graph.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/topology/cluster.hpp>
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include <parsearch/io/flexnet_measures.hpp>
-#include <parsearch/io/json.hpp>
-#include <parsearch/io/profile.hpp>
+#include <parsearch/io/files/profile_file.hpp>
+#include <parsearch/io/foreign/flexnet_measures.hpp>
+#include <parsearch/io/json/json_reader.hpp>
 
 namespace plan {
 namespace {

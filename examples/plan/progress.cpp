@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <parsearch/io/described.hpp>
+#include <parsearch/io/described/described.hpp>
 
 #include "tools/units.hpp"
 

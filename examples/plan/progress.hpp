@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <parsearch/core/units.hpp>
-#include <parsearch/io/report/data.hpp>
-#include <parsearch/search/events.hpp>
+#include <parsearch/io/report/report_data.hpp>
+#include <parsearch/search/kernel/events.hpp>
 
 namespace plan {
 

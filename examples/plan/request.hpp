@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include <parsearch/io/run_manifest.hpp>
-#include <parsearch/io/searches.hpp>
+#include <parsearch/io/described/searches.hpp>
+#include <parsearch/io/files/run_manifest.hpp>
 #include <parsearch/pipeline/partition.hpp>
-#include <parsearch/sim/options.hpp>
+#include <parsearch/sim/input/simulation_options.hpp>
 #include <parsearch/space/operator_space.hpp>
 
 namespace plan {

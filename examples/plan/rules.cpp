@@ -5,9 +5,9 @@
 #include <string_view>
 #include <utility>
 
-#include <parsearch/io/substitutions.hpp>
-#include <parsearch/rewrite/judge.hpp>
-#include <parsearch/rewrite/translate.hpp>
+#include <parsearch/io/foreign/substitutions.hpp>
+#include <parsearch/lab/rules/judge.hpp>
+#include <parsearch/lab/rules/translate_rules.hpp>
 
 namespace plan {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <parsearch/rewrite/rule.hpp>
+#include <parsearch/rewrite/rules/rule.hpp>
 
 namespace plan {
 

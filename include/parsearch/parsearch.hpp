@@ -12,18 +12,18 @@
 #include <parsearch/concepts/searcher.hpp>
 #include <parsearch/concepts/strategy.hpp>
 
-#include <parsearch/ops/all.hpp>
+#include <parsearch/ops/all_operators.hpp>
 #include <parsearch/ops/registry.hpp>
 
 #include <parsearch/graph/boost.hpp>
-#include <parsearch/graph/operator_graph.hpp>
+#include <parsearch/graph/vector_graph.hpp>
 
-#include <parsearch/models/all.hpp>
+#include <parsearch/models/all_models.hpp>
 
 #include <parsearch/topology/cluster_builder.hpp>
 #include <parsearch/topology/machine_file.hpp>
 #include <parsearch/topology/nodes.hpp>
-#include <parsearch/topology/shapes.hpp>
+#include <parsearch/topology/regular_clusters.hpp>
 
 #include <parsearch/cost/memoized.hpp>
 #include <parsearch/cost/roofline.hpp>
@@ -39,7 +39,7 @@
 #include <parsearch/search/portfolio.hpp>
 #include <parsearch/search/random_search.hpp>
 
-#include <parsearch/space/blocks.hpp>
+#include <parsearch/search/tempering.hpp>
 #include <parsearch/space/bottleneck.hpp>
 #include <parsearch/space/rearrange.hpp>
-#include <parsearch/search/tempering.hpp>
+#include <parsearch/space/repeated_blocks.hpp>

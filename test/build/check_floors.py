@@ -27,14 +27,14 @@ MAY_INCLUDE = {
     "pipeline": {"core", "concepts", "ops", "graph", "topology", "space", "cost", "sim", "search", "problem"},
     "flexnet": {"core", "concepts", "ops", "graph", "topology", "space", "sim", "fabric", "problem"},
     "io": ALL_BUT_IO | {"problem", "pipeline", "flexnet"},
-    "verify": {"core", "rewrite"},
+    "lab": {"core", "concepts", "ops", "graph", "search", "rewrite"},
 }
 # Single headers that may include more.
 ALSO = {"search/additive/minimise.hpp": {"graph"}}
 # The only header outside the directories; it may include everything.
 UMBRELLA = "parsearch.hpp"
 
-# Other libraries: the first pattern that matches an include says where it is allowed (directories or single headers).
+# Other libraries: the first pattern that matches an include says where it is allowed (directories, folders in them or single headers).
 # The standard library (no dot, no slash) is allowed everywhere; what matches no pattern only in io.
 ABOVE_CONCEPTS = set(MAY_INCLUDE) - {"core", "concepts"}
 LIBRARIES = [
@@ -43,7 +43,7 @@ LIBRARIES = [
     (r"boost/(graph|pending|property_map)/", {"graph", "rewrite", "fabric"}, "Boost.Graph stays in graph, rewrite and fabric"),
     (r"boost/hana(/|\.hpp)", {"ops", "space", "io", "search/portfolio.hpp"}, "Hana stays in ops, space, io and search/portfolio.hpp"),
     (r"boost/", set(MAY_INCLUDE) - {"core"}, "core stands on the standard library alone"),
-    (r"z3(\+\+)?\.h", {"verify"}, "Z3 stays in verify"),
+    (r"z3(\+\+)?\.h", {"lab/prover"}, "Z3 stays in lab/prover"),
     (r".*", {"io"}, "the library needs Boost and range-v3, nothing else"),
 ]
 
@@ -80,7 +80,7 @@ def wrong_library(name, directory, path):
         return None
     for pattern, allowed, reason in LIBRARIES:
         if re.match(pattern, path):
-            return None if allowed & {directory, name} else reason
+            return None if allowed & {directory, name, name.rpartition("/")[0]} else reason
 
 
 def check(root):

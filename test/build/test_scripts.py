@@ -49,7 +49,7 @@ class Floors(unittest.TestCase):
         self.refused("ops/a.hpp", "  #  include \"parsearch/sim/b.hpp\"\n", "ops may not include sim")
         self.refused("search/mcmc.hpp", "#include <parsearch/graph/b.hpp>\n", "search may not include graph")
         self.refused("fabric/a.hpp", "#include <parsearch/io/b.hpp>\n", "fabric may not include io")
-        self.refused("io/a.hpp", "#include <parsearch/verify/b.hpp>\n", "io may not include verify")
+        self.refused("io/a.hpp", "#include <parsearch/lab/b.hpp>\n", "io may not include lab")
         self.refused("rewrite/a.hpp", "#include <parsearch/parsearch.hpp>\n", "rewrite may not include parsearch.hpp")
 
     def test_quoted_neighbours(self):
@@ -74,9 +74,9 @@ class Floors(unittest.TestCase):
         self.refused("graph/a.hpp", "#include <range/v3/all.hpp>\n", "single views")
         self.refused("core/a.hpp", "#include <boost/config.hpp>\n", "standard library")
         self.refused("cost/a.hpp", "#include <nlohmann/json.hpp>\n", "nothing else")
-        self.allowed("verify/a.hpp", "#include <z3++.h>\n#include <parsearch/rewrite/b.hpp>\n")
-        self.refused("rewrite/a.hpp", "#include <z3++.h>\n", "Z3 stays in verify")
-        self.refused("io/a.hpp", "#include <z3++.h>\n", "Z3 stays in verify")
+        self.allowed("lab/prover/a.hpp", "#include <z3++.h>\n#include <parsearch/rewrite/b.hpp>\n")
+        self.refused("rewrite/a.hpp", "#include <z3++.h>\n", "Z3 stays in lab/prover")
+        self.refused("io/a.hpp", "#include <z3++.h>\n", "Z3 stays in lab/prover")
 
     def test_lengths(self):
         self.assertEqual(self.check({"core/a.hpp": "\n" * 400}), ([], []))

@@ -15,10 +15,10 @@
 
 #include <parsearch/core/random.hpp>
 #include <parsearch/cost/roofline.hpp>
-#include <parsearch/fabric/link_load.hpp>
-#include <parsearch/fabric/networks.hpp>
-#include <parsearch/fabric/server_cluster.hpp>
-#include <parsearch/fabric/traffic.hpp>
+#include <parsearch/fabric/network/regular_networks.hpp>
+#include <parsearch/fabric/servers/link_load.hpp>
+#include <parsearch/fabric/servers/server_cluster.hpp>
+#include <parsearch/fabric/servers/traffic.hpp>
 #include <parsearch/flexnet/simulate.hpp>
 #include <parsearch/models/alexnet.hpp>
 #include <parsearch/models/mlp.hpp>

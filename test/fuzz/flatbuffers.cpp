@@ -14,7 +14,7 @@
 
 #include <parsearch/core/random.hpp>
 #include <parsearch/flexnet/simulate.hpp>
-#include <parsearch/io/flatbuffers/flexnet_task_graph.hpp>
+#include <parsearch/io/flatbuffers/task_graph_file.hpp>
 
 #include "../support/flexnet_task_graphs.hpp"
 

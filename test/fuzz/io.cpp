@@ -22,15 +22,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include <parsearch/graph/operator_graph.hpp>
-#include <parsearch/io/flexflow_strategy.hpp>
-#include <parsearch/io/flexnet_measures.hpp>
-#include <parsearch/io/pipeline.hpp>
-#include <parsearch/io/profile.hpp>
-#include <parsearch/io/run_manifest.hpp>
-#include <parsearch/io/strategy.hpp>
-#include <parsearch/io/substitutions.hpp>
-#include <parsearch/io/topology.hpp>
+#include <parsearch/graph/vector_graph.hpp>
+#include <parsearch/io/files/pipeline_file.hpp>
+#include <parsearch/io/files/profile_file.hpp>
+#include <parsearch/io/files/run_manifest.hpp>
+#include <parsearch/io/files/strategy_file.hpp>
+#include <parsearch/io/files/topology_file.hpp>
+#include <parsearch/io/foreign/flexflow_strategy.hpp>
+#include <parsearch/io/foreign/flexnet_measures.hpp>
+#include <parsearch/io/foreign/substitutions.hpp>
 #include <parsearch/ops/conv.hpp>
 #include <parsearch/ops/linear.hpp>
 #include <parsearch/ops/shape.hpp>

@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include <parsearch/graph/operator_graph.hpp>
+#include <parsearch/graph/vector_graph.hpp>
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/shape.hpp>
 

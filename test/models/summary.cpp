@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include <parsearch/graph/operator_graph.hpp>
+#include <parsearch/graph/vector_graph.hpp>
 
 using namespace parsearch;
 

@@ -4,8 +4,8 @@
 
 #include <doctest/doctest.h>
 
-#include <parsearch/models/all.hpp>
-#include <parsearch/ops/all.hpp>
+#include <parsearch/models/all_models.hpp>
+#include <parsearch/ops/all_operators.hpp>
 
 #include "support/refusal.hpp"
 

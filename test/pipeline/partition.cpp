@@ -13,7 +13,7 @@
 #include <parsearch/models/gpt.hpp>
 #include <parsearch/models/mlp.hpp>
 #include <parsearch/models/resnet.hpp>
-#include <parsearch/ops/all.hpp>
+#include <parsearch/ops/all_operators.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 #include "support/random_problem.hpp"

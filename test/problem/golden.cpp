@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <parsearch/cost/roofline.hpp>
-#include <parsearch/models/all.hpp>
+#include <parsearch/models/all_models.hpp>
 #include <parsearch/search/greedy.hpp>
 #include <parsearch/search/mcmc.hpp>
 #include <parsearch/search/portfolio.hpp>

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <parsearch/cost/roofline.hpp>
-#include <parsearch/models/all.hpp>
+#include <parsearch/models/all_models.hpp>
 #include <parsearch/search/mcmc.hpp>
 #include <parsearch/search/tempering.hpp>
 #include <parsearch/topology/nodes.hpp>

@@ -12,8 +12,8 @@
 #include <doctest/doctest.h>
 
 #include <parsearch/cost/profile.hpp>
+#include <parsearch/ops/kit/weighted.hpp>
 #include <parsearch/ops/registry.hpp>
-#include <parsearch/ops/weighted.hpp>
 
 #include "cuda_profiler/launch_cost.hpp"
 #include "support/operators.hpp"

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <parsearch/io/profile.hpp>
-#include <parsearch/io/zoo.hpp>
+#include <parsearch/io/files/profile_file.hpp>
+#include <parsearch/io/names/zoo.hpp>
 
 #include "fake_device.hpp"
 #include "run_program.hpp"

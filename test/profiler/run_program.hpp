@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include <parsearch/io/profile.hpp>
+#include <parsearch/io/files/profile_file.hpp>
 
 #include "cuda_profiler/program/program.hpp"
 #include "fake_device.hpp"

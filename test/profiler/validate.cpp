@@ -16,7 +16,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include <parsearch/io/profile.hpp>
+#include <parsearch/io/files/profile_file.hpp>
 
 #include "fake_device.hpp"
 #include "run_program.hpp"

@@ -1,5 +1,5 @@
 // The searches that take what make_problem answers, on the smallest graph, topology and oracle that meet the concepts.
-#include <parsearch/rewrite/joint_pipeline.hpp>
+#include <parsearch/rewrite/joint/joint_pipeline.hpp>
 
 #include <array>
 #include <cstdint>
@@ -10,16 +10,16 @@
 #include <doctest/doctest.h>
 
 #include <parsearch/concepts/archetypes.hpp>
-#include <parsearch/fabric/co_optimize.hpp>
-#include <parsearch/fabric/joint_mcmc.hpp>
-#include <parsearch/fabric/networks.hpp>
-#include <parsearch/fabric/wirings.hpp>
-#include <parsearch/graph/operator_graph.hpp>
+#include <parsearch/fabric/cooptimize/co_optimize.hpp>
+#include <parsearch/fabric/cooptimize/joint_mcmc.hpp>
+#include <parsearch/fabric/network/regular_networks.hpp>
+#include <parsearch/fabric/wiring/wirings.hpp>
+#include <parsearch/graph/vector_graph.hpp>
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/linear.hpp>
 #include <parsearch/pipeline/partition.hpp>
-#include <parsearch/rewrite/algebraic_rules.hpp>
-#include <parsearch/rewrite/joint.hpp>
+#include <parsearch/rewrite/joint/joint.hpp>
+#include <parsearch/rewrite/rules/algebraic_rules.hpp>
 #include <parsearch/search/mcmc.hpp>
 
 #include "support/networks.hpp"

@@ -16,7 +16,7 @@
 
 #include "support/external_data.hpp"
 #include "support/pase.hpp"
-#include "toys.hpp"
+#include "support/toys.hpp"
 
 namespace ps = parsearch;
 using ps::search::additive_cost, ps::search::additive_problem, ps::search::dominator_dp;

@@ -10,7 +10,7 @@
 #include <parsearch/search/greedy.hpp>
 #include <parsearch/search/mcmc.hpp>
 
-#include "additive_toys.hpp"
+#include "support/additive_toys.hpp"
 
 namespace ps = parsearch;
 namespace search = parsearch::search;

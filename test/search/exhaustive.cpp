@@ -8,7 +8,7 @@
 
 #include <doctest/doctest.h>
 
-#include "additive_toys.hpp"
+#include "support/additive_toys.hpp"
 
 namespace ps = parsearch;
 namespace search = parsearch::search;

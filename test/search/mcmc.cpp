@@ -10,7 +10,7 @@
 
 #include <doctest/doctest.h>
 
-#include "toys.hpp"
+#include "support/toys.hpp"
 
 namespace ps = parsearch;
 namespace search = parsearch::search;

@@ -20,7 +20,7 @@
 #include <parsearch/search/additive_cost.hpp>
 #include <parsearch/search/random_search.hpp>
 
-#include "toys.hpp"
+#include "support/toys.hpp"
 
 namespace ps = parsearch;
 namespace search = parsearch::search;

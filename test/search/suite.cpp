@@ -14,7 +14,7 @@
 #include <parsearch/search/random_search.hpp>
 #include <parsearch/search/tempering.hpp>
 
-#include "additive_toys.hpp"
+#include "support/additive_toys.hpp"
 
 namespace ps = parsearch;
 namespace search = parsearch::search;

@@ -16,8 +16,8 @@
 
 #include <doctest/doctest.h>
 
-#include "diary.hpp"
-#include "toys.hpp"
+#include "support/diary.hpp"
+#include "support/toys.hpp"
 
 namespace ps = parsearch;
 namespace search = parsearch::search;

@@ -1,4 +1,4 @@
-#include <parsearch/sim/schedule.hpp>
+#include <parsearch/sim/schedule/schedule.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -9,12 +9,12 @@
 #include <doctest/doctest.h>
 
 #include <parsearch/models/gpt.hpp>
-#include <parsearch/space/blocks.hpp>
 #include <parsearch/space/bottleneck.hpp>
-#include <parsearch/space/experts.hpp>
 #include <parsearch/space/propagate.hpp>
 #include <parsearch/space/rearrange.hpp>
 #include <parsearch/space/repeat.hpp>
+#include <parsearch/space/repeated_blocks.hpp>
+#include <parsearch/space/textbook_strategies.hpp>
 
 #include "support/allocations.hpp"
 

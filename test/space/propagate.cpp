@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <parsearch/core/random.hpp>
-#include <parsearch/graph/operator_graph.hpp>
+#include <parsearch/graph/vector_graph.hpp>
 
 #include "support/hand_network.hpp"
 #include "support/naive_iteration.hpp"

@@ -8,7 +8,7 @@
 #include <parsearch/concepts/search_problem.hpp>
 #include <parsearch/concepts/strategy.hpp>
 #include <parsearch/core/error.hpp>
-#include <parsearch/graph/operator_graph.hpp>
+#include <parsearch/graph/vector_graph.hpp>
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/linear.hpp>
 

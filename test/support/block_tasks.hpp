@@ -5,8 +5,8 @@
 #include <vector>
 
 #include <parsearch/sim/delta/block_graph.hpp>
-#include <parsearch/sim/delta/blocks.hpp>
-#include <parsearch/sim/task_graph.hpp>
+#include <parsearch/sim/delta/task_blocks.hpp>
+#include <parsearch/sim/schedule/task_graph.hpp>
 
 namespace support {
 

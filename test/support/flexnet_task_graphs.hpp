@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <parsearch/core/random.hpp>
-#include <parsearch/flexnet/task_graph.hpp>
+#include <parsearch/flexnet/flexnet_task_graph.hpp>
 
 namespace support {
 

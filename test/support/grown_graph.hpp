@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <parsearch/core/error.hpp>
-#include <parsearch/rewrite/parallel_graph.hpp>
+#include <parsearch/rewrite/parallel/parallel_graph.hpp>
 
 namespace support {
 

@@ -8,7 +8,7 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/graph/dense_graph.hpp>
-#include <parsearch/sim/task_graph.hpp>
+#include <parsearch/sim/schedule/task_graph.hpp>
 #include <parsearch/space/configuration.hpp>
 
 namespace support {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include <parsearch/rewrite/series_parallel.hpp>
+#include <parsearch/graph/series_parallel.hpp>
 
 namespace support {
 

@@ -9,10 +9,10 @@
 #include <doctest/doctest.h>
 
 #include <parsearch/core/random.hpp>
-#include <parsearch/ops/all.hpp>
+#include <parsearch/lab/reference/reference.hpp>
+#include <parsearch/ops/all_operators.hpp>
 #include <parsearch/ops/operation.hpp>
-#include <parsearch/rewrite/attributes.hpp>
-#include <parsearch/rewrite/reference.hpp>
+#include <parsearch/rewrite/algebra/attributes.hpp>
 
 #include "support/random_operators.hpp"
 #include "support/sanitized.hpp"

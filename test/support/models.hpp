@@ -11,7 +11,7 @@
 #include <doctest/doctest.h>
 
 #include <parsearch/graph/dense_graph.hpp>
-#include <parsearch/graph/operator_graph.hpp>
+#include <parsearch/graph/vector_graph.hpp>
 #include <parsearch/models/summary.hpp>
 
 #include "support/refusal.hpp"

@@ -14,8 +14,8 @@
 
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/ops/shard.hpp>
-#include <parsearch/sim/options.hpp>
-#include <parsearch/sim/task_graph.hpp>
+#include <parsearch/sim/input/simulation_options.hpp>
+#include <parsearch/sim/schedule/task_graph.hpp>
 #include <parsearch/space/configuration.hpp>
 
 namespace support {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <parsearch/core/error.hpp>
-#include <parsearch/sim/schedule.hpp>
+#include <parsearch/sim/schedule/schedule.hpp>
 
 namespace support {
 

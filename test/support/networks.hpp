@@ -6,8 +6,8 @@
 #include <vector>
 
 #include <parsearch/core/units.hpp>
-#include <parsearch/fabric/network.hpp>
-#include <parsearch/fabric/server_cluster.hpp>
+#include <parsearch/fabric/network/network.hpp>
+#include <parsearch/fabric/servers/server_cluster.hpp>
 #include <parsearch/topology/device.hpp>
 
 namespace support {

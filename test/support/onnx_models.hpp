@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include <parsearch/io/onnx/proto.hpp>
+#include <parsearch/io/onnx/file/proto.hpp>
 
 namespace support {
 

@@ -8,7 +8,7 @@
 
 #include <google/protobuf/message.h>
 #include <parsearch/core/random.hpp>
-#include <parsearch/io/onnx/proto.hpp>
+#include <parsearch/io/onnx/file/proto.hpp>
 
 namespace support {
 

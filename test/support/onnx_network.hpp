@@ -9,9 +9,9 @@
 #include <vector>
 
 #include <parsearch/graph/dense_graph.hpp>
-#include <parsearch/io/onnx/builtin.hpp>
-#include <parsearch/io/onnx/network.hpp>
-#include <parsearch/io/onnx/translate.hpp>
+#include <parsearch/io/onnx/network/onnx_network.hpp>
+#include <parsearch/io/onnx/translators/builtin_translators.hpp>
+#include <parsearch/io/onnx/translators/translate_network.hpp>
 #include <parsearch/ops/operation.hpp>
 
 namespace support {

@@ -12,7 +12,7 @@
 
 #include <doctest/doctest.h>
 
-#include <parsearch/io/onnx/patterns.hpp>
+#include <parsearch/io/onnx/patterns/patterns.hpp>
 
 #include "support/onnx_network.hpp"
 

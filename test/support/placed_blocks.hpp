@@ -7,10 +7,10 @@
 #include <memory>
 #include <vector>
 
+#include <parsearch/sim/delta/block_bounds.hpp>
 #include <parsearch/sim/delta/block_cache.hpp>
 #include <parsearch/sim/delta/block_graph.hpp>
-#include <parsearch/sim/delta/blocks.hpp>
-#include <parsearch/sim/delta/bounds.hpp>
+#include <parsearch/sim/delta/task_blocks.hpp>
 
 namespace support {
 

@@ -9,15 +9,15 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/random.hpp>
-#include <parsearch/graph/operator_graph.hpp>
+#include <parsearch/graph/vector_graph.hpp>
 #include <parsearch/ops/conv.hpp>
 #include <parsearch/ops/einsum.hpp>
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/embedding.hpp>
+#include <parsearch/ops/kit/replicas.hpp>
 #include <parsearch/ops/linear.hpp>
 #include <parsearch/ops/normalization.hpp>
 #include <parsearch/ops/pool.hpp>
-#include <parsearch/ops/replicas.hpp>
 #include <parsearch/ops/shape.hpp>
 #include <parsearch/ops/softmax.hpp>
 #include <parsearch/space/configuration.hpp>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <parsearch/core/random.hpp>
-#include <parsearch/ops/all.hpp>
+#include <parsearch/ops/all_operators.hpp>
 #include <parsearch/ops/operation.hpp>
 
 namespace parsearch::test {

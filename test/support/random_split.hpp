@@ -5,7 +5,7 @@
 #include <random>
 
 #include <parsearch/core/random.hpp>
-#include <parsearch/rewrite/operator_split.hpp>
+#include <parsearch/rewrite/parallel/operator_split.hpp>
 
 namespace support {
 

@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/lab/reference/reference.hpp>
 #include <parsearch/ops/einsum.hpp>
 #include <parsearch/ops/linear.hpp>
 #include <parsearch/ops/shape.hpp>
 #include <parsearch/ops/shard.hpp>
 #include <parsearch/ops/softmax.hpp>
-#include <parsearch/rewrite/parallel_graph.hpp>
-#include <parsearch/rewrite/reference.hpp>
+#include <parsearch/rewrite/parallel/parallel_graph.hpp>
 
 #include "support/same_value.hpp"
 

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/lab/reference/reference.hpp>
 #include <parsearch/pipeline/micro_batch.hpp>
-#include <parsearch/rewrite/parallel_graph.hpp>
-#include <parsearch/rewrite/reference.hpp>
+#include <parsearch/rewrite/parallel/parallel_graph.hpp>
 
 namespace support {
 

@@ -9,7 +9,7 @@
 
 #include <parsearch/topology/cluster_builder.hpp>
 #include <parsearch/topology/nodes.hpp>
-#include <parsearch/topology/shapes.hpp>
+#include <parsearch/topology/regular_clusters.hpp>
 
 using namespace parsearch;
 using namespace parsearch::topology;

@@ -13,18 +13,18 @@
 #include <parsearch/core/collective.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
-#include <parsearch/fabric/network.hpp>
-#include <parsearch/fabric/path_table.hpp>
-#include <parsearch/fabric/rings.hpp>
-#include <parsearch/fabric/traffic.hpp>
-#include <parsearch/flexnet/task_graph.hpp>
+#include <parsearch/fabric/network/network.hpp>
+#include <parsearch/fabric/network/rings.hpp>
+#include <parsearch/fabric/paths/path_table.hpp>
+#include <parsearch/fabric/servers/traffic.hpp>
+#include <parsearch/flexnet/flexnet_task_graph.hpp>
 #include <parsearch/flexnet/validate.hpp>
 #include <parsearch/flexnet/wiring.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/ops/shard.hpp>
 #include <parsearch/problem/problem.hpp>
-#include <parsearch/sim/assemble.hpp>
-#include <parsearch/sim/task_graph.hpp>
+#include <parsearch/sim/schedule/task_graph.hpp>
+#include <parsearch/sim/task/assemble.hpp>
 #include <parsearch/space/configuration.hpp>
 
 namespace parsearch::flexnet {

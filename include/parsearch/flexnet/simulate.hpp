@@ -14,11 +14,11 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
-#include <parsearch/fabric/rings.hpp>
-#include <parsearch/flexnet/task_graph.hpp>
+#include <parsearch/fabric/network/rings.hpp>
+#include <parsearch/flexnet/flexnet_task_graph.hpp>
 #include <parsearch/flexnet/validate.hpp>
-#include <parsearch/sim/schedule.hpp>
-#include <parsearch/sim/task_graph.hpp>
+#include <parsearch/sim/schedule/schedule.hpp>
+#include <parsearch/sim/schedule/task_graph.hpp>
 
 namespace parsearch::flexnet {
 

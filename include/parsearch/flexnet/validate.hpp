@@ -15,7 +15,7 @@
 #include <vector>
 
 #include <parsearch/core/error.hpp>
-#include <parsearch/flexnet/task_graph.hpp>
+#include <parsearch/flexnet/flexnet_task_graph.hpp>
 
 namespace parsearch::flexnet {
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include <parsearch/core/error.hpp>
-#include <parsearch/fabric/network.hpp>
-#include <parsearch/fabric/path_table.hpp>
-#include <parsearch/flexnet/task_graph.hpp>
+#include <parsearch/fabric/network/network.hpp>
+#include <parsearch/fabric/paths/path_table.hpp>
+#include <parsearch/flexnet/flexnet_task_graph.hpp>
 #include <parsearch/topology/dense_topology.hpp>
 
 namespace parsearch::flexnet {

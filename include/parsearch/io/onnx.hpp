@@ -11,14 +11,14 @@
 #include <utility>
 #include <vector>
 
-#include <parsearch/graph/operator_graph.hpp>
-#include <parsearch/io/onnx/builtin.hpp>
-#include <parsearch/io/onnx/load.hpp>
-#include <parsearch/io/onnx/lower.hpp>
-#include <parsearch/io/onnx/network.hpp>
-#include <parsearch/io/onnx/operators.hpp>
-#include <parsearch/io/onnx/patterns.hpp>
-#include <parsearch/io/onnx/translate.hpp>
+#include <parsearch/graph/vector_graph.hpp>
+#include <parsearch/io/onnx/file/load.hpp>
+#include <parsearch/io/onnx/lower/lower.hpp>
+#include <parsearch/io/onnx/network/onnx_network.hpp>
+#include <parsearch/io/onnx/patterns/patterns.hpp>
+#include <parsearch/io/onnx/translators/builtin_translators.hpp>
+#include <parsearch/io/onnx/translators/translate_network.hpp>
+#include <parsearch/io/onnx/translators/translator_registry.hpp>
 #include <parsearch/ops/operation.hpp>
 
 namespace parsearch::io {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include <parsearch/models/transformer.hpp>
-#include <parsearch/ops/weighted.hpp>
+#include <parsearch/ops/kit/weighted.hpp>
 
 namespace parsearch::models {
 

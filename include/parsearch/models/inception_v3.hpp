@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <parsearch/models/parts.hpp>
+#include <parsearch/models/parts/layers.hpp>
 #include <parsearch/ops/pool.hpp>
 #include <parsearch/ops/shape.hpp>
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <parsearch/models/parts.hpp>
+#include <parsearch/models/parts/layers.hpp>
 #include <parsearch/ops/pool.hpp>
 #include <parsearch/ops/shape.hpp>
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <parsearch/models/parts.hpp>
+#include <parsearch/models/parts/layers.hpp>
 
 namespace parsearch::models {
 

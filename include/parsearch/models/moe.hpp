@@ -8,7 +8,7 @@
 
 #include <parsearch/models/transformer.hpp>
 #include <parsearch/ops/einsum.hpp>
-#include <parsearch/ops/moe.hpp>
+#include <parsearch/ops/mixture_of_experts.hpp>
 #include <parsearch/ops/shape.hpp>
 
 namespace parsearch::models {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include <parsearch/models/recommendation.hpp>
+#include <parsearch/models/parts/recommendation.hpp>
 
 namespace parsearch::models {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include <parsearch/models/unrolled.hpp>
+#include <parsearch/models/parts/unrolled.hpp>
 #include <parsearch/ops/attention.hpp>
 #include <parsearch/ops/shape.hpp>
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <parsearch/models/unrolled.hpp>
+#include <parsearch/models/parts/unrolled.hpp>
 
 namespace parsearch::models {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include <parsearch/models/parts.hpp>
+#include <parsearch/models/parts/layers.hpp>
 #include <parsearch/ops/attention.hpp>
 #include <parsearch/ops/embedding.hpp>
 

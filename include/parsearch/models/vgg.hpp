@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include <parsearch/models/parts.hpp>
+#include <parsearch/models/parts/layers.hpp>
 #include <parsearch/ops/pool.hpp>
 #include <parsearch/ops/shape.hpp>
 

@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include <parsearch/models/transformer.hpp>
+#include <parsearch/ops/kit/weighted.hpp>
 #include <parsearch/ops/reduce.hpp>
 #include <parsearch/ops/shape.hpp>
-#include <parsearch/ops/weighted.hpp>
 
 namespace parsearch::models {
 

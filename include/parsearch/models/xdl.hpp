@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <parsearch/models/recommendation.hpp>
+#include <parsearch/models/parts/recommendation.hpp>
 
 namespace parsearch::models {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include <parsearch/ops/inference.hpp>
+#include <parsearch/ops/kit/inference.hpp>
 #include <parsearch/ops/operation.hpp>
 
 namespace parsearch::ops {

@@ -4,9 +4,9 @@
 #include <array>
 
 #include <parsearch/ops/conv.hpp>
-#include <parsearch/ops/inference.hpp>
+#include <parsearch/ops/kit/inference.hpp>
+#include <parsearch/ops/kit/window.hpp>
 #include <parsearch/ops/operation.hpp>
-#include <parsearch/ops/window.hpp>
 
 namespace parsearch::ops {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include <parsearch/ops/inference.hpp>
+#include <parsearch/ops/kit/inference.hpp>
 #include <parsearch/ops/operation.hpp>
 
 namespace parsearch::ops {

@@ -1,7 +1,7 @@
 #pragma once
 /// Embedding tables, looked up row by row or summed over a bag of rows.
 
-#include <parsearch/ops/inference.hpp>
+#include <parsearch/ops/kit/inference.hpp>
 #include <parsearch/ops/operation.hpp>
 
 namespace parsearch::ops {

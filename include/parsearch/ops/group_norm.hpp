@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <parsearch/ops/inference.hpp>
+#include <parsearch/ops/kit/inference.hpp>
 #include <parsearch/ops/normalization.hpp>
 #include <parsearch/ops/operation.hpp>
 

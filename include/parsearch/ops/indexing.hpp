@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include <parsearch/ops/inference.hpp>
+#include <parsearch/ops/kit/inference.hpp>
 #include <parsearch/ops/operation.hpp>
 
 namespace parsearch::ops {

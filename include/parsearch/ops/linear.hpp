@@ -1,8 +1,8 @@
 #pragma once
 /// Linear (fully connected) layers and matrix products.
 
-#include <parsearch/ops/contraction.hpp>
-#include <parsearch/ops/inference.hpp>
+#include <parsearch/ops/kit/contraction.hpp>
+#include <parsearch/ops/kit/inference.hpp>
 #include <parsearch/ops/operation.hpp>
 
 namespace parsearch::ops {

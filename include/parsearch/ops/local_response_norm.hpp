@@ -1,9 +1,9 @@
 #pragma once
 /// Normalization over neighbouring channels.
 
-#include <parsearch/ops/inference.hpp>
+#include <parsearch/ops/kit/inference.hpp>
+#include <parsearch/ops/kit/window.hpp>
 #include <parsearch/ops/operation.hpp>
-#include <parsearch/ops/window.hpp>
 
 namespace parsearch::ops {
 

@@ -1,7 +1,7 @@
 #pragma once
 /// Recurrent units: long short-term memory (one step, and a layer over a sequence), and layers of gated and plain units.
 
-#include <parsearch/ops/inference.hpp>
+#include <parsearch/ops/kit/inference.hpp>
 #include <parsearch/ops/operation.hpp>
 
 namespace parsearch::ops {

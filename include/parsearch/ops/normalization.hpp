@@ -1,7 +1,7 @@
 #pragma once
 /// Normalizations: layer, root mean square, batch.
 
-#include <parsearch/ops/inference.hpp>
+#include <parsearch/ops/kit/inference.hpp>
 #include <parsearch/ops/operation.hpp>
 
 namespace parsearch::ops {

@@ -3,10 +3,10 @@
 
 #include <array>
 
-#include <parsearch/ops/inference.hpp>
+#include <parsearch/ops/kit/inference.hpp>
+#include <parsearch/ops/kit/window.hpp>
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/ops/reduce.hpp>
-#include <parsearch/ops/window.hpp>
 
 namespace parsearch::ops {
 

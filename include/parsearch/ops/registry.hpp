@@ -6,7 +6,7 @@
 #include <boost/hana/tuple.hpp>
 #include <boost/hana/type.hpp>
 
-#include <parsearch/ops/all.hpp>
+#include <parsearch/ops/all_operators.hpp>
 #include <parsearch/ops/operation.hpp>
 
 namespace parsearch::ops {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <parsearch/ops/attention.hpp>
-#include <parsearch/ops/inference.hpp>
+#include <parsearch/ops/kit/inference.hpp>
 #include <parsearch/ops/operation.hpp>
 
 namespace parsearch::ops {

@@ -1,7 +1,7 @@
 #pragma once
 /// Softmax, and the cross entropy that follows it.
 
-#include <parsearch/ops/inference.hpp>
+#include <parsearch/ops/kit/inference.hpp>
 #include <parsearch/ops/operation.hpp>
 
 namespace parsearch::ops {

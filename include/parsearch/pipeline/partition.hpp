@@ -21,15 +21,15 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/pipeline/micro_batch.hpp>
-#include <parsearch/pipeline/plan.hpp>
+#include <parsearch/pipeline/pipeline_plan.hpp>
 #include <parsearch/pipeline/stage_builder.hpp>
-#include <parsearch/search/events.hpp>
-#include <parsearch/search/options.hpp>
-#include <parsearch/search/session.hpp>
-#include <parsearch/search/stopping.hpp>
-#include <parsearch/search/telling.hpp>
-#include <parsearch/space/experts.hpp>
+#include <parsearch/search/kernel/events.hpp>
+#include <parsearch/search/kernel/notify.hpp>
+#include <parsearch/search/kernel/search_options.hpp>
+#include <parsearch/search/kernel/session.hpp>
+#include <parsearch/search/kernel/stopping.hpp>
 #include <parsearch/space/strategy_space.hpp>
+#include <parsearch/space/textbook_strategies.hpp>
 
 namespace parsearch::pipeline {
 

@@ -14,10 +14,10 @@
 
 #include <parsearch/concepts/cost_oracle.hpp>
 #include <parsearch/core/units.hpp>
-#include <parsearch/pipeline/cuts.hpp>
-#include <parsearch/pipeline/plan.hpp>
-#include <parsearch/pipeline/simulator.hpp>
-#include <parsearch/space/experts.hpp>
+#include <parsearch/pipeline/pipeline_plan.hpp>
+#include <parsearch/pipeline/pipeline_simulator.hpp>
+#include <parsearch/pipeline/stage_cuts.hpp>
+#include <parsearch/space/textbook_strategies.hpp>
 
 namespace parsearch::pipeline {
 

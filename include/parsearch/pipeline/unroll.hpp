@@ -14,7 +14,7 @@
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/pipeline/launch_order.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
-#include <parsearch/sim/task_graph.hpp>
+#include <parsearch/sim/schedule/task_graph.hpp>
 
 namespace parsearch::pipeline {
 

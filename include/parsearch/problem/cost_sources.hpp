@@ -16,8 +16,8 @@
 #include <parsearch/cost/measured_table.hpp>
 #include <parsearch/ops/shard.hpp>
 #include <parsearch/problem/problem.hpp>
+#include <parsearch/sim/schedule/task_graph.hpp>
 #include <parsearch/sim/simulator.hpp>
-#include <parsearch/sim/task_graph.hpp>
 
 namespace parsearch {
 

@@ -15,15 +15,15 @@
 #include <parsearch/concepts/operator_graph.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/problem/surrogate.hpp>
-#include <parsearch/search/moves.hpp>
+#include <parsearch/search/kernel/moves.hpp>
 #include <parsearch/sim/delta_simulator.hpp>
 #include <parsearch/sim/report.hpp>
 #include <parsearch/sim/simulator.hpp>
-#include <parsearch/space/experts.hpp>
 #include <parsearch/space/propagate.hpp>
 #include <parsearch/space/repeat.hpp>
-#include <parsearch/space/replicas.hpp>
+#include <parsearch/space/replicated_operators.hpp>
 #include <parsearch/space/strategy_space.hpp>
+#include <parsearch/space/textbook_strategies.hpp>
 #include <parsearch/topology/dense_topology.hpp>
 
 namespace parsearch {
@@ -157,7 +157,7 @@ template <Strategy<space::configuration> S> [[nodiscard]] std::string to_string(
     return out;
 }
 
-/// Expert strategies of a problem: see space/experts.hpp.
+/// Expert strategies of a problem: see space/textbook_strategies.hpp.
 [[nodiscard]] inline space::flat_strategy data_parallel(parallelization const& p) {
     return space::data_parallel(p.graph(), p.topology().size());
 }

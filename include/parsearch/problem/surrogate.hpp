@@ -14,7 +14,7 @@
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
-#include <parsearch/sim/workload.hpp>
+#include <parsearch/sim/input/workload.hpp>
 #include <parsearch/space/strategy_space.hpp>
 
 namespace parsearch {

@@ -12,7 +12,7 @@
 #include <parsearch/problem/surrogate.hpp>
 #include <parsearch/problem/surrogate_store.hpp>
 #include <parsearch/problem/surrogate_terms.hpp>
-#include <parsearch/space/experts.hpp>
+#include <parsearch/space/textbook_strategies.hpp>
 
 namespace parsearch {
 

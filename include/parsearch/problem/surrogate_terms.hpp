@@ -11,8 +11,8 @@
 #include <vector>
 
 #include <parsearch/core/units.hpp>
-#include <parsearch/sim/memory.hpp>
-#include <parsearch/sim/planner.hpp>
+#include <parsearch/sim/memory/memory_account.hpp>
+#include <parsearch/sim/task/planner.hpp>
 #include <parsearch/space/configuration.hpp>
 
 namespace parsearch {

@@ -18,11 +18,11 @@
 #include <parsearch/core/cost.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/random.hpp>
+#include <parsearch/search/additive/cost_network.hpp>
 #include <parsearch/search/additive/minimise.hpp>
-#include <parsearch/search/additive/network.hpp>
-#include <parsearch/search/choices.hpp>
-#include <parsearch/search/options.hpp>
-#include <parsearch/search/session.hpp>
+#include <parsearch/search/kernel/choices.hpp>
+#include <parsearch/search/kernel/search_options.hpp>
+#include <parsearch/search/kernel/session.hpp>
 
 namespace parsearch::search {
 

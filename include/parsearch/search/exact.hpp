@@ -17,11 +17,11 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/random.hpp>
 #include <parsearch/core/ranges.hpp>
-#include <parsearch/search/bounds.hpp>
-#include <parsearch/search/choices.hpp>
-#include <parsearch/search/moves.hpp>
-#include <parsearch/search/options.hpp>
-#include <parsearch/search/session.hpp>
+#include <parsearch/search/bounds/problem_bounds.hpp>
+#include <parsearch/search/kernel/choices.hpp>
+#include <parsearch/search/kernel/moves.hpp>
+#include <parsearch/search/kernel/search_options.hpp>
+#include <parsearch/search/kernel/session.hpp>
 
 namespace parsearch::search {
 

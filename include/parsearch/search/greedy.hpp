@@ -18,9 +18,9 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/random.hpp>
 #include <parsearch/core/ranges.hpp>
-#include <parsearch/search/choices.hpp>
-#include <parsearch/search/options.hpp>
-#include <parsearch/search/session.hpp>
+#include <parsearch/search/kernel/choices.hpp>
+#include <parsearch/search/kernel/search_options.hpp>
+#include <parsearch/search/kernel/session.hpp>
 
 namespace parsearch::search {
 

@@ -17,12 +17,12 @@
 #include <parsearch/core/cost.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/random.hpp>
-#include <parsearch/search/drawing.hpp>
-#include <parsearch/search/options.hpp>
-#include <parsearch/search/session.hpp>
-#include <parsearch/search/speculation.hpp>
-#include <parsearch/search/starts.hpp>
-#include <parsearch/search/temperature.hpp>
+#include <parsearch/search/chain/metropolis.hpp>
+#include <parsearch/search/chain/temperature.hpp>
+#include <parsearch/search/kernel/search_options.hpp>
+#include <parsearch/search/kernel/session.hpp>
+#include <parsearch/search/kernel/starts.hpp>
+#include <parsearch/search/threads/speculation.hpp>
 
 namespace parsearch::search {
 

@@ -23,18 +23,18 @@
 #include <parsearch/concepts/searcher.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/random.hpp>
-#include <parsearch/search/crew.hpp>
 #include <parsearch/search/dominator_dp.hpp>
-#include <parsearch/search/evaluator_pool.hpp>
 #include <parsearch/search/exact.hpp>
 #include <parsearch/search/exhaustive.hpp>
 #include <parsearch/search/greedy.hpp>
+#include <parsearch/search/kernel/search_options.hpp>
+#include <parsearch/search/kernel/starts.hpp>
+#include <parsearch/search/kernel/stopping.hpp>
 #include <parsearch/search/mcmc.hpp>
-#include <parsearch/search/options.hpp>
 #include <parsearch/search/random_search.hpp>
-#include <parsearch/search/starts.hpp>
-#include <parsearch/search/stopping.hpp>
 #include <parsearch/search/tempering.hpp>
+#include <parsearch/search/threads/evaluator_pool.hpp>
+#include <parsearch/search/threads/thread_team.hpp>
 
 namespace parsearch::search {
 

@@ -14,10 +14,10 @@
 #include <parsearch/concepts/searcher.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/random.hpp>
-#include <parsearch/search/bounds.hpp>
-#include <parsearch/search/choices.hpp>
-#include <parsearch/search/options.hpp>
-#include <parsearch/search/session.hpp>
+#include <parsearch/search/bounds/problem_bounds.hpp>
+#include <parsearch/search/kernel/choices.hpp>
+#include <parsearch/search/kernel/search_options.hpp>
+#include <parsearch/search/kernel/session.hpp>
 
 namespace parsearch::search {
 

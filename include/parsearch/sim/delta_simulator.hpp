@@ -13,11 +13,11 @@
 #include <parsearch/concepts/strategy.hpp>
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/units.hpp>
-#include <parsearch/sim/memory_use.hpp>
-#include <parsearch/sim/schedule.hpp>
-#include <parsearch/sim/strategy_bounds.hpp>
-#include <parsearch/sim/task_graph.hpp>
-#include <parsearch/sim/workload.hpp>
+#include <parsearch/sim/bounds/strategy_bounds.hpp>
+#include <parsearch/sim/input/workload.hpp>
+#include <parsearch/sim/memory/memory_use.hpp>
+#include <parsearch/sim/schedule/schedule.hpp>
+#include <parsearch/sim/schedule/task_graph.hpp>
 #include <parsearch/space/configuration.hpp>
 #include <parsearch/space/strategy_space.hpp>
 
@@ -65,7 +65,7 @@ class delta_simulator {
     [[nodiscard]] sim::schedule const& schedule();
     [[nodiscard]] std::vector<memory_use> const& memory();
     [[nodiscard]] std::array<double, traffic_kinds> traffic();
-    [[nodiscard]] iteration_plan const& plan(); ///< see sim/assemble.hpp
+    [[nodiscard]] iteration_plan const& plan(); ///< see sim/task/assemble.hpp
     [[nodiscard]] workload const& input() const noexcept { return *work_; }
 
     /// Lower bounds on all strategies of `space` that extend a partial one. Makes tables: O(pairs of configurations at the edges).

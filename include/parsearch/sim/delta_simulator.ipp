@@ -13,15 +13,15 @@
 #include <utility>
 #include <vector>
 
-#include <parsearch/sim/any_scheduler.hpp>
+#include <parsearch/sim/delta/block_bounds.hpp>
 #include <parsearch/sim/delta/block_cache.hpp>
 #include <parsearch/sim/delta/block_graph.hpp>
-#include <parsearch/sim/delta/bounds.hpp>
 #include <parsearch/sim/delta/change_bounds.hpp>
 #include <parsearch/sim/delta/engine.hpp>
-#include <parsearch/sim/delta/lane.hpp>
-#include <parsearch/sim/delta/place.hpp>
+#include <parsearch/sim/delta/place_blocks.hpp>
+#include <parsearch/sim/delta/schedule_view.hpp>
 #include <parsearch/sim/delta_simulator.hpp>
+#include <parsearch/sim/schedule/any_scheduler.hpp>
 
 namespace parsearch::sim {
 

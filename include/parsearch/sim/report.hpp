@@ -8,10 +8,10 @@
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/units.hpp>
-#include <parsearch/sim/memory_use.hpp>
-#include <parsearch/sim/payload.hpp>
-#include <parsearch/sim/schedule.hpp>
-#include <parsearch/sim/task_graph.hpp>
+#include <parsearch/sim/memory/memory_use.hpp>
+#include <parsearch/sim/schedule/schedule.hpp>
+#include <parsearch/sim/schedule/task_graph.hpp>
+#include <parsearch/sim/task/payload.hpp>
 
 namespace parsearch::sim {
 

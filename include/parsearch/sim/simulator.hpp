@@ -8,10 +8,10 @@
 #include <parsearch/concepts/strategy.hpp>
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/units.hpp>
-#include <parsearch/sim/memory_use.hpp>
-#include <parsearch/sim/schedule.hpp>
-#include <parsearch/sim/task_graph.hpp>
-#include <parsearch/sim/workload.hpp>
+#include <parsearch/sim/input/workload.hpp>
+#include <parsearch/sim/memory/memory_use.hpp>
+#include <parsearch/sim/schedule/schedule.hpp>
+#include <parsearch/sim/schedule/task_graph.hpp>
 #include <parsearch/space/configuration.hpp>
 #include <parsearch/space/strategy_space.hpp>
 
@@ -48,7 +48,7 @@ class simulator {
     [[nodiscard]] sim::schedule const& schedule() const noexcept;
     [[nodiscard]] std::vector<memory_use> const& memory() const noexcept;
     [[nodiscard]] std::array<double, traffic_kinds> traffic() const noexcept;
-    [[nodiscard]] iteration_plan const& plan() const noexcept; ///< what `tasks` is made of: see sim/assemble.hpp
+    [[nodiscard]] iteration_plan const& plan() const noexcept; ///< what `tasks` is made of: see sim/task/assemble.hpp
     [[nodiscard]] workload const& input() const noexcept { return *work_; }
 
   private:

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include <parsearch/sim/any_scheduler.hpp>
-#include <parsearch/sim/assemble.hpp>
-#include <parsearch/sim/memory.hpp>
-#include <parsearch/sim/planner.hpp>
+#include <parsearch/sim/memory/memory_account.hpp>
+#include <parsearch/sim/schedule/any_scheduler.hpp>
 #include <parsearch/sim/simulator.hpp>
+#include <parsearch/sim/task/assemble.hpp>
+#include <parsearch/sim/task/planner.hpp>
 
 namespace parsearch::sim {
 

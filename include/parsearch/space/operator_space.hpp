@@ -14,7 +14,7 @@
 #include <range/v3/view/indices.hpp>
 #include <range/v3/view/transform.hpp>
 
-#include <parsearch/ops/replicas.hpp>
+#include <parsearch/ops/kit/replicas.hpp>
 #include <parsearch/space/configuration.hpp>
 #include <parsearch/space/layout.hpp>
 

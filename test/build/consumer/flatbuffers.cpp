@@ -1,7 +1,7 @@
 #include <iostream>
 #include <sstream>
 
-#include <parsearch/io/flatbuffers/flexnet_task_graph.hpp>
+#include <parsearch/io/flatbuffers/task_graph_file.hpp>
 
 // A task graph of one node and no tasks, written and read.
 int main() {

@@ -1,6 +1,6 @@
 #include <iostream>
 
-#include <parsearch/verify/prover.hpp>
+#include <parsearch/lab/prover/prover.hpp>
 
 // A rule that follows from the axioms: the sum of two tensors does not depend on their order.
 int main() {

@@ -9,7 +9,7 @@
 
 #include <doctest/doctest.h>
 
-#include <parsearch/sim/delta/place.hpp>
+#include <parsearch/sim/delta/place_blocks.hpp>
 #include <parsearch/sim/delta_simulator.hpp>
 
 #include "support/hand_network.hpp"

@@ -13,7 +13,7 @@
 #include <doctest/doctest.h>
 
 #include <parsearch/core/random.hpp>
-#include <parsearch/sim/schedule.hpp>
+#include <parsearch/sim/schedule/schedule.hpp>
 
 #include "support/block_tasks.hpp"
 

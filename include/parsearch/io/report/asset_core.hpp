@@ -47,7 +47,7 @@ const times = x => grouped(x, x >= 100 ? 0 : x >= 10 ? 1 : 2) + '×';
 const most = list => list.reduce((a, b) => Math.max(a, b), -Infinity), least = list => list.reduce((a, b) => Math.min(a, b), Infinity);
 const limited = bytes => bytes < 2 ** 62;
 
-/* Words for the numbers in the data; the order is that of the enumerations in sim/task_graph.hpp and core/collective.hpp. */
+/* Words for the numbers in the data; the order is that of the enumerations in sim/schedule/task_graph.hpp and core/collective.hpp. */
 const TASKS = ['forward', 'backward', 'update', 'message', 'collective'];
 const TRAFFIC = ['activations', 'gradients', 'partial sums', 'weight gradients', 'weights'];
 const COLLECTIVES = ['all-reduce', 'all-gather', 'reduce-scatter', 'all-to-all', 'broadcast', 'reduce'];

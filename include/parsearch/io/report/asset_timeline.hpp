@@ -37,7 +37,7 @@ const busy = Array.from({ length: deviceCount + data.links.length }, (_, row) =>
 const arrow = name => name.replace(' -> ', ' → ');
 const nameOfRow = row => row < deviceCount ? `device ${row}` : arrow(data.links[row - deviceCount][0]);
 
-/** What a task does, as io/task_names.hpp says it. */
+/** What a task does, as io/display/task_names.hpp says it. */
 function describe(w) {
   const [kind, op, edge, moves, collective] = tasks.whats[w], name = i => data.operators[i].name;
   if (kind < 3) return `${name(op)} ${TASKS[kind]}`;

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/rewrite/mapping/mapping_model.hpp>
+#include <parsearch/rewrite/mapping/mapping_tables.hpp>
+#include <parsearch/rewrite/mapping/resource_box.hpp>
 #include <parsearch/rewrite/mapping/structure.hpp>
-#include <parsearch/rewrite/mapping/tables.hpp>
-#include <parsearch/rewrite/mapping_model.hpp>
-#include <parsearch/rewrite/resource_box.hpp>
 
 namespace parsearch::rewrite::mapping {
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include <parsearch/rewrite/mapping/tables.hpp>
-#include <parsearch/rewrite/series_parallel.hpp>
+#include <parsearch/graph/series_parallel.hpp>
+#include <parsearch/rewrite/mapping/mapping_tables.hpp>
 
 namespace parsearch::rewrite::mapping {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <parsearch/search/additive/elimination.hpp>
+#include <parsearch/search/additive/bucket_elimination.hpp>
 
 namespace parsearch::search::additive {
 

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include <parsearch/search/additive/network.hpp>
+#include <parsearch/search/additive/cost_network.hpp>
 
 namespace parsearch::search::additive {
 

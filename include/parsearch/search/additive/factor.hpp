@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include <parsearch/search/additive/network.hpp>
+#include <parsearch/search/additive/cost_network.hpp>
 
 namespace parsearch::search::additive {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include <parsearch/graph/dominators.hpp>
+#include <parsearch/search/additive/cost_network.hpp>
 #include <parsearch/search/additive/dominance.hpp>
-#include <parsearch/search/additive/network.hpp>
 #include <parsearch/search/additive/solver.hpp>
 
 namespace parsearch::search::additive {

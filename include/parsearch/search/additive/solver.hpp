@@ -10,9 +10,9 @@
 #include <vector>
 
 #include <parsearch/search/additive/branch.hpp>
-#include <parsearch/search/additive/exact.hpp>
-#include <parsearch/search/additive/network.hpp>
-#include <parsearch/search/additive/segments.hpp>
+#include <parsearch/search/additive/cost_network.hpp>
+#include <parsearch/search/additive/exact_component.hpp>
+#include <parsearch/search/additive/network_segments.hpp>
 
 namespace parsearch::search::additive {
 

@@ -14,11 +14,11 @@
 #include <utility>
 #include <vector>
 
-#include <parsearch/sim/delta/blocks.hpp>
-#include <parsearch/sim/delta/fold.hpp>
 #include <parsearch/sim/delta/repeats.hpp>
-#include <parsearch/sim/planner.hpp>
-#include <parsearch/sim/word_hash.hpp>
+#include <parsearch/sim/delta/symmetry.hpp>
+#include <parsearch/sim/delta/task_blocks.hpp>
+#include <parsearch/sim/task/planner.hpp>
+#include <parsearch/sim/task/word_hash.hpp>
 
 namespace parsearch::sim {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <parsearch/graph/dense_graph.hpp>
-#include <parsearch/sim/assemble.hpp>
+#include <parsearch/sim/task/assemble.hpp>
 
 namespace parsearch::sim {
 

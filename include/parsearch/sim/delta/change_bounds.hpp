@@ -6,11 +6,11 @@
 #include <limits>
 #include <vector>
 
+#include <parsearch/sim/delta/block_bounds.hpp>
 #include <parsearch/sim/delta/block_cache.hpp>
 #include <parsearch/sim/delta/block_graph.hpp>
-#include <parsearch/sim/delta/bounds.hpp>
 #include <parsearch/sim/delta/engine.hpp>
-#include <parsearch/sim/options.hpp>
+#include <parsearch/sim/input/simulation_options.hpp>
 
 namespace parsearch::sim {
 

@@ -13,7 +13,7 @@
 #include <parsearch/sim/delta/engine_state.hpp>
 #include <parsearch/sim/delta/fifo_pass.hpp>
 #include <parsearch/sim/delta/in_order_pass.hpp>
-#include <parsearch/sim/schedule.hpp>
+#include <parsearch/sim/schedule/schedule.hpp>
 
 namespace parsearch::sim {
 

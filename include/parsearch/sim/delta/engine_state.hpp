@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <parsearch/sim/delta/block_graph.hpp>
-#include <parsearch/sim/delta/blocks.hpp>
+#include <parsearch/sim/delta/task_blocks.hpp>
 
 namespace parsearch::sim {
 

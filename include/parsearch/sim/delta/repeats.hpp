@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <parsearch/graph/dense_graph.hpp>
-#include <parsearch/sim/workload.hpp>
+#include <parsearch/sim/input/workload.hpp>
 
 namespace parsearch::sim {
 

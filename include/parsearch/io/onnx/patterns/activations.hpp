@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include <parsearch/io/onnx/match.hpp>
+#include <parsearch/io/onnx/network/match.hpp>
 
 namespace parsearch::io::onnx::patterns {
 

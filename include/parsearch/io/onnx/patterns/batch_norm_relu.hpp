@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include <parsearch/io/onnx/match.hpp>
+#include <parsearch/io/onnx/network/match.hpp>
 
 namespace parsearch::io::onnx::patterns {
 

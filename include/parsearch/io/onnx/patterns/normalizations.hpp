@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include <parsearch/io/onnx/match.hpp>
+#include <parsearch/io/onnx/network/match.hpp>
 
 namespace parsearch::io::onnx::patterns {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <parsearch/io/onnx/match.hpp>
+#include <parsearch/io/onnx/network/match.hpp>
 #include <parsearch/io/onnx/patterns/heads.hpp>
 
 namespace parsearch::io::onnx::patterns {

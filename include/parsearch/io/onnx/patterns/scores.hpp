@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <parsearch/io/onnx/match.hpp>
+#include <parsearch/io/onnx/network/match.hpp>
 
 namespace parsearch::io::onnx::patterns {
 

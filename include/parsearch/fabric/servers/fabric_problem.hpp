@@ -1,0 +1,87 @@
+#pragma once
+/// What is planned whatever the network: a graph, servers, and what work costs on them.
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include <parsearch/core/error.hpp>
+#include <parsearch/cost/roofline.hpp>
+#include <parsearch/fabric/network/network.hpp>
+#include <parsearch/fabric/paths/routing.hpp>
+#include <parsearch/fabric/servers/server_cluster.hpp>
+#include <parsearch/fabric/servers/traffic.hpp>
+#include <parsearch/fabric/wiring/demand.hpp>
+#include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/problem/problem.hpp>
+#include <parsearch/topology/cluster.hpp>
+
+namespace parsearch::fabric {
+
+/// A roofline of any cluster.
+struct make_roofline {
+    [[nodiscard]] cost::roofline operator()(topology::cluster const& c) const { return cost::roofline{c}; }
+};
+
+/// How servers and their flows are made into clusters.
+struct fabric_options {
+    server_options servers{};
+    routing_options routes{};
+    problem_options problem{};
+};
+
+/// A cluster and the problem on it.
+struct problem_on_network {
+    topology::cluster cluster;
+    parallelization problem;
+};
+
+/// A graph to be run by `servers` servers, on networks that are still to be chosen.
+class fabric_problem {
+  public:
+    /// `make_oracle(cluster)` makes the cost oracle of a cluster. Throws `invalid_input` as `graph::read_graph`, and on no servers, or no GPUs or more than a cluster holds.
+    template <OperatorGraph G, class MakeOracle = make_roofline>
+        requires DescribesOperations<G> && std::invocable<MakeOracle const&, topology::cluster const&>
+    fabric_problem(G const& graph, std::uint32_t servers, fabric_options options, MakeOracle make_oracle = {})
+        : graph_(space::with_replicas(graph::read_graph(graph).graph, options.problem.space)), servers_(servers), options_(std::move(options)),
+          make_problem_([make_oracle = std::move(make_oracle)](graph::dense_graph const& g, topology::cluster const& c, problem_options const& o) -> parallelization {
+              return make_problem(g, c, make_oracle(c), o);
+          }) {
+        if (servers < 1) throw invalid_input("fabric problem of 0 servers: must be at least one");
+        check_devices(servers, options_.servers);
+    }
+
+    [[nodiscard]] graph::dense_graph const& graph() const noexcept { return graph_; }
+    [[nodiscard]] std::uint32_t servers() const noexcept { return servers_; }
+    /// Devices of its problems: servers times GPUs, or servers where their GPUs are merged.
+    [[nodiscard]] std::uint32_t devices() const noexcept { return servers_ * per_server(); }
+    [[nodiscard]] fabric_options const& options() const noexcept { return options_; }
+
+    /// The problem on network `n`. Throws `invalid_input` where `n` has another number of servers, and as `server_cluster` and `make_problem` do.
+    [[nodiscard]] problem_on_network on(network const& n) const {
+        if (n.servers != servers_) throw invalid_input("network '", n.name, "' of ", n.servers, " servers: the problem has ", servers_);
+        auto cluster = server_cluster(n, options_.routes, options_.servers);
+        auto problem = make_problem_(graph_, cluster, options_.problem);
+        return {std::move(cluster), std::move(problem)};
+    }
+    /// What servers send to each other under strategy `s`: see `traffic_of`.
+    template <Strategy<space::configuration> S> [[nodiscard]] demand traffic(S const& s) const {
+        std::vector<std::uint32_t> server;
+        for (std::uint32_t d = 0; d < devices(); ++d) server.push_back(d / per_server());
+        return traffic_of(graph_, server, options_.problem.simulation, s);
+    }
+
+  private:
+    [[nodiscard]] std::uint32_t per_server() const noexcept {
+        return options_.servers.inside == inside_server::merged ? 1 : options_.servers.gpus_per_server;
+    }
+
+    graph::dense_graph graph_;
+    std::uint32_t servers_;
+    fabric_options options_;
+    std::function<parallelization(graph::dense_graph const&, topology::cluster const&, problem_options const&)> make_problem_;
+};
+
+} // namespace parsearch::fabric

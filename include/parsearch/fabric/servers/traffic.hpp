@@ -1,0 +1,191 @@
+#pragma once
+/// What a strategy makes servers send to each other in an iteration.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <parsearch/concepts/strategy.hpp>
+#include <parsearch/core/collective.hpp>
+#include <parsearch/core/error.hpp>
+#include <parsearch/core/units.hpp>
+#include <parsearch/fabric/network/rings.hpp>
+#include <parsearch/fabric/wiring/demand.hpp>
+#include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/ops/shard.hpp>
+#include <parsearch/problem/problem.hpp>
+#include <parsearch/sim/input/simulation_options.hpp>
+#include <parsearch/sim/task/planner.hpp>
+#include <parsearch/space/configuration.hpp>
+
+namespace parsearch::fabric {
+
+namespace detail {
+
+/// Who sends how much does not depend on how long it takes: plans are made with no times.
+struct no_times {
+    [[nodiscard]] picoseconds shard_time(ops::shard_work const&, std::uint32_t) const noexcept { return {}; }
+    [[nodiscard]] picoseconds transfer_time(byte_count, link_description const&) const noexcept { return {}; }
+    [[nodiscard]] picoseconds collective_time(collective_kind, byte_count, collective_group const&) const noexcept { return {}; }
+};
+
+/// Devices on their servers, and one link for all messages.
+[[nodiscard]] inline topology::dense_topology one_link(std::vector<std::uint32_t> const& server) {
+    auto const n = server.size();
+    topology::dense_topology out;
+    out.devices.assign(n, {.kind = "device"});
+    out.kind.assign(n, 0);
+    out.node = server;
+    out.links.push_back({.rate = {1}, .latency = {}});
+    out.route_first.push_back(0);
+    for (std::size_t a = 0; a < n; ++a)
+        for (std::size_t b = 0; b < n; ++b) {
+            if (a != b) out.route_links.push_back(0);
+            out.route_first.push_back(static_cast<std::uint32_t>(out.route_links.size()));
+        }
+    return out;
+}
+
+/// Adds up what devices send as what their servers send.
+class server_traffic {
+  public:
+    server_traffic(std::span<std::uint32_t const> server, std::uint32_t servers) : server_(server), sum_(servers) {}
+
+    void message(std::uint32_t from, std::uint32_t to, byte_count bytes) {
+        if (server_[from] != server_[to]) sum_.add(server_[from], server_[to], bytes);
+    }
+    void all_reduce(std::vector<std::uint32_t> const& members, byte_count bytes) {
+        if (auto const servers = servers_of(members); servers.size() > 1) sum_.add_all_reduce(servers, bytes);
+    }
+    /// A collective that runs once along the ring of its servers in ascending order. `first` sends a broadcast and receives a reduction.
+    void ring(collective_kind kind, std::vector<std::uint32_t> const& members, std::uint32_t first, byte_count bytes) {
+        auto const servers = servers_of(members);
+        if (servers.size() < 2) return;
+        std::vector<byte_count> part(servers.size(), 0); // of the servers' devices
+        auto const each = split_evenly(bytes, members.size());
+        auto const place = [&](std::uint32_t device) {
+            return static_cast<std::size_t>(std::lower_bound(servers.begin(), servers.end(), server_[device]) - servers.begin());
+        };
+        for (std::size_t i = 0; i < members.size(); ++i) part[place(members[i])] += each[i];
+        auto const sent = ring_sends(kind, part, place(first));
+        for (std::size_t i = 0; i < servers.size(); ++i) sum_.add(servers[i], servers[(i + 1) % servers.size()], sent[i]);
+    }
+    [[nodiscard]] demand take() && { return std::move(sum_); }
+
+  private:
+    [[nodiscard]] std::vector<std::uint32_t> servers_of(std::vector<std::uint32_t> const& members) const {
+        std::vector<std::uint32_t> out;
+        for (auto const d : members) out.push_back(server_[d]);
+        sim::detail::make_set(out);
+        return out;
+    }
+
+    std::span<std::uint32_t const> server_;
+    demand sum_;
+};
+
+/// Whether every pair of shards of the collective exchanges something of its own.
+[[nodiscard]] constexpr bool is_exchange(collective_kind k) noexcept { return k == collective_kind::all_to_all || k == collective_kind::all_to_all_v; }
+
+/// Adds what moves along an edge between shards on the devices `made` and `read`.
+inline void add_edge(server_traffic& sum, sim::edge_plan const& plan, byte_count element, std::vector<std::uint32_t> const& made,
+                     std::vector<std::uint32_t> const& read, bool gradients) {
+    for (auto const& c : plan.collectives) {
+        if (is_exchange(c.forward_kind)) continue; // exactly what its pairs of shards exchange
+        std::vector<std::uint32_t> members;
+        for (auto const p : c.producers) members.push_back(made[p]);
+        for (auto const p : c.consumers) members.push_back(read[p]);
+        sim::detail::make_set(members);
+        if (c.forward_kind == collective_kind::all_reduce || gradients) sum.all_reduce(members, c.bytes);
+        if (c.forward_kind == collective_kind::all_reduce && gradients) sum.all_reduce(members, c.bytes);
+        if (c.forward_kind == collective_kind::all_reduce || gradients) continue;
+        sum.ring(c.forward_kind, members, c.forward_kind == collective_kind::reduce ? read[c.consumers.front()] : made[c.producers.front()], c.bytes);
+    }
+    for (std::size_t i = 0; i < plan.collective_of.size(); ++i) {
+        auto const in = plan.collective_of[i];
+        if (in >= 0 && !is_exchange(plan.collectives[static_cast<std::size_t>(in)].forward_kind)) continue;
+        auto const& pair = plan.table->pairs[i];
+        sum.message(made[pair.producer], read[pair.consumer], pair.elements * element);
+        if (gradients) sum.message(read[pair.consumer], made[pair.producer], pair.elements * element);
+    }
+}
+
+/// Adds the synchronisation of the weights of a class.
+inline void add_class(server_traffic& sum, sim::class_plan const& plan) {
+    for (std::size_t i = 0; i < plan.sync.groups.size(); ++i) {
+        auto const& group = plan.sync.groups[i];
+        if (plan.servers.empty()) {
+            sum.all_reduce(group.devices, group.bytes);
+            continue;
+        }
+        auto const server = plan.servers[i].server;
+        for (auto const d : group.devices) {
+            if (d == server) continue;
+            sum.message(d, server, group.bytes);
+            sum.message(server, d, group.bytes);
+        }
+    }
+}
+
+} // namespace detail
+
+/// The traffic of an iteration of `graph` under `s` between servers, device d being on server `server[d]`, numbered from 0; all bytes are exact.
+/// - Messages between shards, forward and backward, and parameters pushed to and pulled from their server: point to point.
+/// - All-reduces of partial sums and gradients of B bytes, by devices on several servers: an all-reduce of B bytes by these servers. That is what
+///   crosses servers where the devices of a server first reduce among themselves; a ring through all devices sends up to (g-1)/g * k/(k-1) as much
+///   for k servers and g devices.
+/// - All-to-alls, regular or not: what each pair of shards exchanges, point to point.
+/// - An all-gather and the reduce-scatter of its gradients, or a broadcast and the reduction of its gradients, of B bytes: one all-reduce of B bytes,
+///   since together they put on a ring what it does, and run along any ring as well. Without gradients: point to point along the ring of the
+///   servers in ascending order, from each to the next; broadcasts and reductions as chains.
+/// What stays on a server is left out. Throws `invalid_input` where a configuration does not fit its operator or there are more servers or
+/// bytes than a `demand` holds. Complexity: that of planning the strategy; memory: of its largest edge, and devices^2.
+template <Strategy<space::configuration> S>
+[[nodiscard]] demand traffic_of(graph::dense_graph const& graph, std::vector<std::uint32_t> const& server, sim::simulation_options const& options, S const& s) {
+    if (server.empty()) throw invalid_input("traffic between servers of no devices: at least one is needed");
+    if constexpr (requires { { s.size() } -> std::convertible_to<std::size_t>; })
+        if (static_cast<std::size_t>(s.size()) != graph.size())
+            throw invalid_input("traffic of a strategy of ", s.size(), " configurations: the graph has ", graph.size(), " operators, must be one each");
+    auto const work = sim::make_workload(graph, detail::one_link(server), cost::any_oracle(detail::no_times{}, server), options);
+    auto const& g = work->graph;
+    sim::planner planner(work);
+    detail::server_traffic sum(server, *std::max_element(server.begin(), server.end()) + 1);
+    std::vector<space::configuration> configurations;
+    std::vector<sim::operator_plan> operators(g.size());
+    for (std::uint32_t op = 0; op < g.size(); ++op) {
+        configurations.push_back(configuration_of(s, op));
+        space::validate(configurations[op], g.operations[op], server.size(), g.names[op]);
+        planner.place_operator(op, configurations[op], operators[op]);
+        for (auto const& c : operators[op].partial_outputs) {
+            std::vector<std::uint32_t> members;
+            for (auto const shard : c.producers) members.push_back(operators[op].devices[shard]);
+            sim::detail::make_set(members);
+            sum.all_reduce(members, c.bytes);
+        }
+    }
+    for (std::uint32_t number = 0; number < g.edges.size(); ++number) {
+        auto const& e = g.edges[number];
+        auto const plan = planner.plan_edge(number, configurations[e.producer], operators[e.producer], configurations[e.consumer], operators[e.consumer]);
+        if (!plan.table) continue; // nothing of its own moves
+        detail::add_edge(sum, plan, ops::size_of(g.operations[e.producer].outputs[e.slot].type), operators[e.producer].devices, operators[e.consumer].devices,
+                         options.training && g.carries_gradient(e));
+    }
+    for (auto const& members : work->classes) {
+        if (!options.training) break;
+        sim::class_plan plan{.members = members};
+        planner.plan_class([&](std::uint32_t op) -> space::configuration const& { return configurations[op]; },
+                           [&](std::uint32_t op) -> sim::operator_plan const& { return operators[op]; }, plan);
+        detail::add_class(sum, plan);
+    }
+    return std::move(sum).take();
+}
+
+/// The traffic of strategy `s` of `p` between the nodes of its topology, numbered by first use.
+template <Strategy<space::configuration> S> [[nodiscard]] demand traffic_of(parallelization const& p, S const& s) {
+    return traffic_of(p.graph(), p.topology().node, p.options(), s);
+}
+
+} // namespace parsearch::fabric

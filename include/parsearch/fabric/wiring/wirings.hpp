@@ -1,0 +1,45 @@
+#pragma once
+/// Several wirings for one demand, for a co-optimization to choose from.
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <parsearch/fabric/network/disjoint_rings.hpp>
+#include <parsearch/fabric/network/network.hpp>
+#include <parsearch/fabric/network/random_regular.hpp>
+#include <parsearch/fabric/network/reconfigurable.hpp>
+#include <parsearch/fabric/wiring/demand.hpp>
+#include <parsearch/fabric/wiring/found_network.hpp>
+#include <parsearch/fabric/wiring/topology_finder.hpp>
+
+namespace parsearch::fabric {
+
+/// A finder that wires servers of `degree` interfaces for a demand in several ways: as `topology_finder` has it, by all steps instead of the geometric sequence, with
+/// all interfaces for rings, by bytes alone, as TopoOpt's code does, and at random (`random_regular`, with the rings that `disjoint_rings` finds): ways between any two servers
+/// are shortest there. Each wiring comes once. Throws as `topology_finder`.
+struct wirings {
+    std::uint32_t degree = 0;
+    link_description link{};  ///< one direction of every link
+    std::uint64_t seed = 0;   ///< of the random network
+
+    [[nodiscard]] std::vector<network> operator()(demand const& d) const {
+        std::vector<network> out;
+        auto const add_network = [&](network n) {
+            auto const same = [&](network const& other) { return n.rings == other.rings && same_wiring(n, other); };
+            if (std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(n));
+        };
+        auto const add = [&](finder_options const& o) { add_network(network_of(topology_finder(d, d.servers(), degree, o), link)); };
+        add({});
+        if (d.all_reduce_bytes() > 0) {
+            add({.all_reduce_degree = degree});
+            if (d.servers() <= 256 && degree <= 4) add({.steps = step_choice::exhaustive});
+        }
+        if (d.point_to_point_bytes() > 0) add({.pairs = pair_weight::bytes});
+        if (degree > 2 && degree < d.servers()) add_network(with_rings(random_regular(d.servers(), degree, seed, link), {.seed = seed}));
+        return out;
+    }
+};
+
+} // namespace parsearch::fabric

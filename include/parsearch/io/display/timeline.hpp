@@ -1,0 +1,137 @@
+#pragma once
+/// The timeline of a simulation in Chrome's trace event format, which Perfetto (ui.perfetto.dev) and chrome://tracing open.
+/// Source: Trace Event Format, docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <ostream>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <parsearch/concepts/strategy.hpp>
+#include <parsearch/io/display/task_names.hpp>
+#include <parsearch/io/text/stream_text.hpp>
+#include <parsearch/problem/problem.hpp>
+#include <parsearch/sim/report.hpp>
+#include <parsearch/topology/cluster.hpp>
+
+namespace parsearch::io {
+
+namespace detail {
+
+/// "12.000345": picoseconds as microseconds, exactly.
+inline void add_microseconds(text_writer& out, std::int64_t picoseconds) {
+    auto const rest = picoseconds % 1'000'000;
+    out.add(picoseconds / 1'000'000);
+    if (rest == 0) return;
+    auto digits = std::to_string(1'000'000 + rest).substr(1);
+    digits.erase(digits.find_last_not_of('0') + 1);
+    out.add('.', digits);
+}
+
+/// The members of an event that do not depend on the task's number or time: name, category, arguments. Made once for all alike.
+class event_texts {
+  public:
+    /// `"name":"fc1 forward`, and `","cat":...,"args":{...,"shard":`: a remark may come between, and the number behind.
+    struct parts {
+        std::string name, rest;
+    };
+
+    event_texts(graph::dense_graph const& g, sim::report const& r, std::vector<std::string> configurations)
+        : graph_(&g), report_(&r), configurations_(std::move(configurations)) {}
+
+    parts const& of(std::uint32_t t) {
+        auto const& who = report_->tasks.label[t];
+        auto const& carried = report_->carried[t];
+        auto const [at, fresh] = known_.try_emplace(
+            key{report_->tasks.kind[t], returns_weights(report_->tasks, t), who.op, who.edge, who.traffic, carried.collective,
+                carried.bytes, carried.devices});
+        if (fresh) at->second = make(t);
+        return at->second;
+    }
+
+  private:
+    using key = std::tuple<sim::task_kind, bool, std::uint32_t, std::uint32_t, sim::traffic_kind, collective_kind, byte_count, std::uint32_t>;
+
+    [[nodiscard]] parts make(std::uint32_t t) const {
+        auto const kind = report_->tasks.kind[t];
+        auto const& who = report_->tasks.label[t];
+        auto const& operation = graph_->operations[who.op];
+        auto name = text("\"name\":", json_string(name_of_task(*graph_, *report_, t)));
+        name.pop_back(); // the quote
+        auto out = text("\",\"cat\":\"", name_of(kind), "\",\"args\":{\"operator\":", json_string(graph_->names[who.op]), ",\"kind\":", json_string(operation.kind));
+        if (kind == sim::task_kind::transfer || kind == sim::task_kind::collective) {
+            auto const& carried = report_->carried[t];
+            out += text(",\"traffic\":\"", name_of(who.traffic), "\",\"bytes\":", carried.bytes);
+            if (kind == sim::task_kind::collective)
+                out += text(",\"collective\":\"", name_of(carried.collective), "\",\"devices\":", carried.devices);
+        } else {
+            out += text(",\"configuration\":", configurations_[who.op]);
+        }
+        return {std::move(name), text(out, ",\"", counted_by(kind, who), "\":")};
+    }
+
+    graph::dense_graph const* graph_;
+    sim::report const* report_;
+    std::vector<std::string> configurations_; ///< as JSON
+    std::map<key, parts> known_;
+};
+} // namespace detail
+
+/// What a timeline says of a task beside what all tasks like it have, both as JSON text.
+struct timeline_remark {
+    std::string name{};      ///< follows its name: ", micro-batch 3"
+    std::string arguments{}; ///< follows its arguments: `,"micro_batch":3`
+};
+
+/// Writes the timeline of strategy `s` of `p`, which was simulated as `r`, one event per line. Process 1 has a row per device, process 2
+/// one per link of `cluster`, the topology that `p` was made of. A task that takes time is a complete event ("X"): `ts` and `dur` in
+/// microseconds with as many decimals as picoseconds need; `args` have the operator that the task belongs to, its kind, for
+/// computation its configuration and shard, for data what moves, bytes and number, and of a collective its kind and number of devices.
+/// Barriers and tasks without duration are left out. `remark(t)` is a `timeline_remark` on task `t`. Streams: memory is that of the distinct names.
+/// Complexity: O(n log n) in tasks. Throws `invalid_input` where `r` is not of `p` and `cluster`, and where the stream fails.
+template <Strategy<space::configuration> S, class Remark>
+void write_timeline(std::ostream& stream, parallelization const& p, topology::cluster const& cluster, S const& s, sim::report const& r, Remark const& remark) {
+    graph::dense_graph const& g = p.graph();
+    std::vector<std::string> configurations;
+    for (std::size_t op = 0; op < g.size(); ++op)
+        configurations.push_back(json_string(space::to_string(configuration_of(s, op), g.operations[op])));
+    require_report_of(g, cluster, configurations.size(), r);
+
+    auto const devices = static_cast<std::uint32_t>(cluster.size());
+    // Viewers take thread 0 for an idle one and a thread with the number of its process for the main one.
+    auto const row = [&](std::uint32_t resource) { return text("\"pid\":", resource < devices ? 1 : 2, ",\"tid\":", resource + 3); };
+    text_writer out(stream);
+    out.add("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    for (int const process : {1, 2})
+        out.add("{\"ph\":\"M\",\"pid\":", process, ",\"name\":\"process_name\",\"args\":{\"name\":\"", process == 1 ? "devices" : "links", "\"}},\n",
+                "{\"ph\":\"M\",\"pid\":", process, ",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":", process, "}},\n");
+    for (std::uint32_t i = 0; i + 1 < r.tasks.resources; ++i) {
+        auto name = name_of_resource(cluster, i);
+        if (i < devices) name += text(" (", cluster.describe_device(i).kind, ", node ", cluster.node_of(i), ')');
+        out.add("{\"ph\":\"M\",", row(i), ",\"name\":\"thread_name\",\"args\":{\"name\":", json_string(name), "}},\n", "{\"ph\":\"M\",", row(i),
+                ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":", i, "}},\n");
+    }
+    detail::event_texts texts(g, r, std::move(configurations));
+    for (auto const t : shown_tasks(r)) {
+        out.add("{\"ph\":\"X\",", row(r.tasks.resource[t]), ",\"ts\":");
+        detail::add_microseconds(out, r.schedule.start[t]);
+        out.add(",\"dur\":");
+        detail::add_microseconds(out, r.schedule.end[t] - r.schedule.start[t]);
+        auto const& [name, rest] = texts.of(t);
+        timeline_remark const more = remark(t);
+        out.add(',', name, more.name, rest, r.tasks.label[t].number, more.arguments, "}},\n");
+    }
+    out.add("{\"ph\":\"M\",\"pid\":1,\"name\":\"process_labels\",\"args\":{\"labels\":\"iteration of ", to_seconds(r.makespan) * 1e3, " ms\"}}\n]}\n");
+    out.finish("the timeline");
+}
+/// The same without remarks.
+template <Strategy<space::configuration> S>
+void write_timeline(std::ostream& stream, parallelization const& p, topology::cluster const& cluster, S const& s, sim::report const& r) {
+    write_timeline(stream, p, cluster, s, r, [](std::uint32_t) { return timeline_remark{}; });
+}
+
+} // namespace parsearch::io

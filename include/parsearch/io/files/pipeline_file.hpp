@@ -1,0 +1,167 @@
+#pragma once
+/// Pipelines as JSON: stages with the configurations of their operators, micro-batches and their order. See docs/formats.md.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <istream>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <parsearch/core/error.hpp>
+#include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/io/files/strategy_file.hpp>
+#include <parsearch/io/json/json_reader.hpp>
+#include <parsearch/io/json/json_writer.hpp>
+#include <parsearch/pipeline/launch_order.hpp>
+#include <parsearch/pipeline/micro_batch.hpp>
+#include <parsearch/pipeline/pipeline_plan.hpp>
+#include <parsearch/pipeline/pipelining.hpp>
+#include <parsearch/space/configuration.hpp>
+
+namespace parsearch::io {
+
+inline constexpr std::string_view pipeline_format = "parsearch.pipeline";
+inline constexpr std::uint64_t pipeline_version = 1;
+
+namespace detail {
+
+/// Reads the stages of a pipeline whose micro-batches are of graph `part`.
+class stages_reader {
+  public:
+    stages_reader(strategy_reader& operators, graph::dense_graph const& part, std::size_t devices) : operators_(operators), part_(part), devices_(devices) {}
+
+    void read(json_value const& stages, pipeline::pipeline_plan& plan) {
+        auto& how = plan.how;
+        if (stages.size() == 0) stages.refuse("must have at least one stage");
+        how.stages = static_cast<std::uint32_t>(stages.size());
+        for (std::uint32_t s = 0; s < how.stages; ++s) {
+            auto const stage = stages[s].object({"tensor_parallel", "recompute", "operators"});
+            if (auto const degree = of_all(first_stage_, stage, "tensor_parallel", "stages"))
+                plan.tensor_parallel.push_back(degree->integer<std::uint32_t>(1, static_cast<std::uint32_t>(devices_)));
+            if (auto const again = of_all(first_stage_, stage, "recompute", "stages")) how.recompute.push_back(again->boolean());
+            operators_.for_operators(stage.at("operators"), part_, {"segment"}, [&](json_object const& entry, std::size_t op, space::configuration c) {
+                if (is_input(op)) entry.at("name").refuse("is a graph input: must be among inputs, and is in no stage");
+                how.stage[op] = s;
+                if (auto const segment = of_all(first_operator_, entry, "segment", "operators")) {
+                    how.segment.resize(part_.size());
+                    how.segment[op] = segment->integer<std::uint32_t>();
+                }
+                plan.strategy[op] = std::move(c);
+            });
+        }
+        operators_.require_all(stages);
+    }
+
+    void read_inputs(json_value const& inputs, pipeline::pipeline_plan& plan) const {
+        operators_.for_operators(inputs, part_, {}, [&](json_object const& entry, std::size_t op, space::configuration c) {
+            if (!is_input(op)) entry.at("name").refuse("is no graph input: must be in a stage");
+            plan.strategy[op] = std::move(c);
+        });
+    }
+
+  private:
+    [[nodiscard]] bool is_input(std::size_t op) const { return part_.operations[op].work == ops::work_class::source; }
+
+    /// A member that all have, or none; the first is kept.
+    [[nodiscard]] static std::optional<json_value> of_all(std::optional<json_object>& first, json_object const& one, std::string_view member, std::string_view all) {
+        if (!first) first = one;
+        if (one.has(member) != first->has(member))
+            throw invalid_input(one.value().place(), ": ", member, one.has(member) ? " is given, and " : " is missing, and ", first->value().path(),
+                                one.has(member) ? " has none" : " has it", ": must be of all ", all, " or of none");
+        return one.find(member);
+    }
+
+    strategy_reader& operators_;
+    graph::dense_graph const& part_;
+    std::size_t devices_;
+    std::optional<json_object> first_stage_{}, first_operator_{};
+};
+} // namespace detail
+
+/// Writes a pipeline of `g` on `devices` devices such that reading it gives an equal one; stage and segment of graph inputs, which do not matter, are read as 0.
+/// Throws `invalid_input` where `pipeline::validate` and `pipeline::micro_batch` do, where the strategy does not fit the micro-batches, where a degree of tensor
+/// parallelism is not from 1 to `devices` or not of each stage, where two operators have one name, or a name is not UTF-8.
+inline void write_pipeline_json(std::ostream& out, graph::dense_graph const& g, std::size_t devices, pipeline::pipeline_plan const& plan,
+                                strategy_notes const& notes = {}) {
+    auto const& how = plan.how;
+    pipeline::validate(how, g);
+    if (plan.strategy.size() != g.size())
+        throw invalid_input("the strategy has ", plan.strategy.size(), " configurations: the graph has ", g.size(), " operators");
+    if (!plan.tensor_parallel.empty() && plan.tensor_parallel.size() != how.stages)
+        throw invalid_input("pipeline: degrees of tensor parallelism of ", plan.tensor_parallel.size(), " stages: there are ", how.stages,
+                            ", must be one each, or none");
+    for (auto const degree : plan.tensor_parallel)
+        if (degree < 1 || degree > devices)
+            throw invalid_input("pipeline: a stage's degree of tensor parallelism is ", degree, ": must be from 1 to ", devices, ", the devices");
+    auto const part = pipeline::micro_batch(g, how.micro_batches);
+    detail::strategy_writer const writer(part, devices);
+    auto root = writer.begin(pipeline_format, pipeline_version, notes);
+    root["micro_batches"] = how.micro_batches;
+    root["order"] = name_of(how.order);
+    root["sharded_optimizer"] = how.sharded_optimizer;
+    auto inputs = ordered_json::array();
+    std::vector<ordered_json> operators(how.stages, ordered_json::array());
+    for (std::size_t op = 0; op < g.size(); ++op) {
+        if (g.operations[op].work == ops::work_class::source) {
+            writer.add(inputs, op, plan.strategy[op]);
+            continue;
+        }
+        auto& list = operators[how.stage[op]];
+        writer.add(list, op, plan.strategy[op]);
+        if (!how.segment.empty()) list.back()["segment"] = how.segment[op];
+    }
+    if (!inputs.empty()) root["inputs"] = std::move(inputs);
+    auto& stages = root["stages"] = ordered_json::array();
+    for (std::uint32_t s = 0; s < how.stages; ++s) {
+        auto stage = ordered_json::object();
+        if (!plan.tensor_parallel.empty()) stage["tensor_parallel"] = plan.tensor_parallel[s];
+        if (!how.recompute.empty()) stage["recompute"] = static_cast<bool>(how.recompute[s]);
+        stage["operators"] = std::move(operators[s]);
+        stages.push_back(std::move(stage));
+    }
+    write_json(out, root);
+}
+/// The same of a problem.
+template <detail::has_graph_and_topology P>
+void write_pipeline_json(std::ostream& out, P const& problem, pipeline::pipeline_plan const& plan, strategy_notes const& notes = {}) {
+    write_pipeline_json(out, problem.graph(), problem.topology().size(), plan, notes);
+}
+
+/// Reads a pipeline of `g` on `devices` devices; `name` stands for the input in messages, what the document says beside the pipeline goes to `notes`.
+/// Graph inputs that are not listed are on device 0. Throws `invalid_input` with place, value and rule on anything that is not as docs/formats.md says or does
+/// not fit graph, micro-batches and devices.
+[[nodiscard]] inline pipeline::pipeline_plan read_pipeline_json(std::istream& in, std::string name, graph::dense_graph const& g, std::size_t devices,
+                                                                strategy_notes* notes = nullptr) {
+    json_document const document(in, std::move(name));
+    auto const root = document.object(pipeline_format, pipeline_version,
+                                      {"model", "topology", "predicted_ps", "rewritten_by", "micro_batches", "order", "sharded_optimizer", "inputs", "stages"});
+    detail::strategy_reader reader(root, g, devices);
+    return reader.read(notes, [&] {
+        constexpr std::array orders{pipeline::launch_order::gpipe, pipeline::launch_order::one_f_one_b};
+        pipeline::pipeline_plan plan;
+        auto const count = root.at("micro_batches");
+        plan.how.micro_batches = count.integer<std::uint32_t>(1);
+        auto const part = placed(count, [&] { return pipeline::micro_batch(g, plan.how.micro_batches); });
+        plan.how.order = orders[root.at("order").one_of({name_of(orders[0]), name_of(orders[1])})];
+        plan.how.sharded_optimizer = root.at("sharded_optimizer").boolean();
+        plan.how.stage.assign(g.size(), 0);
+        plan.strategy = detail::all_whole(part);
+        detail::stages_reader stages(reader, part, devices);
+        if (auto const inputs = root.find("inputs")) stages.read_inputs(*inputs, plan);
+        stages.read(root.at("stages"), plan);
+        placed(root.at("stages"), [&] { pipeline::validate(plan.how, g); });
+        return plan;
+    });
+}
+/// The same for a problem.
+template <detail::has_graph_and_topology P>
+[[nodiscard]] pipeline::pipeline_plan read_pipeline_json(std::istream& in, std::string name, P const& problem, strategy_notes* notes = nullptr) {
+    return read_pipeline_json(in, std::move(name), problem.graph(), problem.topology().size(), notes);
+}
+
+} // namespace parsearch::io

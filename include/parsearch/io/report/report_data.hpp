@@ -1,0 +1,274 @@
+#pragma once
+/// What a report shows, and how it is handed to the page: as one JSON document.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <parsearch/core/version.hpp>
+#include <parsearch/io/display/comparison.hpp>
+#include <parsearch/io/display/configuration_classes.hpp>
+#include <parsearch/io/display/listing.hpp>
+#include <parsearch/io/display/task_names.hpp>
+#include <parsearch/io/report/graph_drawing.hpp>
+#include <parsearch/io/report/packed_numbers.hpp>
+#include <parsearch/io/report/report_blocks.hpp>
+#include <parsearch/io/report/report_network.hpp>
+#include <parsearch/space/strategy_space.hpp>
+
+namespace parsearch::io {
+
+/// A point of a search: what it was at after `evaluations` strategies and `seconds`. `picoseconds::max()` is no cost.
+struct cost_point {
+    double seconds = 0;
+    std::uint64_t evaluations = 0;
+    picoseconds current{}, best{};
+};
+
+/// A line of the report's list of options.
+struct report_fact {
+    std::string name, value;
+};
+
+/// What a search that changes operators started from. What the pointers name must outlive the call; none is null.
+struct report_rewriting {
+    graph::dense_graph const* graph = nullptr;          ///< of the model's operators
+    space::flat_strategy const* strategy = nullptr;     ///< the best that was found for these
+    std::size_t compared = 0;                           ///< position of this strategy among `report_data::strategies`
+    std::vector<std::string> applied{};                 ///< the rules that made the operators of the report's graph of these, in order
+};
+
+/// Everything that a report shows. Texts may hold any characters. What the pointers name must outlive the call; none is null.
+struct report_data {
+    std::string title{};                ///< "GPT 1.3B on 4 x 8 H100"
+    std::string model{};                ///< a few words each: "gpt, 24 layers", "4 nodes of 8 h100_sxm", "mcmc, 10 s"
+    std::string cluster_text{};
+    std::string search{};
+    std::vector<compared> strategies{}; ///< the first is the baseline of the speed-ups
+    std::size_t found = 0;            ///< position among `strategies` of the one that the report is about
+    graph::dense_graph const* graph = nullptr;
+    topology::cluster const* cluster = nullptr;
+    space::flat_strategy const* strategy = nullptr;
+    sim::report const* simulation = nullptr; ///< of `strategy`
+    std::vector<cost_point> curve{};    ///< in the order of time; empty: no search
+    std::optional<report_rewriting> rewriting{}; ///< set: `graph` has other operators than the model
+    std::optional<report_network> network{}; ///< that `cluster` was made of; drawn where set
+    std::vector<report_fact> options{}; ///< what was asked for
+    std::vector<std::string> notes{};   ///< what the reader is to know, each a sentence
+    std::string version = std::string(parsearch::version);
+    std::string generated{};            ///< date or host where wanted; empty: not shown
+};
+
+namespace detail {
+
+using nlohmann::ordered_json;
+
+/// A curve of few points: of each stretch of equal length the first, the least and the greatest `current`, and always the last point.
+[[nodiscard]] inline std::vector<cost_point> thin_out(std::vector<cost_point> const& curve, std::size_t stretches = 1000) {
+    if (curve.size() <= 3 * stretches) return curve;
+    std::vector<cost_point> out;
+    for (std::size_t i = 0; i < stretches; ++i) {
+        auto const begin = curve.begin() + static_cast<std::ptrdiff_t>(curve.size() * i / stretches);
+        auto const end = curve.begin() + static_cast<std::ptrdiff_t>(curve.size() * (i + 1) / stretches);
+        auto const [low, high] = std::minmax_element(begin, end, [](auto const& a, auto const& b) { return a.current < b.current; });
+        std::array<std::vector<cost_point>::const_iterator, 3> chosen{begin, low, high};
+        std::sort(chosen.begin(), chosen.end());
+        for (std::size_t k = 0; k < 3; ++k)
+            if (k == 0 || chosen[k] != chosen[k - 1]) out.push_back(*chosen[k]);
+    }
+    out.push_back(curve.back());
+    return out;
+}
+
+[[nodiscard]] inline ordered_json curve_json(std::vector<cost_point> const& curve) {
+    ordered_json seconds = ordered_json::array(), evaluations = seconds, current = seconds, best = seconds;
+    auto const add = [](ordered_json& to, picoseconds cost) {
+        if (cost == picoseconds::max()) to.push_back(nullptr);
+        else to.push_back(cost.count());
+    };
+    for (auto const& p : thin_out(curve)) {
+        seconds.push_back(p.seconds);
+        evaluations.push_back(p.evaluations);
+        add(current, p.current);
+        add(best, p.best);
+    }
+    return {{"seconds", seconds}, {"evaluations", evaluations}, {"current", current}, {"best", best}};
+}
+
+[[nodiscard]] inline ordered_json strategies_json(std::vector<compared> const& strategies) {
+    ordered_json out = ordered_json::array();
+    for (auto const& c : strategies)
+        out.push_back({{"name", c.name}, {"time", c.time.count()}, {"speedUp", c.speed_up}, {"rate", c.samples_per_second},
+                       {"unit", c.throughput_unit}, {"utilisation", c.flops_utilisation}, {"moved", c.moved}, {"peak", c.peak_memory},
+                       {"fullest", c.fullest_device}, {"use", c.fullest_device_use}, {"memory", c.fullest_device_memory}, {"fits", c.fits}});
+    return out;
+}
+
+[[nodiscard]] inline ordered_json devices_json(topology::cluster const& cluster, sim::report const& r) {
+    ordered_json out = ordered_json::array();
+    for (std::uint32_t d = 0; d < cluster.size(); ++d) {
+        auto const& m = r.memory[d];
+        out.push_back({{"kind", cluster.describe_device(d).kind}, {"node", cluster.node_of(d)}, {"memory", cluster.describe_device(d).memory},
+                       {"use", {m.weights, m.gradients, m.optimizer, m.activations, m.buffers}}});
+    }
+    return out;
+}
+
+[[nodiscard]] inline ordered_json operators_json(graph::dense_graph const& g, configuration_classes const& classes, space::flat_strategy const& s) {
+    ordered_json out = ordered_json::array();
+    for (std::size_t op = 0; op < g.size(); ++op) {
+        auto const& operation = g.operations[op];
+        auto const input = classes.of_operator[op] == configuration_classes::none;
+        ordered_json split = ordered_json::array();
+        for (std::size_t k = 0; k < s[op].rank && !input; ++k)
+            if (s[op].degree[k] > 1) split.push_back(text(operation.dims[k].name, " in ", s[op].degree[k]));
+        out.push_back({{"name", g.names[op]}, {"kind", operation.kind}, {"shape", ops::to_string(ops::tensor_of(operation.outputs.front()))},
+                       {"class", input ? -1 : static_cast<int>(classes.of_operator[op])}, {"shards", input ? 0 : s[op].shards()}, {"split", split}});
+    }
+    return out;
+}
+
+/// The tasks that take time, row by row: the distinct durations and the distinct things that are done, and for each task where in
+/// these it is, its number among those alike, and the gap before it.
+[[nodiscard]] inline ordered_json tasks_json(sim::report const& r) {
+    std::map<std::int64_t, std::uint64_t> durations;
+    std::map<std::tuple<int, std::uint32_t, std::uint32_t, int, int, byte_count, std::uint32_t>, std::uint64_t> whats;
+    auto const none = ordered_json::array();
+    ordered_json duration_list = none, what_list = none, rows = none, critical = none;
+    packed_numbers packed;
+    std::vector<std::uint32_t> place(r.tasks.size(), ~std::uint32_t{0});
+    auto const shown = shown_tasks(r);
+    for (std::size_t i = 0, row = 0; row + 1 < r.tasks.resources; ++row) {
+        auto const first = i;
+        for (std::int64_t free_at = 0; i < shown.size() && r.tasks.resource[shown[i]] == row; ++i) {
+            auto const t = shown[i];
+            auto const& who = r.tasks.label[t];
+            auto const& carried = r.carried[t];
+            bool const moves = r.tasks.kind[t] == sim::task_kind::transfer || r.tasks.kind[t] == sim::task_kind::collective;
+            int const traffic = !moves ? -1 : returns_weights(r.tasks, t) ? static_cast<int>(sim::traffic_kinds) : static_cast<int>(who.traffic);
+            auto const [what, fresh] = whats.try_emplace({static_cast<int>(r.tasks.kind[t]), who.op, who.edge, traffic,
+                                                          static_cast<int>(carried.collective), carried.bytes, carried.devices},
+                                                         whats.size());
+            if (fresh)
+                what_list.push_back({static_cast<int>(r.tasks.kind[t]), who.op,
+                                     who.edge == sim::task_label::no_edge ? -1 : static_cast<std::int64_t>(who.edge), traffic, static_cast<int>(carried.collective), carried.bytes, carried.devices});
+            auto const [duration, longer] = durations.try_emplace(r.schedule.end[t] - r.schedule.start[t], durations.size());
+            if (longer) duration_list.push_back(duration->first);
+            packed.add(what->second);
+            packed.add(who.number);
+            packed.add(static_cast<std::uint64_t>(r.schedule.start[t] - free_at));
+            packed.add(duration->second);
+            free_at = r.schedule.end[t];
+            place[t] = static_cast<std::uint32_t>(i);
+        }
+        rows.push_back(i - first);
+    }
+    for (auto const t : r.critical_path)
+        if (place[t] != ~std::uint32_t{0}) critical.push_back(place[t]);
+    return {{"count", shown.size()}, {"rows", rows}, {"durations", duration_list}, {"whats", what_list}, {"packed", base64(packed.bytes())},
+            {"critical", critical}};
+}
+
+/// A drawing of the graph as `boxes_of` cuts it up, the edges between boxes and frames around the blocks.
+[[nodiscard]] inline ordered_json drawing_json(graph::dense_graph const& g, std::vector<repeated_block> const& blocks,
+                                              std::vector<std::vector<std::uint32_t>> const& boxes) {
+    constexpr auto hidden = ~std::uint32_t{0};
+    std::vector<std::uint32_t> box_of(g.size(), hidden); // by operator; copies have the box of the first
+    for (std::uint32_t n = 0; n < boxes.size(); ++n)
+        for (auto const op : boxes[n]) box_of[op] = n;
+    for (auto const& b : blocks)
+        for (auto i = b.first + b.length; i < b.end(); ++i) box_of[g.order[i]] = box_of[g.order[b.first + (i - b.first) % b.length]];
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
+    for (auto const& e : g.edges) // one to a later copy of its own block would lead upwards: the frame says it
+        if (auto const from = box_of[e.producer], to = box_of[e.consumer]; from < to) edges.emplace_back(from, to);
+    std::sort(edges.begin(), edges.end());
+    edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+    auto const layout = lay_out_graph(boxes.size(), edges);
+    auto const rounded = [](double x) { return static_cast<double>(static_cast<std::int64_t>(x * 100 + 0.5)) / 100; };
+    ordered_json x = ordered_json::array(), drawn = ordered_json::array(), frames = ordered_json::array();
+    for (auto const at : layout.x) x.push_back(rounded(at));
+    for (std::size_t e = 0; e < edges.size(); ++e) {
+        ordered_json bends = ordered_json::array();
+        for (auto const b : layout.bends[e]) bends.push_back(rounded(b));
+        drawn.push_back({edges[e].first, edges[e].second, bends});
+    }
+    for (auto const& b : blocks) {
+        auto const first = box_of[g.order[b.first]], last = box_of[g.order[b.first + b.length - 1]];
+        frames.push_back({first, last - first + 1, b.count});
+    }
+    return {{"boxes", boxes}, {"x", x}, {"layer", layout.layer}, {"width", rounded(layout.width)}, {"layers", layout.layers},
+            {"edges", drawn}, {"frames", frames}};
+}
+/// The drawings of a graph: with repeated blocks once, and where that draws less than all, operator by operator.
+[[nodiscard]] inline ordered_json drawings_json(graph::dense_graph const& g, configuration_classes const& classes) {
+    auto const blocks = find_blocks(g, classes);
+    auto const boxes = boxes_of(g, classes, blocks);
+    ordered_json out = ordered_json::array({drawing_json(g, blocks, boxes)});
+    if (boxes.size() < g.size()) {
+        std::vector<std::vector<std::uint32_t>> single;
+        for (auto const op : g.order) single.push_back({op});
+        out.push_back(drawing_json(g, {}, single));
+    }
+    return out;
+}
+
+[[nodiscard]] inline ordered_json classes_json(configuration_classes const& classes) {
+    ordered_json out = ordered_json::array();
+    for (std::size_t c = 0; c < classes.texts.size(); ++c) out.push_back({classes.texts[c], classes.operators[c]});
+    return out;
+}
+
+/// The graph before rules changed it, as the page draws it, and what changed it; null where none did.
+[[nodiscard]] inline ordered_json rewriting_json(report_data const& d) {
+    if (!d.rewriting) return nullptr;
+    auto const& r = *d.rewriting;
+    if (!r.graph || !r.strategy) throw invalid_input("a report of a rewriting without graph or strategy: needs both");
+    if (r.compared >= d.strategies.size())
+        throw invalid_input("a report of a rewriting of strategy number ", r.compared, " of ", d.strategies.size(), ": must be one of them");
+    if (r.strategy->size() != r.graph->size())
+        throw invalid_input("a report of a rewriting: the strategy has ", r.strategy->size(), " configurations: the graph has ", r.graph->size(), " operators");
+    auto const classes = classes_of(*r.graph, *r.strategy);
+    return {{"before", r.compared}, {"applied", r.applied}, {"operatorCount", models::summarize(*r.graph).operators}, {"classes", classes_json(classes)},
+            {"operators", operators_json(*r.graph, classes, *r.strategy)}, {"drawings", drawings_json(*r.graph, classes)}};
+}
+} // namespace detail
+
+/// The document that the page reads. Throws `invalid_input` where a pointer is null, `found` is none of `strategies`, or the simulation
+/// is not of graph, cluster and strategy; the same of a rewriting.
+[[nodiscard]] inline nlohmann::ordered_json report_json(report_data const& d) {
+    using detail::ordered_json;
+    if (!d.graph || !d.cluster || !d.strategy || !d.simulation)
+        throw invalid_input("a report without graph, cluster, strategy or simulation: needs all four");
+    if (d.found >= d.strategies.size())
+        throw invalid_input("a report about strategy number ", d.found, " of ", d.strategies.size(), ": must be one of them");
+    auto const& g = *d.graph;
+    auto const& r = *d.simulation;
+    require_report_of(g, *d.cluster, d.strategy->size(), r);
+    if (r.memory.size() != d.cluster->size())
+        throw invalid_input("a simulation with the memory of ", r.memory.size(), " devices: the cluster has ", d.cluster->size());
+    auto const classes = classes_of(g, *d.strategy);
+    auto const totals = models::summarize(g);
+    ordered_json options = ordered_json::array(), links = ordered_json::array(), lines = ordered_json::array(), edges = ordered_json::array();
+    for (auto const& o : d.options) options.push_back({o.name, o.value});
+    for (auto const l : d.cluster->links()) links.push_back({d.cluster->name_of_link(l), d.cluster->describe_link(l).rate.bytes_per_second});
+    for (auto const& l : listing(g, *d.strategy)) lines.push_back({l.name, l.operators, l.kind, l.shape, l.configuration});
+    for (auto const& e : g.edges) edges.push_back({e.producer, e.consumer});
+    return {{"title", d.title}, {"model", d.model}, {"cluster", d.cluster_text}, {"search", d.search}, {"options", options}, {"notes", d.notes},
+            {"version", d.version}, {"generated", d.generated}, {"makespan", r.makespan.count()}, {"parameters", totals.parameters},
+            {"operatorCount", totals.operators}, {"found", d.found}, {"strategies", detail::strategies_json(d.strategies)},
+            {"devices", detail::devices_json(*d.cluster, r)}, {"links", links}, {"classes", detail::classes_json(classes)},
+            {"operators", detail::operators_json(g, classes, *d.strategy)}, {"lines", lines}, {"edges", edges}, {"drawings", detail::drawings_json(g, classes)},
+            {"curve", detail::curve_json(d.curve)}, {"tasks", detail::tasks_json(r)}, {"network", detail::network_json(d.network)}, {"rewriting", detail::rewriting_json(d)}};
+}
+
+} // namespace parsearch::io

@@ -1,0 +1,175 @@
+#pragma once
+/// Simulates pipelines: every task of every micro-batch, with the contention between them.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <parsearch/concepts/strategy.hpp>
+#include <parsearch/core/cost.hpp>
+#include <parsearch/core/error.hpp>
+#include <parsearch/pipeline/micro_batch.hpp>
+#include <parsearch/pipeline/pipeline_memory.hpp>
+#include <parsearch/pipeline/pipelining.hpp>
+#include <parsearch/pipeline/shared_transfers.hpp>
+#include <parsearch/pipeline/unroll.hpp>
+#include <parsearch/problem/problem.hpp>
+
+namespace parsearch::pipeline {
+
+/// The problem of one of `n` micro-batches of `problem`, on which strategies of pipelines of `n` micro-batches are legal. Throws as `micro_batch`.
+[[nodiscard]] inline parallelization micro_batch_problem(parallelization const& problem, std::int64_t n) {
+    return with_graph(problem, micro_batch(problem.graph(), n));
+}
+
+/// Predicts the iteration time of pipelines of one problem: of a `pipelining` and a strategy of its micro-batches. One simulator serves one thread.
+///
+/// The task graph is that of one micro-batch (docs/simulation.md), unrolled (`unroller`). Devices run what they launch in that order; links follow the problem's discipline.
+/// A pipeline of one stage and one micro-batch under `in_order` is what `sim::simulator` simulates.
+class pipeline_simulator {
+  public:
+    /// Throws `invalid_input` where transfers of the problem are others than streaming: unrolling knows no ties between the tasks of a message.
+    explicit pipeline_simulator(parallelization const& problem) : work_(problem.workload()), problem_(with_graph(problem, problem.graph())) {
+        if (auto const m = work_->options.transfers; m != sim::transfer_model::streaming)
+            throw invalid_input("pipeline: option 'transfers' of the simulation is ", sim::name_of(m), ": pipelines are simulated with streaming");
+    }
+
+    /// The cost of a pipeline: its makespan, with what `sim::simulation_options::memory` says of devices whose memory is exceeded (infinity where it rejects).
+    /// Throws `invalid_input` where `how` or `strategy` does not fit.
+    template <Strategy<space::configuration> S> [[nodiscard]] picoseconds operator()(pipelining const& how, S const& strategy) {
+        return within(how, strategy, cost_traits<picoseconds>::infinity()).value();
+    }
+    /// The same, or nothing where the cost is above `bound`, which takes less time: the schedule is unfinished then.
+    template <Strategy<space::configuration> S> [[nodiscard]] std::optional<picoseconds> within(pipelining const& how, S const& strategy, picoseconds bound) {
+        prepare(how, strategy);
+        auto const penalty = sim::memory_cost(work_->options, over_capacity());
+        if (penalty == cost_traits<picoseconds>::infinity() || penalty > bound) {
+            tasks_.clear(0);
+            schedule_ = {};
+            unroller_.clear();
+            return penalty > bound ? std::nullopt : std::optional(penalty);
+        }
+        auto const unlimited = bound == cost_traits<picoseconds>::infinity();
+        if (!run(how, unlimited ? bound.count() : (bound - penalty).count())) return std::nullopt;
+        return sim::total_cost(picoseconds{schedule_.makespan}, penalty);
+    }
+    /// The makespan, whatever memory it needs, for the readers below.
+    template <Strategy<space::configuration> S> picoseconds simulate(pipelining const& how, S const& strategy) {
+        prepare(how, strategy);
+        run(how, std::numeric_limits<std::int64_t>::max());
+        return picoseconds{schedule_.makespan};
+    }
+
+    /// Of the last pipeline simulated: its tasks, where they come from, when they ran, memory by device. Where memory was rejected, there are no tasks.
+    [[nodiscard]] sim::task_graph const& tasks() const noexcept { return tasks_; }
+    [[nodiscard]] std::vector<task_origin> const& origins() const noexcept { return unroller_.origins(); }
+    [[nodiscard]] sim::schedule const& schedule() const noexcept { return schedule_; }
+    [[nodiscard]] std::vector<sim::memory_use> const& memory() const noexcept { return memory_; }
+    /// The share of the makespan in which the devices that compute anything, on average, compute nothing; what is computed again counts as work. Throws `invalid_input` before the first
+    /// simulation, as `plan` does.
+    [[nodiscard]] double idle_share() const {
+        require_simulated();
+        auto const busy = sim::utilisation_of(tasks_, schedule_);
+        double sum = 0;
+        std::size_t used = 0;
+        for (std::size_t d = 0; d < work_->topology.size(); ++d)
+            if (busy[d] > 0) {
+                sum += busy[d];
+                ++used;
+            }
+        return used > 0 ? 1 - sum / static_cast<double>(used) : 0;
+    }
+    /// The problem of one of `n` micro-batches, kept. Throws as `micro_batch`.
+    [[nodiscard]] parallelization const& micro_batches(std::uint32_t n) { return part(n).problem; }
+    /// Of the last pipeline simulated: the plan of one micro-batch.
+    [[nodiscard]] sim::iteration_plan const& plan() const {
+        if (current_ == 0) throw invalid_input("pipeline_simulator: no pipeline was simulated yet");
+        return parts_.at(current_).simulator.plan();
+    }
+    /// The plan of one of `n` micro-batches under a strategy, which becomes that of `plan`; nothing is unrolled. Throws as `simulate`.
+    template <Strategy<space::configuration> S> sim::iteration_plan const& plan_micro_batch(std::uint32_t n, S const& strategy) {
+        auto& s = part(n).simulator;
+        current_ = n;
+        return s.plan(strategy);
+    }
+    /// Bytes by which devices are exceeded, in all.
+    [[nodiscard]] byte_count over_capacity() const noexcept {
+        return sim::bytes_over_capacity(memory_, work_->topology.devices);
+    }
+
+  private:
+    struct micro {
+        parallelization problem;
+        sim::simulator simulator;
+    };
+
+    micro& part(std::uint32_t n) {
+        if (auto const at = parts_.find(n); at != parts_.end()) return at->second;
+        auto p = micro_batch_problem(problem_, n);
+        auto s = p.simulator();
+        return parts_.emplace(n, micro{std::move(p), std::move(s)}).first->second;
+    }
+
+    void require_simulated() const {
+        if (tasks_.size() == 0) throw invalid_input("pipeline_simulator: no pipeline was simulated yet");
+    }
+
+    template <class S> void prepare(pipelining const& how, S const& strategy) {
+        validate(how, work_->graph);
+        auto const& options = work_->options;
+        if (how.sharded_optimizer && options.synchronisation == sim::synchronisation::parameter_server)
+            throw invalid_input("pipeline: a sharded optimizer with parameter servers: each server keeps the only state already, must be all_reduce");
+        auto& now = part(how.micro_batches);
+        auto& s = now.simulator;
+        try {
+            one_ = s.assemble(strategy);
+        } catch (invalid_input const& e) {
+            if (how.micro_batches == 1) throw;
+            throw invalid_input(e.what(), "; a strategy of a pipeline is one of its micro-batches, here of one of ", how.micro_batches);
+        }
+        current_ = how.micro_batches;
+        auto const& g = now.problem.graph();
+        auto const devices = [&](std::size_t op) -> std::vector<std::uint32_t> const& { return s.plan().operators[op].devices; };
+        memory_ = s.memory();
+        shards_.clear();
+        for (std::size_t op = 0; op < g.size(); ++op) shards_.push_back(sim::memory_of(g.operations[op], configuration_of(strategy, op).degrees()));
+        spread_over_micro_batches(g, how, options, s.plan(), [&](std::size_t op) -> sim::shard_memory const& { return shards_[op]; }, devices, memory_);
+        carriers_.clear();
+        if (how.stages > 1) carriers_ = carriers_of(g, how, strategy);
+        if (!how.sharded_optimizer) return;
+        for (std::uint32_t t = 0; t < one_.size(); ++t)
+            if (one_.kind[t] == sim::task_kind::update) {
+                auto const& sync = s.plan().classes[s.plan().class_of[one_.label[t].op]].sync;
+                double const volatile own = static_cast<double>(one_.duration[t]) * own_share(sync, sync.held[one_.label[t].number]); // volatile: not fused with the rounding
+                one_.duration[t] = static_cast<std::int64_t>(own + 0.5);
+            }
+    }
+
+    /// False where the makespan is above `bound`.
+    bool run(pipelining const& how, std::int64_t bound) {
+        auto const& options = work_->options;
+        auto const devices = static_cast<std::uint32_t>(work_->topology.size());
+        unroller_.run(one_, parts_.at(current_).problem.graph(), devices, how, carriers_, options.discipline == sim::discipline::fifo, tasks_);
+        return scheduler_.run(tasks_, options.discipline, schedule_, bound, devices); // devices run what they launch in that order
+    }
+
+    std::shared_ptr<sim::workload const> work_;
+    parallelization problem_;
+    std::map<std::uint32_t, micro> parts_;
+    std::uint32_t current_ = 0; ///< micro-batches of the last pipeline; 0: none yet
+    sim::task_graph one_, tasks_;
+    unroller unroller_;
+    sim::scheduler scheduler_;
+    sim::schedule schedule_;
+    std::vector<std::uint32_t> carriers_;
+    std::vector<sim::shard_memory> shards_;
+    std::vector<sim::memory_use> memory_;
+};
+
+} // namespace parsearch::pipeline

@@ -1,0 +1,315 @@
+#pragma once
+/// The best parallelization of one operator graph after another under an additive cost: what a search over graphs asks for each.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <parsearch/core/error.hpp>
+#include <parsearch/core/units.hpp>
+#include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/problem/problem.hpp>
+#include <parsearch/problem/surrogate_store.hpp>
+#include <parsearch/rewrite/joint/graph_pricer_options.hpp>
+#include <parsearch/rewrite/mapping/machine_grid.hpp>
+#include <parsearch/search/additive/minimise.hpp>
+#include <parsearch/sim/input/workload.hpp>
+#include <parsearch/sim/memory/strategy_memory.hpp>
+#include <parsearch/space/likely_configurations.hpp>
+#include <parsearch/space/strategy_space.hpp>
+#include <parsearch/space/textbook_strategies.hpp>
+
+namespace parsearch::rewrite {
+
+/// The price of a graph.
+struct graph_price {
+    picoseconds cost{};              ///< additive cost of `strategy`
+    space::flat_strategy strategy{}; ///< a configuration per operator
+    picoseconds lower_bound{};       ///< no choice among the candidates costs less, whatever memory it needs
+    bool optimal = false;            ///< `cost` is the least among the candidates, whatever memory they need: `lower_bound == cost`
+    byte_count memory = 0;           ///< on the fullest device, by the simulator's account; set where a limit is given
+    bool fits = true;                ///< `memory` is within the limit
+    friend bool operator==(graph_price const&, graph_price const&) = default;
+};
+
+/// What operators and edges cost under lists of configurations.
+struct choice_costs : surrogate_tables {
+    std::vector<std::vector<std::int64_t>> own; ///< picoseconds, by operator, by configuration: work and the counted synchronisation
+};
+
+/// Prices graphs on one topology with one oracle. The cost of a strategy is the sum of
+/// - per operator: `operator_term::work` and what `counted_synchronisation` leaves of `operator_term::synchronisation`;
+/// - per edge: how long its busiest link moves data (see `surrogate_terms`);
+/// over the candidates of `space::likely_configurations`; those that put parts of a table far apart begin at another device for each table.
+/// Operators that look tables up may also be whole where `space::table_parallel` puts them:
+/// as they then run side by side, the share of their work counts that the fullest of these devices has of all tables' bytes, and of the time of
+/// moving what they find that of the fullest node.
+/// Tables of terms are remembered by exact content, so that a graph that differs from earlier ones in a few operators takes their tables and
+/// the elimination. Answers depend on the graph and the options alone, never on what was priced before or is remembered.
+class graph_pricer {
+  public:
+    /// Throws `invalid_input` on options out of range.
+    explicit graph_pricer(std::shared_ptr<sim::workload const> base, graph_pricer_options options = {})
+        : base_(std::move(base)), options_(std::move(options)), store_(options_.remembered_bytes) {
+        validate(options_);
+        space::validate(options_.space, base_->topology.size());
+        per_node_ = std::max<std::size_t>(devices_per_node(base_->topology), 1);
+    }
+    /// Of a problem of `make_problem`: its topology, oracle and options of simulation.
+    explicit graph_pricer(parallelization const& problem, graph_pricer_options options = {}) : graph_pricer(problem.workload(), std::move(options)) {}
+
+    /// The least cost over the candidates and the first strategy found that has it. Optimal where the tables of elimination fit into
+    /// `table_bytes`; else the best strategy that mini-buckets and branch and bound of `effort` find (data parallelism at worst), with the bound
+    /// that they prove.
+    /// With a memory limit: lambda times each operator's bytes on its fullest device is added to its term, in picoseconds per byte, and lambda
+    /// raised sixteenfold until the strategy fits by the simulator's account (which knows more: shared tensors and weights, working buffers),
+    /// then bisected; `cost` is without it. The answer is the cheapest of those that fit, data parallelism among them; where none does, the one that needs the
+    /// least memory, and `fits` is false. It is optimal only where the cheapest strategy fits as it is; another that is cheaper and fits may be missed.
+    /// Precondition: `g` is as `graph::read_graph` makes it. Throws what the oracle throws.
+    [[nodiscard]] graph_price price(graph::dense_graph const& g) { return price(g, options_.synchronisation); }
+    /// Counting synchronisation otherwise than the options say: strategies between which simulation can choose, at the price of an elimination each.
+    [[nodiscard]] graph_price price(graph::dense_graph const& g, counted_synchronisation const& synchronisation) {
+        validate(synchronisation);
+        auto const tables = read(g, synchronisation);
+        auto best = solve(tables, 0);
+        if (!options_.memory_limit) return best;
+        auto const classes = sim::find_classes(g);
+        auto const weigh = [&](graph_price& p) {
+            p.memory = sim::most_memory(sim::memory_by_device(g, classes, base_->topology.size(), base_->options, p.strategy));
+            p.fits = p.memory <= *options_.memory_limit;
+        };
+        weigh(best);
+        if (best.fits) return best;
+        auto const bound = best.lower_bound;
+        auto const keep = [&](graph_price p) {
+            bool const fits = p.fits;
+            bool const better = p.fits != best.fits ? p.fits : p.fits ? p.cost < best.cost : p.memory < best.memory;
+            if (better) best = std::move(p);
+            return fits;
+        };
+        auto const attempt = [&](double lambda) {
+            auto p = solve(tables, lambda);
+            weigh(p);
+            return keep(std::move(p));
+        };
+        graph_price plain{.strategy = space::data_parallel(g, base_->topology.size())};
+        plain.cost = cost_of(tables, std::vector<std::uint32_t>(g.size(), 0)); // the first candidates
+        weigh(plain);
+        keep(std::move(plain));
+        double low = 0, high = first_lambda;
+        while (high <= last_lambda && !attempt(high)) low = std::exchange(high, high * 16);
+        for (int step = 0; high <= last_lambda && step < bisections; ++step) {
+            double const middle = (low + high) / 2;
+            (attempt(middle) ? high : low) = middle;
+        }
+        best.lower_bound = bound;
+        best.optimal = best.cost == bound;
+        return best;
+    }
+
+    /// What operators and edges of `g` cost, by the same terms, where each operator may take the configurations of a list of its own, the first of which
+    /// is data parallelism. Tables that are looked up cost what any operator does, wherever they are. Remembered as well.
+    /// Precondition: `g` is as for `price`, and the configurations fit it. Throws `invalid_input` where there is not a list for each operator with
+    /// at least one configuration, and what the oracle throws.
+    [[nodiscard]] choice_costs costs(graph::dense_graph const& g, std::vector<surrogate_tables::choices> candidates,
+                                     counted_synchronisation const& synchronisation) {
+        validate(synchronisation);
+        if (candidates.size() != g.size()) throw invalid_input("graph_pricer: ", candidates.size(), " lists of configurations for ", g.size(), " operators: must be one each");
+        for (std::size_t op = 0; op < g.size(); ++op)
+            if (!candidates[op] || candidates[op]->empty()) throw invalid_input("graph_pricer: operator '", g.names[op], "' has no configuration: must have at least one");
+        auto const contents = store_.numbers_of(g);
+        choice_costs out{tables_of(g, contents, std::move(candidates)), {}};
+        count_synchronisation(g, out, synchronisation, [](std::uint32_t, std::size_t) { return 1.0; });
+        return out;
+    }
+    /// What is priced on.
+    [[nodiscard]] sim::workload const& input() const noexcept { return *base_; }
+
+    /// Bytes of tables and contents remembered, about, and how many tables were made so far.
+    [[nodiscard]] std::uint64_t remembered() const noexcept { return store_.bytes(); }
+    [[nodiscard]] std::uint64_t tables_made() const noexcept { return store_.made(); }
+    [[nodiscard]] graph_pricer_options const& options() const noexcept { return options_; }
+
+  private:
+    using pricing_type = surrogate_terms::pricing_type;
+    static constexpr double first_lambda = 1.0 / 1024, last_lambda = 1 << 20; ///< picoseconds per byte: 1 ms and 1e6 s per GB
+    static constexpr int bisections = 12;
+
+    /// The tables of `g` over `candidates`, of operators numbered `contents`.
+    [[nodiscard]] surrogate_tables tables_of(graph::dense_graph const& g, std::vector<std::uint64_t> const& contents,
+                                             std::vector<surrogate_tables::choices> candidates) {
+        std::optional<surrogate_terms> terms; // of this graph, where a table is missing
+        auto const need = [&]() -> auto& {
+            if (!terms) {
+                auto w = sim::make_workload(g, base_->topology, base_->oracle, base_->options);
+                if (price_) terms.emplace(std::move(w), std::move(*std::exchange(price_, std::nullopt)));
+                else terms.emplace(std::move(w), pricing_type(base_->topology, base_->oracle));
+            }
+            return *terms;
+        };
+        auto out = store_.tables_of(g, contents, std::move(candidates), need);
+        if (terms) price_.emplace(terms->take_pricing());
+        return out;
+    }
+
+    /// Sets what operators cost: the part `share(op, n)` of the work of the n-th configuration, and what counts of synchronisation.
+    template <class Share>
+    static void count_synchronisation(graph::dense_graph const& g, choice_costs& out, counted_synchronisation const& synchronisation, Share const& share) {
+        double all = 0, before = 0; // work under data parallelism
+        for (auto const& table : out.operators) all += static_cast<double>(table->front().work.count());
+        out.own.resize(g.size());
+        for (auto const op : g.order) {
+            auto& own = out.own[op];
+            double const volatile end = synchronisation.first * all; // volatile: rounded before it is compared
+            double const counted = before < end ? 1 : synchronisation.share;
+            before += static_cast<double>(out.operators[op]->front().work.count());
+            for (std::size_t n = 0; n < out.operators[op]->size(); ++n) {
+                auto const& term = (*out.operators[op])[n];
+                double const part = share(op, n);
+                // volatile: rounded before it is added
+                double const volatile work = part < 1 ? part * static_cast<double>(term.work.count()) : 0;
+                double const volatile sync = counted * static_cast<double>(term.synchronisation.count());
+                own.push_back(sim::saturating_sum(part < 1 ? whole(work) : term.work.count(), whole(sync)));
+            }
+        }
+    }
+
+    [[nodiscard]] choice_costs read(graph::dense_graph const& g, counted_synchronisation const& synchronisation) {
+        auto const contents = store_.numbers_of(g);
+        lookups const looked_up(g, base_->topology);
+        choice_costs out{tables_of(g, contents, candidates_of(g, contents, looked_up)), {}};
+        count_synchronisation(g, out, synchronisation, [&](std::uint32_t op, std::size_t n) {
+            return looked_up.has(op) && (*out.candidates[op])[n] == looked_up.placed[op] ? looked_up.share : 1.0;
+        });
+        for (std::size_t n = 0; n < out.edges.size(); ++n) {
+            auto const from = static_cast<std::uint32_t>(out.edges[n].from);
+            if (!looked_up.has(from)) continue;
+            auto const& list = *out.candidates[from];
+            auto const row = static_cast<std::size_t>(std::find(list.begin(), list.end(), looked_up.placed[from]) - list.begin());
+            auto moved = *out.pairs[n];
+            auto const width = out.candidates[out.edges[n].to]->size();
+            for (auto i = row * width; i < (row + 1) * width; ++i) {
+                double const volatile beside = looked_up.share_of_node * static_cast<double>(moved[i].count());
+                moved[i] = picoseconds{whole(beside)};
+            }
+            out.pairs[n] = std::make_shared<std::vector<picoseconds> const>(std::move(moved));
+        }
+        return out;
+    }
+
+    /// Where tables that are looked up are to be whole, and the shares of their bytes that the fullest device and node have.
+    struct lookups {
+        space::flat_strategy placed{}; ///< empty: there are none
+        std::vector<bool> is{};
+        double share = 1, share_of_node = 1;
+        lookups(graph::dense_graph const& g, topology::dense_topology const& t) : is(g.size(), false) {
+            std::size_t const devices = t.size();
+            std::vector<double> load(devices, 0), load_of_node(devices, 0);
+            double total = 0;
+            for (std::uint32_t op = 0; op < g.size(); ++op) {
+                auto const& weights = g.operations[op].weights;
+                if (weights.empty() || weights[0].touched_bytes < 0) continue;
+                if (placed.empty()) placed = space::table_parallel(g, devices);
+                is[op] = true;
+                auto const bytes = static_cast<double>(ops::bytes_of(weights[0]));
+                auto const device = static_cast<std::size_t>(placed[op].start);
+                load[device] += bytes;
+                load_of_node[t.node[device]] += bytes;
+                total += bytes;
+            }
+            if (total == 0) return;
+            share = *std::max_element(load.begin(), load.end()) / total;
+            share_of_node = *std::max_element(load_of_node.begin(), load_of_node.end()) / total;
+        }
+        [[nodiscard]] bool has(std::uint32_t op) const noexcept { return is[op]; }
+    };
+
+    [[nodiscard]] std::vector<surrogate_tables::choices> candidates_of(graph::dense_graph const& g, std::vector<std::uint64_t> const& contents,
+                                                                      lookups const& looked_up) {
+        std::size_t const devices = base_->topology.size();
+        std::vector<surrogate_tables::choices> out;
+        for (std::uint32_t op = 0; op < g.size(); ++op) {
+            auto const& operation = g.operations[op];
+            auto const make = [&] {
+                auto const all = operation.work == ops::work_class::source ? space::operator_space(operation, 1, {}, g.names[op])
+                                                                           : space::operator_space(operation, devices, options_.space, g.names[op]);
+                return space::likely_configurations(operation, all, devices, {.limit = options_.candidates, .per_node = per_node_});
+            };
+            // A constraint of the user's may look at what the content leaves out.
+            if (options_.space.max_degree) out.push_back(std::make_shared<std::vector<space::configuration> const>(make()));
+            else out.push_back(store_.choices_of(contents[op], make));
+            if (!looked_up.has(op)) continue;
+            auto list = *out.back();
+            auto const& placed = looked_up.placed[op];
+            if (list.size() > 1) list.erase(std::remove(list.begin() + 1, list.end(), space::whole(operation)), list.end()); // on the first device: where all would meet
+            for (auto& c : list) // and the parts of the table begin where it would be whole
+                if (auto const step = static_cast<std::int64_t>(devices) / c.shards(); step > 1 && apart(c, step))
+                    c.start = static_cast<std::int32_t>(placed.start % step);
+            if (std::find(list.begin(), list.end(), placed) == list.end()) list.push_back(placed);
+            out.back() = std::make_shared<std::vector<space::configuration> const>(std::move(list));
+        }
+        return out;
+    }
+
+    /// Shards are `step` devices apart.
+    static bool apart(space::configuration const& c, std::int64_t step) noexcept {
+        return c.listed.empty() && c.start == 0 && c.shards() > 1 && std::find(c.stride.begin(), c.stride.end(), step) != c.stride.end() &&
+               std::count(c.stride.begin(), c.stride.end(), 0) == static_cast<std::ptrdiff_t>(c.stride.size()) - 1;
+    }
+    static std::int64_t whole(double x) noexcept { return x < 9e18 ? static_cast<std::int64_t>(x) : std::int64_t{9'000'000'000'000'000'000}; }
+
+    [[nodiscard]] static picoseconds cost_of(choice_costs const& t, std::vector<std::uint32_t> const& choices) noexcept {
+        std::int64_t sum = 0;
+        for (std::size_t op = 0; op < choices.size(); ++op) sum = sim::saturating_sum(sum, t.own[op][choices[op]]);
+        for (std::size_t n = 0; n < t.edges.size(); ++n) {
+            auto const [from, to] = t.edges[n];
+            sum = sim::saturating_sum(sum, (*t.pairs[n])[choices[from] * t.candidates[to]->size() + choices[to]].count());
+        }
+        return picoseconds{sum};
+    }
+
+    /// The least with `lambda`; `cost` is without it. Without it, a bound.
+    [[nodiscard]] graph_price solve(choice_costs const& t, double lambda) const {
+        namespace additive = search::additive;
+        additive::cost_tables<picoseconds> costs;
+        for (std::size_t op = 0; op < t.own.size(); ++op) {
+            std::vector<picoseconds> own;
+            for (std::size_t n = 0; n < t.own[op].size(); ++n) {
+                double const volatile bytes = lambda * static_cast<double>((*t.operators[op])[n].memory);
+                own.push_back(picoseconds{sim::saturating_sum(t.own[op][n], whole(bytes))});
+            }
+            costs.operators.emplace_back(std::move(own));
+        }
+        for (std::size_t n = 0; n < t.edges.size(); ++n) costs.edges.push_back({t.edges[n], {t.pairs[n]->data(), t.pairs[n]->size()}});
+        std::vector<std::uint32_t> chosen(t.operators.size(), 0); // data parallelism
+        graph_price out;
+        std::uint64_t asked = 0;
+        bool const complete = additive::minimise(
+            costs, static_cast<double>(options_.table_bytes),
+            [&](std::span<std::uint32_t const> choices) { chosen.assign(choices.begin(), choices.end()); },
+            [&](picoseconds least) { out.lower_bound = std::max(out.lower_bound, least); },
+            [&](additive::phase at) { return at == additive::phase::bounded && ++asked > options_.effort; });
+        out.cost = cost_of(t, chosen);
+        for (std::size_t op = 0; op < chosen.size(); ++op) out.strategy.push_back((*t.candidates[op])[chosen[op]]);
+        if (auto const plain = cost_of(t, std::vector<std::uint32_t>(chosen.size(), 0)); !complete && lambda == 0 && plain < out.cost) {
+            out.cost = plain;
+            for (std::size_t op = 0; op < chosen.size(); ++op) out.strategy[op] = t.candidates[op]->front();
+        }
+        if (complete) out.lower_bound = out.cost;
+        out.optimal = out.lower_bound == out.cost;
+        return out;
+    }
+
+    std::shared_ptr<sim::workload const> base_;
+    graph_pricer_options options_;
+    std::size_t per_node_ = 1;
+    surrogate_store store_;
+    std::optional<pricing_type> price_; ///< remembers groups of devices; holds a reference to the base's topology
+};
+
+} // namespace parsearch::rewrite

@@ -1,0 +1,331 @@
+#pragma once
+/// Joint search: the operators of a network and their parallelization decided together.
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <parsearch/concepts/searcher.hpp>
+#include <parsearch/core/error.hpp>
+#include <parsearch/core/units.hpp>
+#include <parsearch/problem/problem.hpp>
+#include <parsearch/rewrite/joint/graph_pricer.hpp>
+#include <parsearch/rewrite/joint/graph_search.hpp>
+#include <parsearch/rewrite/joint/joint_cache.hpp>
+#include <parsearch/rewrite/joint/joint_options.hpp>
+#include <parsearch/rewrite/joint/operator_mapping.hpp>
+#include <parsearch/rewrite/parallel/conversion.hpp>
+#include <parsearch/rewrite/parallel/parallel_graph.hpp>
+#include <parsearch/rewrite/parallel/rewritten_names.hpp>
+#include <parsearch/rewrite/rules/fold_weights.hpp>
+#include <parsearch/rewrite/rules/graph_rule.hpp>
+#include <parsearch/search/bounds/problem_bounds.hpp>
+#include <parsearch/search/kernel/events.hpp>
+#include <parsearch/search/kernel/notify.hpp>
+#include <parsearch/search/kernel/session.hpp>
+#include <parsearch/search/mcmc.hpp>
+#include <parsearch/space/replicated_operators.hpp>
+#include <parsearch/space/textbook_strategies.hpp>
+
+namespace parsearch::rewrite {
+
+/// What `joint` finds: a graph that computes what the problem's does, and how to run it.
+struct joint_plan {
+    parallel_graph graph;            ///< in one task per operator
+    graph::dense_graph operators;    ///< it as an operator graph, its weights folded, with the copies and partial sums of `replicas_of`; with the problem's names where it can be
+    space::flat_strategy strategy;   ///< of these
+    std::vector<std::string> applied; ///< the rules that led to it, in order: name, then operators
+    bool mapped = false;              ///< the strategy is of machine mapping, or was refined from one that is
+    std::optional<picoseconds> bound{}; ///< neither `strategy` nor any other of the space of `operators` costs less; none where not asked for, where a budget ended the search, or the oracle refuses one of these
+    std::string not_mapped{};         ///< of the graphs simulated, why the first was that was not mapped in all ways, or not with all views; empty where all were
+};
+
+/// What `joint` tells its observers of each graph that it simulated: the plan of its best strategy among those tried, before any is refined.
+struct simulated_graph {
+    std::uint64_t evaluation;
+    std::uint64_t rank; ///< 0: the original, then the beam, last the graph that is best on one device
+    joint_plan const& plan;
+    picoseconds cost;
+};
+
+/// The operator graph of `g`, its weights folded: what is priced and simulated.
+[[nodiscard]] inline graph::dense_graph folded_operators(parallel_graph const& g, purpose use = purpose::training) { return graph::read_graph(fold_weights(g, use)).graph; }
+
+/// The options of the space of `problem`, with the copies and partial sums that any of its operators may have for all: operators are not the same ones when rules have been applied.
+[[nodiscard]] inline space::space_options replicas_of(parallelization const& problem) {
+    auto out = problem.space().options();
+    for (auto const& op : problem.graph().operations)
+        for (auto const& d : op.dims) {
+            auto& most = d.kind == ops::dim_kind::copies ? out.copies : out.sums;
+            if (!ops::repeats_work(d.kind) || d.extent > ops::max_replicas) continue;
+            auto const both = std::lcm(most, d.extent);
+            most = both <= ops::max_replicas ? both : std::max(most, d.extent);
+        }
+    return out;
+}
+
+namespace detail {
+
+/// What a problem simulates.
+[[nodiscard]] inline purpose purpose_of(parallelization const& problem) {
+    return problem.workload()->options.training ? purpose::training : purpose::inference;
+}
+/// What is priced and simulated of `g` on the devices of `problem`.
+[[nodiscard]] inline graph::dense_graph operators_of(parallelization const& problem, parallel_graph const& g) {
+    return space::with_replicas(folded_operators(g, purpose_of(problem)), replicas_of(problem));
+}
+
+/// The best graph found from `original` with the price on the first device of the problem alone.
+[[nodiscard]] inline priced_graph optimised_alone(joint_cache& cache, parallelization const& problem, parallel_graph const& original, std::vector<graph_rule> const& rules, joint_options const& options,
+                                           graph_search::told const& tell, std::function<bool()> const& ended) {
+    auto const price = [&](parallel_graph const& g) { return cache.one().price(folded_operators(g, purpose_of(problem))); };
+    return graph_search(rules, options, price, tell, ended).run({original, price(original), {}});
+}
+
+/// Who is told of a joint search, whatever their types: the search is compiled once for all of them.
+struct joint_listener {
+    std::function<void(search::proposed<picoseconds> const&)> proposed;
+    std::function<void(search::improved<picoseconds> const&)> improved;
+    std::function<void(simulated_graph const&)> simulated;
+};
+
+/// One joint search: see `joint`.
+class joint_run {
+  public:
+    /// Refers to all of its arguments. Throws `invalid_input` on options out of range, and where the cache is of another topology.
+    joint_run(joint_cache& cache, parallelization const& problem, std::vector<graph_rule> const& rules, joint_options const& options, joint_listener tell)
+        : cache_(cache), problem_(problem), rules_(rules), options_(options), tell_(std::move(tell)), limit_(search::budget_of(options)) {
+        cache.require_like(problem);
+        validate(options);
+    }
+
+    template <class R> [[nodiscard]] search_result<joint_plan, picoseconds> result(R& rng) {
+        auto const graphs = finalists();
+        static_cast<void>(over()); // what comes first is simulated in any case, and counts where the budget is not spent
+        simulate_all(graphs);
+        map_all(graphs);
+        std::ranges::sort(simulated_, {}, &simulated::rank);
+        for (auto const& g : simulated_) tell_.simulated({stats_.evaluations, g.rank, *g.plan, g.least});
+        if (options_.refinement > 0 && !over()) refine(rng);
+        if (options_.bound && !ended_) find_bound();
+        keep_names(best_->operators, problem_.graph());
+        stats_.trajectory = best_->graph.hash();
+        stats_.seconds = std::chrono::duration<double>(limit_.elapsed()).count();
+        auto const least = rules_.empty() ? best_->bound : std::nullopt;
+        return {.best = *std::move(best_), .cost = best_cost_, .lower_bound = least, .stats = stats_, .reason = ended_.value_or(stop_reason::exhausted)};
+    }
+
+  private:
+    /// A graph that is simulated, and the best of it so far.
+    struct simulated {
+        std::size_t rank;
+        parallelization candidate; ///< the problem of its operators
+        std::vector<space::flat_strategy> found;
+        std::optional<joint_plan> plan{}; ///< of the least cost
+        picoseconds least = cost_traits<picoseconds>::infinity();
+        bool refused = false; ///< to be mapped
+    };
+
+    [[nodiscard]] bool over() {
+        if (!ended_) ended_ = limit_.due(std::max<std::uint64_t>(stats_.evaluations, 1));
+        return ended_.has_value();
+    }
+    void improved(std::size_t rank, std::size_t move, picoseconds cost) {
+        ++stats_.improved;
+        tell_.improved({stats_.evaluations, rank, move, cost, best_cost_});
+    }
+
+    /// The original, the best graphs, and that which is best on one device.
+    [[nodiscard]] std::vector<priced_graph> finalists() {
+        auto const price = [&](parallel_graph const& g) { return cache_.all().price(operators_of(problem_, g)); };
+        auto const priced = [&](parallel_graph const& g, std::vector<std::string> applied) {
+            if (!ended_) ++stats_.evaluations;
+            return priced_graph{g, price(g), std::move(applied)};
+        };
+        auto const told = [&](std::size_t kind, std::size_t rule, picoseconds cost) {
+            ++stats_.evaluations;
+            ++stats_.proposals;
+            tell_.proposed({stats_.evaluations, kind, rule, cost, best_cost_});
+        };
+        auto const ended = [&] { return over(); };
+        auto const original = lift(problem_.graph()).graph;
+        std::vector<priced_graph> out{priced(original, {})};
+        if (rules_.empty()) return out;
+        auto const first = optimised_alone(cache_, problem_, original, rules_, options_, told, ended);
+        auto const sequential = priced(first.graph, first.applied);
+        graph_search together(rules_, options_, price, told, ended);
+        static_cast<void>(together.run(sequential.price.cost < out[0].price.cost ? sequential : out[0]));
+        out.insert(out.end(), together.best().begin(), together.best().end());
+        out.push_back(sequential);
+        return out;
+    }
+
+    template <class E> void simulate(std::vector<priced_graph> const& graphs, E& evaluate, simulated& g, space::flat_strategy const& strategy, bool mapped) {
+        auto const cost = evaluate(strategy);
+        if (!ended_) ++stats_.evaluations;
+        if (!g.plan || cost < g.least) {
+            g.least = cost;
+            g.plan = joint_plan{graphs[g.rank].graph, g.candidate.graph(), strategy, graphs[g.rank].applied, mapped};
+        }
+        if (best_ && !(cost < best_cost_)) return;
+        if (best_) improved(g.rank, mapped, cost);
+        best_cost_ = cost;
+        best_ = g.plan;
+    }
+    /// Each with the strategies that are best under several countings of synchronisation, data parallelism, and all on one device.
+    void simulate_all(std::vector<priced_graph> const& graphs) {
+        for (std::size_t rank = 0; rank < graphs.size(); ++rank) {
+            if (best_ && over()) return;
+            auto const& f = graphs[rank];
+            if (std::any_of(graphs.begin(), graphs.begin() + static_cast<std::ptrdiff_t>(rank), [&](auto const& g) { return g.graph == f.graph; })) continue;
+            auto& g = simulated_.emplace_back(simulated{rank, with_graph(problem_, operators_of(problem_, f.graph)), {f.price.strategy}});
+            auto evaluate = g.candidate.evaluator();
+            simulate(graphs, evaluate, g, f.price.strategy, false);
+            if (!over()) simulate(graphs, evaluate, g, data_parallel(g.candidate), false);
+            if (!over()) simulate(graphs, evaluate, g, space::one_device(g.candidate.graph()), false);
+            for (auto const& counting : usual_countings)
+                if (!over()) simulate(graphs, evaluate, g, g.found.emplace_back(cache_.all().price(g.candidate.graph(), counting).strategy), false);
+        }
+    }
+    /// To parts of the machine, those that did best first.
+    void map_all(std::vector<priced_graph> const& graphs) {
+        std::ranges::stable_sort(simulated_, {}, &simulated::least);
+        std::string not_mapped;
+        auto views = static_cast<std::size_t>(options_.mapping_views); // those that sufficed for the last graph: the next is much like it
+        auto effort = options_.mapping_effort;
+        auto const keep_first = [&](std::string why) {
+            if (not_mapped.empty()) not_mapped = std::move(why);
+        };
+        for (auto const& counting : usual_countings)
+            for (auto& g : simulated_) {
+                if (g.refused) continue;
+                if (views == 0 || effort == 0 || over()) {
+                    keep_first(views == 0    ? "option 'mapping_views' is 0"
+                               : effort == 0 ? text("option 'mapping_effort', ", options_.mapping_effort, " steps for all graphs, is used up")
+                                             : "the search ended before");
+                    continue;
+                }
+                operator_mapping_options asked{.views = views, .synchronisation = counting};
+                asked.limits.effort = std::min(asked.limits.effort, effort);
+                asked.limits.stopped = [&] { return over(); };
+                auto const made = map_operators(cache_.all(), g.candidate.graph(), asked, g.found);
+                effort -= std::min(effort, made.steps);
+                if (!made.refused.empty()) keep_first(made.refused);
+                g.refused = made.strategy.empty();
+                if (g.refused || over()) continue;
+                views = made.views;
+                auto evaluate = g.candidate.evaluator();
+                simulate(graphs, evaluate, g, made.strategy, true);
+            }
+        best_->not_mapped = std::move(not_mapped);
+    }
+    template <class R> void refine(R& rng) {
+        search::mcmc_options chain{.evaluations = options_.refinement, .stop = options_.stop};
+        search::fix_derived(chain); // before a budget cuts it short
+        if (options_.time) chain.time = std::max(*options_.time - limit_.elapsed(), std::chrono::nanoseconds{0});
+        if (options_.evaluations) chain.evaluations = std::min(options_.refinement, *options_.evaluations - stats_.evaluations);
+        auto refined = search::mcmc(with_graph(problem_, best_->operators), best_->strategy, rng, chain);
+        stats_.evaluations += refined.stats.evaluations;
+        if (refined.reason != stop_reason::evaluation_budget || *chain.evaluations < options_.refinement) ended_ = refined.reason;
+        if (!(refined.cost < best_cost_)) return;
+        improved(0, 0, refined.cost);
+        best_cost_ = refined.cost;
+        best_->strategy = std::move(refined.best);
+    }
+
+    void find_bound() {
+        try {
+            if (auto const least = search::root_bound<space::flat_strategy>(with_graph(problem_, best_->operators))) best_->bound = std::min(*least, best_cost_);
+        } catch (invalid_input const&) { // of a configuration that the search did not need: what it found stands
+        }
+    }
+
+    joint_cache& cache_;
+    parallelization const& problem_;
+    std::vector<graph_rule> const& rules_;
+    joint_options const& options_;
+    joint_listener tell_;
+    search::stopping limit_;
+    search_stats stats_;
+    std::optional<stop_reason> ended_;
+    std::vector<simulated> simulated_;
+    std::optional<joint_plan> best_;
+    picoseconds best_cost_ = cost_traits<picoseconds>::infinity();
+};
+
+} // namespace detail
+
+/// The problem of the graph that is best on one device, rewritten by `rules` before anything is parallelized: what optimising in sequence starts from.
+/// Options as of `joint`, of which the refinement and the memory limit do not count here. Throws `invalid_input` on options out of range.
+[[nodiscard]] inline parallelization rewritten_first(parallelization const& problem, std::vector<graph_rule> const& rules, joint_options const& options = {}) {
+    validate(options);
+    search::stopping limit(search::budget_of(options));
+    std::uint64_t evaluations = 1;
+    joint_cache cache(problem, options.pricing);
+    auto const best = detail::optimised_alone(
+        cache, problem, lift(problem.graph()).graph, rules, options, [&](std::size_t, std::size_t, picoseconds) { ++evaluations; }, [&] { return limit.due(evaluations).has_value(); });
+    return with_graph(problem, folded_operators(best.graph, detail::purpose_of(problem)));
+}
+
+/// The result of `joint`.
+using joint_result = search_result<joint_plan, picoseconds>;
+
+/// `joint(problem, rules, rng, options, observers...)`: which operators compute the network and how each is parallelized, decided together (Unger et al.,
+/// Unity, OSDI 2022, section 6), on a problem of `make_problem`.
+///
+/// 1. The graph is cut at operators that all ways pass into segments of at least `segment_operators`; segments of one shape change together.
+/// 2. In each, best-first search over what `rules` make of it, in which no graph is priced twice (exact comparison); each rule is also applied as often as
+///    it can be, at most once per node. What costs more than the best by `alpha` - 1 times the segment's share of the operators is not followed up.
+/// 3. A graph's price is that of its best parallelization under the additive cost of `graph_pricer`, found exactly where its tables fit; tables are
+///    kept from graph to graph.
+/// 4. Before, the same search with the price on one device finds what optimising the graph before its parallelization would; it starts from there
+///    where that is better than the original.
+/// 5. The original, the `beam` best graphs and that of step 4 are simulated with the strategies that are best with each of `usual_countings` of
+///    synchronisation, with data parallelism, and on one device alone, since additive costs do not know what overlaps.
+/// 6. Then these graphs are mapped to parts of the machine (`map_operators`), so that branches can run side by side, again with each counting of
+///    synchronisation; those that did best so far come first, and there are `mapping_effort` steps in all. What is found is simulated.
+/// 7. The least simulated cost wins, and is refined by `refinement` evaluations of `search::mcmc`. So, unless a budget ends it before, it is at most what
+///    parallelizing the original graph, or the graph optimised before, would give in the same way; and without refinement at most what it is without mapping.
+///    Without rules it is the best of these parallelizations and mappings of the original graph.
+/// 8. What parallelizing the graph found can cost at least is told by `search::root_bound` (`joint_plan::bound`), in up to some seconds.
+///
+/// Reason `exhausted`: sweeps over the segments found nothing more, each within its budget, or there were eight. Evaluations count graphs priced and strategies simulated,
+/// but not those without which there is no answer once the search has ended: as many evaluations as a search took that time ended are a budget with which
+/// it finds the same. `stats.trajectory` is the hash of the graph found;
+/// `proposed` is told for each graph priced (`op`: the kind of segment, `move`: the rule, `cost`: additive), `improved` for simulated costs
+/// (`op`: 0 for the original, then the beam, last the graph of step 4; `move`: 0, or 1 where the strategy is of machine mapping; 0 and 0 for what is refined), `simulated_graph` for each of these in the end. A budget may end the search in step 4. Deterministic for a seed but for the time. `lower_bound` is the plan's `bound` where there are no rules; over all graphs that rules make none is known.
+/// Throws `invalid_input` on options out of range.
+struct joint_fn {
+    template <class R, class... Os>
+        requires RandomBits<R>
+    joint_result operator()(parallelization const& problem, std::vector<graph_rule> const& rules, R& rng,
+                            joint_options const& options = {}, Os&&... observers) const {
+        validate(options);
+        joint_cache cache(problem, options.pricing);
+        return with(cache, problem, rules, rng, options, std::forward<Os>(observers)...);
+    }
+
+    /// The same with what earlier searches remembered in `cache`, and for later ones; graphs are priced by its options, not by `options.pricing`. Throws `invalid_input` where it is one
+    /// of another topology.
+    template <class R, class... Os>
+        requires RandomBits<R>
+    joint_result with(joint_cache& cache, parallelization const& problem, std::vector<graph_rule> const& rules, R& rng,
+                      joint_options const& options = {}, Os&&... observers) const {
+        // One of simulated graphs alone handles an event, too.
+        static_assert(search::observed<picoseconds, std::conditional_t<search::handles_any<Os, simulated_graph>, search::move_counts, std::remove_reference_t<Os>>...>::checked);
+        auto const tell = [&](auto const& event) { search::tell(event, observers...); };
+        return detail::joint_run(cache, problem, rules, options, {tell, tell, tell}).result(rng);
+    }
+};
+inline constexpr joint_fn joint{};
+
+} // namespace parsearch::rewrite

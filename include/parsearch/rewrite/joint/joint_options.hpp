@@ -1,0 +1,44 @@
+#pragma once
+/// The options of `joint`.
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+
+#include <parsearch/core/error.hpp>
+#include <parsearch/rewrite/joint/graph_pricer_options.hpp>
+#include <parsearch/search/kernel/search_options.hpp>
+
+namespace parsearch::rewrite {
+
+/// Options of `joint`. It always ends by itself.
+struct joint_options {
+    std::optional<std::chrono::nanoseconds> time{}; ///< see `search::budget`
+    std::optional<std::uint64_t> evaluations{};     ///< graphs priced and strategies simulated, at least 1
+    std::stop_token stop{};                         ///< see `search::budget`
+
+    /// A graph is followed up while it costs at most `alpha` - 1 times the part of the cost that falls to its segment, by its operators, more than the best
+    /// (Unity, section 6.1: 1.05), at least 1.
+    double alpha = 1.05;
+    std::uint64_t segment_operators = 24; ///< the least of a segment but the last, at least 1
+    std::uint64_t segment_graphs = 64;    ///< priced for each kind of segment before the next one
+    std::uint64_t beam = 6;               ///< graphs that are simulated in the end, at least 1
+    std::uint64_t mapping_views = 32;     ///< configurations per operator among which machine mapping chooses, see `map_operators`; 0: graphs are not mapped
+    std::uint64_t mapping_effort = std::uint64_t{1} << 28; ///< steps of machine mapping, of all graphs together; no graph is mapped once they are made
+    std::uint64_t refinement = 0;         ///< evaluations of mcmc under simulation, from the best of these; 0: none
+    bool bound = true;                    ///< bounds the parallelizations of the graph found, see `joint_plan::bound`
+    /// How graphs are priced. Where no memory limit is given and the problem does not ignore memory, it is that of the smallest device.
+    graph_pricer_options pricing{};
+};
+
+/// Throws `invalid_input` naming the option, its value and the rule.
+inline void validate(joint_options const& o) {
+    search::require_budget(search::budget_of(o), "joint");
+    if (!(o.alpha >= 1 && o.alpha <= 1e6)) throw invalid_input("joint: option 'alpha' is ", o.alpha, ": must be from 1 to 1e6");
+    if (o.segment_operators < 1) throw invalid_input("joint: option 'segment_operators' is 0: must be at least 1");
+    if (o.beam < 1) throw invalid_input("joint: option 'beam' is 0: must be at least 1");
+    validate(o.pricing);
+}
+
+} // namespace parsearch::rewrite

@@ -1,0 +1,107 @@
+#pragma once
+/// When a search ends: its budget, and its patience with a search that no longer improves.
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include <parsearch/concepts/searcher.hpp>
+#include <parsearch/search/kernel/search_options.hpp>
+
+namespace parsearch::search {
+
+/// Ends a search that has not improved for a fraction of its evaluations, or of its time (0: never), but not before
+/// `min_evaluations`. The rule of half the time is FlexFlow's (Jia, Zaharia, Aiken, MLSys 2019, section 6).
+struct patience_rule {
+    double of_evaluations = 0;
+    double of_time = 0;
+    std::uint64_t min_evaluations = 0;
+};
+
+/// The patience of options without any, where a search must end by itself although it has a stop token: half of the evaluations, or two rounds.
+template <class Options>
+inline constexpr auto own_patience = [] {
+    using value = typename decltype(Options::patience)::value_type;
+    if constexpr (std::floating_point<value>) return value(0.5);
+    else return value{2};
+}();
+
+/// The patience in the options of a chain: half of the evaluations, where there is neither a budget nor a `patience`, and at least
+/// `min_evaluations`, or 1000 + 100 per operator.
+template <class Options> [[nodiscard]] patience_rule patience_of(Options const& o, std::size_t operators) {
+    bool const budgeted = o.time || o.evaluations || o.stop.stop_possible();
+    return {.of_evaluations = o.patience.value_or(budgeted ? 0 : 0.5),
+            .of_time = 0,
+            .min_evaluations = o.min_evaluations.value_or(1000 + 100 * static_cast<std::uint64_t>(operators))};
+}
+
+/// The budget and the patience of one running search; the time runs from construction. All but the time is reproducible.
+class stopping {
+  public:
+    using clock = std::chrono::steady_clock;
+
+    explicit stopping(budget limits, patience_rule patience = {})
+        : stop_(std::move(limits.stop)), evaluations_(limits.evaluations.value_or(std::numeric_limits<std::uint64_t>::max())),
+          time_(limits.time.value_or(std::chrono::nanoseconds::max())), timed_(limits.time || patience.of_time > 0), patience_(patience) {}
+
+    /// The reason to end now, if any. Cheap: the clock is read only where it matters, and at most once in `most_steps` calls
+    /// where calls follow each other quickly.
+    [[nodiscard]] std::optional<stop_reason> due(std::uint64_t evaluations) {
+        if (stop_.stop_requested()) return stop_reason::stop_requested;
+        if (evaluations >= evaluations_) return stop_reason::evaluation_budget;
+        bool const patient = evaluations < patience_.min_evaluations;
+        if (patience_.of_evaluations > 0 && !patient &&
+            static_cast<double>(evaluations - improved_at_) >= patience_.of_evaluations * static_cast<double>(evaluations))
+            return stop_reason::no_improvement;
+        if (timed_ && --steps_left_ == 0) {
+            auto const now = look();
+            if (now >= time_) return stop_reason::time_budget;
+            if (patience_.of_time > 0 && !patient &&
+                static_cast<double>((now - improved_after_).count()) >= patience_.of_time * static_cast<double>(now.count()))
+                return stop_reason::no_improvement;
+        }
+        return {};
+    }
+
+    /// Notes that the evaluation with this number improved on all before.
+    void improved(std::uint64_t evaluation) {
+        improved_at_ = evaluation;
+        if (patience_.of_time > 0) improved_after_ = elapsed();
+    }
+
+    [[nodiscard]] std::chrono::nanoseconds elapsed() const {
+        return std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - start_);
+    }
+
+  private:
+    static constexpr std::uint32_t most_steps = 64;
+
+    // Reads the clock; the more calls fit between two readings, the rarer the next one.
+    std::chrono::nanoseconds look() {
+        using namespace std::chrono_literals;
+        auto const now = elapsed();
+        auto const since = now - looked_after_;
+        if (since < 100us) steps_ = steps_ < most_steps ? steps_ * 2 : most_steps;
+        else if (since > 1ms) steps_ = 1;
+        steps_left_ = steps_;
+        looked_after_ = now;
+        return now;
+    }
+
+    clock::time_point start_ = clock::now();
+    std::stop_token stop_;
+    std::uint64_t evaluations_;
+    std::chrono::nanoseconds time_;
+    bool timed_; // the clock matters
+    patience_rule patience_;
+    std::uint64_t improved_at_ = 1; // the start
+    std::chrono::nanoseconds improved_after_{}, looked_after_{};
+    std::uint32_t steps_ = 1, steps_left_ = 1;
+};
+
+} // namespace parsearch::search

@@ -1,0 +1,231 @@
+#pragma once
+/// The least way that is left from a shard of an operator, over all configurations of the operators that are not decided.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include <parsearch/sim/bounds/choice_tables.hpp>
+
+namespace parsearch::sim {
+
+/// Lower bounds along dependences, of every choice of every operator, over all strategies of the space. Along each edge the minimum over
+/// the configurations at its other end is taken on its own, so that a table is filled in one pass over the graph: what Viterbi (IEEE Trans.
+/// Inf. Theory, 1967) does for a chain, and a relaxation of it where paths meet. Each holds for every schedule, as it counts dependences alone.
+/// Complexity: O(pairs of configurations * shards^3).
+class remaining_paths {
+  public:
+    static constexpr auto never = edge_delays::never;
+
+    /// Of one choice, by shard; `never`: nothing is known.
+    struct ways {
+        std::vector<std::int64_t> earliest; ///< end of the forward shard
+        std::vector<std::int64_t> tail;     ///< from the end of the forward shard to the makespan
+        std::vector<std::int64_t> round;    ///< [s * shards + t]: from the end of forward shard s to that of backward shard t
+        std::vector<std::int64_t> back;     ///< from the end of the backward shard to the makespan, through producers
+        std::int64_t every_round = never;   ///< from the first end of a forward shard to the end of every backward shard
+        [[nodiscard]] std::int64_t between(std::size_t s, std::size_t t) const noexcept { return round[s * earliest.size() + t]; }
+    };
+
+    /// `after(op, choice)`: from the end of any backward shard of the operator to the makespan, at least, for its weights.
+    template <class After>
+    remaining_paths(choice_tables const& tables, After const& after)
+        : tables_(&tables), ways_(tables.input().graph.size()), arrival_(tables.input().graph.edges.size()), return_(tables.input().graph.edges.size()) {
+        auto const& order = tables.input().graph.order;
+        for (std::uint32_t op = 0; op < ways_.size(); ++op) ways_[op].resize(tables.choices(op).size());
+        for (auto const op : order) find_earliest(op);
+        for (auto i = order.size(); i-- > 0;) find_round(order[i]);
+        for (auto const op : order) find_back(op, after);
+        for (auto i = order.size(); i-- > 0;) find_tail(order[i]);
+    }
+
+    [[nodiscard]] ways const& of(std::size_t op, std::size_t choice) const noexcept { return ways_[op][choice]; }
+    /// When shard t of the consumer under `choice` has its data along edge e, at least.
+    [[nodiscard]] std::int64_t arrival(std::size_t e, std::size_t choice, std::size_t t) const noexcept { return arrival_[e][choice][t]; }
+    /// From the end of backward shard t of the consumer under `choice` to the makespan, through edge e.
+    [[nodiscard]] std::int64_t after_return(std::size_t e, std::size_t choice, std::size_t t) const noexcept { return return_[e][choice][t]; }
+
+    /// No strategy of the space has a smaller makespan.
+    [[nodiscard]] std::int64_t least() const noexcept {
+        std::int64_t most = 0;
+        for (auto const& choices : ways_) {
+            auto least = std::numeric_limits<std::int64_t>::max();
+            for (auto const& w : choices) {
+                std::int64_t mine = 0, first = std::numeric_limits<std::int64_t>::max(), last_back = 0;
+                for (std::size_t s = 0; s < w.earliest.size(); ++s) {
+                    mine = std::max(mine, w.earliest[s] + w.tail[s]);
+                    first = std::min(first, w.earliest[s]);
+                    last_back = std::max(last_back, w.back[s]);
+                }
+                if (w.every_round > 0) mine = std::max(mine, first + w.every_round + last_back);
+                least = std::min(least, mine);
+            }
+            if (!choices.empty()) most = std::max(most, least);
+        }
+        return most;
+    }
+
+  private:
+    [[nodiscard]] graph::dense_graph const& graph() const noexcept { return tables_->input().graph; }
+    [[nodiscard]] bool is_source(std::size_t op) const noexcept { return graph().operations[op].work == ops::work_class::source; }
+    [[nodiscard]] bool returns(std::size_t op) const noexcept { return tables_->input().options.training && graph().trains[op] && !is_source(op); }
+    [[nodiscard]] bool returns_along(std::size_t e) const noexcept {
+        return tables_->input().options.training && tables_->has_edge(e) && graph().carries_gradient(graph().edges[e]);
+    }
+    [[nodiscard]] std::vector<tabled_choice> const& choices(std::size_t op) const noexcept { return tables_->choices(op); }
+
+    void find_earliest(std::uint32_t op) {
+        auto const& g = graph();
+        for (std::size_t c = 0; c < choices(op).size(); ++c) {
+            auto& mine = ways_[op][c];
+            auto const& durations = choices(op)[c].forward;
+            mine.earliest.assign(durations.size(), 0);
+            for (auto e = g.first_in[op]; e < g.first_in[op + 1]; ++e) {
+                auto& arrives = arrival_[e];
+                arrives.resize(choices(op).size());
+                arrives[c].assign(durations.size(), 0);
+                if (!tables_->has_edge(e)) continue;
+                auto const producer = g.edges[e].producer;
+                for (std::size_t t = 0; t < durations.size(); ++t) {
+                    auto least = std::numeric_limits<std::int64_t>::max();
+                    for (std::size_t from = 0; from < choices(producer).size(); ++from) {
+                        auto const& delay = tables_->edge(e, from, c);
+                        std::int64_t latest = 0;
+                        for (std::size_t s = 0; s < ways_[producer][from].earliest.size(); ++s)
+                            latest = std::max(latest, ways_[producer][from].earliest[s] + delay.there(s, t));
+                        least = std::min(least, latest);
+                    }
+                    arrives[c][t] = least;
+                    mine.earliest[t] = std::max(mine.earliest[t], least);
+                }
+            }
+            for (std::size_t t = 0; t < durations.size(); ++t) mine.earliest[t] += durations[t];
+        }
+    }
+
+    void find_round(std::uint32_t op) {
+        if (!returns(op)) return;
+        for (std::size_t c = 0; c < choices(op).size(); ++c) {
+            auto const& backward = choices(op)[c].backward;
+            auto const n = backward.size();
+            std::vector<std::int64_t> most(n * n, never); // from a forward end to the start of a backward shard
+            for (std::size_t s = 0; s < n; ++s) most[s * n + s] = 0;
+            std::int64_t every = 0;
+            for (auto const e : graph().out(op)) {
+                if (!returns_along(e)) continue;
+                std::vector<std::int64_t> least(n * n, std::numeric_limits<std::int64_t>::max());
+                auto least_every = std::numeric_limits<std::int64_t>::max();
+                for (std::size_t to = 0; to < choices(graph().edges[e].consumer).size(); ++to) least_every = std::min(least_every, go_round(e, c, to, least));
+                for (std::size_t i = 0; i < n * n; ++i) most[i] = std::max(most[i], least[i]);
+                every = std::max(every, least_every);
+            }
+            auto& mine = ways_[op][c];
+            mine.round.resize(n * n);
+            for (std::size_t s = 0; s < n; ++s)
+                for (std::size_t t = 0; t < n; ++t) mine.round[s * n + t] = most[s * n + t] == never ? never : most[s * n + t] + backward[t];
+            mine.every_round = every + *std::min_element(backward.begin(), backward.end());
+        }
+    }
+    /// Lowers `least` to the way over edge e and back, from the ends of forward shards under `from` to the starts of backward shards, with the
+    /// consumer under `to`; answers the way from the first end to every start.
+    std::int64_t go_round(std::uint32_t e, std::size_t from, std::size_t to, std::vector<std::int64_t>& least) {
+        auto const [producer, slot, consumer, input] = graph().edges[e];
+        auto const& delay = tables_->edge(e, from, to);
+        auto const& there = ways_[consumer][to];
+        auto const& forward = choices(consumer)[to].forward;
+        auto const n = choices(producer)[from].forward.size(), m = forward.size();
+        over_.assign(m, never);
+        auto first = std::numeric_limits<std::int64_t>::max();
+        for (std::size_t u = 0; u < m; ++u) {
+            auto latest = never;
+            for (std::size_t s = 0; s < n; ++s) latest = std::max(latest, delay.there(s, u));
+            first = std::min(first, latest == never ? never : latest + forward[u]);
+        }
+        auto every = std::numeric_limits<std::int64_t>::max();
+        for (std::size_t t = 0; t < n; ++t) {
+            auto latest = never;
+            for (std::size_t v = 0; v < m; ++v) latest = std::max(latest, delay.back(v, t));
+            every = std::min(every, latest);
+        }
+        for (std::size_t s = 0; s < n; ++s) {
+            for (std::size_t v = 0; v < m; ++v) {
+                over_[v] = never;
+                for (std::size_t u = 0; u < m; ++u)
+                    if (delay.there(s, u) != never && there.between(u, v) != never)
+                        over_[v] = std::max(over_[v], delay.there(s, u) + forward[u] + there.between(u, v));
+            }
+            for (std::size_t t = 0; t < n; ++t) {
+                auto longest = never;
+                for (std::size_t v = 0; v < m; ++v)
+                    if (over_[v] != never && delay.back(v, t) != never) longest = std::max(longest, over_[v] + delay.back(v, t));
+                least[s * n + t] = std::min(least[s * n + t], longest);
+            }
+        }
+        return first == never || every == never ? 0 : first + there.every_round + every;
+    }
+
+    template <class After> void find_back(std::uint32_t op, After const& after) {
+        auto const& g = graph();
+        for (std::size_t c = 0; c < choices(op).size(); ++c) {
+            auto& mine = ways_[op][c];
+            auto const n = choices(op)[c].forward.size();
+            mine.back.assign(n, returns(op) ? after(op, c) : 0);
+            for (auto e = g.first_in[op]; e < g.first_in[op + 1]; ++e) {
+                return_[e].resize(choices(op).size());
+                return_[e][c].assign(n, 0);
+                if (!returns_along(e)) continue;
+                auto const producer = g.edges[e].producer;
+                for (std::size_t t = 0; t < n; ++t) {
+                    auto least = std::numeric_limits<std::int64_t>::max();
+                    for (std::size_t from = 0; from < choices(producer).size(); ++from) {
+                        auto const& delay = tables_->edge(e, from, c);
+                        auto const& backward = choices(producer)[from].backward;
+                        std::int64_t longest = 0;
+                        for (std::size_t s = 0; s < backward.size(); ++s)
+                            if (delay.back(t, s) != never) longest = std::max(longest, delay.back(t, s) + backward[s] + ways_[producer][from].back[s]);
+                        least = std::min(least, longest);
+                    }
+                    return_[e][c][t] = least;
+                    mine.back[t] = std::max(mine.back[t], least);
+                }
+            }
+        }
+    }
+
+    void find_tail(std::uint32_t op) {
+        auto const& g = graph();
+        for (std::size_t c = 0; c < choices(op).size(); ++c) {
+            auto& mine = ways_[op][c];
+            auto const n = choices(op)[c].forward.size();
+            mine.tail.assign(n, 0);
+            for (std::size_t s = 0; s < n; ++s) {
+                if (!mine.round.empty())
+                    for (std::size_t t = 0; t < n; ++t)
+                        if (mine.between(s, t) != never) mine.tail[s] = std::max(mine.tail[s], mine.between(s, t) + mine.back[t]);
+                for (auto const e : g.out(op)) {
+                    if (!tables_->has_edge(e)) continue;
+                    auto const consumer = g.edges[e].consumer;
+                    auto least = std::numeric_limits<std::int64_t>::max();
+                    for (std::size_t to = 0; to < choices(consumer).size(); ++to) {
+                        auto const& delay = tables_->edge(e, c, to);
+                        auto const& forward = choices(consumer)[to].forward;
+                        std::int64_t longest = 0;
+                        for (std::size_t u = 0; u < forward.size(); ++u)
+                            if (delay.there(s, u) != never) longest = std::max(longest, delay.there(s, u) + forward[u] + ways_[consumer][to].tail[u]);
+                        least = std::min(least, longest);
+                    }
+                    mine.tail[s] = std::max(mine.tail[s], least);
+                }
+            }
+        }
+    }
+
+    choice_tables const* tables_;
+    std::vector<std::vector<ways>> ways_;
+    std::vector<std::vector<std::vector<std::int64_t>>> arrival_, return_; ///< by edge, choice of the consumer, shard
+    std::vector<std::int64_t> over_;
+};
+
+} // namespace parsearch::sim

@@ -1,0 +1,86 @@
+#pragma once
+/// What is simulated: policies and their defaults.
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include <parsearch/sim/schedule/schedule.hpp>
+
+namespace parsearch::sim {
+
+/// How data move between shards.
+enum class movement : std::uint8_t {
+    pairwise,   ///< one message per pair of overlapping shards, as FlexFlow
+    collective, ///< regular patterns among three devices or more as collectives, the rest pairwise
+    grouped     ///< the rest, too: messages along an edge whose shards hang together as one all-to-all-v, as a group of sends and receives in NCCL
+};
+[[nodiscard]] constexpr std::string_view name_of(movement m) noexcept {
+    constexpr std::array<std::string_view, 3> names{"pairwise", "collective", "grouped"};
+    return names[static_cast<std::size_t>(m)];
+}
+
+/// How a message takes the links of its route, and what happens where messages and collectives meet on a link.
+enum class transfer_model : std::uint8_t {
+    streaming,         ///< it streams through all links at once; a link carries one at a time
+    store_and_forward, ///< link after link, each when the one before has all of it; a link carries one at a time
+    cut_through,       ///< in segments, each on the next link as soon as its head is there (FlexNet); a link carries one segment at a time
+    fair_sharing       ///< all that is on its way flows at once, at max-min fair rates
+};
+[[nodiscard]] constexpr std::string_view name_of(transfer_model m) noexcept {
+    constexpr std::array<std::string_view, 4> names{"streaming", "store_and_forward", "cut_through", "fair_sharing"};
+    return names[static_cast<std::size_t>(m)];
+}
+
+/// How replicas of a weight agree on its gradient.
+enum class synchronisation : std::uint8_t {
+    all_reduce,      ///< among the devices that hold the weight; each updates its copy
+    parameter_server ///< gradients to one of the devices, which updates and sends the weight back (FlexFlow without NCCL)
+};
+[[nodiscard]] constexpr std::string_view name_of(synchronisation s) noexcept { return s == synchronisation::all_reduce ? "all_reduce" : "parameter_server"; }
+
+/// What a strategy that needs more memory than a device has costs.
+enum class memory_policy : std::uint8_t {
+    ignore,   ///< its makespan
+    penalise, ///< its makespan and `memory_penalty` per byte over
+    reject    ///< infinity: it is infeasible
+};
+[[nodiscard]] constexpr std::string_view name_of(memory_policy p) noexcept {
+    constexpr std::array<std::string_view, 3> names{"ignore", "penalise", "reject"};
+    return names[static_cast<std::size_t>(p)];
+}
+
+/// The update rule, which sets the memory and work that each parameter costs.
+enum class optimizer : std::uint8_t { sgd, momentum, adam };
+[[nodiscard]] constexpr std::string_view name_of(optimizer o) noexcept {
+    constexpr std::array<std::string_view, 3> names{"sgd", "momentum", "adam"};
+    return names[static_cast<std::size_t>(o)];
+}
+
+/// What an optimizer keeps and does per parameter: values of 4 bytes kept, flops of an update.
+struct optimizer_cost {
+    std::int64_t states = 0;
+    double flops = 0;
+};
+[[nodiscard]] constexpr optimizer_cost cost_of(optimizer o) noexcept {
+    // Flops of p -= lr*g; m = b*m + g, p -= lr*m; Adam's (Kingma & Ba 2015, algorithm 1) two moments, their corrections and the step.
+    constexpr std::array<optimizer_cost, 3> costs{{{0, 2}, {1, 4}, {2, 14}}};
+    return costs[static_cast<std::size_t>(o)];
+}
+
+/// Options of the simulation.
+struct simulation_options {
+    sim::movement movement = sim::movement::collective;
+    sim::discipline discipline = sim::discipline::fifo;
+    bool training = true; ///< false: forward only
+    sim::synchronisation synchronisation = sim::synchronisation::all_reduce;
+    bool overlap = true;  ///< false: gradients are synchronised after the last backward task (FlexFlow without --overlap)
+    sim::optimizer optimizer = sim::optimizer::sgd;
+    sim::memory_policy memory = sim::memory_policy::penalise;
+    double memory_penalty = 1000; ///< picoseconds per byte over a device's memory (1000: one second per GB)
+    transfer_model transfers = transfer_model::streaming;
+    byte_count segment = byte_count{1} << 20; ///< bytes of a segment under `cut_through`; the last of a message may have fewer
+    friend bool operator==(simulation_options const&, simulation_options const&) = default;
+};
+
+} // namespace parsearch::sim

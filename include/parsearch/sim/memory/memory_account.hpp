@@ -1,0 +1,143 @@
+#pragma once
+/// Memory per device: weights, gradients, optimizer state, activations kept until backward, working buffers.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <parsearch/concepts/device_topology.hpp>
+#include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/ops/shard.hpp>
+#include <parsearch/sim/input/simulation_options.hpp>
+#include <parsearch/sim/memory/memory_use.hpp>
+#include <parsearch/sim/task/gradient_sync.hpp>
+
+namespace parsearch::sim {
+
+/// Bytes of one shard of an operator, the same for all of them.
+struct shard_memory {
+    std::vector<byte_count> inputs, outputs; ///< of each operand
+    byte_count saved = 0;                    ///< beside operands: masks, statistics
+};
+
+[[nodiscard]] inline shard_memory memory_of(ops::operation const& op, std::span<std::int32_t const> degrees) {
+    auto const box = ops::middle_shard(op, degrees);
+    shard_memory m;
+    for (auto const& o : op.inputs) m.inputs.push_back(ops::shard_elements(o, box) * ops::size_of(o.type));
+    for (auto const& o : op.outputs) m.outputs.push_back(ops::shard_elements(o, box) * ops::size_of(o.type));
+    m.saved = static_cast<byte_count>(op.saved_bytes / static_cast<double>(ops::work_shards(op, degrees)));
+    return m;
+}
+
+/// Bytes of optimizer state of the weights on one device: 4 per element and state, and a copy of 4 where weights have fewer.
+[[nodiscard]] inline byte_count optimizer_memory(held_weights const& h, std::int64_t states) noexcept {
+    auto const master = h.bytes < 4 * h.elements ? 1 : 0;
+    return 4 * h.elements * (states + master);
+}
+/// Bytes that the weights on one device bring: themselves, and in training gradients and optimizer state.
+[[nodiscard]] inline byte_count weight_memory(held_weights const& h, simulation_options const& options, std::int64_t states) noexcept {
+    return options.training ? 2 * h.bytes + optimizer_memory(h, states) : h.bytes;
+}
+
+/// Adds up the memory of a strategy.
+class memory_account {
+  public:
+    memory_account(graph::dense_graph const& g, std::size_t devices) : graph_(&g), kept_(devices), one_(devices) {}
+
+    /// `shards(op)` is the `shard_memory` of an operator, `devices(op)` the device of each of its shards; each of `classes`
+    /// has the weights of a sharing class as `sync`. A tensor that several operators keep is counted once per device, at its largest part there.
+    /// Inference keeps nothing beyond the working buffers. Complexity: O(edges * shards).
+    template <class Classes, class Shards, class Devices>
+    void add_up(simulation_options const& options, Classes const& classes, Shards const& shards, Devices const& devices,
+                std::vector<memory_use>& out) {
+        out.assign(kept_.size(), {});
+        for (auto const& c : classes) add_weights(c.sync, options, out);
+        for (std::size_t op = 0; op < graph_->size(); ++op) {
+            auto const& operation = graph_->operations[op];
+            if (operation.work == ops::work_class::source || operation.work == ops::work_class::view) continue;
+            auto const& mine = shards(op);
+            std::span<std::uint32_t const> const where = devices(op);
+            bool const keeps = options.training && graph_->trains[op];
+            byte_count working = 0;
+            for (auto const b : mine.inputs) working += b;
+            for (auto const b : mine.outputs) working += b;
+            tally(where, keeps ? 2 * working : working);
+            for_counted([&](std::uint32_t d, byte_count b) { out[d].buffers = std::max(out[d].buffers, b); });
+            if (keeps && mine.saved) {
+                tally(where, mine.saved);
+                for_counted([&](std::uint32_t d, byte_count b) { out[d].activations += b; });
+            }
+        }
+        if (options.training) add_activations(shards, devices, out);
+    }
+
+  private:
+    void add_weights(sync_plan const& plan, simulation_options const& options, std::vector<memory_use>& out) const {
+        auto const states = cost_of(options.optimizer).states;
+        for (auto const& h : plan.held) {
+            auto& use = out[h.device];
+            use.weights += h.bytes;
+            if (!options.training) continue;
+            use.gradients += h.bytes;
+            use.optimizer += optimizer_memory(h, states);
+        }
+    }
+
+    /// Every tensor that its producer or a consumer keeps until backward.
+    template <class Shards, class Devices>
+    void add_activations(Shards const& shards, Devices const& devices, std::vector<memory_use>& out) {
+        for (std::size_t op = 0; op < graph_->size(); ++op) {
+            if (graph_->operations[op].work == ops::work_class::view) continue; // the same bytes as its input
+            auto const& outputs = graph_->operations[op].outputs;
+            for (std::uint32_t slot = 0; slot < outputs.size(); ++slot) {
+                kept_devices_.clear();
+                if (outputs[slot].saved && graph_->trains[op]) keep(devices(op), shards(op).outputs[slot]);
+                keep_at_readers(op, slot, shards, devices);
+                for (auto const d : kept_devices_) out[d].activations += std::exchange(kept_[d], 0);
+            }
+        }
+    }
+
+    /// Where those keep it that read the tensor, as it is or through views.
+    template <class Shards, class Devices> void keep_at_readers(std::size_t op, std::uint32_t slot, Shards const& shards, Devices const& devices) {
+        for (auto const number : graph_->out(op)) {
+            auto const& e = graph_->edges[number];
+            if (e.slot != slot) continue;
+            auto const& reader = graph_->operations[e.consumer];
+            if (reader.work == ops::work_class::view)
+                for (std::uint32_t s = 0; s < reader.outputs.size(); ++s) keep_at_readers(e.consumer, s, shards, devices);
+            else if (reader.inputs[e.input].saved && graph_->trains[e.consumer])
+                keep(devices(e.consumer), shards(e.consumer).inputs[e.input]);
+        }
+    }
+
+    void keep(std::span<std::uint32_t const> where, byte_count bytes) {
+        tally(where, bytes);
+        for_counted([&](std::uint32_t d, byte_count b) {
+            if (kept_[d] == 0) kept_devices_.push_back(d);
+            kept_[d] = std::max(kept_[d], b);
+        });
+    }
+
+    /// Bytes per device of shards of equal size, and a walk over them that clears the tally.
+    void tally(std::span<std::uint32_t const> where, byte_count bytes) {
+        for (auto const d : where) {
+            if (one_[d] == 0) counted_.push_back(d);
+            one_[d] += bytes;
+        }
+    }
+    template <class F> void for_counted(F const& f) {
+        for (auto const d : counted_)
+            if (auto const bytes = std::exchange(one_[d], 0)) f(d, bytes);
+        counted_.clear();
+    }
+
+    graph::dense_graph const* graph_;
+    std::vector<byte_count> kept_, one_;
+    std::vector<std::uint32_t> kept_devices_, counted_;
+};
+
+} // namespace parsearch::sim

@@ -1,0 +1,162 @@
+#pragma once
+/// Which devices hold which parts of the weights: all-reduces of their gradients, updates, and memory.
+
+#include <algorithm>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/sim/task/overlap.hpp>
+
+namespace parsearch::sim {
+
+/// A shard of an operator.
+struct shard_ref {
+    std::uint32_t op = 0, shard = 0;
+    friend auto operator<=>(shard_ref const&, shard_ref const&) = default;
+};
+
+/// Parts of weights that the same two or more devices hold: their gradients are summed by one all-reduce, after
+/// every shard of these devices that computes some of them.
+struct sync_group {
+    std::vector<std::uint32_t> devices; ///< ascending
+    std::int64_t elements = 0;
+    byte_count bytes = 0;
+    std::vector<shard_ref> contributors;
+};
+
+/// The weights on one device.
+struct held_weights {
+    std::uint32_t device = 0;
+    std::int64_t elements = 0;
+    byte_count bytes = 0;
+    std::vector<std::uint32_t> groups;   ///< sync groups that this device is in
+    std::vector<shard_ref> contributors; ///< its shards that compute gradients of weights which are on no other device
+};
+
+/// The weights of a set of operators that share parameters (or of one operator).
+struct sync_plan {
+    std::vector<sync_group> groups;
+    std::vector<held_weights> held; ///< by device, ascending
+};
+
+namespace detail {
+
+using region = std::vector<ops::interval>;
+struct region_order {
+    bool operator()(region const& a, region const& b) const noexcept {
+        return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](auto const& x, auto const& y) {
+            return x.begin != y.begin ? x.begin < y.begin : x.end < y.end;
+        });
+    }
+};
+/// Distinct parts of one weight tensor, each with the shards that hold it.
+using weight_parts = std::map<region, std::vector<shard_ref>, region_order>;
+
+[[nodiscard]] inline std::int64_t region_elements(region const& r) noexcept { return common_elements(r, r); }
+
+/// Cuts parts that overlap (operators that share a tensor but split it differently) into parts that do not.
+[[nodiscard]] inline weight_parts refine(weight_parts parts) {
+    if (parts.size() < 2) return parts;
+    auto const axes = parts.begin()->first.size();
+    std::vector<std::vector<std::int64_t>> cuts(axes);
+    for (auto const& [r, shards] : parts)
+        for (std::size_t a = 0; a < axes; ++a) cuts[a].insert(cuts[a].end(), {r[a].begin, r[a].end});
+    for (auto& c : cuts) {
+        std::sort(c.begin(), c.end());
+        c.erase(std::unique(c.begin(), c.end()), c.end());
+    }
+    auto const first_cut = [&](region const& r, std::size_t a) {
+        return static_cast<std::size_t>(std::lower_bound(cuts[a].begin(), cuts[a].end(), r[a].begin) - cuts[a].begin());
+    };
+    // Distinct parts that are one cell of the cut grid each do not overlap.
+    bool const disjoint = std::all_of(parts.begin(), parts.end(), [&](auto const& part) {
+        for (std::size_t a = 0; a < axes; ++a)
+            if (cuts[a][first_cut(part.first, a) + 1] != part.first[a].end) return false;
+        return true;
+    });
+    if (disjoint) return parts;
+    weight_parts out;
+    for (auto const& [r, shards] : parts) {
+        // Every cell of the cut grid inside r, by odometer.
+        std::vector<std::size_t> first(axes), at(axes);
+        for (std::size_t a = 0; a < axes; ++a) first[a] = at[a] = first_cut(r, a);
+        for (bool more = true; more;) {
+            region cell(axes);
+            for (std::size_t a = 0; a < axes; ++a) cell[a] = {cuts[a][at[a]], cuts[a][at[a] + 1]};
+            auto& holders = out[cell];
+            holders.insert(holders.end(), shards.begin(), shards.end());
+            more = false;
+            for (std::size_t a = axes; a-- > 0 && !more;) {
+                more = cuts[a][++at[a]] < r[a].end;
+                if (!more) at[a] = first[a];
+            }
+        }
+    }
+    return out;
+}
+} // namespace detail
+
+/// Plans synchronisation for operators `members` (one sharing class of `g`). `degrees(op)` and `devices(op)` answer for a
+/// member its degrees and the device of each shard. Exact for any mix of splits.
+/// Complexity: O(shards log shards) for equal splits; operators that split a shared tensor differently pay for the cut grid.
+template <class Degrees, class Devices>
+[[nodiscard]] sync_plan plan_sync(graph::dense_graph const& g, std::span<std::uint32_t const> members, Degrees const& degrees,
+                                  Devices const& devices) {
+    // Parts by tensor: shared tensors by name, others by operator and number.
+    std::map<std::pair<std::string_view, std::pair<std::uint32_t, std::uint32_t>>, std::pair<ops::operand const*, detail::weight_parts>> tensors;
+    for (auto const op : members) {
+        auto const& operation = g.operations[op];
+        for (std::uint32_t w = 0; w < operation.weights.size(); ++w) {
+            auto const& weight = operation.weights[w];
+            auto const own = weight.parameter.empty() ? std::pair{op, w} : std::pair<std::uint32_t, std::uint32_t>{};
+            auto& [operand, parts] = tensors[{weight.parameter, own}];
+            operand = &weight;
+            detail::shard_regions const regions(operation, weight, degrees(op));
+            for (std::uint32_t n = 0; n < regions.size(); ++n)
+                if (detail::region r(regions[n].begin(), regions[n].end()); detail::region_elements(r) > 0) parts[std::move(r)].push_back({op, n});
+        }
+    }
+    struct share {
+        std::int64_t elements = 0;
+        byte_count bytes = 0;
+        std::vector<shard_ref> contributors;
+    };
+    std::map<std::vector<std::uint32_t>, share> by_holders;
+    for (auto& [name, tensor] : tensors) {
+        auto& [operand, parts] = tensor;
+        for (auto const& [r, shards] : detail::refine(std::move(parts))) {
+            std::vector<std::uint32_t> holders;
+            for (auto const s : shards) holders.push_back(devices(s.op)[s.shard]);
+            detail::make_set(holders);
+            auto& held = by_holders[std::move(holders)];
+            held.elements += detail::region_elements(r);
+            held.bytes += detail::region_elements(r) * ops::size_of(operand->type);
+            held.contributors.insert(held.contributors.end(), shards.begin(), shards.end());
+        }
+    }
+    sync_plan plan;
+    std::map<std::uint32_t, held_weights> held;
+    for (auto& [holders, amount] : by_holders) {
+        detail::make_set(amount.contributors);
+        auto const group = static_cast<std::uint32_t>(plan.groups.size());
+        for (auto const d : holders) {
+            auto& h = held[d];
+            h.device = d;
+            h.elements += amount.elements;
+            h.bytes += amount.bytes;
+            if (holders.size() > 1) h.groups.push_back(group);
+            else h.contributors = amount.contributors;
+        }
+        if (holders.size() > 1) plan.groups.push_back({holders, amount.elements, amount.bytes, std::move(amount.contributors)});
+    }
+    for (auto& [d, h] : held) plan.held.push_back(std::move(h));
+    return plan;
+}
+
+} // namespace parsearch::sim

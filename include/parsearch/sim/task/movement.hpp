@@ -1,0 +1,181 @@
+#pragma once
+/// Data movement along one edge of the graph, for given configurations at both ends: messages and collectives.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <parsearch/core/collective.hpp>
+#include <parsearch/sim/input/simulation_options.hpp>
+#include <parsearch/sim/schedule/task_graph.hpp>
+#include <parsearch/sim/task/overlap.hpp>
+#include <parsearch/sim/task/pricing.hpp>
+
+namespace parsearch::sim {
+
+/// A collective among shards, forward and (for gradients) backward.
+struct collective_plan {
+    std::vector<std::uint32_t> producers, consumers; ///< shard numbers
+    std::vector<hop> forward, backward;
+    collective_kind forward_kind{}, backward_kind{};
+    byte_count bytes = 0;   ///< of the tensor, as `collective_kind` counts them
+    std::uint32_t size = 0; ///< devices
+};
+
+/// How the pairs of an overlap table move: within a device, as messages, or in a collective.
+struct edge_plan {
+    std::shared_ptr<overlap_table const> table{};
+    std::vector<hop> forward{}, backward{};                       ///< links of the messages, pair by pair
+    std::vector<std::uint32_t> first_forward{}, first_backward{}; ///< hops of pair i: [first[i], first[i + 1]); none: local or in a collective
+    std::vector<std::int32_t> collective_of{};                  ///< of each pair; -1: message or local
+    std::vector<collective_plan> collectives{};
+    std::array<double, traffic_kinds> bytes{}; ///< moved in one iteration
+    bool served = false; ///< an earlier input of the same consumer reads the same parts of the same tensor, and is moved for both
+};
+
+namespace detail {
+
+/// The devices of an exchange when a collective serves it: three or more, the same on both sides (a ring through devices that hold
+/// nothing, or want nothing, moves more than messages do). The one device of a broadcast or reduce is to be among the others.
+inline bool collective_members(exchange const& x, std::span<std::uint32_t const> producer_devices,
+                               std::span<std::uint32_t const> consumer_devices, std::vector<std::uint32_t>& members) {
+    std::vector<std::uint32_t> from, to;
+    for (auto const p : x.producers) from.push_back(producer_devices[p]);
+    for (auto const c : x.consumers) to.push_back(consumer_devices[c]);
+    make_set(from);
+    make_set(to);
+    members.clear();
+    std::set_union(from.begin(), from.end(), to.begin(), to.end(), std::back_inserter(members));
+    bool const rooted = x.forward == collective_kind::broadcast || x.forward == collective_kind::reduce;
+    return members.size() >= 3 && members.size() == (rooted ? std::max(from.size(), to.size()) : std::min(from.size(), to.size()));
+}
+
+/// Shards that hang together through pairs of no collective, and their messages.
+struct message_group {
+    std::vector<std::uint32_t> producers, consumers, pairs; ///< shard numbers, ascending; numbers of pairs, those on one device too
+};
+
+/// The groups of two messages or more. Complexity: O(pairs), but for the inverse of Ackermann's function.
+inline std::vector<message_group> message_groups(overlap_table const& t, std::span<std::int32_t const> collective_of, std::span<std::uint32_t const> producer_devices,
+                                                 std::span<std::uint32_t const> consumer_devices) {
+    auto const producers = static_cast<std::uint32_t>(t.first_of_producer.size() - 1), consumers = static_cast<std::uint32_t>(t.first_of_consumer.size() - 1);
+    std::vector<std::uint32_t> parent(producers + consumers);
+    std::iota(parent.begin(), parent.end(), 0u);
+    auto const root = [&](std::uint32_t v) {
+        while (parent[v] != v) v = parent[v] = parent[parent[v]];
+        return v;
+    };
+    for (std::size_t i = 0; i < t.pairs.size(); ++i) {
+        if (collective_of[i] >= 0) continue;
+        auto const p = root(t.pairs[i].producer), c = root(producers + t.pairs[i].consumer);
+        parent[std::max(p, c)] = std::min(p, c);
+    }
+    std::vector<std::uint32_t> messages(parent.size(), 0); // of roots
+    for (std::size_t i = 0; i < t.pairs.size(); ++i)
+        if (collective_of[i] < 0) messages[root(t.pairs[i].producer)] += producer_devices[t.pairs[i].producer] != consumer_devices[t.pairs[i].consumer];
+    std::vector<std::uint32_t> number(parent.size(), 0); // of roots, from 1
+    std::vector<message_group> out;
+    auto const group_of = [&](std::uint32_t v) -> message_group* {
+        auto const r = root(v);
+        if (messages[r] < 2) return nullptr;
+        if (number[r] == 0) {
+            out.emplace_back();
+            number[r] = static_cast<std::uint32_t>(out.size());
+        }
+        return &out[number[r] - 1];
+    };
+    for (std::uint32_t p = 0; p < producers; ++p)
+        if (auto* const g = group_of(p)) g->producers.push_back(p);
+    for (std::uint32_t c = 0; c < consumers; ++c)
+        if (auto* const g = group_of(producers + c)) g->consumers.push_back(c);
+    for (std::uint32_t i = 0; i < t.pairs.size(); ++i)
+        if (collective_of[i] < 0)
+            if (auto* const g = group_of(t.pairs[i].producer)) g->pairs.push_back(i);
+    return out;
+}
+} // namespace detail
+
+/// Plans the movement of an edge of element size `element_bytes`. `gradients`: it also carries gradients backward.
+template <class Pricing>
+[[nodiscard]] edge_plan plan_edge(std::shared_ptr<overlap_table const> table, byte_count element_bytes,
+                                  std::span<std::uint32_t const> producer_devices, std::span<std::uint32_t const> consumer_devices,
+                                  movement policy, bool gradients, Pricing& price) {
+    edge_plan plan{.table = std::move(table)};
+    auto const& t = *plan.table;
+    plan.collective_of.assign(t.pairs.size(), -1);
+    auto const forward_traffic = [&](bool partial) -> double& {
+        return plan.bytes[static_cast<std::size_t>(partial ? traffic_kind::partial_sum : traffic_kind::activation)];
+    };
+    auto& gradient_traffic = plan.bytes[static_cast<std::size_t>(traffic_kind::gradient)];
+    if (policy != movement::pairwise) {
+        std::vector<std::int32_t> number(t.exchanges.size(), -1);
+        std::vector<std::uint32_t> members;
+        for (std::size_t i = 0; i < t.exchanges.size(); ++i) {
+            auto const& x = t.exchanges[i];
+            if (!detail::collective_members(x, producer_devices, consumer_devices, members)) continue;
+            auto const bytes = x.elements * element_bytes;
+            number[i] = static_cast<std::int32_t>(plan.collectives.size());
+            collective_plan c{x.producers, x.consumers, price.collective(x.forward, bytes, members), {}, x.forward, x.backward, bytes,
+                              static_cast<std::uint32_t>(members.size())};
+            auto const size = static_cast<double>(members.size());
+            forward_traffic(x.partial) += collective_volume(x.forward, static_cast<double>(bytes), size);
+            if (gradients) {
+                c.backward = price.collective(x.backward, bytes, members);
+                gradient_traffic += collective_volume(x.backward, static_cast<double>(bytes), size);
+            }
+            plan.collectives.push_back(std::move(c));
+        }
+        for (std::size_t i = 0; i < t.pairs.size(); ++i)
+            if (t.exchange_of[i] >= 0) plan.collective_of[i] = number[static_cast<std::size_t>(t.exchange_of[i])];
+    }
+    if (policy == movement::grouped)
+        for (auto& group : detail::message_groups(t, plan.collective_of, producer_devices, consumer_devices)) {
+            std::vector<message> there, back;
+            std::vector<std::uint32_t> members;
+            for (auto const p : group.producers) members.push_back(producer_devices[p]);
+            for (auto const s : group.consumers) members.push_back(consumer_devices[s]);
+            detail::make_set(members);
+            collective_plan c{std::move(group.producers), std::move(group.consumers), {}, {}, collective_kind::all_to_all_v, collective_kind::all_to_all_v, 0, 0};
+            for (auto const i : group.pairs) {
+                plan.collective_of[i] = static_cast<std::int32_t>(plan.collectives.size());
+                auto const from = producer_devices[t.pairs[i].producer], to = consumer_devices[t.pairs[i].consumer];
+                if (from == to) continue;
+                auto const bytes = t.pairs[i].elements * element_bytes;
+                c.bytes += bytes;
+                there.push_back({from, to, bytes});
+                back.push_back({to, from, bytes});
+            }
+            c.size = static_cast<std::uint32_t>(members.size());
+            c.forward = price.all_to_all_v(there);
+            forward_traffic(t.partial) += static_cast<double>(c.bytes);
+            if (gradients) {
+                c.backward = price.all_to_all_v(back);
+                gradient_traffic += static_cast<double>(c.bytes);
+            }
+            plan.collectives.push_back(std::move(c));
+        }
+    plan.first_forward.assign(1, 0);
+    plan.first_backward.assign(1, 0);
+    for (std::size_t i = 0; i < t.pairs.size(); ++i) {
+        auto const from = producer_devices[t.pairs[i].producer], to = consumer_devices[t.pairs[i].consumer];
+        if (plan.collective_of[i] < 0 && from != to) {
+            auto const bytes = t.pairs[i].elements * element_bytes;
+            price.append_route(from, to, bytes, plan.forward);
+            forward_traffic(t.partial) += static_cast<double>(bytes);
+            if (gradients) {
+                price.append_route(to, from, bytes, plan.backward);
+                gradient_traffic += static_cast<double>(bytes);
+            }
+        }
+        plan.first_forward.push_back(static_cast<std::uint32_t>(plan.forward.size()));
+        plan.first_backward.push_back(static_cast<std::uint32_t>(plan.backward.size()));
+    }
+    return plan;
+}
+
+} // namespace parsearch::sim

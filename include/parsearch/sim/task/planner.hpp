@@ -1,0 +1,271 @@
+#pragma once
+/// Plans the parts of an iteration under given configurations: times and places of an operator's shards, the movement along an edge,
+/// the synchronisation and update of shared weights.
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <parsearch/sim/input/workload.hpp>
+#include <parsearch/sim/task/assemble.hpp>
+#include <parsearch/sim/task/overlap_tables.hpp>
+#include <parsearch/sim/task/pricing.hpp>
+#include <parsearch/space/configuration.hpp>
+
+namespace parsearch::sim {
+
+/// Makes the parts of an `iteration_plan`, each a function of the configurations named in the call alone. Configurations must fit (see
+/// `space::validate`). Every call throws what the oracle throws, and `invalid_input` where it answers a time out of range.
+/// Remembers overlap tables and groups of devices within bounds.
+class planner {
+  public:
+    static constexpr std::size_t default_table_bytes = std::size_t{1} << 30;
+    /// Where overlap tables take more than `table_bytes` all are forgotten: a strategy with more makes its tables anew each time.
+    explicit planner(std::shared_ptr<workload const> w, std::size_t table_bytes = default_table_bytes)
+        : work_(std::move(w)), price_(work_->topology, work_->oracle, work_->options), tables_(work_->graph, table_bytes) {}
+    /// With a pricing made of an equal topology, devices and oracle, for what it remembers.
+    planner(std::shared_ptr<workload const> w, pricing price)
+        : work_(std::move(w)), price_(std::move(price)), tables_(work_->graph, default_table_bytes) {}
+    /// The pricing, for another planner; this one is not used any more.
+    [[nodiscard]] pricing take_pricing() noexcept { return std::move(price_); }
+
+    [[nodiscard]] workload const& input() const noexcept { return *work_; }
+    /// An assembler of the plans made here.
+    [[nodiscard]] assembler make_assembler() const {
+        auto const& t = work_->topology;
+        return {work_->graph, t.kind, static_cast<std::uint32_t>(t.links.size()), work_->options.transfers, price_.latencies()};
+    }
+
+    void plan_operator(std::uint32_t op, space::configuration const& c, operator_plan& p) {
+        time_operator(op, c, p.forward, p.backward);
+        place_operator(op, c, p);
+    }
+    /// The durations alone, by kind of device: they follow from the degrees.
+    void time_operator(std::uint32_t op, space::configuration const& c, std::vector<std::int64_t>& forward_times, std::vector<std::int64_t>& backward_times) {
+        auto const& g = work_->graph;
+        auto const& operation = g.operations[op];
+        auto const degrees = c.degrees();
+        forward_times.assign(price_.kinds(), 0);
+        backward_times.assign(price_.kinds(), 0);
+        if (operation.work == ops::work_class::source) return;
+        auto const forward = ops::work_of(operation, degrees, ops::pass::forward);
+        auto const backward = ops::work_of(operation, degrees, ops::pass::backward, g.input_gradients(op));
+        bool const trains = work_->options.training && g.trains[op];
+        for (std::size_t k = 0; k < price_.kinds() && operation.work != ops::work_class::view; ++k) {
+            forward_times[k] = price_.shard(forward, k, g.names[op]);
+            if (trains) backward_times[k] = price_.shard(backward, k, g.names[op]);
+        }
+    }
+    /// The rest of the plan.
+    void place_operator(std::uint32_t op, space::configuration const& c, operator_plan& p) {
+        p.devices.clear();
+        for (std::int64_t n = 0, shards = c.shards(); n < shards; ++n) p.devices.push_back(static_cast<std::uint32_t>(c.device(n)));
+        p.partial_outputs.clear();
+        p.partial_bytes = 0;
+        if (work_->graph.operations[op].work != ops::work_class::source) plan_unread_partial_sums(op, c, p);
+    }
+
+    /// Lower bounds, in picoseconds, on how long messages of a shard take from the time at which the first may be sent. Collectives are left
+    /// out, and nothing is above 2^58. Complexity: O(links of all messages).
+    /// Of a consumer's shard: until it has all that it reads along the edge; backward, until all gradients that it sends have arrived.
+    /// Of a producer's: until the first of its data has arrived; backward, until it has all gradients.
+    struct shard_times {
+        std::int64_t there = 0, back = 0;
+    };
+    struct edge_times {
+        std::int64_t last_there = 0, last_back = 0; ///< until the last message of all has arrived
+        std::vector<shard_times> consumers{}, producers{};
+    };
+    [[nodiscard]] edge_times times_of(std::uint32_t number, overlap_table const& t, space::configuration const& from, space::configuration const& to) {
+        auto const& g = work_->graph;
+        auto const& e = g.edges[number];
+        auto const element = ops::size_of(g.operations[e.producer].outputs[e.slot].type);
+        edge_times out;
+        out.consumers.resize(t.first_of_consumer.size() - 1);
+        out.producers.resize(t.first_of_producer.size() - 1);
+        auto const consumer = [&](std::uint32_t c, auto const& f) {
+            for (auto i = t.first_of_consumer[c]; i < t.first_of_consumer[c + 1]; ++i) f(i);
+        };
+        auto const producer = [&](std::uint32_t p, auto const& f) {
+            for (auto i = t.first_of_producer[p]; i < t.first_of_producer[p + 1]; ++i) f(t.by_producer[i]);
+        };
+        find_messages(t, element, [&](auto const& pair) { return std::pair(from.device(pair.producer), to.device(pair.consumer)); });
+        out.last_there = busiest([&](auto const& f) { for (std::uint32_t i = 0; i < t.pairs.size(); ++i) f(i); });
+        for (std::uint32_t c = 0; c < out.consumers.size(); ++c) out.consumers[c].there = busiest([&](auto const& f) { consumer(c, f); });
+        for (std::uint32_t p = 0; p < out.producers.size(); ++p) {
+            auto& least = out.producers[p].there;
+            least = std::numeric_limits<std::int64_t>::max();
+            producer(p, [&](std::uint32_t i) {
+                std::int64_t longest = 0;
+                for (auto h = first_hop_[i]; h < first_hop_[i + 1]; ++h) longest = std::max(longest, hops_[h].duration);
+                least = std::min({least, longest, most_bound});
+            });
+            if (least == std::numeric_limits<std::int64_t>::max()) least = 0;
+        }
+        if (!work_->options.training || !g.carries_gradient(e)) return out;
+        find_messages(t, element, [&](auto const& pair) { return std::pair(to.device(pair.consumer), from.device(pair.producer)); });
+        out.last_back = busiest([&](auto const& f) { for (std::uint32_t i = 0; i < t.pairs.size(); ++i) f(i); });
+        for (std::uint32_t c = 0; c < out.consumers.size(); ++c) out.consumers[c].back = busiest([&](auto const& f) { consumer(c, f); });
+        for (std::uint32_t p = 0; p < out.producers.size(); ++p) out.producers[p].back = busiest([&](auto const& f) { producer(p, f); });
+        return out;
+    }
+
+    /// Edge `number` between an operator under `from` and one under `to`; `made` and `read` are their plans.
+    [[nodiscard]] edge_plan plan_edge(std::uint32_t number, space::configuration const& from, operator_plan const& made,
+                                      space::configuration const& to, operator_plan const& read) {
+        auto const& g = work_->graph;
+        auto const& e = g.edges[number];
+        if (g.operations[e.producer].work == ops::work_class::source) return {};
+        if (is_served(number, to)) return {.served = true};
+        auto const& output = g.operations[e.producer].outputs[e.slot];
+        return sim::plan_edge(overlaps(number, from, to), ops::size_of(output.type), made.devices, read.devices, work_->options.movement,
+                              work_->options.training && g.carries_gradient(e), price_);
+    }
+
+    /// Class `number`, whose members have the configurations `configuration(op)` and the plans `plan(op)`. `p.members` is set.
+    template <class Configurations, class Plans>
+    void plan_class(Configurations const& configuration, Plans const& plan, class_plan& p) {
+        auto const& g = work_->graph;
+        p.sync = plan_sync(
+            g, p.members, [&](std::uint32_t op) { return configuration(op).degrees(); },
+            [&](std::uint32_t op) -> std::vector<std::uint32_t> const& { return plan(op).devices; });
+        p.all_reduce.clear();
+        p.servers.clear();
+        p.update.clear();
+        if (!work_->options.training) return;
+        bool const served = work_->options.synchronisation == synchronisation::parameter_server;
+        for (std::uint32_t i = 0; i < p.sync.groups.size(); ++i) {
+            auto const& group = p.sync.groups[i];
+            if (served) p.servers.push_back(plan_server(group, i, plan));
+            else p.all_reduce.push_back(price_.collective(collective_kind::all_reduce, group.bytes, group.devices));
+        }
+        auto const first = p.members.front();
+        auto const rule = cost_of(work_->options.optimizer);
+        ops::shard_work work{.op = &g.operations[first], .pass = ops::pass::update};
+        auto const degrees = configuration(first).degrees();
+        std::copy(degrees.begin(), degrees.end(), work.degrees.begin());
+        for (auto const& h : p.sync.held) {
+            auto elements = h.elements;
+            auto bytes = h.bytes;
+            for (auto const group : h.groups)
+                if (served && p.servers[group].server != h.device) {
+                    elements -= p.sync.groups[group].elements;
+                    bytes -= p.sync.groups[group].bytes;
+                }
+            // Reads weight and gradient, writes the weight, reads and writes each 4-byte state.
+            work.flops = rule.flops * static_cast<double>(elements);
+            work.bytes = 3.0 * static_cast<double>(bytes) + 8.0 * static_cast<double>(rule.states * elements);
+            p.update.push_back(elements == 0 ? class_plan::no_update : price_.shard(work, work_->topology.kind[h.device], g.names[first]));
+        }
+    }
+
+    /// True where an earlier input of the consumer reads the same parts of the same tensor (self-attention): the tensor is moved
+    /// once, and backward the gradients of both are added up before they are sent.
+    [[nodiscard]] bool is_served(std::uint32_t number, space::configuration const& to) {
+        auto const& g = work_->graph;
+        auto const& e = g.edges[number];
+        for (auto earlier = g.first_in[e.consumer]; earlier < number; ++earlier) {
+            auto const& other = g.edges[earlier];
+            if (other.producer == e.producer && other.slot == e.slot && g.carries_gradient(other) == g.carries_gradient(e) &&
+                tables_.alike(e.consumer, e.input, other.input, to))
+                return true;
+        }
+        return false;
+    }
+
+    /// Forgets the overlap tables.
+    void forget() { tables_.forget(); }
+    /// What they take, about.
+    [[nodiscard]] std::size_t table_bytes() const noexcept { return tables_.bytes(); }
+    /// Overlap tables depend on degrees alone.
+    std::shared_ptr<overlap_table const> overlaps(std::uint32_t number, space::configuration const& from, space::configuration const& to) {
+        return tables_.of_edge(number, from, to);
+    }
+
+  private:
+    /// The links of each pair's message in `hops_`, from `first_hop_[pair]` on; none of pairs that move, or may move, in a collective. `ends(pair)` answers the
+    /// devices that send and receive.
+    template <class Ends> void find_messages(overlap_table const& t, byte_count element, Ends const& ends) {
+        hops_.clear();
+        first_hop_.assign(1, 0);
+        for (std::size_t i = 0; i < t.pairs.size(); ++i) {
+            auto const [here, there] = ends(t.pairs[i]);
+            if (here != there && (work_->options.movement == movement::pairwise || (work_->options.movement == movement::collective && t.exchange_of[i] < 0)))
+                price_.append_route(static_cast<std::uint32_t>(here), static_cast<std::uint32_t>(there), t.pairs[i].elements * element, hops_);
+            first_hop_.push_back(static_cast<std::uint32_t>(hops_.size()));
+        }
+        busy_.resize(work_->topology.links.size());
+    }
+    /// How long the busiest link is, of the messages of some pairs: `for_pairs(f)` calls `f(pair)`.
+    template <class Pairs> [[nodiscard]] std::int64_t busiest(Pairs const& for_pairs) {
+        auto const for_hops = [&](auto const& f) {
+            for_pairs([&](std::uint32_t pair) {
+                for (auto h = first_hop_[pair]; h < first_hop_[pair + 1]; ++h) f(hops_[h]);
+            });
+        };
+        for_hops([&](hop const& h) { busy_[h.link] = 0; });
+        std::int64_t longest = 0;
+        for_hops([&](hop const& h) { longest = std::max(longest, busy_[h.link] = saturating_sum(busy_[h.link], h.duration)); });
+        return std::min(longest, most_bound);
+    }
+
+    /// Outputs that nobody reads are still to be summed: an all-reduce among the shards of each part.
+    void plan_unread_partial_sums(std::uint32_t op, space::configuration const& c, operator_plan& p) {
+        auto const& g = work_->graph;
+        auto const& operation = g.operations[op];
+        for (std::uint32_t slot = 0; slot < operation.outputs.size(); ++slot) {
+            auto const& output = operation.outputs[slot];
+            auto const read = std::any_of(g.out(op).begin(), g.out(op).end(), [&](auto e) { return g.edges[e].slot == slot; });
+            if (read || ops::partial_sums(operation, output, c.degrees()) == 1) continue;
+            auto const made = layout_of_output(operation, output, c.degrees());
+            std::map<detail::region, std::vector<std::uint32_t>, detail::region_order> parts; // of each copy by itself, which counts as an axis
+            for (std::uint32_t n = 0; n < made.regions.size(); ++n) {
+                std::int64_t const copy = made.copy.empty() ? 0 : made.copy[n];
+                detail::region r{{copy, copy + 1}};
+                r.insert(r.end(), made.regions[n].begin(), made.regions[n].end());
+                if (detail::region_elements(r) > 0) parts[std::move(r)].push_back(n);
+            }
+            for (auto const& [part, shards] : parts) {
+                std::vector<std::uint32_t> members;
+                for (auto const n : shards) members.push_back(p.devices[n]);
+                detail::make_set(members);
+                if (members.size() < 2) continue;
+                auto const bytes = detail::region_elements(part) * ops::size_of(output.type);
+                p.partial_outputs.push_back({shards, {}, price_.collective(collective_kind::all_reduce, bytes, members), {},
+                                             collective_kind::all_reduce, collective_kind::all_reduce, bytes,
+                                             static_cast<std::uint32_t>(members.size())});
+                p.partial_bytes += collective_volume(collective_kind::all_reduce, static_cast<double>(bytes), static_cast<double>(members.size()));
+            }
+        }
+    }
+
+    /// The server of a class's only group is its first device (FlexFlow's choice); several groups take turns among their devices.
+    template <class Plans> server_plan plan_server(sync_group const& group, std::uint32_t number, Plans const& plan) {
+        server_plan out{.server = group.devices[number % group.devices.size()], .clients = {}};
+        for (auto const d : group.devices) {
+            client_plan client;
+            for (auto const s : group.contributors)
+                if (plan(s.op).devices[s.shard] == d) client.contributors.push_back(s);
+            if (d != out.server) {
+                price_.append_route(d, out.server, group.bytes, client.push);
+                price_.append_route(out.server, d, group.bytes, client.pull);
+            }
+            out.clients.push_back(std::move(client));
+        }
+        return out;
+    }
+
+    static constexpr std::int64_t most_bound = std::int64_t{1} << 58; ///< so that a few can be added
+    std::shared_ptr<workload const> work_;
+    pricing price_;
+    std::vector<hop> hops_;
+    std::vector<std::uint32_t> first_hop_;
+    std::vector<std::int64_t> busy_; ///< of each link
+    overlap_tables tables_;
+};
+
+} // namespace parsearch::sim

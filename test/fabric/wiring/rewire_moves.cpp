@@ -1,0 +1,101 @@
+#include <parsearch/fabric/wiring/rewire_moves.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <set>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <parsearch/fabric/network/random_regular.hpp>
+#include <parsearch/fabric/network/reconfigurable.hpp>
+#include <parsearch/fabric/network/regular_networks.hpp>
+
+#include "support/networks.hpp"
+
+using namespace parsearch;
+using namespace parsearch::fabric;
+using support::degrees;
+
+namespace {
+constexpr link_description gigabyte{{1e9}, {}};
+
+/// How many links two networks have in common, by ends.
+std::size_t common_links(network const& x, network const& y) {
+    std::multiset<std::pair<std::uint32_t, std::uint32_t>> left;
+    for (auto const& l : x.links) left.insert(std::minmax(l.a, l.b));
+    std::size_t out = 0;
+    for (auto const& l : y.links)
+        if (auto const at = left.find(std::minmax(l.a, l.b)); at != left.end()) {
+            left.erase(at);
+            ++out;
+        }
+    return out;
+}
+} // namespace
+
+TEST_CASE("exchanged links: two of them change, degrees and connection stay") {
+    int changed = 0;
+    for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+        INFO("seed ", seed);
+        std::mt19937_64 rng(seed);
+        auto const servers = 4 + static_cast<std::uint32_t>(uniform_index(rng, 8));
+        auto const n = seed % 3 == 0 ? circulant(servers, {1, 1}, gigabyte) : random_regular(servers, servers % 2 ? 2 : 3, seed, gigabyte);
+        auto const next = exchange_links(n, rng);
+        if (!next) continue;
+        ++changed;
+        REQUIRE_NOTHROW(validate(*next));
+        REQUIRE(degrees(*next) == degrees(n));
+        REQUIRE(connected(*next));
+        REQUIRE(next->rings == n.rings);
+        REQUIRE(common_links(n, *next) == n.links.size() - 2);
+    }
+    CHECK(changed > 1000);
+}
+
+TEST_CASE("exchanged links: only those between servers move") {
+    std::mt19937_64 rng(7);
+    CHECK(!exchange_links(ideal_switch(6, gigabyte), rng)); // none
+    auto n = ideal_switch(6, gigabyte);
+    n.links.push_back({0, 1, gigabyte});
+    n.links.push_back({2, 3, gigabyte});
+    for (int i = 0; i < 50; ++i)
+        if (auto const next = exchange_links(n, rng))
+            for (std::size_t l = 0; l < 6; ++l) REQUIRE(next->links[l] == n.links[l]);
+}
+
+TEST_CASE("replaced rings: the links of a ring follow it, both directions stay one ring") {
+    int changed = 0, wired = 0;
+    for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+        INFO("seed ", seed);
+        std::mt19937_64 rng(seed);
+        auto const servers = 5 + static_cast<std::uint32_t>(uniform_index(rng, 12));
+        auto n = circulant(servers, {1, 2}, gigabyte);
+        if (bernoulli(rng, 0.2)) n.links.pop_back(); // a hop of step 2 without a link
+        auto const next = replace_ring(n, rng);
+        if (!next) continue;
+        ++changed;
+        REQUIRE_NOTHROW(validate(*next));
+        REQUIRE(degrees(*next) == degrees(n));
+        REQUIRE(next->rings.size() == n.rings.size());
+        REQUIRE(next->rings != n.rings);
+        for (auto const& ring : next->rings) { // each in both directions, once per wired step
+            auto const back = std::vector<std::uint32_t>(ring.rbegin(), ring.rend());
+            REQUIRE(std::any_of(next->rings.begin(), next->rings.end(), [&](auto const& other) { return fabric::detail::same_cycle(other, back); }));
+        }
+        if (same_wiring(n, *next)) continue;
+        ++wired;
+        for (std::size_t r = 0; r < n.rings.size(); ++r) {
+            if (next->rings[r] == n.rings[r]) continue;
+            auto const& ring = next->rings[r];
+            for (std::size_t i = 0; i < ring.size(); ++i)
+                REQUIRE(std::any_of(next->links.begin(), next->links.end(), [&](auto const& l) { return std::minmax(l.a, l.b) == std::minmax(ring[i], ring[(i + 1) % ring.size()]); }));
+        }
+    }
+    CHECK(changed > 500);
+    CHECK(wired > 300);
+    std::mt19937_64 rng(1);
+    CHECK(!replace_ring(circulant(4, {1}, gigabyte), rng)); // there is no other ring
+    CHECK(!replace_ring(fully_connected(6, gigabyte), rng));
+}

@@ -1,0 +1,163 @@
+#include <parsearch/io/files/run_manifest.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <unistd.h>
+
+#include "support/refusal.hpp"
+#include "support/replaced.hpp"
+
+using namespace parsearch;
+using namespace std::chrono_literals;
+using support::refusal;
+
+namespace {
+
+io::run_manifest made() {
+    io::run_manifest m;
+    m.model = {"nets/a.onnx,batch=8", "fnv1a64:0123456789abcdef"};
+    m.cluster = {"4x8xh100", ""};
+    m.start = {"cheapest", ""};
+    m.seed = 18446744073709551615U;
+    m.search = search::mcmc_options{.time = 10s, .relative_temperature = 0.01};
+    m.simulation.optimizer = sim::optimizer::adam;
+    m.space.min_shard = 4;
+    m.result = {.cost_ps = 123'456'789'012'345, .start = "tensor parallel 8", .evaluations = 77, .proposals = 80, .accepted = 30, .improved = 2,
+                .trajectory = io::hexadecimal(0xfedcba9876543210U), .seconds = 10.25, .reason = stop_reason::time_budget};
+    io::run_figures f;
+    f.strategy = "data parallel";
+    f.time_ps = 17;
+    f.flops_utilisation = 0.3;
+    m.strategies = {f};
+    return m;
+}
+std::string written(io::run_manifest const& m) {
+    std::ostringstream out;
+    io::write_run_manifest(out, m);
+    return out.str();
+}
+io::run_manifest read(std::string const& text) {
+    std::istringstream in(text);
+    return io::read_run_manifest(io::json_document(in, "run.json"));
+}
+} // namespace
+
+TEST_CASE("a manifest is read as it was written") {
+    auto const m = made();
+    auto const text = written(m);
+    auto const again = read(text);
+    CHECK(written(again) == text);
+    CHECK(again.model == m.model);
+    CHECK(again.seed == m.seed);
+    CHECK(again.result == m.result);
+    CHECK(again.strategies == m.strategies);
+    CHECK(again.library == version);
+    CHECK(std::get<search::mcmc_options>(again.search.value()).time == 10s);
+    CHECK(again.simulation.optimizer == sim::optimizer::adam);
+    CHECK(again.space.min_shard == 4);
+    CHECK(text.starts_with("{\n  \"format\": \"parsearch.run\",\n  \"version\": 1,\n"));
+
+    CHECK(text.find("lower_bound_ps") == std::string::npos);
+    auto bounded = m;
+    bounded.lower_bound_ps = 123;
+    CHECK(read(written(bounded)).lower_bound_ps == 123);
+    CHECK(written(read(written(bounded))) == written(bounded));
+
+    CHECK(text.find("profile") == std::string::npos);
+    CHECK(text.find("compute") == std::string::npos);
+    auto measured = m;
+    measured.profile = io::run_input{"h100", "fnv1a64:0"};
+    measured.compute = io::run_sources{.exact = 0.75, .interpolated = 0.125, .roofline = 0.125, .fallback = 0};
+    CHECK(read(written(measured)).profile == measured.profile);
+    CHECK(read(written(measured)).compute == measured.compute);
+    CHECK(written(read(written(measured))) == written(measured));
+    CHECK(refusal([&] { return read(support::replaced(written(measured), "\"roofline\"", "\"rooflines\"")); }).starts_with("run.json: compute.rooflines: unknown member"));
+    CHECK(text.find("rewriting") == std::string::npos);
+    CHECK(text.find("rules") == std::string::npos);
+    auto joint = m;
+    joint.search = rewrite::joint_options{.time = 10s, .beam = 3, .pricing = {.candidates = 17}};
+    joint.rules = io::run_input{"rules.json", "fnv1a64:0123456789abcdef"};
+    joint.rewriting = io::run_rewriting{.applied = {"fuse: a, b", "merge 3 times"}, .operators = 7, .plain_operators = 9, .plain_cost_ps = 11, .plain_evaluations = 3};
+    CHECK(written(read(written(joint))) == written(joint));
+    CHECK(read(written(joint)).rules == joint.rules);
+    CHECK(read(written(joint)).rewriting == joint.rewriting);
+    CHECK(std::get<rewrite::joint_options>(*read(written(joint)).search).pricing.candidates == 17);
+    CHECK(std::get<rewrite::joint_options>(*read(written(joint)).search).beam == 3);
+    CHECK(refusal([&] { return read(support::replaced(written(joint), "\"plain_operators\"", "\"operatorz\"")); }).starts_with("run.json: rewriting.operatorz: unknown member"));
+    CHECK(refusal([&] { return read(support::replaced(written(joint), "\"fuse: a, b\"", "3")); }).starts_with("run.json: rewriting.applied[0] is 3: must be"));
+    auto without = m;
+    without.search.reset();
+    without.result.reason.reset();
+    CHECK_FALSE(read(written(without)).search.has_value());
+    CHECK(read(written(without)).result.reason == std::nullopt);
+    CHECK(written(read(written(without))) == written(without));
+}
+
+TEST_CASE("what a manifest must not hold is refused with its place") {
+    auto const text = written(made());
+    auto const said = [&](std::string const& from, std::string const& to) { return refusal([&] { return read(support::replaced(text, from, to)); }); };
+    CHECK(said("\"version\": 1", "\"version\": 2").starts_with("run.json: version is 2: must be 1"));
+    CHECK(said("parsearch.run", "parsearch.strategy").find("must be \"parsearch.run\"") != std::string::npos);
+    CHECK(said("\"seed\"", "\"sead\"").starts_with("run.json: sead: unknown member"));
+    CHECK(said("\"seed\": 18446744073709551615", "\"seed\": -1").starts_with("run.json: seed is -1: must be an integer from 0"));
+    CHECK(said("relative_temperature", "rel_temperature").starts_with("run.json: search.options: option 'rel_temperature' is not known: must be one of time, "));
+    CHECK(said("\"mcmc\"", "\"anneal\"") == "run.json: search.name: search 'anneal' is not known: must be one of " + io::search_names());
+    CHECK(said("\"adam\"", "\"lion\"") == "run.json: simulation.optimizer is \"lion\": must be one of sgd, momentum, adam");
+    CHECK(said("\"hash\": \"fnv1a64:0123456789abcdef\"", "\"hush\": \"\"").starts_with("run.json: model.hush: unknown member"));
+    CHECK(said(", \"hash\": \"fnv1a64:0123456789abcdef\"", "") == "run.json: model: hash is missing");
+    CHECK(said("\"time budget\"", "\"boredom\"").starts_with("run.json: result.reason is \"boredom\": must be one of exhausted, evaluation budget, "));
+    CHECK(said("\"fits\": true", "\"fits\": 1") == "run.json: strategies[0].fits is 1: must be true or false");
+    CHECK_FALSE(refusal([] { return read("{}"); }).empty());
+}
+
+TEST_CASE("a search that was ended by the clock is repeated by its evaluations") {
+    auto m = made();
+    auto const repeated = [&] { return std::get<search::mcmc_options>(io::repeatable_search(m).value()); };
+    CHECK(repeated().time == std::nullopt);
+    CHECK(repeated().evaluations == 77U);
+    CHECK(repeated().relative_temperature == 0.01);
+    m.result.reason = stop_reason::stop_requested;
+    CHECK(repeated().evaluations == 77U);
+    // One that ended by itself ends there again.
+    m.result.reason = stop_reason::exhausted;
+    CHECK(repeated().evaluations == std::nullopt);
+    m.result.reason = stop_reason::no_improvement;
+    CHECK(repeated().evaluations == std::nullopt);
+    auto timed = m;
+    timed.search = rewrite::joint_options{.time = 10s, .beam = 3};
+    timed.result.reason = stop_reason::time_budget;
+    auto const joint = std::get<rewrite::joint_options>(io::repeatable_search(timed).value());
+    CHECK(joint.time == std::nullopt);
+    CHECK(joint.evaluations == 77U);
+    CHECK(joint.beam == 3);
+    std::get<search::mcmc_options>(*m.search).time_patience = 0.5;
+    CHECK(repeated().evaluations == 77U);
+    CHECK(repeated().time_patience == 0);
+    std::get<search::mcmc_options>(*m.search).evaluations = 500;
+    m.result.reason = stop_reason::evaluation_budget;
+    CHECK(repeated().evaluations == 500U);
+    m.search.reset();
+    CHECK_FALSE(io::repeatable_search(m).has_value());
+}
+
+TEST_CASE("the hash of a file is that of its bytes") {
+    auto const path = (std::filesystem::temp_directory_path() / ("parsearch-hash-" + std::to_string(::getpid()))).string();
+    auto const hash = [&](std::string const& bytes) {
+        std::ofstream(path, std::ios::binary) << bytes;
+        return io::hash_of_file(path);
+    };
+    // Known values of FNV-1a, 64 bits (Noll's test vectors).
+    CHECK(hash("") == "fnv1a64:cbf29ce484222325");
+    CHECK(hash("a") == "fnv1a64:af63dc4c8601ec8c");
+    CHECK(hash("foobar") == "fnv1a64:85944171f73967e8");
+    CHECK(hash(std::string(100'000, 'x')) != hash(std::string(100'001, 'x')));
+    std::remove(path.c_str());
+    CHECK(refusal([&] { return io::hash_of_file(path); }) == path + ": cannot be opened");
+}

@@ -1,0 +1,523 @@
+#include <parsearch/pipeline/pipeline_simulator.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <parsearch/cost/roofline.hpp>
+#include <parsearch/models/gpt.hpp>
+#include <parsearch/models/mlp.hpp>
+#include <parsearch/topology/nodes.hpp>
+
+#include "support/naive_schedule.hpp"
+#include "support/plain_topology.hpp"
+#include "support/random_problem.hpp"
+#include "support/refusal.hpp"
+#include "support/sanitized.hpp"
+
+namespace ps = parsearch;
+namespace graph = parsearch::graph;
+namespace ops = parsearch::ops;
+namespace pipeline = parsearch::pipeline;
+namespace sim = parsearch::sim;
+namespace space = parsearch::space;
+using pipeline::launch_order;
+using support::refusal;
+
+namespace {
+
+// A graph of `n` copies of `g`, one after the other, which share their weights.
+graph::dense_graph copies(graph::dense_graph const& g, std::uint32_t n) {
+    graph::dense_graph out;
+    out.first_in.push_back(0);
+    for (std::uint32_t m = 0; m < n; ++m)
+        for (std::uint32_t op = 0; op < g.size(); ++op) {
+            out.names.push_back(ps::text(g.names[op], '@', m));
+            out.operations.push_back(g.operations[op]);
+            auto& weights = out.operations.back().weights;
+            for (std::size_t w = 0; w < weights.size(); ++w)
+                if (weights[w].parameter.empty()) weights[w].parameter = ps::text("own ", op, ' ', w);
+            auto const shift = m * static_cast<std::uint32_t>(g.size());
+            for (auto e : g.in(op)) {
+                e.producer += shift;
+                e.consumer += shift;
+                out.edges.push_back(e);
+            }
+            out.first_in.push_back(static_cast<std::uint32_t>(out.edges.size()));
+        }
+    return out;
+}
+
+// Cuts the order of `g` into at most `stages` runs.
+std::vector<std::uint32_t> random_stages(std::mt19937_64& rng, graph::dense_graph const& g, std::uint32_t stages) {
+    std::vector<std::uint32_t> cut;
+    for (std::uint32_t s = 1; s < stages; ++s) cut.push_back(static_cast<std::uint32_t>(ps::uniform_index(rng, g.size() + 1)));
+    std::sort(cut.begin(), cut.end());
+    std::vector<std::uint32_t> stage(g.size());
+    for (std::uint32_t i = 0; i < g.size(); ++i) stage[g.order[i]] = static_cast<std::uint32_t>(std::upper_bound(cut.begin(), cut.end(), i) - cut.begin());
+    return stage;
+}
+
+// Strategies of the micro-batches of a problem.
+template <class P> space::flat_strategy random_micro_strategy(std::mt19937_64& rng, P const& micro) { return support::random_strategy(rng, micro, 0.3); }
+
+// Random pipelines: `check(problem, simulator, how, strategy)` answers how many were checked, 1 or 0.
+template <class Change, class Check> int on_random(std::uint64_t seed, int rounds, Change const& change, Check const& check, support::problem_shape shape = {.devices = 3}) {
+    int checked = 0;
+    for (int round = 0; round < support::cases(rounds); ++round) {
+        std::mt19937_64 rng(seed + static_cast<std::uint64_t>(round));
+        auto options = support::random_options(rng);
+        auto const micro_batches = std::array{1u, 2u, 4u}[ps::uniform_index(rng, 3)];
+        change(options);
+        shape.kinds = ps::bernoulli(rng, 0.3);
+        auto const p = support::random_problem(rng, options, shape, support::mixed_oracle{ps::bernoulli(rng, 0.5) ? 100 : 1});
+        pipeline::pipeline_simulator simulator(p);
+        pipeline::pipelining how{.stages = static_cast<std::uint32_t>(1 + ps::uniform_index(rng, std::min<std::size_t>(3, p.graph().size()))), .micro_batches = micro_batches};
+        how.stage = random_stages(rng, p.graph(), how.stages);
+        how.order = ps::bernoulli(rng, 0.5) ? launch_order::gpipe : launch_order::one_f_one_b;
+        how.sharded_optimizer = options.synchronisation == sim::synchronisation::all_reduce && ps::bernoulli(rng, 0.3);
+        for (std::uint32_t s = 0; s < how.stages; ++s) how.recompute.push_back(ps::bernoulli(rng, 0.3));
+        if (ps::bernoulli(rng, 0.5)) how.segment = random_stages(rng, p.graph(), 4);
+        try {
+            (void)simulator.micro_batches(micro_batches);
+        } catch (ps::invalid_input const&) {
+            continue; // samples that are mixed
+        }
+        auto const strategy = random_micro_strategy(rng, simulator.micro_batches(micro_batches));
+        INFO("seed ", seed + static_cast<std::uint64_t>(round));
+        checked += check(p, simulator, how, strategy);
+    }
+    return checked;
+}
+
+// Whether some edge carries the data of another.
+template <class Simulator> bool sends_once(Simulator& simulator, pipeline::pipelining const& how, space::flat_strategy const& strategy) {
+    auto const carriers = pipeline::carriers_of(simulator.micro_batches(how.micro_batches).graph(), how, strategy);
+    for (std::uint32_t e = 0; e < carriers.size(); ++e)
+        if (carriers[e] != e) return true;
+    return false;
+}
+
+// Whether operators of several stages share weights.
+bool shares_between_stages(graph::dense_graph const& g, pipeline::pipelining const& how) {
+    for (std::size_t op = 0; op < g.size(); ++op)
+        if (!g.operations[op].weights.empty() && how.stage[op] != how.stage[g.sharing[op]]) return true;
+    return false;
+}
+
+// Residual blocks, each on its stage of `stage_of`: where a block is the first of a stage and `relays`, an operator without work hands both of its readers the tensor.
+struct residual_network {
+    graph::operator_graph graph;
+    std::vector<std::uint32_t> stage; // of each operator
+};
+residual_network residuals(std::vector<std::uint32_t> const& stage_of, bool relays) {
+    residual_network out;
+    graph::tensor_ref x = out.graph.input("in", {{8, 6}});
+    out.stage.push_back(0);
+    for (std::size_t i = 0; i < stage_of.size(); ++i) {
+        if (relays && i > 0 && stage_of[i] != stage_of[i - 1]) {
+            auto relay = ops::relu{}.infer(std::vector{out.graph.shape(x)});
+            relay.kind = "relay";
+            relay.work = ops::work_class::view;
+            for (auto& o : relay.inputs) o.saved = false;
+            for (auto& o : relay.outputs) o.saved = false;
+            x = out.graph.add(ps::text("relay", i), relay, x);
+            out.stage.push_back(stage_of[i]);
+        }
+        auto const y = out.graph.add(ps::text("fc", i), ops::linear{.out = 6}, x);
+        x = out.graph.add(ps::text("sum", i), ops::add{}, x, y);
+        out.stage.insert(out.stage.end(), 2, stage_of[i]);
+    }
+    return out;
+}
+
+// A chain of `layers` operators of which forward takes 1 us and backward 2.
+struct unit_oracle {
+    [[nodiscard]] ps::picoseconds shard_time(ops::shard_work const& w, std::uint32_t) const {
+        if (w.pass == ops::pass::update) return {};
+        return ps::picoseconds{w.pass == ops::pass::forward ? 1'000'000 : 2'000'000};
+    }
+    [[nodiscard]] ps::picoseconds transfer_time(ps::byte_count, ps::link_description const&) const { return {}; }
+};
+graph::operator_graph chain(int layers) {
+    graph::operator_graph g;
+    graph::tensor_ref x = g.input("in", {{64, 4}});
+    for (int i = 0; i < layers; ++i) x = g.add(ps::text("fc", i), ops::linear{.out = 4}, x);
+    return g;
+}
+} // namespace
+
+TEST_CASE("pipeline_simulator: under gpipe it simulates what the full simulator makes of the micro-batches side by side, in order") {
+    // Task by task the schedules are those of a graph in which every micro-batch is spelled out; tasks are numbered alike.
+    int many = 0;
+    auto const checked = on_random(
+        20261101, 3000, [](auto& options) { options.discipline = sim::discipline::in_order; },
+        [&](auto const& p, auto& simulator, pipeline::pipelining how, space::flat_strategy const& strategy) {
+            how.order = launch_order::gpipe;
+            how.recompute.clear();
+            how.sharded_optimizer = false;
+            if (sends_once(simulator, how, strategy)) return 0; // side by side it is sent for each reader
+            // A stage pushes its gradients to a server when it has them all; side by side all pushes come after the last stage's.
+            if (p.options().synchronisation == sim::synchronisation::parameter_server && shares_between_stages(p.graph(), how)) return 0;
+            auto const together = with_graph(p, copies(simulator.micro_batches(how.micro_batches).graph(), how.micro_batches));
+            space::flat_strategy repeated;
+            for (std::uint32_t m = 0; m < how.micro_batches; ++m) repeated.insert(repeated.end(), strategy.begin(), strategy.end());
+            auto full = together.simulator();
+            auto const expected = full.simulate(repeated);
+            REQUIRE(simulator.simulate(how, strategy) == expected);
+            auto const &a = simulator.tasks(), &b = full.tasks();
+            REQUIRE(a.size() == b.size());
+            REQUIRE(a.resource == b.resource);
+            REQUIRE(a.duration == b.duration);
+            REQUIRE(a.kind == b.kind);
+            REQUIRE(simulator.schedule().start == full.schedule().start);
+            REQUIRE(simulator.schedule().end == full.schedule().end);
+            for (std::size_t d = 0; d < simulator.memory().size(); ++d) {
+                REQUIRE(simulator.memory()[d].weights == full.memory()[d].weights);
+                REQUIRE(simulator.memory()[d].optimizer == full.memory()[d].optimizer);
+                REQUIRE(simulator.memory()[d].activations == full.memory()[d].activations);
+                REQUIRE(simulator.memory()[d].total() == full.memory()[d].total());
+            }
+            many += how.micro_batches > 1 && p.options().training;
+            return 1;
+        });
+    CHECK(checked > support::cases(1500));
+    CHECK(many > support::cases(700));
+}
+
+TEST_CASE("pipeline_simulator: any pipeline keeps the rules of schedules and of its own order, and every task waits for what it should") {
+    int again = 0;
+    auto const checked = on_random(
+        20261202, 3000, [](auto&) {},
+        [&](auto const& p, auto& simulator, pipeline::pipelining const& how, space::flat_strategy const& strategy) {
+            if (sends_once(simulator, how, strategy)) return 0; // below
+            (void)simulator.simulate(how, strategy);
+            auto const& tasks = simulator.tasks();
+            auto const& origins = simulator.origins();
+            REQUIRE(support::broken_rule(tasks, simulator.schedule()) == "");
+            REQUIRE(origins.size() == tasks.size());
+            auto one = simulator.micro_batches(how.micro_batches).simulator();
+            (void)one.simulate(strategy);
+            auto const& t = one.tasks();
+            auto const& g = p.graph();
+
+            // What each task of one micro-batch is, said anew.
+            std::uint32_t last_backward = 0;
+            bool training = false;
+            for (std::uint32_t i = 0; i < t.size(); ++i)
+                if (t.kind[i] == sim::task_kind::backward) last_backward = i, training = true;
+            enum class role { forward, enters, backward, once };
+            auto const moves = [&](std::uint32_t i) { return t.kind[i] == sim::task_kind::transfer || t.kind[i] == sim::task_kind::collective || t.kind[i] == sim::task_kind::barrier; };
+            auto const role_of = [&](std::uint32_t i) {
+                if (t.kind[i] == sim::task_kind::update || (training && i > last_backward)) return role::once;
+                if (!moves(i)) return t.kind[i] == sim::task_kind::forward ? role::forward : role::backward;
+                if (t.label[i].traffic == sim::traffic_kind::weight_gradient) return role::once;
+                if (p.options().training && !p.options().overlap && i + 1 == t.size() && t.kind[i] == sim::task_kind::barrier) return role::once; // nothing to synchronise
+                if (t.label[i].traffic == sim::traffic_kind::gradient) return role::backward;
+                auto const e = t.label[i].edge;
+                auto const place = [&](std::uint32_t op) { return std::pair{how.stage[op], how.segment_of(op)}; };
+                bool const enters = e != sim::task_label::no_edge && place(g.edges[e].producer) != place(g.edges[e].consumer);
+                return enters ? role::enters : role::forward;
+            };
+            auto const place_of = [&](std::uint32_t i) { return std::pair{how.stage[t.label[i].op], how.segment_of(t.label[i].op)}; };
+            std::set<std::pair<std::uint32_t, std::uint32_t>> goes_back; // stages and segments with backward tasks
+            for (std::uint32_t i = 0; i < t.size(); ++i)
+                if (t.kind[i] == sim::task_kind::backward) goes_back.insert(place_of(i));
+            auto const recomputed = [&](std::uint32_t i) { return role_of(i) == role::forward && how.recomputes(place_of(i).first) && goes_back.contains(place_of(i)); };
+            std::map<std::array<std::uint32_t, 3>, std::uint32_t> number; // (task, micro-batch, again)
+            std::size_t expected = 0;
+            for (std::uint32_t i = 0; i < t.size(); ++i) expected += role_of(i) == role::once ? 1 : how.micro_batches * (recomputed(i) ? 2u : 1u);
+            REQUIRE(tasks.size() == expected);
+            for (std::uint32_t i = 0; i < tasks.size(); ++i) {
+                auto const& o = origins[i];
+                REQUIRE(number.emplace(std::array{o.task, role_of(o.task) == role::once ? 0u : o.micro_batch, o.again ? 1u : 0u}, i).second);
+                again += o.again;
+            }
+            for (std::uint32_t i = 0; i < tasks.size(); ++i) {
+                auto const& o = origins[i];
+                std::vector<std::uint32_t> wanted;
+                for (auto const b : t.before(o.task)) {
+                    if (role_of(b) == role::once) wanted.push_back(number.at({b, 0, 0}));
+                    else if (role_of(o.task) == role::once)
+                        for (std::uint32_t m = 0; m < how.micro_batches; ++m) wanted.push_back(number.at({b, m, 0}));
+                    else {
+                        bool const own = recomputed(b) && place_of(b) == place_of(o.task) && (o.again || role_of(o.task) == role::backward);
+                        wanted.push_back(number.at({b, o.micro_batch, own ? 1u : 0u}));
+                    }
+                }
+                for (auto const b : wanted) {
+                    auto const before = tasks.before(i);
+                    REQUIRE(std::find(before.begin(), before.end(), b) != before.end());
+                }
+                REQUIRE(tasks.before(i).size() <= wanted.size() + (p.options().discipline == sim::discipline::fifo ? 1 : 0));
+                bool const update = tasks.kind[i] == sim::task_kind::update;
+                REQUIRE((update && how.sharded_optimizer ? tasks.duration[i] <= t.duration[o.task] : tasks.duration[i] == t.duration[o.task]));
+            }
+            // Devices run in the order in which things are launched.
+            std::vector<std::int64_t> free_at(p.topology().size(), 0);
+            for (std::uint32_t i = 0; i < tasks.size(); ++i)
+                if (tasks.resource[i] < free_at.size()) {
+                    REQUIRE(simulator.schedule().start[i] >= free_at[tasks.resource[i]]);
+                    free_at[tasks.resource[i]] = simulator.schedule().end[i];
+                }
+            REQUIRE(simulator.idle_share() >= 0);
+            REQUIRE(simulator.idle_share() <= 1);
+            return 1;
+        });
+    CHECK(checked > support::cases(1500));
+    CHECK(again > support::cases(5000));
+}
+
+TEST_CASE("pipeline_simulator: within a bound it answers the cost, above it nothing") {
+    int penalised = 0;
+    auto const checked = on_random(
+        20261301, 1500, [](auto& options) { options.memory = options.training ? sim::memory_policy::penalise : sim::memory_policy::reject; },
+        [&](auto const&, auto& simulator, pipeline::pipelining const& how, space::flat_strategy const& strategy) {
+            auto const makespan = simulator.simulate(how, strategy), cost = simulator(how, strategy);
+            penalised += cost != makespan;
+            auto const unlimited = ps::cost_traits<ps::picoseconds>::infinity();
+            REQUIRE(simulator.within(how, strategy, unlimited) == cost);
+            REQUIRE(simulator.within(how, strategy, cost) == cost);
+            if (cost == unlimited) {
+                REQUIRE(!simulator.within(how, strategy, makespan));
+                return 1;
+            }
+            REQUIRE(simulator.within(how, strategy, cost + ps::picoseconds{1}) == cost);
+            REQUIRE(!simulator.within(how, strategy, cost - ps::picoseconds{1}));
+            REQUIRE(!simulator.within(how, strategy, cost / 2 - ps::picoseconds{1}));
+            REQUIRE(simulator(how, strategy) == cost); // nothing of what was cut short stays
+            return 1;
+        },
+        {.devices = 3, .memory = 800});
+    CHECK(checked > support::cases(700));
+    CHECK(penalised > support::cases(100));
+}
+
+TEST_CASE("pipeline_simulator: what several operators of a stage read is sent there once, as if one of them handed it on") {
+    int crossings = 0;
+    for (std::uint64_t seed = 0; seed < support::cases(600u); ++seed) {
+        INFO("seed ", seed);
+        std::mt19937_64 rng(seed);
+        auto options = support::random_options(rng);
+        pipeline::pipelining how{.stages = static_cast<std::uint32_t>(1 + ps::uniform_index(rng, 3)), .micro_batches = std::array{1u, 2u, 4u}[ps::uniform_index(rng, 3)]};
+        how.order = ps::bernoulli(rng, 0.5) ? launch_order::gpipe : launch_order::one_f_one_b;
+        for (std::uint32_t s = 0; s < how.stages; ++s) how.recompute.push_back(ps::bernoulli(rng, 0.3));
+        std::vector<std::uint32_t> stage_of; // of each block
+        for (std::uint32_t s = 0; s < how.stages; ++s) stage_of.insert(stage_of.end(), 1 + ps::uniform_index(rng, 3), s);
+        std::vector<std::vector<std::int32_t>> devices(how.stages); // samples are split over two, which hand on without waiting for each other
+        for (auto& d : devices) {
+            auto const first = static_cast<std::int32_t>(ps::uniform_index(rng, 4));
+            d = {first, (first + 1 + static_cast<std::int32_t>(ps::uniform_index(rng, 3))) % 4};
+        }
+        auto const topology = support::random_topology(rng, {.devices = 4});
+        auto const cost = [&](bool relays) {
+            auto const network = residuals(stage_of, relays);
+            auto const p = ps::make_problem(network.graph, topology, support::mixed_oracle{}, {.simulation = options});
+            how.stage = network.stage;
+            space::flat_strategy strategy;
+            for (std::size_t op = 0; op < p.size(); ++op) {
+                auto c = space::whole(p.graph().operations[op]);
+                if (c.rank > 0) {
+                    c.degree[0] = 2;
+                    c.listed = devices[how.stage[op]];
+                }
+                strategy.push_back(c);
+            }
+            pipeline::pipeline_simulator simulator(p);
+            crossings += !relays && sends_once(simulator, how, strategy);
+            auto const t = simulator.simulate(how, strategy);
+            REQUIRE(support::broken_rule(simulator.tasks(), simulator.schedule()) == "");
+            return t;
+        };
+        REQUIRE(cost(false) == cost(true));
+    }
+    CHECK(crossings > support::cases(200));
+}
+
+TEST_CASE("pipeline_simulator: without a pipeline it is the full simulator") {
+    auto const checked = on_random(
+        20261303, 600, [](auto& options) { options.discipline = sim::discipline::in_order; },
+        [&](auto const& p, auto& simulator, auto const&, auto const&) {
+            std::mt19937_64 rng(7);
+            auto const strategy = support::random_strategy(rng, p);
+            auto full = p.simulator();
+            REQUIRE(simulator(pipeline::unpipelined(p.graph()), strategy) == full(strategy));
+            REQUIRE(simulator.tasks().predecessors == full.tasks().predecessors);
+            return 1;
+        });
+    CHECK(checked > support::cases(400));
+}
+
+TEST_CASE("pipeline_simulator: bubbles, memory and recomputation of an even pipeline, by hand") {
+    // 4 stages of one operator, M micro-batches of 1 + 2 us: (M + 3) * 3 us, of which devices work M * 3 (Narayanan et al., SC 2021, section 2.2.1).
+    auto const p = ps::make_problem(chain(4), support::mesh(4, 1e9), unit_oracle{});
+    pipeline::pipeline_simulator simulator(p);
+    CHECK(refusal([&] { return simulator.idle_share(); }) == "pipeline_simulator: no pipeline was simulated yet");
+    CHECK(refusal([&] { return simulator.plan().edges.size(); }) == "pipeline_simulator: no pipeline was simulated yet");
+    space::flat_strategy strategy;
+    pipeline::pipelining how{.stages = 4};
+    for (std::uint32_t op = 0; op < p.graph().size(); ++op) {
+        auto const layer = op == 0 ? 0 : op - 1;
+        how.stage.push_back(layer);
+        strategy.push_back(space::whole(p.graph().operations[op], static_cast<std::int32_t>(layer)));
+    }
+    for (std::uint32_t const m : {1u, 2u, 4u, 8u, 64u})
+        for (auto const order : {launch_order::gpipe, launch_order::one_f_one_b}) {
+            INFO(m, " micro-batches, ", name_of(order));
+            how.micro_batches = m;
+            how.order = order;
+            how.recompute.clear();
+            CHECK(simulator(how, strategy).count() == (m + 3) * 3'000'000);
+            CHECK(simulator.idle_share() == doctest::Approx(3.0 / (m + 3)));
+            // Each keeps its input, 4 floats per sample, of the micro-batches under way.
+            for (std::uint32_t s = 0; s < 4; ++s) {
+                CHECK(simulator.memory()[s].activations == 64 / m * 16 * pipeline::in_flight(order, 4, m, s));
+                CHECK(simulator.memory()[s].weights == 80);
+            }
+            how.recompute.assign(4, true);
+            CHECK(simulator(how, strategy).count() > (m + 3) * 3'000'000);
+            CHECK(simulator(how, strategy).count() <= (m + 3) * 4'000'000);
+        }
+}
+
+TEST_CASE("pipeline_simulator: recomputation keeps inputs of stages instead of activations") {
+    auto const p = ps::make_problem(chain(8), support::mesh(2, 1e9), unit_oracle{});
+    pipeline::pipeline_simulator simulator(p);
+    space::flat_strategy strategy;
+    pipeline::pipelining how{.stages = 2, .micro_batches = 8, .order = launch_order::gpipe};
+    for (std::uint32_t op = 0; op < p.graph().size(); ++op) {
+        how.stage.push_back(op <= 4 ? 0 : 1);
+        strategy.push_back(space::whole(p.graph().operations[op], op <= 4 ? 0 : 1));
+    }
+    (void)simulator.simulate(how, strategy);
+    constexpr ps::byte_count tensor = 8 * 16; // 8 samples of 4 floats
+    CHECK(simulator.memory()[0].activations == 8 * 4 * tensor);
+    how.recompute = {true, false};
+    auto const slower = simulator.simulate(how, strategy);
+    CHECK(simulator.memory()[0].activations == (3 + 8) * tensor);
+    // In two segments: two inputs of each micro-batch, and of one what else the larger half keeps.
+    how.segment = {0, 0, 0, 1, 1, 0, 0, 0, 0};
+    CHECK(simulator.simulate(how, strategy) >= slower); // the first can not be computed again while gradients are awaited
+    CHECK(simulator.memory()[0].activations == (1 + 2 * 8) * tensor);
+    CHECK(simulator.memory()[1].activations == 8 * 4 * tensor);
+    how.recompute = {};
+    CHECK(simulator.simulate(how, strategy) < slower);
+}
+
+TEST_CASE("pipeline_simulator: where nothing goes back nothing is computed again nor kept") {
+    graph::operator_graph g;
+    graph::tensor_ref x = g.input("in", {{64, 4}});
+    for (int i = 0; i < 3; ++i) x = g.add(ps::text("frozen", i), ops::relu{}, x);
+    g.add("fc", ops::linear{.out = 4}, x);
+    auto const p = ps::make_problem(g, support::mesh(2, 1e9), unit_oracle{});
+    pipeline::pipeline_simulator simulator(p);
+    pipeline::pipelining how{.stage = {0, 0, 0, 0, 1}, .stages = 2, .micro_batches = 8, .recompute = {true, false}};
+    space::flat_strategy strategy;
+    for (std::size_t op = 0; op < p.size(); ++op) strategy.push_back(space::whole(p.graph().operations[op], op < 4 ? 0 : 1));
+    (void)simulator.simulate(how, strategy);
+    CHECK(simulator.memory()[0].activations == 0);
+    CHECK(std::ranges::none_of(simulator.origins(), &pipeline::task_origin::again));
+    // Updates come once, with the micro-batch that is launched last.
+    CHECK(simulator.origins().back().micro_batch == 7);
+    how.order = launch_order::gpipe;
+    (void)simulator.simulate(how, strategy);
+    CHECK(simulator.origins().back().micro_batch == 0);
+}
+
+TEST_CASE("pipeline_simulator: copies are independent, and what memory rejects leaves no tasks") {
+    auto topology = support::mesh(2, 1e9);
+    for (auto& d : topology.device) d.memory = 2000;
+    auto const p = ps::make_problem(chain(4), topology, unit_oracle{}, {.simulation = {.memory = sim::memory_policy::reject}});
+    space::flat_strategy strategy;
+    for (auto const& op : p.graph().operations) strategy.push_back(space::whole(op));
+    auto how = pipeline::unpipelined(p.graph());
+    how.micro_batches = 64;
+    how.order = launch_order::one_f_one_b;
+    auto first = std::make_unique<pipeline::pipeline_simulator>(p);
+    CHECK((*first)(how, strategy) < ps::cost_traits<ps::picoseconds>::infinity());
+    auto copy = *first;
+    first.reset();
+    CHECK(copy.plan().operators.size() == p.size());
+    CHECK(copy.tasks().size() > 0);
+    how.order = launch_order::gpipe; // 64 micro-batches under way
+    CHECK(copy(how, strategy) == ps::cost_traits<ps::picoseconds>::infinity());
+    CHECK(copy.over_capacity() > 0);
+    CHECK(copy.tasks().size() == 0);
+    CHECK(copy.origins().empty());
+    CHECK(refusal([&] { return copy.idle_share(); }) == "pipeline_simulator: no pipeline was simulated yet");
+}
+
+TEST_CASE("pipeline_simulator: a sharded optimizer keeps and updates its share") {
+    auto const p = ps::make_problem(chain(2), support::mesh(4, 1e9), support::mixed_oracle{}, {.simulation = {.optimizer = sim::optimizer::adam}});
+    pipeline::pipeline_simulator simulator(p);
+    auto how = pipeline::unpipelined(p.graph());
+    auto const strategy = data_parallel(p);
+    (void)simulator.simulate(how, strategy);
+    CHECK(simulator.memory()[2].optimizer == 2 * 20 * 8);
+    auto const updates = [&] {
+        std::int64_t sum = 0;
+        for (std::uint32_t t = 0; t < simulator.tasks().size(); ++t)
+            if (simulator.tasks().kind[t] == sim::task_kind::update) sum += simulator.tasks().duration[t];
+        return sum;
+    };
+    auto const whole = updates();
+    how.sharded_optimizer = true;
+    (void)simulator.simulate(how, strategy);
+    CHECK(simulator.memory()[2].optimizer == 2 * 20 * 8 / 4);
+    CHECK(simulator.memory()[2].weights == 2 * 20 * 4);
+    CHECK(updates() == doctest::Approx(static_cast<double>(whole) / 4).epsilon(0.02));
+    // Alone on its device a layer has nobody to share with.
+    auto const alone = space::flat_strategy(p.size(), space::whole(p.graph().operations[1]));
+    auto single = alone;
+    single[0] = space::whole(p.graph().operations[0]);
+    (void)simulator.simulate(how, single);
+    CHECK(simulator.memory()[0].optimizer == 2 * 20 * 8);
+
+    auto const served = ps::make_problem(chain(2), support::mesh(4, 1e9), support::mixed_oracle{}, {.simulation = {.synchronisation = sim::synchronisation::parameter_server}});
+    pipeline::pipeline_simulator other(served);
+    CHECK(refusal([&] { return other(how, strategy); }) ==
+          "pipeline: a sharded optimizer with parameter servers: each server keeps the only state already, must be all_reduce");
+}
+
+TEST_CASE("pipeline_simulator: memory policies") {
+    auto const cost_with = [](sim::memory_policy policy) {
+        auto topology = support::mesh(2, 1e9);
+        for (auto& d : topology.device) d.memory = 1000;
+        auto const p = ps::make_problem(chain(4), topology, unit_oracle{}, {.simulation = {.memory = policy}});
+        pipeline::pipeline_simulator simulator(p);
+        space::flat_strategy strategy;
+        for (auto const& op : p.graph().operations) strategy.push_back(space::whole(op));
+        return simulator(pipeline::unpipelined(p.graph()), strategy);
+    };
+    auto const plain = cost_with(sim::memory_policy::ignore);
+    CHECK(plain.count() == 4 * 3'000'000);
+    CHECK(cost_with(sim::memory_policy::penalise) > plain);
+    CHECK(cost_with(sim::memory_policy::reject) == ps::cost_traits<ps::picoseconds>::infinity());
+}
+
+TEST_CASE("pipeline_simulator: a strategy that splits more than a micro-batch has is refused") {
+    auto const p = ps::make_problem(chain(2), support::mesh(4), unit_oracle{});
+    pipeline::pipeline_simulator simulator(p);
+    auto how = pipeline::unpipelined(p.graph());
+    how.micro_batches = 32; // of 2 samples
+    CHECK(refusal([&] { return simulator(how, data_parallel(p)); }) == "operator 'fc0' (linear): configuration splits dim 's' of extent 2 by 4: must be a divisor; a strategy of a pipeline is one of its "
+          "micro-batches, here of one of 32");
+    how.micro_batches = 5;
+    CHECK(refusal([&] { return simulator(how, data_parallel(p)); }) == "micro-batches: operator 'fc0' (linear) has 64 samples: 5 micro-batches must divide them");
+}
+
+TEST_CASE("pipeline_simulator: other transfers than streaming are refused") {
+    auto const cluster = ps::topology::dgx_a100(1);
+    auto const p = ps::make_problem(ps::models::mlp({}), cluster, ps::cost::roofline{cluster}, {.simulation = {.transfers = sim::transfer_model::cut_through}});
+    CHECK(refusal([&] { return pipeline::pipeline_simulator(p).over_capacity(); }) ==
+          "pipeline: option 'transfers' of the simulation is cut_through: pipelines are simulated with streaming");
+}
