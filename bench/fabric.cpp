@@ -48,7 +48,7 @@ std::vector<cell> cells_of(workload const& model, std::uint32_t servers, request
 }
 
 // The rows of cells, several cells at once.
-std::vector<nlohmann::json> measure_all(std::vector<cell> const& cells, effort const& much, ps::search::crew& crew) {
+std::vector<nlohmann::json> measure_all(std::vector<cell> const& cells, effort const& much, ps::search::thread_team& team) {
     std::vector<nlohmann::json> rows(cells.size());
     std::vector<std::exception_ptr> failures(cells.size());
     auto task = [&](std::size_t n) noexcept {
@@ -58,7 +58,7 @@ std::vector<nlohmann::json> measure_all(std::vector<cell> const& cells, effort c
             failures[n] = std::current_exception();
         }
     };
-    crew.run(cells.size(), task);
+    team.run(cells.size(), task);
     for (auto const& failure : failures)
         if (failure) std::rethrow_exception(failure);
     return rows;
@@ -70,12 +70,12 @@ void write_all(comparison const& made, std::string const& out) {
 }
 
 void run_cells(comparison& made, request const& asked, std::size_t threads) {
-    ps::search::crew crew(threads);
+    ps::search::thread_team team(threads);
     print_head();
     for (auto const servers : asked.servers)
         for (auto const& model : workloads()) {
             if (std::find(asked.models.begin(), asked.models.end(), model.name) == asked.models.end()) continue;
-            auto const rows = measure_all(cells_of(model, servers, asked), asked.much, crew);
+            auto const rows = measure_all(cells_of(model, servers, asked), asked.much, team);
             for (auto const& row : rows) print(row);
             made.rows.insert(made.rows.end(), rows.begin(), rows.end());
             write_all(made, asked.out); // an interrupted comparison leaves what it has

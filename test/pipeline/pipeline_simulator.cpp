@@ -101,7 +101,7 @@ template <class Change, class Check> int on_random(std::uint64_t seed, int round
 
 // Whether some edge carries the data of another.
 template <class Simulator> bool sends_once(Simulator& simulator, pipeline::pipelining const& how, space::flat_strategy const& strategy) {
-    auto const carriers = pipeline::carriers_of(simulator.micro_batches(how.micro_batches).graph(), how, strategy);
+    auto const carriers = pipeline::shared_transfers(simulator.micro_batches(how.micro_batches).graph(), how, strategy);
     for (std::uint32_t e = 0; e < carriers.size(); ++e)
         if (carriers[e] != e) return true;
     return false;

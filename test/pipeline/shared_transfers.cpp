@@ -13,7 +13,7 @@ namespace ops = parsearch::ops;
 namespace pipeline = parsearch::pipeline;
 namespace space = parsearch::space;
 
-TEST_CASE("carriers: the first reader of a stage carries for those that read the same parts on the same devices") {
+TEST_CASE("shared_transfers: the first reader of a stage carries for those that read the same parts on the same devices") {
     ps::graph::operator_graph net;
     auto const x = net.input("x", {{4, 6}});
     auto const a = net.add("a", ops::relu{}, x);
@@ -25,19 +25,19 @@ TEST_CASE("carriers: the first reader of a stage carries for those that read the
     for (auto const& op : g.operations) s.push_back(space::whole(op));
     using numbers = std::vector<std::uint32_t>;
     pipeline::pipelining how{.stage = {0, 0, 1, 1, 1}, .stages = 2};
-    CHECK(pipeline::carriers_of(g, how, s) == numbers{0, 1, 2, 1, 1});
+    CHECK(pipeline::shared_transfers(g, how, s) == numbers{0, 1, 2, 1, 1});
     s[4].start = 1; // elsewhere
-    CHECK(pipeline::carriers_of(g, how, s) == numbers{0, 1, 2, 1, 4});
+    CHECK(pipeline::shared_transfers(g, how, s) == numbers{0, 1, 2, 1, 4});
     s[4] = space::whole(g.operations[4]);
     for (auto const op : {2, 3, 4}) s[static_cast<std::size_t>(op)].degree[0] = 2; // samples
-    CHECK(pipeline::carriers_of(g, how, s) == numbers{0, 1, 2, 1, 1});
+    CHECK(pipeline::shared_transfers(g, how, s) == numbers{0, 1, 2, 1, 1});
     s[4].degree[0] = 1;
     s[4].degree[1] = 2; // another part
-    CHECK(pipeline::carriers_of(g, how, s) == numbers{0, 1, 2, 1, 4});
+    CHECK(pipeline::shared_transfers(g, how, s) == numbers{0, 1, 2, 1, 4});
     for (auto& c : s) c = space::whole(g.operations[1]);
     s[0] = space::whole(g.operations[0]);
     how.stage = {0, 0, 0, 1, 1};
-    CHECK(pipeline::carriers_of(g, how, s) == numbers{0, 1, 2, 3, 3}); // b and a cross to c, a to d
+    CHECK(pipeline::shared_transfers(g, how, s) == numbers{0, 1, 2, 3, 3}); // b and a cross to c, a to d
     how = pipeline::unpipelined(g);
-    CHECK(pipeline::carriers_of(g, how, s) == numbers{0, 1, 2, 3, 4});
+    CHECK(pipeline::shared_transfers(g, how, s) == numbers{0, 1, 2, 3, 4});
 }

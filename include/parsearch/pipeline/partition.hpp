@@ -78,7 +78,7 @@ struct partition_fn {
     pipeline_result operator()(parallelization const& problem, partition_options const& options = {}, Os&&... observers) const {
         static_assert(search::observed<picoseconds, std::remove_reference_t<Os>...>::checked);
         validate(options);
-        auto const tell = [&](auto const& event) { search::tell(event, observers...); };
+        auto const tell = [&](auto const& event) { search::notify(event, observers...); };
         return search_state(problem, options, {tell, tell}).run();
     }
 

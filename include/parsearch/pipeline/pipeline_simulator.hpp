@@ -141,7 +141,7 @@ class pipeline_simulator {
         for (std::size_t op = 0; op < g.size(); ++op) shards_.push_back(sim::memory_of(g.operations[op], configuration_of(strategy, op).degrees()));
         spread_over_micro_batches(g, how, options, s.plan(), [&](std::size_t op) -> sim::shard_memory const& { return shards_[op]; }, devices, memory_);
         carriers_.clear();
-        if (how.stages > 1) carriers_ = carriers_of(g, how, strategy);
+        if (how.stages > 1) carriers_ = shared_transfers(g, how, strategy);
         if (!how.sharded_optimizer) return;
         for (std::uint32_t t = 0; t < one_.size(); ++t)
             if (one_.kind[t] == sim::task_kind::update) {

@@ -31,7 +31,7 @@ namespace detail {
 /// made it. What stages send each other is sent once (a residual that an operator of the next stage normalizes and another adds), and its gradients are added up before they go back.
 /// An edge within a stage, or that is alone, is its own. Complexity: linear in edges and their shards, for tensors that several operators of a stage read.
 template <Strategy<space::configuration> S>
-[[nodiscard]] std::vector<std::uint32_t> carriers_of(graph::dense_graph const& g, pipelining const& how, S const& strategy) {
+[[nodiscard]] std::vector<std::uint32_t> shared_transfers(graph::dense_graph const& g, pipelining const& how, S const& strategy) {
     std::vector<std::uint32_t> out(g.edges.size()), place(g.size());
     for (std::uint32_t i = 0; i < g.size(); ++i) place[g.order[i]] = i;
     for (std::uint32_t e = 0; e < out.size(); ++e) out[e] = e;

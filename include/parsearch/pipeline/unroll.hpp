@@ -31,7 +31,7 @@ struct task_origin {
 /// Forward and backward tasks, and what moves for them, come once per micro-batch, in the order of `launches`. In a stage that recomputes the segments, last first, run their forward tasks again
 /// right before their backward tasks, but for what moves into a segment: that is kept. Synchronisation comes with the last backward of the first stage that contributes (what stands behind
 /// all backward tasks of `one`, at the end), and waits for the gradients of all micro-batches; updates come last. Adding a gradient to that of the micro-batches before takes no time.
-/// What moves along an edge that another carries (`carriers_of`) does not move: who waits for it waits for the carrier's, whose gradients wait for all whose data it carries.
+/// What moves along an edge that another carries (`shared_transfers`) does not move: who waits for it waits for the carrier's, whose gradients wait for all whose data it carries.
 /// Where `launch_in_order`, each computation also waits for the one launched before it on its device; where not, that is left to the scheduler.
 class unroller {
   public:

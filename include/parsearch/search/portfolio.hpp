@@ -205,8 +205,8 @@ template <class... Ms> class portfolio_of {
                         if (n == active[place]) run_member(m, states[n], 1, most);
                     });
                 };
-                if (!crew_) crew_.emplace(std::min(threads_of(options_.threads), sizeof...(Ms)));
-                crew_->run(active.size(), task);
+                if (!team_) team_.emplace(std::min(threads_of(options_.threads), sizeof...(Ms)));
+                team_->run(active.size(), task);
             } else { // what each leaves over is for those behind it
                 std::uint64_t used = 0;
                 for_members([&](auto const& m, std::size_t n) {
@@ -349,7 +349,7 @@ template <class... Ms> class portfolio_of {
         bool const small_;
         std::uint64_t slice_ = 0;
         bool wider_ = false; ///< chains start from more than the best strategy
-        std::optional<crew> crew_;
+        std::optional<thread_team> team_;
     };
 
     boost::hana::tuple<Ms...> members_;

@@ -270,7 +270,7 @@ struct tempering_fn {
         std::vector<double> temperatures(replicas);
         std::vector<std::uint64_t> quotas(replicas);
         std::atomic<bool> timed_out = false;
-        crew workers(std::min(threads_of(options.threads), replicas));
+        thread_team workers(std::min(threads_of(options.threads), replicas));
         auto const halted = [&] {
             if (options.stop.stop_requested() || timed_out.load(std::memory_order_relaxed)) return true;
             if (!options.time || clock.elapsed() < *options.time) return false;

@@ -35,8 +35,8 @@ class delta_simulator::body {
           edges_(work_->graph.edges.size()), classes_(work_->classes.size()), next_of_(work_->graph.size()), edge_seen_(work_->graph.edges.size()),
           class_seen_(work_->classes.size()), changed_(*work_, *graph_, *cache_), assembler_(cache_->make_assembler()),
           scheduler_(work_->topology, work_->options) {
-        lanes_.push_back(make_lane(false));
-        if (cache_->folds()) lanes_.push_back(make_lane(true));
+        views_.push_back(make_view(false));
+        if (cache_->folds()) views_.push_back(make_view(true));
     }
     body(body const& other) : body(other.work_, other.options_) {
         if (!other.has_strategy_) return;
@@ -88,11 +88,11 @@ class delta_simulator::body {
     void commit() {
         if (!patched_ && !staged_.empty()) patch();
         if (patched_) {
-            current_ = lane_;
+            current_ = view_;
             current().schedule.commit();
             current().is_up_to_date();
-            for (std::size_t other = 0; other < lanes_.size(); ++other)
-                if (other != current_) lanes_[other].fall_behind(undo_operators_, undo_edges_, undo_classes_);
+            for (std::size_t other = 0; other < views_.size(); ++other)
+                if (other != current_) views_[other].fall_behind(undo_operators_, undo_edges_, undo_classes_);
         }
         for (auto const& [op, old] : undo_operators_) note_work(op);
         if (!undo_operators_.empty()) {
@@ -105,7 +105,7 @@ class delta_simulator::body {
     /// Drops the last proposal. Complexity: of what it replaced.
     void roll_back() noexcept {
         if (patched_) {
-            auto& mine = lanes_[lane_];
+            auto& mine = views_[view_];
             for (auto const& [number, old] : undo_edges_) edges_[number] = old;
             take_back_edge_facts();
             for (auto const& [c, old] : undo_classes_) {
@@ -157,11 +157,11 @@ class delta_simulator::body {
     [[nodiscard]] bool scheduled_whole() const noexcept { return total_ >= most_total || !engine_serves(); }
     [[nodiscard]] bool engine_serves() const noexcept { return work_->options.transfers == transfer_model::streaming; }
 
-    [[nodiscard]] lane make_lane(bool folded) const {
-        return lane(*graph_, work_->graph, work_->classes.size(), work_->options, folded ? cache_->folds()->resources() : cache_->resources(), folded);
+    [[nodiscard]] schedule_view make_view(bool folded) const {
+        return schedule_view(*graph_, work_->graph, work_->classes.size(), work_->options, folded ? cache_->folds()->resources() : cache_->resources(), folded);
     }
-    [[nodiscard]] lane& current() noexcept { return lanes_[current_]; }
-    [[nodiscard]] lane const& current() const noexcept { return lanes_[current_]; }
+    [[nodiscard]] schedule_view& current() noexcept { return views_[current_]; }
+    [[nodiscard]] schedule_view const& current() const noexcept { return views_[current_]; }
 
     void check(std::size_t op, space::configuration const& c) const {
         if (op >= operators_.size()) throw invalid_input("change of operator number ", op, ": the graph has ", operators_.size(), " operators");
@@ -174,14 +174,14 @@ class delta_simulator::body {
         roll_back();
         if (cache_->bytes() > options_.cache_bytes) {
             // What is behind may still name blocks that go.
-            for (auto& l : lanes_)
+            for (auto& l : views_)
                 if (l.is_behind()) {
-                    l = make_lane(l.folded);
+                    l = make_view(l.folded);
                     l.fall_behind_in_all(edges_);
                 }
             cache_->trim(operators_, edges_, classes_);
         }
-        for (auto& l : lanes_) l.schedule.give_back();
+        for (auto& l : views_) l.schedule.give_back();
         total_before_ = total_;
         unfolded_before_ = unfolded_;
     }
@@ -242,10 +242,10 @@ class delta_simulator::body {
         for (auto const& [op, b] : staged_) replace(*b, operators_[op], graph_->operators[op].forward != none);
         for (auto const& [number, b] : new_edges_) replace(*b, edges_[number], true);
         for (auto const& [c, b] : new_classes_) replace(*b, classes_[c], true);
-        lane_ = lanes_.size() > 1 && unfolded_ == 0 ? 1 : 0;
-        auto& mine = lanes_[lane_];
+        view_ = views_.size() > 1 && unfolded_ == 0 ? 1 : 0;
+        auto& mine = views_[view_];
         mine.catch_up(operators_, edges_, classes_);
-        // What is proposed resumes from the schedule of the current strategy, which may be known in the other lane only.
+        // What is proposed resumes from the schedule of the current strategy, which may be known in the other view only.
         if (has_strategy_ && !mine.is_behind() && !mine.schedule.valid() && total_before_ < most_total && engine_serves()) {
             mine.schedule.run({});
             mine.schedule.commit();
@@ -356,7 +356,7 @@ class delta_simulator::body {
     }
 
     [[nodiscard]] byte_count bytes_over() const noexcept {
-        auto const& mine = lanes_[lane_];
+        auto const& mine = views_[view_];
         auto const& devices = work_->topology.devices;
         byte_count over = 0;
         if (mine.folded) {
@@ -369,7 +369,7 @@ class delta_simulator::body {
     }
 
     std::optional<std::int64_t> schedule_within(std::int64_t bound) {
-        auto& mine = lanes_[lane_];
+        auto& mine = views_[view_];
         auto const [device, link] = mine.schedule.heaviest();
         if (device > bound || link > bound) return std::nullopt;
         bounds_.find_tails();
@@ -450,7 +450,7 @@ class delta_simulator::body {
             schedule_.start.clear();
             schedule_.end.clear();
             schedule_.makespan = current().schedule.makespan();
-            for_blocks(*graph_, operators_, edges_, classes_, *lanes_[0].all_backward, [&](std::uint32_t block, task_list const& tasks, std::vector<std::uint32_t> const& fold) {
+            for_blocks(*graph_, operators_, edges_, classes_, *views_[0].all_backward, [&](std::uint32_t block, task_list const& tasks, std::vector<std::uint32_t> const& fold) {
                 auto const& moments = current().schedule.moments(block);
                 for (std::uint32_t i = 0; i < tasks.size(); ++i) {
                     auto const& m = moments[current().folded ? fold[i] : i];
@@ -472,8 +472,8 @@ class delta_simulator::body {
     std::unique_ptr<block_cache> cache_;
     std::unique_ptr<block_graph> graph_;
     path_bounds bounds_;
-    std::vector<lane> lanes_; ///< all resources; where nodes are alike, one node
-    std::size_t current_ = 0, lane_ = 0; ///< the lane of the current strategy, of the proposal
+    std::vector<schedule_view> views_; ///< all resources; where nodes are alike, one node
+    std::size_t current_ = 0, view_ = 0; ///< the view of the current strategy, of the proposal
     bool has_strategy_ = false;
     // Of the proposal, which is the current strategy where none is open:
     std::vector<operator_blocks*> operators_;

@@ -16,7 +16,7 @@
 #include "support/random_problem.hpp"
 
 using namespace parsearch;
-using sim::folding;
+using sim::symmetry;
 
 namespace {
 
@@ -93,7 +93,7 @@ folded_iteration fold_all(sim::block_graph const& g, support::placed_blocks cons
 
 TEST_CASE("fold: classes of devices and links of nodes that are alike") {
     auto const t = nodes_of(support::mesh(8), 2);
-    auto const f = folding::of(t);
+    auto const f = symmetry::of(t);
     REQUIRE(f);
     // The first node apart; of the others, devices by their place.
     CHECK(f->resources().devices == 4);
@@ -117,23 +117,23 @@ TEST_CASE("fold: classes of devices and links of nodes that are alike") {
 }
 
 TEST_CASE("fold: nothing to fold where nodes are few or differ") {
-    CHECK_FALSE(folding::of(nodes_of(support::mesh(4), 4)));
-    CHECK_FALSE(folding::of(nodes_of(support::mesh(4), 2)));
-    CHECK_FALSE(folding::of(nodes_of(support::mesh(8), 3))); // 3, 3, 2
-    CHECK(folding::of(nodes_of(support::mesh(6), 2)));
+    CHECK_FALSE(symmetry::of(nodes_of(support::mesh(4), 4)));
+    CHECK_FALSE(symmetry::of(nodes_of(support::mesh(4), 2)));
+    CHECK_FALSE(symmetry::of(nodes_of(support::mesh(8), 3))); // 3, 3, 2
+    CHECK(symmetry::of(nodes_of(support::mesh(6), 2)));
     auto t = support::mesh(6);
     t.device[4].kind = "other";
-    CHECK_FALSE(folding::of(nodes_of(t, 2)));
+    CHECK_FALSE(symmetry::of(nodes_of(t, 2)));
     t = support::mesh(6);
     t.device[4].memory = 5;
-    CHECK_FALSE(folding::of(nodes_of(t, 2)));
+    CHECK_FALSE(symmetry::of(nodes_of(t, 2)));
     t = support::mesh(6);
     for (std::uint32_t d = 0; d < 6; d += 2) t.device[d].kind = "other"; // in every node alike
-    CHECK(folding::of(nodes_of(t, 2)));
+    CHECK(symmetry::of(nodes_of(t, 2)));
 }
 
 TEST_CASE("fold: a block folds where the members of each class do the same") {
-    auto const f = *folding::of(nodes_of(support::mesh(6), 2)); // devices 2, 4 are alike, and 3, 5
+    auto const f = *symmetry::of(nodes_of(support::mesh(6), 2)); // devices 2, 4 are alike, and 3, 5
     list fold;
     auto const folded = [&](std::initializer_list<std::pair<std::uint32_t, std::int64_t>> all) {
         sim::task_list tasks;
@@ -159,7 +159,7 @@ TEST_CASE("fold: a block folds where the members of each class do the same") {
     tasks.add(4, 7);
     sim::dependence const waits{.aligned = 2};
     list const alike{0, 0}, different{0, 1};
-    folding::input input{&waits, &alike};
+    symmetry::input input{&waits, &alike};
     CHECK(f.tasks(tasks, {&input, 1}, fold));
     input.of = &different;
     CHECK_FALSE(f.tasks(tasks, {&input, 1}, fold));
@@ -171,16 +171,16 @@ TEST_CASE("fold: tasks of one class wait for the same classes") {
     // Tasks 0, 1 of class 0 wait for predecessors 0, 1 of class 0: one for one.
     b.add(0, 0);
     b.add(1, 1);
-    CHECK(folding::waits(b.make(2, 2), {0, 0}, 1, {0, 0}, 1, out));
+    CHECK(symmetry::waits(b.make(2, 2), {0, 0}, 1, {0, 0}, 1, out));
     CHECK(support::predecessors_of(out, 0) == list{0});
     // The second waits for another class.
     b.add(0, 0);
     b.add(1, 1);
-    CHECK_FALSE(folding::waits(b.make(2, 2), {0, 0}, 1, {0, 1}, 2, out));
+    CHECK_FALSE(symmetry::waits(b.make(2, 2), {0, 0}, 1, {0, 1}, 2, out));
     // Not all of a class wait.
     b.add(1, 0);
-    CHECK_FALSE(folding::waits(b.make(2, 2), {0, 0}, 1, {0, 0}, 1, out));
-    CHECK(folding::waits({}, {0, 1}, 2, {0}, 1, out));
+    CHECK_FALSE(symmetry::waits(b.make(2, 2), {0, 0}, 1, {0, 0}, 1, out));
+    CHECK(symmetry::waits({}, {0, 1}, 2, {0}, 1, out));
     CHECK(out.empty());
 }
 

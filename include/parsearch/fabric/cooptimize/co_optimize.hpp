@@ -158,13 +158,13 @@ struct co_optimize_fn {
                 auto const cost = sim::total_cost(found.cost, rewiring(wired));
                 detail::add(out.stats, found.stats);
                 out.rounds.push_back({start, round, wired, final, before, cost, found.stats.evaluations, std::chrono::duration<double>(limit.elapsed() - began).count()});
-                search::tell(out.rounds.back(), observers...);
+                search::notify(out.rounds.back(), observers...);
                 strategy = std::move(found.best);
                 if (!final) continue;
                 if (out.best.strategy.empty() || cost < out.cost) {
                     if (!out.best.strategy.empty()) {
                         ++out.stats.improved;
-                        search::tell(search::improved<picoseconds>{out.stats.evaluations, start, static_cast<std::size_t>(round), cost, out.cost}, observers...);
+                        search::notify(search::improved<picoseconds>{out.stats.evaluations, start, static_cast<std::size_t>(round), cost, out.cost}, observers...);
                     }
                     out.cost = cost;
                     out.best = {wired, strategy};

@@ -68,7 +68,7 @@ struct joint_mcmc_fn {
         static_assert(search::observed<picoseconds, std::remove_reference_t<Os>...>::checked);
         validate(options);
         chain run(problem, std::move(start), options);
-        return run.walk(rng, [&](auto const& event) { search::tell(event, observers...); });
+        return run.walk(rng, [&](auto const& event) { search::notify(event, observers...); });
     }
 
   private:

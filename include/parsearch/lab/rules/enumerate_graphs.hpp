@@ -258,8 +258,8 @@ template <class Task> void share(std::size_t threads, std::size_t count, Task co
             failed[i] = std::current_exception();
         }
     };
-    search::crew crew(threads);
-    crew.run(count, guarded);
+    search::thread_team team(threads);
+    team.run(count, guarded);
     for (auto const& f : failed)
         if (f) std::rethrow_exception(f);
 }

@@ -322,7 +322,7 @@ struct joint_fn {
                       joint_options const& options = {}, Os&&... observers) const {
         // One of simulated graphs alone handles an event, too.
         static_assert(search::observed<picoseconds, std::conditional_t<search::handles_any<Os, simulated_graph>, search::move_counts, std::remove_reference_t<Os>>...>::checked);
-        auto const tell = [&](auto const& event) { search::tell(event, observers...); };
+        auto const tell = [&](auto const& event) { search::notify(event, observers...); };
         return detail::joint_run(cache, problem, rules, options, {tell, tell, tell}).result(rng);
     }
 };

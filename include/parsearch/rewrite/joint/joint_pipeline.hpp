@@ -90,7 +90,7 @@ template <class... Os> class relay {
 
   private:
     void tell(auto const& event) {
-        std::apply([&](auto&... observers) { search::tell(event, observers...); }, observers_);
+        std::apply([&](auto&... observers) { search::notify(event, observers...); }, observers_);
     }
     std::tuple<Os&...> observers_;
     std::vector<known_graph> graphs_;

@@ -1,5 +1,5 @@
 #pragma once
-/// Threads that wait for work without a mutex, and a crew of them that shares the tasks of one round after the other.
+/// Threads that wait for work without a mutex, and a team of them that shares the tasks of one round after the other.
 
 #include <atomic>
 #include <cstddef>
@@ -37,10 +37,10 @@ template <class Ready, class Sleep> void wait_until(Ready const& ready, Sleep co
 } // namespace detail
 
 /// The calling thread and `threads - 1` others. Each round they share tasks number 0, 1, ...: whoever is free takes the next.
-class crew {
+class thread_team {
   public:
     /// Precondition: `threads` > 0. Throws `std::system_error` where a thread cannot be started.
-    explicit crew(std::size_t threads) {
+    explicit thread_team(std::size_t threads) {
         try {
             for (std::size_t n = 1; n < threads; ++n) threads_.emplace_back([this] { serve(); });
         } catch (...) {
@@ -48,9 +48,9 @@ class crew {
             throw;
         }
     }
-    crew(crew const&) = delete;
-    crew& operator=(crew const&) = delete;
-    ~crew() { end(); }
+    thread_team(thread_team const&) = delete;
+    thread_team& operator=(thread_team const&) = delete;
+    ~thread_team() { end(); }
 
     /// Calls `task(n)` once for each n < `count`, on any of the threads, and returns when all are done. Precondition: `task` throws nothing,
     /// and `count` is below 2^32.

@@ -29,7 +29,7 @@ class block_cache {
   public:
     /// `fold`: blocks are folded where all nodes are alike.
     block_cache(std::shared_ptr<workload const> const& w, bool fold)
-        : planner_(w, unlimited), same_(find_repeats(w->graph, w->classes)), folding_(fold ? folding::of(w->topology) : std::nullopt), resources_{static_cast<std::uint32_t>(w->topology.size()), static_cast<std::uint32_t>(w->topology.links.size())},
+        : planner_(w, unlimited), same_(find_repeats(w->graph, w->classes)), symmetry_(fold ? symmetry::of(w->topology) : std::nullopt), resources_{static_cast<std::uint32_t>(w->topology.size()), static_cast<std::uint32_t>(w->topology.links.size())},
           shapes_(w->graph.size()), operators_(w->graph.size()), edge_shapes_(w->graph.edges.size()), edge_times_(w->graph.edges.size()),
           edges_(w->graph.edges.size()), classes_(w->classes.size()) {}
 
@@ -37,7 +37,7 @@ class block_cache {
     [[nodiscard]] workload const& input() const noexcept { return planner_.input(); }
     /// An assembler of the plans of blocks.
     [[nodiscard]] assembler make_assembler() const { return planner_.make_assembler(); }
-    [[nodiscard]] std::optional<folding> const& folds() const noexcept { return folding_; }
+    [[nodiscard]] std::optional<symmetry> const& folds() const noexcept { return symmetry_; }
     /// What the blocks take, about.
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_ + planner_.table_bytes(); }
 
@@ -65,7 +65,7 @@ class block_cache {
         b.plan.backward = b.shape->backward;
         planner_.place_operator(op, b.configuration, b.plan);
         build_operator(b, w.options.training && w.graph.trains[op], w.topology.kind, resources_);
-        if (folding_ && w.graph.operations[op].work != ops::work_class::source) folding_->fold_operator(b);
+        if (symmetry_ && w.graph.operations[op].work != ops::work_class::source) symmetry_->fold_operator(b);
         b.ends = ends_of(b);
         bytes_ += 16 * b.plan.devices.size() + b.parts.forward.bytes() + b.parts.backward.bytes() + b.parts.inside_forward.bytes() +
                   b.parts.all_backward_waits.bytes();
@@ -117,7 +117,7 @@ class block_cache {
         auto b = std::make_shared<edge_blocks>();
         b->plan = planner_.plan_edge(number, from.configuration, from.plan, to.configuration, to.plan);
         build_edge(*b, shape, from, to, gradients, resources_);
-        if (folding_) folding_->fold_edge(*b, from, to);
+        if (symmetry_) symmetry_->fold_edge(*b, from, to);
         bytes_ += sizeof *b + 2 * (b->parts.forward.bytes() + b->parts.backward.bytes()) + 16 * (b->plan.forward.size() + b->plan.backward.size()) +
                   12 * b->plan.collective_of.size();
         for (auto const* d : {&b->parts.forward_waits, &b->parts.inside_forward, &b->parts.consumer_waits, &b->parts.consumer_local,
@@ -150,7 +150,7 @@ class block_cache {
             b->parts.memory.push_back({h.device, weight_memory(h, w.options, states)});
             bytes_ += sizeof h + 4 * h.groups.size() + 8 * h.contributors.size() + 16;
         }
-        if (folding_) folding_->fold_class(*b, member);
+        if (symmetry_) symmetry_->fold_class(*b, member);
         return *known.emplace(key_, std::move(b)).first->second;
     }
 
@@ -236,7 +236,7 @@ class block_cache {
 
     planner planner_;
     repeats same_;
-    std::optional<folding> folding_;
+    std::optional<symmetry> symmetry_;
     resource_numbers resources_;
     std::uint32_t next_id_ = 0;
     std::size_t bytes_ = 0;

@@ -1,5 +1,5 @@
 #pragma once
-/// A lane of the delta simulator: the schedule and memory of a strategy, on all resources or on one of each class of resources.
+/// A view of the delta simulator: the schedule and memory of a strategy, on all resources or on one of each class of resources.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,11 +17,11 @@
 
 namespace parsearch::sim {
 
-/// Where a strategy is priced that treats all resources apart, or, folded, all nodes alike. Only one lane has the current strategy: another is
+/// Where a strategy is priced that treats all resources apart, or, folded, all nodes alike. Only one view has the current strategy: another is
 /// *behind* by what was committed meanwhile, and catches up before it is used. The graphs must outlive it.
-class lane {
+class schedule_view {
   public:
-    lane(block_graph const& g, graph::dense_graph const& network, std::size_t class_count, simulation_options const& options, resource_numbers const& r, bool folds)
+    schedule_view(block_graph const& g, graph::dense_graph const& network, std::size_t class_count, simulation_options const& options, resource_numbers const& r, bool folds)
         : folded(folds), schedule(g, r, options.discipline), memory(network, r.devices, class_count, options), graph_(&g),
           old_operators_(network.size(), 0), old_edges_(network.edges.size(), 0), old_classes_(class_count, 0) {
         for (auto const& c : g.classes)

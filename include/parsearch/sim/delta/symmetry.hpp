@@ -23,12 +23,12 @@ namespace parsearch::sim {
 /// A block folds where the members of each class of resources run the same tasks, one for one in their order: equally long, waiting for
 /// tasks of the same classes. Then, by induction over the order in which tasks start, all tasks of a class are ready, start and
 /// end together under either discipline, and a schedule of one member per class is the schedule of all.
-class folding {
+class symmetry {
   public:
     /// The partition of `t`: nothing where nodes differ in size, kinds of devices or memory, there are fewer than three, or they or routes are so large
     /// that a link's place would not fit a word (half a million devices, eight million links).
-    [[nodiscard]] static std::optional<folding> of(topology::dense_topology const& t) {
-        folding f;
+    [[nodiscard]] static std::optional<symmetry> of(topology::dense_topology const& t) {
+        symmetry f;
         auto const devices = static_cast<std::uint32_t>(t.size());
         std::vector<std::uint32_t> met;
         for (std::uint32_t d = 0; d < devices; ++d) {
