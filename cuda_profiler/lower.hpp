@@ -45,9 +45,9 @@ enum class unknown_kinds : std::uint8_t {
 namespace detail {
 
 [[nodiscard]] constexpr bool is_function(std::string_view kind) noexcept {
-    for (auto const& f : ops::detail::function_table)
+    for (auto const& f : ops::function_table)
         if (f.name == kind) return true;
-    for (auto const& c : ops::detail::combine_table)
+    for (auto const& c : ops::combine_table)
         if (c.name == kind) return true;
     return false;
 }
@@ -73,7 +73,7 @@ template <std::size_t N> [[nodiscard]] constexpr bool is_one_of(std::string_view
 
 /// True for "reduce_sum" and the like.
 [[nodiscard]] constexpr bool is_reduction(std::string_view kind) noexcept {
-    for (auto const& mode : ops::detail::reduction_table)
+    for (auto const& mode : ops::reduction_table)
         if (is_joined(kind, ops::reduce::kind, mode.name)) return true;
     return false;
 }

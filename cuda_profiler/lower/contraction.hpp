@@ -160,7 +160,7 @@ class pair_product {
         else
             factors.push_back({&w, true});
     for (auto const& f : factors)
-        s.expect(f.operand->type == y.type && ops::detail::is_floating(y.type),
+        s.expect(f.operand->type == y.type && ops::kit::is_floating(y.type),
                  text("operand '", f.operand->name, "' is of type ", ops::name_of(f.operand->type), " and the result of type ", ops::name_of(y.type),
                       ": no library multiplies these"));
     if (factors.size() == 1) return lower_single(s, *factors[0].operand, op.inputs.empty());

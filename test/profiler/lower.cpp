@@ -35,7 +35,7 @@ template <class F> void for_random_shards(std::uint64_t seeds, ops::dtype type, 
             test::drawer draw(rng);
             auto applied = test::random_application<op_type>::draw(draw);
             for (auto& in : applied.inputs)
-                if (ops::detail::is_floating(in.type)) in.type = type;
+                if (ops::kit::is_floating(in.type)) in.type = type;
             auto const op = applied.infer();
             f(op, test::random_degrees(draw, op, 8), rng);
         }
@@ -215,8 +215,8 @@ TEST_CASE("lower: what streams moves the bytes that the operation counts") {
                                 "local_response_norm",
                                 "average_global_pool",
                                 "max_global_pool"};
-    for (auto const& f : ops::detail::function_table) exact.insert(std::string(f.name));
-    for (auto const& c : ops::detail::combine_table) exact.insert(std::string(c.name));
+    for (auto const& f : ops::function_table) exact.insert(std::string(f.name));
+    for (auto const& c : ops::combine_table) exact.insert(std::string(c.name));
     std::set<std::string> seen;
     for_random_shards(200, ops::dtype::f32, [&](ops::operation const& op, std::vector<std::int32_t> const& degrees, std::mt19937_64& rng) {
         bool const gate = op.kind.starts_with("top_") && op.kind.ends_with("_gate");

@@ -55,7 +55,7 @@ TEST_CASE("candidates: what experts give linear layers is among them") {
         auto const list = likely_configurations(operation, all, devices, {.limit = 64, .per_node = 6});
         if (operation.work == ps::ops::work_class::source) continue;
         CHECK(has(list, ps::space::whole(operation)));
-        CHECK(has(list, ps::space::detail::split_samples(operation, 6)));
+        CHECK(has(list, ps::space::split_samples(operation, 6)));
         if (operation.weights.empty()) continue;
         CHECK(has(list, ps::space::one_weird_trick(g, devices)[op]));
         for (std::size_t const degree : {2u, 3u, 4u, 6u, 8u, 12u, 24u}) CHECK(has(list, ps::space::tensor_parallel(g, devices, degree)[op]));

@@ -110,7 +110,7 @@ template <class R> parsearch::ops::operation random_known_operation(parsearch::t
             default: return ops::pool2d{.mode = ops::pool_mode::average, .kernel = {2, 2}, .padding = {1, 1}}.infer(std::vector{d.floats(d.extents(4))});
             }
         }();
-        auto const floating = [](auto const& o) { return ops::detail::is_floating(o.type); };
+        auto const floating = [](auto const& o) { return ops::kit::is_floating(o.type); };
         if (floating(op.outputs[0])) return op;
     }
 }

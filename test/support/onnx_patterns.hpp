@@ -109,7 +109,7 @@ struct primitives : onnx_builder {
     value_id triangle(shape extents, double below, double above) {
         auto const n = static_cast<std::size_t>(extents.back());
         std::vector<double> elements;
-        for (std::int64_t i = 0; i < ops::detail::checked_product("", extents.size() > 3 ? extents[0] : 1, extents.back(), extents.back()); ++i) {
+        for (std::int64_t i = 0; i < ops::kit::checked_product("", extents.size() > 3 ? extents[0] : 1, extents.back(), extents.back()); ++i) {
             auto const at = static_cast<std::size_t>(i);
             elements.push_back(at % n <= at / n % n ? below : above);
         }

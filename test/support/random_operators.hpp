@@ -115,8 +115,8 @@ template <> struct random_application<ops::einsum> {
 };
 
 /// A window that fits `extent`, with other padding behind or the same. Pooling allows padding up to half the kernel, and no dilation.
-template <class R> ops::detail::window random_window(drawer<R>& d, std::int64_t extent, bool pooling) {
-    ops::detail::window w{.kernel = d.between(1, std::min<std::int64_t>(extent, 4)), .stride = d.between(1, 3)};
+template <class R> ops::kit::window random_window(drawer<R>& d, std::int64_t extent, bool pooling) {
+    ops::kit::window w{.kernel = d.between(1, std::min<std::int64_t>(extent, 4)), .stride = d.between(1, 3)};
     w.padding = d.between(0, pooling ? w.kernel / 2 : 2);
     if (d.coin()) w.padding_end = d.between(0, pooling ? w.kernel / 2 : 2);
     if (!pooling && w.kernel > 1) w.dilation = d.between(1, (extent + w.padding + w.behind() - 1) / (w.kernel - 1));
@@ -295,7 +295,7 @@ template <> struct random_application<ops::cross_entropy> {
 };
 template <> struct random_application<ops::unary> {
     template <class R> static application<ops::unary> draw(drawer<R>& d) {
-        return {{static_cast<ops::function>(d.place(ops::detail::function_table.size()))}, {d.floats(1, 4)}};
+        return {{static_cast<ops::function>(d.place(ops::function_table.size()))}, {d.floats(1, 4)}};
     }
 };
 template <ops::function F> struct random_application<ops::fixed_unary<F>> {
@@ -315,7 +315,7 @@ template <class R> std::vector<ops::tensor> broadcastable(drawer<R>& d) {
     return out;
 }
 template <> struct random_application<ops::nary> {
-    template <class R> static application<ops::nary> draw(drawer<R>& d) { return {{static_cast<ops::combine>(d.place(ops::detail::combine_table.size()))}, broadcastable(d)}; }
+    template <class R> static application<ops::nary> draw(drawer<R>& d) { return {{static_cast<ops::combine>(d.place(ops::combine_table.size()))}, broadcastable(d)}; }
 };
 template <ops::combine C> struct random_application<ops::fixed_nary<C>> {
     template <class R> static application<ops::fixed_nary<C>> draw(drawer<R>& d) { return {{}, broadcastable(d)}; }
@@ -331,7 +331,7 @@ template <> struct random_application<ops::concat> {
         application<ops::concat> out{{.axis = d.axis(x.extents.size())}, {}};
         for (auto n = d.between(1, 4); n > 0; --n) {
             out.inputs.push_back(x);
-            out.inputs.back().extents[ops::detail::axis_number("axis", out.op.axis, x.extents.size())] = d.extent();
+            out.inputs.back().extents[ops::kit::axis_number("axis", out.op.axis, x.extents.size())] = d.extent();
         }
         return out;
     }
@@ -340,7 +340,7 @@ template <> struct random_application<ops::split> {
     template <class R> static application<ops::split> draw(drawer<R>& d) {
         auto x = d.floats(1, 4);
         application<ops::split> out{{.axis = d.axis(x.extents.size()), .sizes = d.extents(d.between(1, 4))}, {}};
-        x.extents[ops::detail::axis_number("axis", out.op.axis, x.extents.size())] = std::accumulate(out.op.sizes.begin(), out.op.sizes.end(), std::int64_t{0});
+        x.extents[ops::kit::axis_number("axis", out.op.axis, x.extents.size())] = std::accumulate(out.op.sizes.begin(), out.op.sizes.end(), std::int64_t{0});
         out.inputs = {x};
         return out;
     }
@@ -349,7 +349,7 @@ template <> struct random_application<ops::slice> {
     template <class R> static application<ops::slice> draw(drawer<R>& d) {
         auto x = d.floats(1, 4);
         ops::slice op{.axis = d.axis(x.extents.size())};
-        auto& extent = x.extents[ops::detail::axis_number("axis", op.axis, x.extents.size())];
+        auto& extent = x.extents[ops::kit::axis_number("axis", op.axis, x.extents.size())];
         extent = d.between(1, 12);
         op.begin = d.between(0, extent - 1);
         op.end = d.between(op.begin + 1, extent);
@@ -402,7 +402,7 @@ template <> struct random_application<ops::gather> {
 template <> struct random_application<ops::reduce> {
     template <class R> static application<ops::reduce> draw(drawer<R>& d) {
         auto x = d.floats(1, 4);
-        ops::reduce op{.mode = static_cast<ops::reduction_mode>(d.place(ops::detail::reduction_table.size())), .keep = d.coin()};
+        ops::reduce op{.mode = static_cast<ops::reduction_mode>(d.place(ops::reduction_table.size())), .keep = d.coin()};
         auto const first = d.between(0, static_cast<std::int64_t>(x.extents.size()) - 1);
         for (auto a = first; a < static_cast<std::int64_t>(x.extents.size()); ++a)
             if (a == first || d.coin()) op.axes.push_back(d.coin() ? a : a - static_cast<std::int64_t>(x.extents.size()));
@@ -530,7 +530,7 @@ template <> struct random_application<ops::gather_elements> {
     template <class R> static application<ops::gather_elements> draw(drawer<R>& d) {
         auto x = d.floats(2, 4);
         application<ops::gather_elements> out{{.axis = d.axis(x.extents.size())}, {x}};
-        x.extents[ops::detail::axis_number("axis", out.op.axis, x.extents.size())] = d.extent();
+        x.extents[ops::kit::axis_number("axis", out.op.axis, x.extents.size())] = d.extent();
         out.inputs.push_back(d.indices(x.extents));
         return out;
     }
@@ -570,7 +570,7 @@ template <> struct random_application<ops::top_k> {
     template <class R> static application<ops::top_k> draw(drawer<R>& d) {
         auto x = d.floats(2, 4);
         auto const axis = d.axis(x.extents.size());
-        return {{.k = d.between(1, x.extents[ops::detail::axis_number("axis", axis, x.extents.size())]), .axis = axis}, {x}};
+        return {{.k = d.between(1, x.extents[ops::kit::axis_number("axis", axis, x.extents.size())]), .axis = axis}, {x}};
     }
 };
 template <> struct random_application<ops::arg_max> {

@@ -51,8 +51,6 @@ struct kernel {
     return k.operands.empty() ? out : text(out, " (", k.operands, ')');
 }
 
-namespace detail {
-
 /// The names of the dims; "#2" for dim number 2 where its name is empty or not the only one.
 [[nodiscard]] inline std::vector<std::string> dim_names(ops::operation const& op) {
     std::vector<std::string> names;
@@ -63,6 +61,8 @@ namespace detail {
     }
     return names;
 }
+
+namespace detail {
 
 inline void append_axis(std::string& out, ops::axis const& a, ops::box const& shard, std::vector<std::string> const& names) {
     auto const touched = ops::axis_interval(a, shard).size();
@@ -103,7 +103,7 @@ inline void append_operand(std::string& out, ops::operand const& o, bool gradien
     }
     auto const& op = *work.op;
     bool const backward = work.pass == ops::pass::backward;
-    auto const names = detail::dim_names(op);
+    auto const names = dim_names(op);
     auto const shard = ops::middle_shard(op, {work.degrees.data(), op.dims.size()});
     kernel k{.op = op.kind, .pass = work.pass, .dims = {}, .operands = {}};
     for (std::size_t d = 0; d < op.dims.size(); ++d)

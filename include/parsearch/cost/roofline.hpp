@@ -64,8 +64,6 @@ struct roofline_options {
     std::optional<picoseconds> launch_overhead{};
 };
 
-namespace detail {
-
 /// The peak rate of a number format: `f32`'s where the device has none of its own, and for wide integers.
 [[nodiscard]] constexpr double peak_of(topology::peak_rates const& rates, ops::dtype type) noexcept {
     double rate = 0;
@@ -86,9 +84,6 @@ namespace detail {
 [[nodiscard]] constexpr bool contracts(ops::work_class c) noexcept {
     return c == ops::work_class::matmul || c == ops::work_class::convolution || c == ops::work_class::attention || c == ops::work_class::recurrent;
 }
-inline constexpr std::size_t dtypes = 8;
-static_assert(static_cast<std::size_t>(ops::dtype::i8) == dtypes - 1);
-} // namespace detail
 
 /// A `CostOracle` from data sheets: time = max(flops / (peak * efficiency), bytes / (memory rate * efficiency)) + launch overhead,
 /// the peak being that of the class of the operator and the type of its first output. The update pass is priced like the others,
@@ -155,10 +150,10 @@ class roofline {
                                     " flops per second and a memory rate of ", device.memory_rate.bytes_per_second,
                                     " B/s: a roofline needs all three positive");
             for (std::size_t c = 0; c < ops::work_classes; ++c)
-                for (std::size_t t = 0; t < detail::dtypes; ++t) {
+                for (std::size_t t = 0; t < ops::dtypes; ++t) {
                     auto const work = static_cast<ops::work_class>(c);
-                    auto const& peaks = detail::contracts(work) ? device.contraction : device.elementwise;
-                    rate[c][t] = detail::peak_of(peaks, static_cast<ops::dtype>(t)) * options.efficiency.of(work);
+                    auto const& peaks = contracts(work) ? device.contraction : device.elementwise;
+                    rate[c][t] = peak_of(peaks, static_cast<ops::dtype>(t)) * options.efficiency.of(work);
                 }
         }
         /// Memory size is no matter of time.
@@ -167,7 +162,7 @@ class roofline {
             return other == spec;
         }
         topology::device_spec spec;
-        std::array<std::array<double, detail::dtypes>, ops::work_classes> rate{}; ///< flops per second reached
+        std::array<std::array<double, ops::dtypes>, ops::work_classes> rate{}; ///< flops per second reached
         double memory_rate;
         picoseconds launch;
     };

@@ -12,6 +12,7 @@
 #include <parsearch/concepts/strategy.hpp>
 #include <parsearch/core/collective.hpp>
 #include <parsearch/core/error.hpp>
+#include <parsearch/core/make_set.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/fabric/network/network.hpp>
 #include <parsearch/fabric/network/rings.hpp>
@@ -102,7 +103,7 @@ class exporter {
     void wait_as(std::uint32_t t, std::uint32_t run) {
         for (auto const p : tasks_.before(t))
             if (p < run) waits_.push_back(made_[p]);
-        sim::detail::make_set(waits_);
+        make_set(waits_);
     }
     void wait_as(std::uint32_t t) { wait_as(t, t); }
 
@@ -180,7 +181,7 @@ class exporter {
         bool const unread = who.edge == sim::task_label::no_edge, gradient = who.traffic == sim::traffic_kind::gradient;
         auto const& c = unread ? plan_.operators[who.op].partial_outputs[who.number] : plan_.edges[who.edge].collectives[who.number];
         auto const kind = gradient ? c.backward_kind : c.forward_kind;
-        if (fabric::detail::is_exchange(kind)) {
+        if (fabric::is_exchange(kind)) {
             auto const& e = graph_.edges[who.edge];
             auto const& edge = plan_.edges[who.edge];
             for (std::size_t i = 0; i < edge.collective_of.size(); ++i) {
@@ -196,7 +197,7 @@ class exporter {
         for (auto const p : c.producers) members.push_back(made[p]);
         if (!unread)
             for (auto const s : c.consumers) members.push_back(devices_of(graph_.edges[who.edge].consumer)[s]);
-        sim::detail::make_set(members);
+        make_set(members);
         std::size_t root = 0;
         if (c.forward_kind == collective_kind::broadcast || c.forward_kind == collective_kind::reduce) {
             auto const device = c.forward_kind == collective_kind::broadcast ? made[c.producers.front()]

@@ -36,12 +36,12 @@ struct relative_attention {
     std::int64_t buckets = 1;
     std::string parameter{};
     [[nodiscard]] ops::operation infer(std::span<ops::tensor const> inputs) const {
-        ops::detail::expect_inputs(inputs, 3);
+        ops::kit::expect_inputs(inputs, 3);
         auto op = core.infer(inputs);
-        auto const scores = ops::detail::elements({.extents = {op.dims[0].extent, op.dims[1].extent, op.dims[3].extent}}) * static_cast<double>(core.heads);
+        auto const scores = ops::kit::elements({.extents = {op.dims[0].extent, op.dims[1].extent, op.dims[3].extent}}) * static_cast<double>(core.heads);
         op.flops += scores;
         op.dims[2].kind = ops::dim_kind::parameter;
-        ops::detail::add_weight(op, parameter, "bias", inputs[0].type, {ops::detail::whole(buckets), ops::detail::along(op, 2)}, scores);
+        ops::kit::add_weight(op, parameter, "bias", inputs[0].type, {ops::kit::whole(buckets), ops::kit::along(op, 2)}, scores);
         return op;
     }
 };

@@ -68,12 +68,12 @@ struct multi_head_attention {
         auto const type = q.type;
         auto const groups = detail::kv_groups(heads, kv_heads);
         auto const embedded = q.extents[2];
-        if (!detail::checked("head_size", head_size, 0) && embedded % heads)
-            throw invalid_input(detail::shown(inputs, 0), ": option heads is ", heads, ": must divide axis 2 where head_size is not given");
+        if (!kit::checked("head_size", head_size, 0) && embedded % heads)
+            throw invalid_input(kit::shown(inputs, 0), ": option heads is ", heads, ": must divide axis 2 where head_size is not given");
         auto const d = head_size ? head_size : embedded / heads;
-        auto const wide = detail::checked_product("heads * head_size", heads, d);
-        auto const results = detail::checked("out", out, 0) ? out : embedded;
-        if (causal) detail::expect_extent(inputs, 1, 1, q.extents[1], "the length of input 0 (option causal)");
+        auto const wide = kit::checked_product("heads * head_size", heads, d);
+        auto const results = kit::checked("out", out, 0) ? out : embedded;
+        if (causal) kit::expect_extent(inputs, 1, 1, q.extents[1], "the length of input 0 (option causal)");
 
         operation op{.kind = std::string(kind), .work = work_class::attention};
         detail::add_attention_dims(op, inputs, groups, dim_kind::parameter);
@@ -85,21 +85,21 @@ struct multi_head_attention {
         auto const project = [&](std::size_t i, std::string const& name, double rows, std::int64_t block) {
             auto const features = inputs[i].extents[2];
             double const products = rows * static_cast<double>(block * groups) * static_cast<double>(features);
-            auto& in = detail::add_input(op, name, type,
-                                         {detail::along(op, 0), i == 0 ? detail::along(op, 1) : detail::along(op, 3), detail::whole(features)});
+            auto& in = kit::add_input(op, name, type,
+                                         {kit::along(op, 0), i == 0 ? kit::along(op, 1) : kit::along(op, 3), kit::whole(features)});
             in.saved = true;
             in.gradient_flops = 2 * products;
-            detail::add_weight(op, parameter, name + "_weight", type, {detail::along(op, 2, block), detail::whole(features)}, 2 * products);
-            if (bias) detail::add_weight(op, parameter, name + "_bias", type, {detail::along(op, 2, block)}, rows * static_cast<double>(block * groups));
+            kit::add_weight(op, parameter, name + "_weight", type, {kit::along(op, 2, block), kit::whole(features)}, 2 * products);
+            if (bias) kit::add_weight(op, parameter, name + "_bias", type, {kit::along(op, 2, block)}, rows * static_cast<double>(block * groups));
             op.multiply_adds += products;
         };
         project(0, "q", queries, heads / groups * d);
         project(1, "k", keys, d);
         project(2, "v", keys, d);
         double const joined = queries * static_cast<double>(wide) * static_cast<double>(results);
-        detail::add_weight(op, parameter, "out_weight", type, {detail::whole(results), detail::along(op, 2, heads / groups * d)}, 2 * joined);
-        if (bias) detail::add_weight(op, parameter, "out_bias", type, {detail::whole(results)}, queries * static_cast<double>(results));
-        detail::add_output(op, "y", type, {detail::along(op, 0), detail::along(op, 1), detail::whole(results)});
+        kit::add_weight(op, parameter, "out_weight", type, {kit::whole(results), kit::along(op, 2, heads / groups * d)}, 2 * joined);
+        if (bias) kit::add_weight(op, parameter, "out_bias", type, {kit::whole(results)}, queries * static_cast<double>(results));
+        kit::add_output(op, "y", type, {kit::along(op, 0), kit::along(op, 1), kit::whole(results)});
 
         double const core = heads_rows * length * static_cast<double>(d); // multiply-adds of the scores, and of the context
         op.multiply_adds += joined + 2 * core;
@@ -111,7 +111,7 @@ struct multi_head_attention {
         // Projected queries, context, projected keys and values.
         op.saved_bytes = (2 * queries * static_cast<double>(wide) + 2 * keys * static_cast<double>(groups * d)) * static_cast<double>(size_of(type)) +
                          detail::saved_scores(heads_rows, length, type, flash);
-        return detail::finished(std::move(op));
+        return kit::finished(std::move(op));
     }
 };
 
@@ -129,8 +129,9 @@ inline constexpr std::size_t attention_layouts = 5;
     return names[static_cast<std::size_t>(l)];
 }
 
-namespace detail {
 [[nodiscard]] constexpr bool joins_heads(attention_layout l) noexcept { return l == attention_layout::packed || l == attention_layout::length_first; }
+
+namespace detail {
 
 /// Which axis of an operand in layout `l` holds what. `size` is the axis of a head's elements, of all heads where they are joined.
 struct head_axis_numbers {
@@ -184,35 +185,35 @@ struct attention {
     bool flash = true;         ///< keeps a statistic per row of scores for backward, else all probabilities
     std::array<attention_layout, 4> layouts{}; ///< of q, k, v, y
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 3, ~std::size_t{0});
-        detail::expect_floating(inputs, 0, 2);
+        kit::expect_inputs(inputs, 3, ~std::size_t{0});
+        kit::expect_floating(inputs, 0, 2);
         auto const groups = detail::kv_groups(heads, kv_heads);
         auto const per_group = heads / groups;
         auto const q = detail::read_heads(inputs, 0, layouts[0], heads), k = detail::read_heads(inputs, 1, layouts[1], groups),
                    v = detail::read_heads(inputs, 2, layouts[2], groups);
         auto const k_axes = detail::axis_numbers(layouts[1]), v_axes = detail::axis_numbers(layouts[2]);
-        detail::expect_extent(inputs, 1, k_axes.samples, q.samples, "the samples of input 0");
-        detail::expect_extent(inputs, 2, v_axes.samples, q.samples, "the samples of input 0");
-        detail::expect_extent(inputs, 2, v_axes.length, k.length, "the length of input 1");
-        if (detail::joins_heads(layouts[1]))
-            detail::expect_extent(inputs, 1, 2, detail::checked_product("kv_heads * head size", groups, q.size),
+        kit::expect_extent(inputs, 1, k_axes.samples, q.samples, "the samples of input 0");
+        kit::expect_extent(inputs, 2, v_axes.samples, q.samples, "the samples of input 0");
+        kit::expect_extent(inputs, 2, v_axes.length, k.length, "the length of input 1");
+        if (joins_heads(layouts[1]))
+            kit::expect_extent(inputs, 1, 2, kit::checked_product("kv_heads * head size", groups, q.size),
                                   "the key/value heads times the head size of input 0");
-        else detail::expect_extent(inputs, 1, k_axes.size, q.size, "the head size of input 0");
-        if (causal) detail::expect_extent(inputs, 1, k_axes.length, q.length, "the length of input 0 (option causal)");
-        (void)detail::checked_product("heads * value size", heads, v.size);
+        else kit::expect_extent(inputs, 1, k_axes.size, q.size, "the head size of input 0");
+        if (causal) kit::expect_extent(inputs, 1, k_axes.length, q.length, "the length of input 0 (option causal)");
+        (void)kit::checked_product("heads * value size", heads, v.size);
 
         operation op{.kind = std::string(kind), .work = work_class::attention};
-        detail::add_dim(op, "s", q.samples, dim_kind::sample);
-        detail::add_dim(op, "lq", q.length, dim_kind::attribute);
-        detail::add_dim(op, "heads", groups, dim_kind::attribute);
-        detail::add_dim(op, "lk", k.length, dim_kind::fixed);
+        kit::add_dim(op, "s", q.samples, dim_kind::sample);
+        kit::add_dim(op, "lq", q.length, dim_kind::attribute);
+        kit::add_dim(op, "heads", groups, dim_kind::attribute);
+        kit::add_dim(op, "lk", k.length, dim_kind::fixed);
         double const rows = static_cast<double>(q.samples) * static_cast<double>(q.length) * static_cast<double>(heads);
         double const length = static_cast<double>(k.length);
         double const scores = rows * length * static_cast<double>(q.size), context = rows * length * static_cast<double>(v.size);
         auto const add_operand = [&](std::string name, std::size_t i, std::uint32_t along_length, std::int64_t heads_per_group, std::int64_t size,
                                      double gradient) {
             auto& in =
-                detail::add_input(op, std::move(name), inputs[0].type, detail::head_axes(op, layouts[i], 0, along_length, 2, heads_per_group, size));
+                kit::add_input(op, std::move(name), inputs[0].type, detail::head_axes(op, layouts[i], 0, along_length, 2, heads_per_group, size));
             in.saved = true;
             in.gradient_flops = gradient;
         };
@@ -221,34 +222,34 @@ struct attention {
         add_operand("v", 2, 3, 1, v.size, 2 * context);
         for (std::size_t i = 3; i < inputs.size(); ++i) {
             auto& mask =
-                detail::add_input(op, inputs.size() == 4 ? "mask" : text("mask", i - 3), inputs[i].type, mask_axes(op, inputs, i, per_group));
+                kit::add_input(op, inputs.size() == 4 ? "mask" : text("mask", i - 3), inputs[i].type, mask_axes(op, inputs, i, per_group));
             mask.saved = flash; // the scores are computed again
-            if (mask.differentiable) mask.gradient_flops = detail::elements(inputs[i]) < rows * length ? rows * length : 0;
+            if (mask.differentiable) mask.gradient_flops = kit::elements(inputs[i]) < rows * length ? rows * length : 0;
         }
-        auto& y = detail::add_output(op, "y", inputs[0].type, detail::head_axes(op, layouts[3], 0, 1, 2, per_group, v.size));
+        auto& y = kit::add_output(op, "y", inputs[0].type, detail::head_axes(op, layouts[3], 0, 1, 2, per_group, v.size));
         y.saved = flash; // a flash backward pass starts from the output
         op.multiply_adds = scores + context;
         op.flops = 2 * op.multiply_adds + (detail::score_forward + static_cast<double>(inputs.size() - 3)) * rows * length;
         op.backward_flops = 2 * context + detail::score_backward * rows * length; // the gradient of the probabilities, and softmax
         op.saved_bytes = detail::saved_scores(rows, length, inputs[0].type, flash);
-        return detail::finished(std::move(op));
+        return kit::finished(std::move(op));
     }
 
   private:
     /// The axes of mask `i`.
     static std::vector<axis> mask_axes(operation const& op, std::span<tensor const> inputs, std::size_t i, std::int64_t per_group) {
         auto const& e = inputs[i].extents;
-        std::array<axis, 4> const scores{detail::along(op, 0), detail::along(op, 2, per_group), detail::along(op, 1), detail::along(op, 3)};
-        detail::expect_rank(inputs, i, 0, 4);
+        std::array<axis, 4> const scores{kit::along(op, 0), kit::along(op, 2, per_group), kit::along(op, 1), kit::along(op, 3)};
+        kit::expect_rank(inputs, i, 0, 4);
         std::vector<axis> axes;
         for (std::size_t a = 0; a < e.size(); ++a) {
             auto const& full = scores[4 - e.size() + a];
             auto const joined = op.dims[0].extent * scores[1].extent;
             if (e[a] == full.extent) axes.push_back(full);
-            else if (e[a] == 1) axes.push_back(detail::whole(1));
-            else if (a == 0 && e.size() == 3 && e[a] == joined) axes.push_back(detail::along(op, 0, scores[1].extent));
+            else if (e[a] == 1) axes.push_back(kit::whole(1));
+            else if (a == 0 && e.size() == 3 && e[a] == joined) axes.push_back(kit::along(op, 0, scores[1].extent));
             else
-                throw invalid_input(detail::shown(inputs, i), ": axis ", a, " must have extent ", full.extent,
+                throw invalid_input(kit::shown(inputs, i), ": axis ", a, " must have extent ", full.extent,
                                     " or 1: a mask is broadcast to the scores, [", op.dims[0].extent, ',', scores[1].extent, ',', op.dims[1].extent,
                                     ',', op.dims[3].extent, ']');
         }

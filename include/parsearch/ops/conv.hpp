@@ -97,7 +97,7 @@ struct conv2d {
     std::string parameter{};
     /// Input: x of four axes. Weights: weight[out, c / groups, kernel...], bias[out].
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        std::array<detail::window, 2> windows;
+        std::array<kit::window, 2> windows;
         for (std::size_t i = 0; i < 2; ++i) windows[i] = {kernel[i], stride[i], padding[i], dilation[i], padding_end[i]};
         return detail::convolution(inputs, {kind, out, groups, bias, parameter}, windows);
     }
@@ -114,7 +114,7 @@ struct conv1d {
     std::string parameter{};
     /// Input: x of three axes. Weights: weight[out, c / groups, kernel], bias[out].
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        std::array<detail::window, 1> const windows{{{kernel, stride, padding, dilation, padding_end}}};
+        std::array<kit::window, 1> const windows{{{kernel, stride, padding, dilation, padding_end}}};
         return detail::convolution(inputs, {kind, out, groups, bias, parameter}, windows);
     }
 };

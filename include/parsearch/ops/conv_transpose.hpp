@@ -76,7 +76,7 @@ struct conv_transpose2d {
     std::string parameter{};
     /// Input: x of four axes. Weights: weight[c, out / groups, kernel...], bias[out].
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        std::array<detail::window, 2> windows;
+        std::array<kit::window, 2> windows;
         for (std::size_t i = 0; i < 2; ++i) windows[i] = {kernel[i], stride[i], padding[i], dilation[i], padding_end[i]};
         return detail::transposed_convolution(inputs, {kind, out, groups, bias, parameter}, windows, output_padding);
     }
@@ -94,7 +94,7 @@ struct conv_transpose1d {
     std::string parameter{};
     /// Input: x of three axes. Weights: weight[c, out / groups, kernel], bias[out].
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        std::array<detail::window, 1> const windows{{{kernel, stride, padding, dilation, padding_end}}};
+        std::array<kit::window, 1> const windows{{{kernel, stride, padding, dilation, padding_end}}};
         std::array<std::int64_t, 1> const extra{output_padding};
         return detail::transposed_convolution(inputs, {kind, out, groups, bias, parameter}, windows, extra);
     }

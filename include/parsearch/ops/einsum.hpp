@@ -22,15 +22,15 @@ struct einsum {
         auto const [operands, result] = parsed();
         std::size_t const given = operands.size() - (weight.empty() ? 0 : 1);
         if (given == 0) throw invalid_input("equation '", equation, "' has no operand beside the weight: must have at least one");
-        detail::expect_inputs(inputs, given);
-        detail::expect_floating(inputs, 0, given - 1);
-        for (auto const e : weight) detail::checked("weight", e);
+        kit::expect_inputs(inputs, given);
+        kit::expect_floating(inputs, 0, given - 1);
+        for (auto const e : weight) kit::checked("weight", e);
 
         operation op{.kind = std::string(kind)};
         std::string letters;
         auto const axes = [&](std::string const& indices) {
             std::vector<axis> all;
-            for (char const c : indices) all.push_back(detail::along(op, static_cast<std::uint32_t>(letters.find(c))));
+            for (char const c : indices) all.push_back(kit::along(op, static_cast<std::uint32_t>(letters.find(c))));
             return all;
         };
         // Dims in the order of the output, then of the operands.
@@ -39,7 +39,7 @@ struct einsum {
             for (std::size_t i = 0; i < operands.size(); ++i) {
                 auto const& extents = i < given ? inputs[i].extents : weight;
                 if (extents.size() != operands[i].size())
-                    throw invalid_input(i < given ? detail::shown(inputs, i) : text("weight of ", weight.size(), " axes"), ": must have one axis per letter of '",
+                    throw invalid_input(i < given ? kit::shown(inputs, i) : text("weight of ", weight.size(), " axes"), ": must have one axis per letter of '",
                                         operands[i], "' in equation '", equation, "'");
                 if (auto const at = operands[i].find(c); at != std::string::npos) {
                     if (found && found != extents[at])
@@ -55,7 +55,7 @@ struct einsum {
             bool const weighs = !weight.empty() && operands.back().find(c) != std::string::npos;
             auto const first = letters.empty() ? dim_kind::sample : dim_kind::attribute;
             letters += c;
-            detail::add_dim(op, std::string(1, c), extent_of(c), summed ? dim_kind::reduction : weighs ? dim_kind::parameter : first);
+            kit::add_dim(op, std::string(1, c), extent_of(c), summed ? dim_kind::reduction : weighs ? dim_kind::parameter : first);
         };
         for (char const c : result) add_letter(c, false);
         for (auto const& indices : operands)
@@ -63,12 +63,12 @@ struct einsum {
         if (letters.size() > max_dims)
             throw invalid_input("equation '", equation, "' has ", letters.size(), " letters: at most ", max_dims, " are supported");
 
-        for (std::size_t i = 0; i < given; ++i) detail::add_input(op, text("x", i), inputs[i].type, axes(operands[i]));
-        if (!weight.empty()) detail::add_weight(op, parameter, "weight", inputs[0].type, axes(operands.back()), 0);
-        detail::add_output(op, "y", inputs[0].type, axes(result));
-        detail::count_contraction(op);
+        for (std::size_t i = 0; i < given; ++i) kit::add_input(op, text("x", i), inputs[i].type, axes(operands[i]));
+        if (!weight.empty()) kit::add_weight(op, parameter, "weight", inputs[0].type, axes(operands.back()), 0);
+        kit::add_output(op, "y", inputs[0].type, axes(result));
+        kit::count_contraction(op);
         op.work = op.multiply_adds > 0 ? work_class::matmul : op.flops > 0 ? work_class::elementwise : work_class::memory;
-        return detail::finished(std::move(op));
+        return kit::finished(std::move(op));
     }
 
   private:

@@ -15,7 +15,6 @@ enum class function : std::uint8_t {
     sign, round, complement
 };
 
-namespace detail {
 /// What backward keeps (as PyTorch does), and flops per element by the textbook formula: a transcendental function counts as one.
 struct function_traits {
     std::string_view name;
@@ -23,6 +22,7 @@ struct function_traits {
     double forward, backward;
     bool any_type = false; ///< makes sense of integers
 };
+
 inline constexpr std::array<function_traits, 35> function_table{{
     {"identity", false, false, 0, 0, true},
     {"negate", false, false, 1, 1, true},
@@ -60,34 +60,32 @@ inline constexpr std::array<function_traits, 35> function_table{{
     {"round", false, false, 1, 0, true}, // to an integer, in any way
     {"complement", false, false, 1, 0, true}, // of a truth value
 }};
-} // namespace detail
 
-[[nodiscard]] constexpr std::string_view name_of(function f) noexcept { return detail::function_table[static_cast<std::size_t>(f)].name; }
+[[nodiscard]] constexpr std::string_view name_of(function f) noexcept { return function_table[static_cast<std::size_t>(f)].name; }
 
 /// y = f(x), element by element. The operation's kind is the name of the function. Integers are taken where they make sense, without gradient.
 struct unary {
     static constexpr std::string_view kind = "unary";
     ops::function function = ops::function::identity;
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 1);
-        auto const& traits = detail::function_table[static_cast<std::size_t>(function)];
-        if (!traits.any_type) detail::expect_floating(inputs, 0, 0);
+        kit::expect_inputs(inputs, 1);
+        auto const& traits = function_table[static_cast<std::size_t>(function)];
+        if (!traits.any_type) kit::expect_floating(inputs, 0, 0);
         auto const& x = inputs[0];
         auto const rank = x.extents.size();
         operation op{.kind = std::string(traits.name), .work = work_class::elementwise};
-        detail::add_axis_dims(op, x, rank, rank);
-        op.flops = traits.forward * detail::elements(x);
-        auto& in = detail::add_input(op, "x", x.type, detail::along_dims(op, 0, rank));
+        kit::add_axis_dims(op, x, rank, rank);
+        op.flops = traits.forward * kit::elements(x);
+        auto& in = kit::add_input(op, "x", x.type, kit::along_dims(op, 0, rank));
         in.saved = traits.keeps_input && in.differentiable;
-        in.gradient_flops = in.differentiable ? traits.backward * detail::elements(x) : 0;
-        detail::add_output(op, "y", x.type, detail::along_dims(op, 0, rank)).saved = traits.keeps_output;
-        return detail::finished(std::move(op));
+        in.gradient_flops = in.differentiable ? traits.backward * kit::elements(x) : 0;
+        kit::add_output(op, "y", x.type, kit::along_dims(op, 0, rank)).saved = traits.keeps_output;
+        return kit::finished(std::move(op));
     }
 };
 
 enum class combine : std::uint8_t { add, subtract, multiply, divide, maximum, minimum, mean, power, modulo, prelu, compare, logical };
 
-namespace detail {
 /// How a combination of tensors is counted: flops per element of the output and further tensor; in backward the same for each gradient,
 /// less where a sum's is only passed on.
 struct combine_traits {
@@ -95,6 +93,7 @@ struct combine_traits {
     bool sums;           ///< keeps nothing for backward, and gradients cost nothing
     bool differentiable; ///< false: no gradient flows
 };
+
 inline constexpr std::array<combine_traits, 12> combine_table{{
     {"add", true, true},
     {"subtract", true, true},
@@ -109,6 +108,8 @@ inline constexpr std::array<combine_traits, 12> combine_table{{
     {"compare", false, false}, // to truth values, of type i8
     {"logical", false, false}, // of truth values
 }};
+
+namespace detail {
 
 /// The shape that `inputs` broadcast to. Throws where they do not fit.
 [[nodiscard]] inline tensor broadcast(std::span<tensor const> inputs) {
@@ -145,7 +146,7 @@ inline void add_broadcast_inputs(operation& op, std::span<tensor const> inputs, 
 }
 } // namespace detail
 
-[[nodiscard]] constexpr std::string_view name_of(combine c) noexcept { return detail::combine_table[static_cast<std::size_t>(c)].name; }
+[[nodiscard]] constexpr std::string_view name_of(combine c) noexcept { return combine_table[static_cast<std::size_t>(c)].name; }
 
 /// Two or more tensors of one type, combined from left to right, element by element. Shapes broadcast as in NumPy: axes are matched from the
 /// last, and an axis of extent 1, or one that is missing, is repeated. The operation's kind is the name of the combination.
@@ -153,22 +154,22 @@ struct nary {
     static constexpr std::string_view kind = "nary";
     ops::combine combine = ops::combine::add;
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 2, ~std::size_t{0});
-        detail::expect_one_type(inputs);
-        auto const& traits = detail::combine_table[static_cast<std::size_t>(combine)];
+        kit::expect_inputs(inputs, 2, ~std::size_t{0});
+        kit::expect_one_type(inputs);
+        auto const& traits = combine_table[static_cast<std::size_t>(combine)];
         auto const y = detail::broadcast(inputs);
         operation op{.kind = std::string(traits.name), .work = work_class::elementwise};
-        detail::add_axis_dims(op, y, y.extents.size(), y.extents.size());
-        op.flops = detail::elements(y) * static_cast<double>(inputs.size() - 1);
-        bool const backward = traits.differentiable && detail::is_floating(y.type);
-        detail::add_broadcast_inputs(op, inputs, traits.sums ? 0 : op.flops, detail::elements(y), backward && !traits.sums);
-        detail::add_output(op, "y", combine == ops::combine::compare ? dtype::i8 : y.type, detail::along_dims(op, 0, y.extents.size()));
+        kit::add_axis_dims(op, y, y.extents.size(), y.extents.size());
+        op.flops = kit::elements(y) * static_cast<double>(inputs.size() - 1);
+        bool const backward = traits.differentiable && kit::is_floating(y.type);
+        detail::add_broadcast_inputs(op, inputs, traits.sums ? 0 : op.flops, kit::elements(y), backward && !traits.sums);
+        kit::add_output(op, "y", combine == ops::combine::compare ? dtype::i8 : y.type, kit::along_dims(op, 0, y.extents.size()));
         for (auto& in : op.inputs)
             if (!backward) {
                 in.differentiable = false;
                 in.gradient_flops = 0;
             }
-        return detail::finished(std::move(op));
+        return kit::finished(std::move(op));
     }
 };
 
@@ -177,17 +178,17 @@ struct select {
     static constexpr std::string_view kind = "select";
     /// Inputs: the condition (i8), a and b (of one type).
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 3);
-        if (inputs[0].type != dtype::i8) throw invalid_input(detail::shown(inputs, 0), ": truth values must have type i8");
-        if (inputs[1].type != inputs[2].type) throw invalid_input(detail::shown(inputs, 2), ": must have the type of ", detail::shown(inputs, 1));
+        kit::expect_inputs(inputs, 3);
+        if (inputs[0].type != dtype::i8) throw invalid_input(kit::shown(inputs, 0), ": truth values must have type i8");
+        if (inputs[1].type != inputs[2].type) throw invalid_input(kit::shown(inputs, 2), ": must have the type of ", kit::shown(inputs, 1));
         auto const y = detail::broadcast(inputs);
         operation op{.kind = std::string(kind), .work = work_class::elementwise};
-        detail::add_axis_dims(op, y, y.extents.size(), y.extents.size());
-        op.flops = detail::elements(y);
+        kit::add_axis_dims(op, y, y.extents.size(), y.extents.size());
+        op.flops = kit::elements(y);
         detail::add_broadcast_inputs(op, inputs, op.flops, op.flops, false);
         op.inputs[0].saved = true;
-        detail::add_output(op, "y", inputs[1].type, detail::along_dims(op, 0, y.extents.size()));
-        return detail::finished(std::move(op));
+        kit::add_output(op, "y", inputs[1].type, kit::along_dims(op, 0, y.extents.size()));
+        return kit::finished(std::move(op));
     }
 };
 
@@ -196,17 +197,17 @@ struct cast {
     static constexpr std::string_view kind = "cast";
     dtype type = dtype::f32;
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 1);
+        kit::expect_inputs(inputs, 1);
         auto const& x = inputs[0];
         auto const rank = x.extents.size();
         operation op{.kind = std::string(kind), .work = work_class::elementwise};
-        detail::add_axis_dims(op, x, rank, rank);
-        op.flops = detail::elements(x);
-        auto& in = detail::add_input(op, "x", x.type, detail::along_dims(op, 0, rank));
-        in.differentiable = detail::is_floating(x.type) && detail::is_floating(type);
+        kit::add_axis_dims(op, x, rank, rank);
+        op.flops = kit::elements(x);
+        auto& in = kit::add_input(op, "x", x.type, kit::along_dims(op, 0, rank));
+        in.differentiable = kit::is_floating(x.type) && kit::is_floating(type);
         in.gradient_flops = in.differentiable ? op.flops : 0;
-        detail::add_output(op, "y", type, detail::along_dims(op, 0, rank));
-        return detail::finished(std::move(op));
+        kit::add_output(op, "y", type, kit::along_dims(op, 0, rank));
+        return kit::finished(std::move(op));
     }
 };
 
@@ -229,18 +230,18 @@ struct dropout {
     static constexpr std::string_view kind = "dropout";
     double rate = 0.5;
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 1);
-        detail::expect_floating(inputs, 0, 0);
+        kit::expect_inputs(inputs, 1);
+        kit::expect_floating(inputs, 0, 0);
         if (!(rate >= 0 && rate < 1)) throw invalid_input("option rate is ", rate, ": must be at least 0 and below 1");
         auto const& x = inputs[0];
         auto const rank = x.extents.size();
         operation op{.kind = std::string(kind), .work = work_class::elementwise};
-        detail::add_axis_dims(op, x, rank, rank);
-        op.flops = 2 * detail::elements(x);
-        op.saved_bytes = detail::elements(x);
-        detail::add_input(op, "x", x.type, detail::along_dims(op, 0, rank)).gradient_flops = 2 * detail::elements(x);
-        detail::add_output(op, "y", x.type, detail::along_dims(op, 0, rank));
-        return detail::finished(std::move(op));
+        kit::add_axis_dims(op, x, rank, rank);
+        op.flops = 2 * kit::elements(x);
+        op.saved_bytes = kit::elements(x);
+        kit::add_input(op, "x", x.type, kit::along_dims(op, 0, rank)).gradient_flops = 2 * kit::elements(x);
+        kit::add_output(op, "y", x.type, kit::along_dims(op, 0, rank));
+        return kit::finished(std::move(op));
     }
 };
 

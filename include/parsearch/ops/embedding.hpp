@@ -41,8 +41,8 @@ struct embedding {
     std::string parameter{};
     /// Input: indices (i64 or i32). Weight: weight[entries, features].
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 1);
-        detail::expect_least_rank(inputs, 0, 1);
+        kit::expect_inputs(inputs, 1);
+        kit::expect_least_rank(inputs, 0, 1);
         return detail::table_lookup(inputs, kind, entries, features, type, parameter, false);
     }
 };
@@ -55,8 +55,8 @@ struct embedding_bag {
     std::string parameter{};
     /// Input: indices (i64 or i32). Weight: weight[entries, features].
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 1);
-        detail::expect_rank(inputs, 0, 2);
+        kit::expect_inputs(inputs, 1);
+        kit::expect_rank(inputs, 0, 2);
         return detail::table_lookup(inputs, kind, entries, features, type, parameter, true);
     }
 };

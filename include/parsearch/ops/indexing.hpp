@@ -24,23 +24,23 @@ struct gather {
     std::int64_t axis = 0;
     /// Inputs: data, indices (i64 or i32) of any number of axes; with none, `axis` falls away.
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 2);
-        detail::expect_indices(inputs, 1);
+        kit::expect_inputs(inputs, 2);
+        kit::expect_indices(inputs, 1);
         auto const &data = inputs[0], &indices = inputs[1];
-        auto const at = detail::axis_number("axis", axis, data.extents.size()), count = indices.extents.size();
+        auto const at = kit::axis_number("axis", axis, data.extents.size()), count = indices.extents.size();
         tensor y = data;
         auto const place = y.extents.begin() + static_cast<std::ptrdiff_t>(at);
         y.extents.insert(y.extents.erase(place), indices.extents.begin(), indices.extents.end());
         auto const rank = y.extents.size();
         operation op{.kind = std::string(kind), .work = work_class::memory};
-        detail::add_axis_dims(op, y, rank, rank);
-        auto axes = detail::along_dims(op, 0, at);
-        axes.push_back(detail::whole(data.extents[at]));
-        for (auto& a : detail::along_dims(op, at + count, rank - at - count)) axes.push_back(std::move(a));
-        detail::add_gathered(op, data, std::move(axes), detail::elements(y));
-        detail::add_input(op, "indices", indices.type, detail::along_dims(op, at, count)).saved = true;
-        detail::add_output(op, "y", data.type, detail::along_dims(op, 0, rank));
-        return detail::finished(std::move(op));
+        kit::add_axis_dims(op, y, rank, rank);
+        auto axes = kit::along_dims(op, 0, at);
+        axes.push_back(kit::whole(data.extents[at]));
+        for (auto& a : kit::along_dims(op, at + count, rank - at - count)) axes.push_back(std::move(a));
+        detail::add_gathered(op, data, std::move(axes), kit::elements(y));
+        kit::add_input(op, "indices", indices.type, kit::along_dims(op, at, count)).saved = true;
+        kit::add_output(op, "y", data.type, kit::along_dims(op, 0, rank));
+        return kit::finished(std::move(op));
     }
 };
 
@@ -50,24 +50,24 @@ struct gather_elements {
     std::int64_t axis = 0;
     /// Inputs: data, indices (i64 or i32) of as many axes, of which none but `axis` is longer.
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 2);
-        detail::expect_indices(inputs, 1);
+        kit::expect_inputs(inputs, 2);
+        kit::expect_indices(inputs, 1);
         auto const &data = inputs[0], &indices = inputs[1];
-        auto const rank = data.extents.size(), at = detail::axis_number("axis", axis, rank);
-        detail::expect_rank(inputs, 1, rank);
+        auto const rank = data.extents.size(), at = kit::axis_number("axis", axis, rank);
+        kit::expect_rank(inputs, 1, rank);
         operation op{.kind = std::string(kind), .work = work_class::memory};
-        detail::add_axis_dims(op, indices, rank, rank);
-        auto axes = detail::along_dims(op, 0, rank);
+        kit::add_axis_dims(op, indices, rank, rank);
+        auto axes = kit::along_dims(op, 0, rank);
         for (std::size_t i = 0; i < rank; ++i) {
             if (i != at && indices.extents[i] > data.extents[i])
-                throw invalid_input(detail::shown(inputs, 1), ": axis ", i, " must have at most extent ", data.extents[i], ", that of input 0");
-            if (i == at) axes[i] = detail::whole(data.extents[i]);
+                throw invalid_input(kit::shown(inputs, 1), ": axis ", i, " must have at most extent ", data.extents[i], ", that of input 0");
+            if (i == at) axes[i] = kit::whole(data.extents[i]);
             else axes[i].extent = data.extents[i];
         }
-        detail::add_gathered(op, data, std::move(axes), detail::elements(indices));
-        detail::add_input(op, "indices", indices.type, detail::along_dims(op, 0, rank)).saved = true;
-        detail::add_output(op, "y", data.type, detail::along_dims(op, 0, rank));
-        return detail::finished(std::move(op));
+        detail::add_gathered(op, data, std::move(axes), kit::elements(indices));
+        kit::add_input(op, "indices", indices.type, kit::along_dims(op, 0, rank)).saved = true;
+        kit::add_output(op, "y", data.type, kit::along_dims(op, 0, rank));
+        return kit::finished(std::move(op));
     }
 };
 
@@ -77,31 +77,31 @@ struct gather_nd {
     std::int64_t batch_axes = 0; ///< how many axes b there are
     /// Inputs: data, indices (i64 or i32).
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 2);
-        detail::expect_least_rank(inputs, 1, 1);
-        detail::expect_indices(inputs, 1);
+        kit::expect_inputs(inputs, 2);
+        kit::expect_least_rank(inputs, 1, 1);
+        kit::expect_indices(inputs, 1);
         auto const &data = inputs[0], &indices = inputs[1];
         auto const outer = indices.extents.size() - 1, rank = data.extents.size();
-        auto const batch = static_cast<std::size_t>(detail::checked("batch_axes", batch_axes, 0));
+        auto const batch = static_cast<std::size_t>(kit::checked("batch_axes", batch_axes, 0));
         if (batch > outer || batch >= rank || indices.extents.back() > static_cast<std::int64_t>(rank - batch))
-            throw invalid_input(detail::shown(inputs, 1), ": must have a last axis of at most ", rank, " less ", batch, " batch axes, for ",
-                    detail::shown(inputs, 0));
+            throw invalid_input(kit::shown(inputs, 1), ": must have a last axis of at most ", rank, " less ", batch, " batch axes, for ",
+                    kit::shown(inputs, 0));
         auto const named = static_cast<std::size_t>(indices.extents.back());
         tensor y{.extents = {indices.extents.begin(), indices.extents.end() - 1}, .type = data.type};
         y.extents.insert(y.extents.end(), data.extents.begin() + static_cast<std::ptrdiff_t>(batch + named), data.extents.end());
         auto const all = y.extents.size();
         operation op{.kind = std::string(kind), .work = work_class::memory};
-        detail::add_axis_dims(op, y, all, all);
-        for (std::size_t i = 0; i < batch; ++i) detail::expect_extent(inputs, 1, i, data.extents[i], "that of input 0");
-        auto axes = detail::along_dims(op, 0, batch);
-        for (std::size_t i = batch; i < batch + named; ++i) axes.push_back(detail::whole(data.extents[i]));
-        for (auto& a : detail::along_dims(op, outer, all - outer)) axes.push_back(std::move(a));
-        detail::add_gathered(op, data, std::move(axes), detail::elements(y));
-        auto places = detail::along_dims(op, 0, outer);
-        places.push_back(detail::whole(indices.extents.back()));
-        detail::add_input(op, "indices", indices.type, std::move(places)).saved = true;
-        detail::add_output(op, "y", data.type, detail::along_dims(op, 0, all));
-        return detail::finished(std::move(op));
+        kit::add_axis_dims(op, y, all, all);
+        for (std::size_t i = 0; i < batch; ++i) kit::expect_extent(inputs, 1, i, data.extents[i], "that of input 0");
+        auto axes = kit::along_dims(op, 0, batch);
+        for (std::size_t i = batch; i < batch + named; ++i) axes.push_back(kit::whole(data.extents[i]));
+        for (auto& a : kit::along_dims(op, outer, all - outer)) axes.push_back(std::move(a));
+        detail::add_gathered(op, data, std::move(axes), kit::elements(y));
+        auto places = kit::along_dims(op, 0, outer);
+        places.push_back(kit::whole(indices.extents.back()));
+        kit::add_input(op, "indices", indices.type, std::move(places)).saved = true;
+        kit::add_output(op, "y", data.type, kit::along_dims(op, 0, all));
+        return kit::finished(std::move(op));
     }
 };
 
@@ -137,18 +137,18 @@ struct scatter_elements {
     std::int64_t axis = 0;
     /// Inputs: data, indices (i64 or i32) of as many axes, updates of their shape. Axes but `axis` are at most as long as those of data.
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 3);
-        detail::expect_indices(inputs, 1);
+        kit::expect_inputs(inputs, 3);
+        kit::expect_indices(inputs, 1);
         auto const &data = inputs[0].extents, &places = inputs[1].extents;
-        auto const rank = data.size(), at = detail::axis_number("axis", axis, rank);
-        for (std::size_t i = 1; i < 3; ++i) detail::expect_rank(inputs, i, rank);
+        auto const rank = data.size(), at = kit::axis_number("axis", axis, rank);
+        for (std::size_t i = 1; i < 3; ++i) kit::expect_rank(inputs, i, rank);
         auto op = detail::scatter_space(inputs, kind, at, 1);
-        std::vector<ops::axis> axes = detail::along_dims(op, 0, rank);
+        std::vector<ops::axis> axes = kit::along_dims(op, 0, rank);
         for (std::size_t i = 0; i < rank; ++i) {
-            detail::expect_extent(inputs, 2, i, places[i], "that of input 1");
+            kit::expect_extent(inputs, 2, i, places[i], "that of input 1");
             if (i != at && places[i] > data[i])
-                throw invalid_input(detail::shown(inputs, 1), ": axis ", i, " must have at most extent ", data[i], ", that of input 0");
-            if (i == at) axes[i] = detail::whole(places[i]);
+                throw invalid_input(kit::shown(inputs, 1), ": axis ", i, " must have at most extent ", data[i], ", that of input 0");
+            if (i == at) axes[i] = kit::whole(places[i]);
             else axes[i].extent = places[i];
         }
         return detail::scattered(std::move(op), inputs, axes, axes);
@@ -161,25 +161,25 @@ struct scatter_nd {
     static constexpr std::string_view kind = "scatter_nd";
     /// Inputs: data, indices (i64 or i32), updates.
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 3);
-        detail::expect_least_rank(inputs, 1, 1);
-        detail::expect_indices(inputs, 1);
+        kit::expect_inputs(inputs, 3);
+        kit::expect_least_rank(inputs, 1, 1);
+        kit::expect_indices(inputs, 1);
         auto const &data = inputs[0].extents, &places = inputs[1].extents;
         auto const outer = places.size() - 1;
         if (places.back() > static_cast<std::int64_t>(data.size()))
-            throw invalid_input(detail::shown(inputs, 1), ": must have a last axis of at most the ", data.size(), " axes of input 0");
+            throw invalid_input(kit::shown(inputs, 1), ": must have a last axis of at most the ", data.size(), " axes of input 0");
         auto const named = static_cast<std::size_t>(places.back());
-        detail::expect_rank(inputs, 2, outer + data.size() - named);
+        kit::expect_rank(inputs, 2, outer + data.size() - named);
         auto op = detail::scatter_space(inputs, kind, 0, named);
         std::vector<axis> indices, updates;
-        for (auto const e : places) indices.push_back(detail::whole(e));
+        for (auto const e : places) indices.push_back(kit::whole(e));
         for (std::size_t i = 0; i < outer; ++i) {
-            detail::expect_extent(inputs, 2, i, places[i], "that of input 1");
-            updates.push_back(detail::whole(places[i]));
+            kit::expect_extent(inputs, 2, i, places[i], "that of input 1");
+            updates.push_back(kit::whole(places[i]));
         }
         for (std::size_t i = named; i < data.size(); ++i) {
-            detail::expect_extent(inputs, 2, outer + i - named, data[i], "that of input 0");
-            updates.push_back(detail::along(op, static_cast<std::uint32_t>(i)));
+            kit::expect_extent(inputs, 2, outer + i - named, data[i], "that of input 0");
+            updates.push_back(kit::along(op, static_cast<std::uint32_t>(i)));
         }
         return detail::scattered(std::move(op), inputs, std::move(indices), std::move(updates));
     }

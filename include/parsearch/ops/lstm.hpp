@@ -80,29 +80,29 @@ struct lstm_cell {
     std::string parameter{};
     /// Weights: input_weight[4, hidden, e], hidden_weight[4, hidden, hidden], input_bias[4, hidden], hidden_bias[4, hidden].
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 3);
-        for (std::size_t i = 0; i < 3; ++i) detail::expect_rank(inputs, i, 2);
-        detail::expect_floating(inputs, 0, 2);
-        detail::checked("hidden", hidden);
+        kit::expect_inputs(inputs, 3);
+        for (std::size_t i = 0; i < 3; ++i) kit::expect_rank(inputs, i, 2);
+        kit::expect_floating(inputs, 0, 2);
+        kit::checked("hidden", hidden);
         auto const samples = inputs[0].extents[0], features = inputs[0].extents[1];
         for (std::size_t i = 1; i < 3; ++i) {
-            detail::expect_extent(inputs, i, 0, samples, "the samples of input 0");
-            detail::expect_extent(inputs, i, 1, hidden, "option hidden");
+            kit::expect_extent(inputs, i, 0, samples, "the samples of input 0");
+            kit::expect_extent(inputs, i, 1, hidden, "option hidden");
         }
         auto const type = inputs[0].type;
         operation op{.kind = std::string(kind), .work = work_class::recurrent};
-        auto const s = detail::add_dim(op, "s", samples, dim_kind::sample);
-        auto const o = detail::add_dim(op, "o", hidden, dim_kind::parameter);
-        detail::add_input(op, "x", type, {detail::along(op, s), detail::whole(features)});
-        detail::add_input(op, "h", type, {detail::along(op, s), detail::whole(hidden)});
-        detail::add_input(op, "c", type, {detail::along(op, s), detail::along(op, o)});
+        auto const s = kit::add_dim(op, "s", samples, dim_kind::sample);
+        auto const o = kit::add_dim(op, "o", hidden, dim_kind::parameter);
+        kit::add_input(op, "x", type, {kit::along(op, s), kit::whole(features)});
+        kit::add_input(op, "h", type, {kit::along(op, s), kit::whole(hidden)});
+        kit::add_input(op, "c", type, {kit::along(op, s), kit::along(op, o)});
         detail::add_recurrent_work(op, detail::lstm_unit, parameter, true, type, static_cast<double>(samples), 1, features, o);
         op.inputs[1].saved = op.inputs[2].saved = true;
         op.inputs[1].gradient_flops = op.weights[1].gradient_flops;
         op.inputs[2].gradient_flops = static_cast<double>(samples) * static_cast<double>(hidden);
-        detail::add_output(op, "h_next", type, {detail::along(op, s), detail::along(op, o)});
-        detail::add_output(op, "c_next", type, {detail::along(op, s), detail::along(op, o)}).saved = true;
-        return detail::finished(std::move(op));
+        kit::add_output(op, "h_next", type, {kit::along(op, s), kit::along(op, o)});
+        kit::add_output(op, "c_next", type, {kit::along(op, s), kit::along(op, o)}).saved = true;
+        return kit::finished(std::move(op));
     }
 };
 

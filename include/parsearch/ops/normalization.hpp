@@ -84,21 +84,21 @@ struct batch_norm {
     bool relu = false; ///< y = max(0, normalised x)
     /// Input: x of at least two axes. Weights: weight[c], bias[c].
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 1);
-        detail::expect_least_rank(inputs, 0, 2);
-        detail::expect_floating(inputs, 0, 0);
+        kit::expect_inputs(inputs, 1);
+        kit::expect_least_rank(inputs, 0, 2);
+        kit::expect_floating(inputs, 0, 0);
         auto const& x = inputs[0];
         auto const rank = x.extents.size();
         operation op{.kind = relu ? text(kind, "_relu") : std::string(kind)};
         for (std::size_t i = 0; i < rank; ++i)
-            detail::add_dim(op, i == 1 ? "c" : i == 2 && rank == 3 ? "l" : detail::axis_name(i, rank), x.extents[i], i == 1 ? dim_kind::parameter : detail::axis_kind(i));
+            kit::add_dim(op, i == 1 ? "c" : i == 2 && rank == 3 ? "l" : kit::axis_name(i, rank), x.extents[i], i == 1 ? dim_kind::parameter : kit::axis_kind(i));
         detail::add_normalization(op, x, detail::standardize, static_cast<double>(x.extents[1]), parameter, true, true, 1, 1);
         if (relu) {
-            op.flops += detail::elements(x);
-            op.inputs[0].gradient_flops += detail::elements(x);
+            op.flops += kit::elements(x);
+            op.inputs[0].gradient_flops += kit::elements(x);
             op.outputs[0].saved = true;
         }
-        return detail::finished(std::move(op));
+        return kit::finished(std::move(op));
     }
 };
 

@@ -17,6 +17,7 @@ namespace parsearch::ops {
 
 /// Element types.
 enum class dtype : std::uint8_t { f64, f32, tf32, f16, bf16, i64, i32, i8 };
+inline constexpr std::size_t dtypes = 8;
 
 /// Bytes of one element. tf32 is stored in 4.
 [[nodiscard]] constexpr byte_count size_of(dtype t) noexcept {

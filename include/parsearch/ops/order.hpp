@@ -26,19 +26,19 @@ struct top_k {
     std::int64_t k = 1;
     std::int64_t axis = -1;
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 1);
+        kit::expect_inputs(inputs, 1);
         auto const& x = inputs[0];
-        auto const rank = x.extents.size(), at = detail::axis_number("axis", axis, rank);
-        if (detail::checked("k", k) > x.extents[at]) throw invalid_input("option k is ", k, ": must be at most axis ", at, " of ", detail::shown(inputs, 0));
+        auto const rank = x.extents.size(), at = kit::axis_number("axis", axis, rank);
+        if (kit::checked("k", k) > x.extents[at]) throw invalid_input("option k is ", k, ": must be at most axis ", at, " of ", kit::shown(inputs, 0));
         auto op = detail::along_axis(x, kind, at);
         // A heap of k: a comparison per level that an entry may sink.
-        op.flops = detail::elements(x) * static_cast<double>(std::bit_width(static_cast<std::uint64_t>(k)));
-        auto axes = detail::along_dims(op, 0, rank);
-        axes[at] = detail::whole(k);
-        detail::add_output(op, "values", x.type, axes);
-        detail::add_output(op, "indices", dtype::i64, std::move(axes)).saved = true;
-        if (auto& in = op.inputs[0]; in.differentiable) in.gradient_flops = detail::elements(tensor_of(op.outputs[0]));
-        return detail::finished(std::move(op));
+        op.flops = kit::elements(x) * static_cast<double>(std::bit_width(static_cast<std::uint64_t>(k)));
+        auto axes = kit::along_dims(op, 0, rank);
+        axes[at] = kit::whole(k);
+        kit::add_output(op, "values", x.type, axes);
+        kit::add_output(op, "indices", dtype::i64, std::move(axes)).saved = true;
+        if (auto& in = op.inputs[0]; in.differentiable) in.gradient_flops = kit::elements(tensor_of(op.outputs[0]));
+        return kit::finished(std::move(op));
     }
 };
 
@@ -48,17 +48,17 @@ struct arg_max {
     std::int64_t axis = 0;
     bool keep = false; ///< the axis stays, with extent 1
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 1);
+        kit::expect_inputs(inputs, 1);
         auto const& x = inputs[0];
-        auto const rank = x.extents.size(), at = detail::axis_number("axis", axis, rank);
+        auto const rank = x.extents.size(), at = kit::axis_number("axis", axis, rank);
         auto op = detail::along_axis(x, kind, at);
         op.inputs[0].differentiable = false;
-        op.flops = detail::elements(x);
-        auto axes = detail::along_dims(op, 0, rank);
-        if (keep) axes[at] = detail::whole(1);
+        op.flops = kit::elements(x);
+        auto axes = kit::along_dims(op, 0, rank);
+        if (keep) axes[at] = kit::whole(1);
         else axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(at));
-        detail::add_output(op, "y", dtype::i64, std::move(axes));
-        return detail::finished(std::move(op));
+        kit::add_output(op, "y", dtype::i64, std::move(axes));
+        return kit::finished(std::move(op));
     }
 };
 
@@ -67,14 +67,14 @@ struct cumulative_sum {
     static constexpr std::string_view kind = "cumulative_sum";
     std::int64_t axis = 0;
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 1);
+        kit::expect_inputs(inputs, 1);
         auto const& x = inputs[0];
         auto const rank = x.extents.size();
-        auto op = detail::along_axis(x, kind, detail::axis_number("axis", axis, rank));
-        op.flops = detail::elements(x);
+        auto op = detail::along_axis(x, kind, kit::axis_number("axis", axis, rank));
+        op.flops = kit::elements(x);
         if (op.inputs[0].differentiable) op.inputs[0].gradient_flops = op.flops;
-        detail::add_output(op, "y", x.type, detail::along_dims(op, 0, rank));
-        return detail::finished(std::move(op));
+        kit::add_output(op, "y", x.type, kit::along_dims(op, 0, rank));
+        return kit::finished(std::move(op));
     }
 };
 

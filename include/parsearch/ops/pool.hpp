@@ -58,7 +58,7 @@ struct pool2d {
     std::array<std::int64_t, 2> padding_end{-1, -1}; ///< behind; -1: as in front
     bool ceil_mode = false;                          ///< round the number of positions up
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        std::array<detail::window, 2> windows;
+        std::array<kit::window, 2> windows;
         for (std::size_t i = 0; i < 2; ++i) windows[i] = {kernel[i], stride[i], padding[i], dilation[i], padding_end[i]};
         return detail::pooling(inputs, kind, mode, ceil_mode, windows);
     }
@@ -72,7 +72,7 @@ struct pool1d {
     std::int64_t padding_end = -1; ///< behind; -1: as in front
     bool ceil_mode = false;
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        std::array<detail::window, 1> const windows{{{kernel, stride, padding, dilation, padding_end}}};
+        std::array<kit::window, 1> const windows{{{kernel, stride, padding, dilation, padding_end}}};
         return detail::pooling(inputs, kind, mode, ceil_mode, windows);
     }
 };
@@ -83,9 +83,9 @@ struct global_pool {
     static constexpr std::string_view kind = "global_pool";
     pool_mode mode = pool_mode::average;
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 1);
-        detail::expect_least_rank(inputs, 0, 3);
-        detail::expect_floating(inputs, 0, 0);
+        kit::expect_inputs(inputs, 1);
+        kit::expect_least_rank(inputs, 0, 3);
+        kit::expect_floating(inputs, 0, 0);
         constexpr std::array modes{reduction_mode::max, reduction_mode::mean, reduction_mode::l2};
         reduce spatial{.mode = modes[static_cast<std::size_t>(mode)], .keep = true};
         auto const rank = static_cast<std::int64_t>(inputs[0].extents.size());

@@ -25,26 +25,26 @@ struct concat {
     std::int64_t axis = 1;
     /// Inputs: one or more of one type, equal in all other extents.
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 1, ~std::size_t{0});
-        detail::expect_one_type(inputs);
-        auto const rank = inputs[0].extents.size(), at = detail::axis_number("axis", axis, rank);
+        kit::expect_inputs(inputs, 1, ~std::size_t{0});
+        kit::expect_one_type(inputs);
+        auto const rank = inputs[0].extents.size(), at = kit::axis_number("axis", axis, rank);
         tensor y = inputs[0];
         for (std::size_t i = 1; i < inputs.size(); ++i) {
-            detail::expect_rank(inputs, i, rank);
+            kit::expect_rank(inputs, i, rank);
             for (std::size_t a = 0; a < rank; ++a)
-                if (a != at) detail::expect_extent(inputs, i, a, y.extents[a], "that of input 0");
-            y.extents[at] = detail::checked_product("the joined extent", y.extents[at] + inputs[i].extents[at]);
+                if (a != at) kit::expect_extent(inputs, i, a, y.extents[a], "that of input 0");
+            y.extents[at] = kit::checked_product("the joined extent", y.extents[at] + inputs[i].extents[at]);
         }
         operation op{.kind = std::string(kind), .work = work_class::memory};
-        detail::add_axis_dims(op, y, rank, rank);
+        kit::add_axis_dims(op, y, rank, rank);
         std::int64_t begin = 0;
         for (std::size_t i = 0; i < inputs.size(); ++i) {
             auto const extent = inputs[i].extents[at];
-            detail::add_input(op, text("x", i), y.type, detail::part_of(op, at, begin, extent));
+            kit::add_input(op, text("x", i), y.type, detail::part_of(op, at, begin, extent));
             begin += extent;
         }
-        detail::add_output(op, "y", y.type, detail::along_dims(op, 0, rank));
-        return detail::finished(std::move(op));
+        kit::add_output(op, "y", y.type, kit::along_dims(op, 0, rank));
+        return kit::finished(std::move(op));
     }
 };
 
@@ -54,22 +54,22 @@ struct split {
     std::int64_t axis = 1;
     std::vector<std::int64_t> sizes{}; ///< must add up to the axis
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 1);
+        kit::expect_inputs(inputs, 1);
         auto const& x = inputs[0];
-        auto const rank = x.extents.size(), at = detail::axis_number("axis", axis, rank);
+        auto const rank = x.extents.size(), at = kit::axis_number("axis", axis, rank);
         std::int64_t left = x.extents[at];
-        for (auto const n : sizes) left -= std::min(detail::checked("sizes", n), left + 1);
+        for (auto const n : sizes) left -= std::min(kit::checked("sizes", n), left + 1);
         if (sizes.empty() || left != 0)
-            throw invalid_input("option sizes of ", sizes.size(), " parts does not add up to axis ", at, " of ", detail::shown(inputs, 0));
+            throw invalid_input("option sizes of ", sizes.size(), " parts does not add up to axis ", at, " of ", kit::shown(inputs, 0));
         operation op{.kind = std::string(kind), .work = work_class::memory};
-        detail::add_axis_dims(op, x, rank, rank);
-        detail::add_input(op, "x", x.type, detail::along_dims(op, 0, rank));
+        kit::add_axis_dims(op, x, rank, rank);
+        kit::add_input(op, "x", x.type, kit::along_dims(op, 0, rank));
         std::int64_t begin = 0;
         for (std::size_t i = 0; i < sizes.size(); ++i) {
-            detail::add_output(op, text("y", i), x.type, detail::part_of(op, at, begin, sizes[i]));
+            kit::add_output(op, text("y", i), x.type, detail::part_of(op, at, begin, sizes[i]));
             begin += sizes[i];
         }
-        return detail::finished(std::move(op));
+        return kit::finished(std::move(op));
     }
 };
 
@@ -80,24 +80,24 @@ struct slice {
     std::int64_t axis = 1;
     std::int64_t begin = 0, end = 0, step = 1;
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 1);
+        kit::expect_inputs(inputs, 1);
         auto const& x = inputs[0];
-        auto const rank = x.extents.size(), at = detail::axis_number("axis", axis, rank);
+        auto const rank = x.extents.size(), at = kit::axis_number("axis", axis, rank);
         auto const extent = x.extents[at];
         auto const from = begin < 0 ? begin + extent : begin, to = end < 0 ? end + extent : end;
         if (from < 0 || to > extent || from >= to)
-            throw invalid_input("slice [", begin, ", ", end, ") of axis ", at, " of ", detail::shown(inputs, 0),
+            throw invalid_input("slice [", begin, ", ", end, ") of axis ", at, " of ", kit::shown(inputs, 0),
                     ": must hold something and lie within the axis");
-        detail::checked("step", step);
+        kit::checked("step", step);
         tensor y = x;
         y.extents[at] = (to - from - 1) / step + 1;
         operation op{.kind = step == 1 ? std::string(kind) : "strided_slice", .work = work_class::memory};
-        detail::add_axis_dims(op, y, rank, rank);
+        kit::add_axis_dims(op, y, rank, rank);
         auto axes = detail::part_of(op, at, -from, extent);
         axes[at].terms[0].stride = step;
-        detail::add_input(op, "x", x.type, std::move(axes));
-        detail::add_output(op, "y", x.type, detail::along_dims(op, 0, rank));
-        return detail::finished(std::move(op));
+        kit::add_input(op, "x", x.type, std::move(axes));
+        kit::add_output(op, "y", x.type, kit::along_dims(op, 0, rank));
+        return kit::finished(std::move(op));
     }
 };
 
@@ -106,15 +106,15 @@ struct flip {
     static constexpr std::string_view kind = "flip";
     std::int64_t axis = 1;
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 1);
+        kit::expect_inputs(inputs, 1);
         auto const& x = inputs[0];
-        auto const rank = x.extents.size(), at = detail::axis_number("axis", axis, rank);
+        auto const rank = x.extents.size(), at = kit::axis_number("axis", axis, rank);
         operation op{.kind = std::string(kind), .work = work_class::memory};
-        detail::add_axis_dims(op, x, rank, rank);
+        kit::add_axis_dims(op, x, rank, rank);
         op.dims[at].kind = dim_kind::fixed;
-        detail::add_input(op, "x", x.type, detail::along_dims(op, 0, rank));
-        detail::add_output(op, "y", x.type, detail::along_dims(op, 0, rank));
-        return detail::finished(std::move(op));
+        kit::add_input(op, "x", x.type, kit::along_dims(op, 0, rank));
+        kit::add_output(op, "y", x.type, kit::along_dims(op, 0, rank));
+        return kit::finished(std::move(op));
     }
 };
 
@@ -158,7 +158,7 @@ struct reshape {
     static constexpr std::string_view kind = "reshape";
     std::vector<std::int64_t> shape{};
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 1);
+        kit::expect_inputs(inputs, 1);
         std::int64_t all = 1, known = 1;
         for (auto const e : inputs[0].extents) all *= e;
         auto extents = shape;
@@ -166,7 +166,7 @@ struct reshape {
         auto const misfit = [&] {
             std::string list;
             for (auto const e : shape) list += text(list.empty() ? "" : ",", e);
-            return invalid_input("option shape is [", list, "]: must have the ", all, " elements of ", detail::shown(inputs, 0),
+            return invalid_input("option shape is [", list, "]: must have the ", all, " elements of ", kit::shown(inputs, 0),
                     " (one -1 stands for the rest)");
         };
         for (auto& e : extents) {
@@ -188,9 +188,9 @@ struct flatten {
     static constexpr std::string_view kind = "flatten";
     std::int64_t from_axis = 1;
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 1);
+        kit::expect_inputs(inputs, 1);
         auto const& x = inputs[0].extents;
-        auto const first = detail::axis_number("from_axis", from_axis, x.size());
+        auto const first = kit::axis_number("from_axis", from_axis, x.size());
         std::vector<std::int64_t> shape(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(first) + 1);
         for (std::size_t i = first + 1; i < x.size(); ++i) shape.back() *= x[i];
         return detail::reshaped(inputs[0], shape, kind);
@@ -202,24 +202,24 @@ struct transpose {
     static constexpr std::string_view kind = "transpose";
     std::vector<std::int64_t> permutation{};
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
-        detail::expect_inputs(inputs, 1);
+        kit::expect_inputs(inputs, 1);
         auto const& x = inputs[0];
         auto const rank = x.extents.size();
         if (permutation.size() != rank)
-            throw invalid_input("option permutation names ", permutation.size(), " axes: must name each of ", detail::shown(inputs, 0), " once");
+            throw invalid_input("option permutation names ", permutation.size(), " axes: must name each of ", kit::shown(inputs, 0), " once");
         operation op{.kind = std::string(kind), .work = work_class::memory};
-        detail::add_axis_dims(op, x, rank, rank);
+        kit::add_axis_dims(op, x, rank, rank);
         std::vector<bool> seen(rank);
         std::vector<axis> y;
         for (auto const p : permutation) {
-            auto const i = detail::axis_number("permutation", p, rank);
+            auto const i = kit::axis_number("permutation", p, rank);
             if (seen[i]) throw invalid_input("option permutation names axis ", p, " twice: must name each axis once");
             seen[i] = true;
-            y.push_back(detail::along(op, static_cast<std::uint32_t>(i)));
+            y.push_back(kit::along(op, static_cast<std::uint32_t>(i)));
         }
-        detail::add_input(op, "x", x.type, detail::along_dims(op, 0, rank));
-        detail::add_output(op, "y", x.type, std::move(y));
-        return detail::finished(std::move(op));
+        kit::add_input(op, "x", x.type, kit::along_dims(op, 0, rank));
+        kit::add_output(op, "y", x.type, std::move(y));
+        return kit::finished(std::move(op));
     }
 };
 

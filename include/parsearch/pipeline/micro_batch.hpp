@@ -15,14 +15,15 @@
 
 namespace parsearch::pipeline {
 
-namespace detail {
-
 /// The dim of the samples, if any: one of extent 1 is what all samples share (a position bias).
 [[nodiscard]] inline std::optional<std::uint32_t> sample_dim(ops::operation const& op) {
     for (std::uint32_t k = 0; k < op.dims.size(); ++k)
         if (op.dims[k].kind == ops::dim_kind::sample && op.dims[k].extent > 1) return k;
     return std::nullopt;
 }
+
+namespace detail {
+
 [[nodiscard]] inline ops::term const* term_of(ops::axis const& a, std::uint32_t dim) noexcept {
     for (auto const& t : a.terms)
         if (t.dim == dim) return &t;
@@ -34,7 +35,7 @@ namespace detail {
 [[nodiscard]] inline std::int64_t samples_of(graph::dense_graph const& g) {
     std::int64_t common = 0;
     for (auto const& op : g.operations)
-        if (auto const k = detail::sample_dim(op)) common = std::gcd(common, op.dims[*k].extent);
+        if (auto const k = sample_dim(op)) common = std::gcd(common, op.dims[*k].extent);
     return common > 0 ? common : 1;
 }
 
@@ -47,7 +48,7 @@ namespace detail {
     };
     if (n < 1) refuse("is to run in ", n, " micro-batches: must be at least 1");
     if (n == 1) return op;
-    auto const k = detail::sample_dim(op);
+    auto const k = sample_dim(op);
     if (!k) return op;
     auto& samples = op.dims[*k];
     if (samples.extent % n != 0) refuse("has ", samples.extent, " samples: ", n, " micro-batches must divide them");

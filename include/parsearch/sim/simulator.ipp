@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/make_set.hpp>
 #include <parsearch/sim/memory/memory_account.hpp>
 #include <parsearch/sim/schedule/any_scheduler.hpp>
 #include <parsearch/sim/simulator.hpp>
@@ -92,8 +93,8 @@ class simulator::body {
             for (auto const e : g.out(op)) edges_.push_back(e);
             if (work_->class_of[op] != iteration_plan::none) classes_.push_back(work_->class_of[op]);
         }
-        detail::make_set(edges_);
-        detail::make_set(classes_);
+        make_set(edges_);
+        make_set(classes_);
         for (auto const op : unplanned_) {
             planner_.plan_operator(op, current_[op], plan_.operators[op]);
             memory_of_[op] = memory_of(g.operations[op], current_[op].degrees());

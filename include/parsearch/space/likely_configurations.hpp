@@ -30,7 +30,7 @@ struct likely_options {
 [[nodiscard]] inline std::vector<configuration> likely_configurations(ops::operation const& op, operator_space const& all, std::size_t devices,
                                                                       likely_options const& o) {
     auto const total = static_cast<std::int64_t>(devices);
-    std::vector<configuration> out{detail::split_samples(op, total)};
+    std::vector<configuration> out{split_samples(op, total)};
     auto limit = o.limit;
     auto const add = [&](configuration const& c) {
         if (out.size() < limit && all.contains(c) && std::find(out.begin(), out.end(), c) == out.end()) out.push_back(c);
@@ -39,9 +39,9 @@ struct likely_options {
     auto const samples = detail::first_dim(op, ops::dim_kind::sample);
     auto const most_attribute = static_cast<std::int32_t>(samples && op.dims[*samples].extent >= total ? o.per_node : devices);
     add(whole(op));
-    if (o.per_node > 1 && o.per_node < devices) add(detail::split_samples(op, static_cast<std::int64_t>(o.per_node)));
+    if (o.per_node > 1 && o.per_node < devices) add(split_samples(op, static_cast<std::int64_t>(o.per_node)));
     for (std::size_t g = 2; g <= o.per_node; ++g)
-        if (o.per_node % g == 0 && devices % g == 0) add(detail::split_samples(op, total / static_cast<std::int64_t>(g), static_cast<std::int32_t>(g)));
+        if (o.per_node % g == 0 && devices % g == 0) add(split_samples(op, total / static_cast<std::int64_t>(g), static_cast<std::int32_t>(g)));
     bool const looked_up = !op.weights.empty() && op.weights[0].touched_bytes >= 0;
     for (std::int32_t g = 2; looked_up && g < total; ++g)
         for (auto const k : order) {

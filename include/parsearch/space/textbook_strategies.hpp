@@ -31,14 +31,18 @@ namespace detail {
     return std::nullopt;
 }
 
+} // namespace detail
+
 /// Splits the sample dim as far as `degree` allows, on devices `stride` apart from `start`.
 [[nodiscard]] inline configuration split_samples(ops::operation const& op, std::int64_t degree, std::int32_t stride = 1, std::int32_t start = 0) {
     auto c = whole(op, start);
     if (op.work == ops::work_class::source) return whole(op);
-    if (auto const k = first_dim(op, ops::dim_kind::sample)) c.degree[*k] = largest_divisor(op.dims[*k].extent, degree);
+    if (auto const k = detail::first_dim(op, ops::dim_kind::sample)) c.degree[*k] = largest_divisor(op.dims[*k].extent, degree);
     lay_out(c, inner_dims_first(op), stride);
     return c;
 }
+
+namespace detail {
 
 /// Dim `k` split among `group` neighbouring devices, samples over `data` such groups.
 [[nodiscard]] inline configuration split_in_groups(ops::operation const& op, std::uint32_t k, std::int32_t group, std::int64_t data) {
@@ -73,7 +77,7 @@ namespace detail {
 /// Every operator splits its samples over all devices (over the largest divisor of the batch that is not more).
 [[nodiscard]] inline flat_strategy data_parallel(graph::dense_graph const& g, std::size_t devices) {
     flat_strategy s;
-    for (auto const& op : g.operations) s.push_back(detail::split_samples(op, static_cast<std::int64_t>(devices)));
+    for (auto const& op : g.operations) s.push_back(split_samples(op, static_cast<std::int64_t>(devices)));
     return s;
 }
 
@@ -124,7 +128,7 @@ namespace detail {
         } else if (!g.in(i).empty()) {
             local[i] = local[g.in(i).front().producer];
         }
-        s[i] = detail::split_samples(op, static_cast<std::int64_t>(devices / per_node), static_cast<std::int32_t>(per_node), local[i]);
+        s[i] = split_samples(op, static_cast<std::int64_t>(devices / per_node), static_cast<std::int32_t>(per_node), local[i]);
     }
     return s;
 }
@@ -169,7 +173,7 @@ namespace detail {
             if (!op.weights.empty() && op.work != work_class::normalization) prefer(detail::first_dim(op, dim_kind::parameter, tensor));
         }
         if (degree == 1 || !split) {
-            s[i] = detail::split_samples(op, static_cast<std::int64_t>(devices));
+            s[i] = split_samples(op, static_cast<std::int64_t>(devices));
             continue;
         }
         s[i] = detail::split_in_groups(op, *split, tensor, data);

@@ -39,6 +39,13 @@ struct nodes_options {
     std::optional<link_description> host_link{};
 };
 
+/// `nodes_options` with nothing left open.
+struct complete_nodes {
+    intra_node intra = intra_node::direct;
+    link_description intra_link, nic, host_link;
+    std::uint32_t nics = 1;
+};
+
 namespace detail {
 
 /// What a node of a known device looks like.
@@ -79,20 +86,16 @@ struct half_links {
     }
 };
 
-/// `nodes_options` with nothing left open.
-struct complete_nodes {
-    intra_node intra = intra_node::direct;
-    link_description intra_link, nic, host_link;
-    std::uint32_t nics = 1;
-};
+} // namespace detail
 
-inline complete_nodes complete(nodes_options const& o) {
+/// `o` with the defaults of its device. Throws as `nodes`.
+[[nodiscard]] inline complete_nodes complete(nodes_options const& o) {
     validate(o.device, "the device of nodes");
     auto const place = text("nodes of ", o.device.kind, ": ");
     if (o.count < 1) throw invalid_input(place, "count is 0: must be at least 1");
     if (o.gpus_per_node < 1) throw invalid_input(place, "gpus_per_node is 0: must be at least 1");
-    node_defaults const* known = nullptr;
-    for (auto const& d : known_nodes)
+    detail::node_defaults const* known = nullptr;
+    for (auto const& d : detail::known_nodes)
         if (d.kind == o.device.kind) known = &d;
     auto const choose = [&](auto const& given, auto const& fallback, std::string_view name) {
         if (given) return *given;
@@ -113,7 +116,6 @@ inline complete_nodes complete(nodes_options const& o) {
     if (c.intra != intra_node::pcie) c.host_link = choose(o.host_link, [](auto const& d) { return d.host_link; }, "host_link");
     return c;
 }
-} // namespace detail
 
 /// `count` equal nodes. Between nodes a message passes the sender's PCIe link, its interface out and the receiver's interface in, each
 /// with half of `nic.latency` (as FlexFlow has it), and the receiver's PCIe link; the network between the interfaces is an ideal switch.
@@ -123,7 +125,7 @@ inline complete_nodes complete(nodes_options const& o) {
 /// shortest. Throws `invalid_input` on zero counts, a `nics_per_node` that does not divide the GPUs, links that break the rules of
 /// `cluster_builder`, an option that is left open for another device.
 [[nodiscard]] inline cluster nodes(nodes_options const& o) {
-    auto const c = detail::complete(o);
+    auto const c = complete(o);
     std::uint64_t const total = std::uint64_t{o.count} * o.gpus_per_node;
     if (total > cluster_builder::max_devices)
         throw invalid_input("nodes: ", o.count, " nodes of ", o.gpus_per_node, " GPUs: a cluster holds at most ", cluster_builder::max_devices);

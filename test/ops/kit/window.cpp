@@ -18,14 +18,14 @@ using namespace parsearch::test;
 namespace {
 
 /// The positions of a window that lies within the padded axis, one by one.
-std::int64_t count_positions(std::int64_t extent, ops::detail::window const& w) {
+std::int64_t count_positions(std::int64_t extent, ops::kit::window const& w) {
     std::int64_t n = 0;
     while (n * w.stride + w.dilation * (w.kernel - 1) < extent + w.padding + w.behind()) ++n;
     return n;
 }
 
 /// Checks axis `axis` of the input of `op`, whose dim `dim` counts window positions, against every tap of every position.
-void check_taps(ops::operation const& op, std::size_t axis, std::uint32_t dim, ops::detail::window const& w) {
+void check_taps(ops::operation const& op, std::size_t axis, std::uint32_t dim, ops::kit::window const& w) {
     auto const extent = op.dims[dim].extent;
     for (std::int32_t degree = 1; degree <= extent; ++degree) {
         if (extent % degree) continue;
@@ -64,14 +64,14 @@ TEST_CASE("window: shards of convolutions read what the taps of their outputs to
         drawer draw{rng};
         auto const one = random_application<ops::conv1d>::draw(draw);
         auto const op = one.infer();
-        ops::detail::window const w{one.op.kernel, one.op.stride, one.op.padding, one.op.dilation, one.op.padding_end};
+        ops::kit::window const w{one.op.kernel, one.op.stride, one.op.padding, one.op.dilation, one.op.padding_end};
         std::uint32_t const l = one.op.groups > 1 ? 3 : 2;
         CHECK(op.dims[l].extent == count_positions(one.inputs[0].extents[2], w));
         check_taps(op, 2, l, w);
         auto const two = random_application<ops::conv2d>::draw(draw);
         auto const plane = two.infer();
         for (std::uint32_t i = 0; i < 2; ++i) {
-            ops::detail::window const side{two.op.kernel[i], two.op.stride[i], two.op.padding[i], two.op.dilation[i], two.op.padding_end[i]};
+            ops::kit::window const side{two.op.kernel[i], two.op.stride[i], two.op.padding[i], two.op.dilation[i], two.op.padding_end[i]};
             std::uint32_t const d = (two.op.groups > 1 ? 3 : 2) + i;
             CHECK(plane.dims[d].extent == count_positions(two.inputs[0].extents[2 + i], side));
             check_taps(plane, 2 + i, d, side);
@@ -87,7 +87,7 @@ TEST_CASE("window: shards of poolings likewise, rounded down and up") {
         drawer draw{rng};
         auto const one = random_application<ops::pool1d>::draw(draw);
         auto const op = one.infer();
-        ops::detail::window const w{one.op.kernel, one.op.stride, one.op.padding, 1, one.op.padding_end};
+        ops::kit::window const w{one.op.kernel, one.op.stride, one.op.padding, 1, one.op.padding_end};
         check_taps(op, 2, 2, w);
         auto const two = random_application<ops::pool2d>::draw(draw);
         auto const plane = two.infer();
@@ -95,7 +95,7 @@ TEST_CASE("window: shards of poolings likewise, rounded down and up") {
             check_taps(plane, 2 + i, 2 + i, {two.op.kernel[i], two.op.stride[i], two.op.padding[i], 1, two.op.padding_end[i]});
         if (!one.op.ceil_mode) CHECK(op.dims[2].extent == count_positions(one.inputs[0].extents[2], w));
         // Rounded up, the windows reach as far as they can: one more would start in the padding, or the last reaches the end.
-        auto const up = ops::detail::window_positions(one.inputs[0].extents[2], w, "l", true);
+        auto const up = ops::kit::window_positions(one.inputs[0].extents[2], w, "l", true);
         auto const extent = one.inputs[0].extents[2];
         CHECK((up - 1) * w.stride - w.padding < extent);
         CHECK((up * w.stride >= extent + w.padding || (up - 1) * w.stride + w.kernel >= extent + w.padding + w.behind()));

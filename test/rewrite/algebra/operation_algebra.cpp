@@ -193,7 +193,7 @@ TEST_CASE("any two operations of the library are rewritten to valid ones or refu
             }
             for (auto const& y : a.outputs) {
                 auto const shape = ops::tensor_of(y);
-                if (!ops::detail::is_floating(shape.type)) continue;
+                if (!ops::kit::is_floating(shape.type)) continue;
                 auto const relu = ops::relu{}.infer(std::vector{shape}), add = ops::add{}.infer(std::vector{shape, shape});
                 seen(fused(a, relu), itself);
                 seen(fused(a, add, 1), itself);

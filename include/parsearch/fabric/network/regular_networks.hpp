@@ -20,21 +20,22 @@ namespace parsearch::fabric {
 // All functions throw `invalid_input` where their arguments break a rule that they name, or the network breaks one of `validate`. `link` is each
 // direction of each link where nothing else is said.
 
+/// Refuses a number of servers that no network has.
+inline void check_servers(std::uint64_t servers, char const* what) {
+    if (servers < 1 || servers > max_vertices) throw invalid_input(what, " of ", servers, " servers: must be from 1 to ", max_vertices);
+}
+
 namespace detail {
 /// `n` if it is valid.
 [[nodiscard]] inline network checked(network n) {
     validate(n);
     return n;
 }
-/// Refuses a number of servers that no network has.
-inline void check_servers(std::uint64_t servers, char const* what) {
-    if (servers < 1 || servers > max_vertices) throw invalid_input(what, " of ", servers, " servers: must be from 1 to ", max_vertices);
-}
 } // namespace detail
 
 /// One switch without limits of its own: each server has one link to it, two hops to every other.
 [[nodiscard]] inline network ideal_switch(std::uint32_t servers, link_description const& link) {
-    detail::check_servers(servers, "ideal switch");
+    check_servers(servers, "ideal switch");
     network out{"ideal switch", servers, 1, {}, {}};
     for (std::uint32_t s = 0; s < servers; ++s) out.links.push_back({s, servers, link});
     return detail::checked(std::move(out));
@@ -45,7 +46,7 @@ inline void check_servers(std::uint64_t servers, char const* what) {
 /// without servers are left out, with one pod the cores too, and with one edge switch all others: what remains is not blocking either.
 /// Switches: edges, then aggregations, then cores. `k`: even, from 2 to 64, with at least as many places, k^3 / 4, as servers.
 [[nodiscard]] inline network fat_tree(std::uint32_t servers, link_description const& link, std::optional<std::uint32_t> ports = {}) {
-    detail::check_servers(servers, "fat tree");
+    check_servers(servers, "fat tree");
     auto const places = [](std::uint32_t k) { return k * k * k / 4; };
     auto k = ports.value_or(2);
     while (!ports && places(k) < servers) k += 2;
@@ -75,7 +76,7 @@ struct rack_options {
 /// those of a full rack have the rate of its servers' links (`link`) / ratio together. The last rack may hold fewer servers. One rack has no spine.
 /// Switches: racks, then spines.
 [[nodiscard]] inline network oversubscribed(std::uint32_t servers, link_description const& link, rack_options const& o) {
-    detail::check_servers(servers, "racks");
+    check_servers(servers, "racks");
     if (o.servers_per_rack < 1 || o.servers_per_rack > max_vertices)
         throw invalid_input("racks of ", o.servers_per_rack, " servers: must be from 1 to ", max_vertices);
     if (!(o.ratio >= 1 && o.ratio <= 1e6)) throw invalid_input("racks oversubscribed ", o.ratio, " times: must be from 1 to 1e6");
@@ -106,7 +107,7 @@ struct rack_options {
     std::uint64_t servers = 1;
     for (auto const extent : extents) {
         if (extent < 1 || extent > max_vertices) throw invalid_input("torus of extent ", extent, ": must be from 1 to ", max_vertices);
-        detail::check_servers(servers *= extent, "torus");
+        check_servers(servers *= extent, "torus");
     }
     network out{"torus", static_cast<std::uint32_t>(servers), 0, {}, {}};
     for (std::size_t i = 0; i < extents.size(); ++i) out.name += text(i == 0 ? " " : " x ", extents[i]);
@@ -129,7 +130,7 @@ struct rack_options {
 /// number of servers, give parallel links. With the rings of TotientPerms: for every step without a common factor with the number of servers both
 /// directions of its ring through all (one, where these are two servers).
 [[nodiscard]] inline network circulant(std::uint32_t servers, std::span<std::uint32_t const> steps, link_description const& link) {
-    detail::check_servers(servers, "circulant network");
+    check_servers(servers, "circulant network");
     network out{"circulant", servers, 0, {}, {}};
     for (std::size_t i = 0; i < steps.size(); ++i) out.name += text(i == 0 ? ", steps " : ", ", steps[i]);
     std::vector<std::uint32_t> all(servers);

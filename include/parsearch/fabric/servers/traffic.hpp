@@ -11,6 +11,7 @@
 #include <parsearch/concepts/strategy.hpp>
 #include <parsearch/core/collective.hpp>
 #include <parsearch/core/error.hpp>
+#include <parsearch/core/make_set.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/fabric/network/rings.hpp>
 #include <parsearch/fabric/wiring/demand.hpp>
@@ -22,6 +23,9 @@
 #include <parsearch/space/configuration.hpp>
 
 namespace parsearch::fabric {
+
+/// Whether every pair of shards of the collective exchanges something of its own.
+[[nodiscard]] constexpr bool is_exchange(collective_kind k) noexcept { return k == collective_kind::all_to_all || k == collective_kind::all_to_all_v; }
 
 namespace detail {
 
@@ -79,16 +83,13 @@ class server_traffic {
     [[nodiscard]] std::vector<std::uint32_t> servers_of(std::vector<std::uint32_t> const& members) const {
         std::vector<std::uint32_t> out;
         for (auto const d : members) out.push_back(server_[d]);
-        sim::detail::make_set(out);
+        make_set(out);
         return out;
     }
 
     std::span<std::uint32_t const> server_;
     demand sum_;
 };
-
-/// Whether every pair of shards of the collective exchanges something of its own.
-[[nodiscard]] constexpr bool is_exchange(collective_kind k) noexcept { return k == collective_kind::all_to_all || k == collective_kind::all_to_all_v; }
 
 /// Adds what moves along an edge between shards on the devices `made` and `read`.
 inline void add_edge(server_traffic& sum, sim::edge_plan const& plan, byte_count element, std::vector<std::uint32_t> const& made,
@@ -98,7 +99,7 @@ inline void add_edge(server_traffic& sum, sim::edge_plan const& plan, byte_count
         std::vector<std::uint32_t> members;
         for (auto const p : c.producers) members.push_back(made[p]);
         for (auto const p : c.consumers) members.push_back(read[p]);
-        sim::detail::make_set(members);
+        make_set(members);
         if (c.forward_kind == collective_kind::all_reduce || gradients) sum.all_reduce(members, c.bytes);
         if (c.forward_kind == collective_kind::all_reduce && gradients) sum.all_reduce(members, c.bytes);
         if (c.forward_kind == collective_kind::all_reduce || gradients) continue;
@@ -162,7 +163,7 @@ template <Strategy<space::configuration> S>
         for (auto const& c : operators[op].partial_outputs) {
             std::vector<std::uint32_t> members;
             for (auto const shard : c.producers) members.push_back(operators[op].devices[shard]);
-            sim::detail::make_set(members);
+            make_set(members);
             sum.all_reduce(members, c.bytes);
         }
     }

@@ -74,12 +74,12 @@ struct iteration_batch {
 /// Seconds that all flops of an iteration take on all devices at their peaks: of each operator the peak that a roofline takes, without
 /// its efficiencies. 0 where no device has a peak for one of them. Complexity: linear in operators and devices.
 template <topology::DescribesDeviceSpecs C> [[nodiscard]] double seconds_at_peak(graph::dense_graph const& g, C const& cluster, bool training) {
-    std::array<std::array<double, cost::detail::dtypes>, 2> peak{}; // of all devices, by whether it is for contractions, and type
+    std::array<std::array<double, ops::dtypes>, 2> peak{}; // of all devices, by whether it is for contractions, and type
     for (auto const& d : devices(cluster)) {
         topology::device_spec const spec = describe_device(cluster, d);
-        for (std::size_t t = 0; t < cost::detail::dtypes; ++t) {
-            peak[0][t] += cost::detail::peak_of(spec.elementwise, static_cast<ops::dtype>(t));
-            peak[1][t] += cost::detail::peak_of(spec.contraction, static_cast<ops::dtype>(t));
+        for (std::size_t t = 0; t < ops::dtypes; ++t) {
+            peak[0][t] += cost::peak_of(spec.elementwise, static_cast<ops::dtype>(t));
+            peak[1][t] += cost::peak_of(spec.contraction, static_cast<ops::dtype>(t));
         }
     }
     double seconds = 0;
@@ -87,7 +87,7 @@ template <topology::DescribesDeviceSpecs C> [[nodiscard]] double seconds_at_peak
         auto const& operation = g.operations[op];
         auto const flops = operation.flops + (training ? models::backward_flops(g, op) : 0);
         if (operation.work == ops::work_class::source || !(flops > 0)) continue;
-        auto const rate = peak[cost::detail::contracts(operation.work)][static_cast<std::size_t>(operation.outputs.front().type)];
+        auto const rate = peak[cost::contracts(operation.work)][static_cast<std::size_t>(operation.outputs.front().type)];
         if (!(rate > 0)) return 0;
         seconds += flops / rate;
     }

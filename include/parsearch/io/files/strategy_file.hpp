@@ -74,7 +74,7 @@ class strategy_writer {
         auto const& operation = graph_.operations[op];
         space::validate(c, operation, devices_, graph_.names[op]);
         if (operation.work == ops::work_class::source && c == space::whole(operation)) return;
-        auto const names = cost::detail::dim_names(operation);
+        auto const names = cost::dim_names(operation);
         auto degrees = ordered_json::object(), strides = ordered_json::object();
         for (std::size_t k = 0; k < c.rank; ++k) {
             if (c.degree[k] > 1) degrees[names[k]] = c.degree[k];
@@ -156,7 +156,7 @@ class strategy_reader {
     }
 
     [[nodiscard]] space::configuration read_configuration(json_object const& entry, ops::operation const& operation, std::string_view owner) const {
-        auto const names = cost::detail::dim_names(operation);
+        auto const names = cost::dim_names(operation);
         auto c = space::whole(operation);
         std::vector<bool> has_stride(names.size());
         auto const for_dims = [&](std::string_view member, auto const& f) {

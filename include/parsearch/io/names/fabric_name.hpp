@@ -151,7 +151,7 @@ namespace detail {
 
 [[nodiscard]] inline fabric::network named_torus(fabric_options const& o, link_description const& interface) {
     if (o.extents.empty() && o.degree < 2 && o.servers > 1) throw invalid_input("degree is ", o.degree, ": must be at least 2, two interfaces for each dimension");
-    fabric::detail::check_servers(o.servers, "torus");
+    fabric::check_servers(o.servers, "torus");
     auto out = fabric::torus(o.extents.empty() ? even_extents(o.servers, o.degree / 2) : o.extents, interface);
     if (out.servers != o.servers)
         throw invalid_input("extents are ", option_value<std::vector<std::uint32_t>>::print(o.extents), ", which are ", out.servers, " servers: must be as many as servers, ", o.servers);
@@ -163,7 +163,7 @@ namespace detail {
     // Two servers have one step, which takes one interface.
     if (o.servers > 2 && (o.degree < 2 || o.degree % 2 != 0))
         throw invalid_input("degree is ", o.degree, ": must be even and positive, two interfaces for each step; or say which steps");
-    fabric::detail::check_servers(o.servers, "circulant");
+    fabric::check_servers(o.servers, "circulant");
     return fabric::circulant(o.servers, o.servers > 1 ? fabric::select_steps(o.servers, std::max(o.degree / 2, 1u)) : std::vector<std::uint32_t>{}, interface);
 }
 
@@ -231,7 +231,7 @@ inline constexpr std::array fabrics{
     if (o.gpus_per_server < 1) throw invalid_input("gpus_per_server is 0: must be at least 1");
     if (constexpr std::chrono::hours day{24}; o.latency > day)
         throw invalid_input("latency is ", std::chrono::duration_cast<std::chrono::seconds>(o.latency).count(), " s: must be at most a day");
-    auto const node = topology::detail::complete({.count = 2, .gpus_per_node = o.gpus_per_server, .device = *device});
+    auto const node = topology::complete({.count = 2, .gpus_per_node = o.gpus_per_server, .device = *device});
     bool const pcie = node.intra == topology::intra_node::pcie;
     fabric::server_options out{.gpus_per_server = o.gpus_per_server,
                                .device = *device,

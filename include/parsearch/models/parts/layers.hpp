@@ -41,7 +41,7 @@ inline void check_multiple(std::string_view model, std::string_view option, std:
 
 /// Throws `invalid_input` unless activations can be of type `type`.
 inline void check_floating(std::string_view model, ops::dtype type) {
-    if (!ops::detail::is_floating(type)) throw invalid_input(model, ": type is ", ops::name_of(type), ": must be a floating-point type");
+    if (!ops::kit::is_floating(type)) throw invalid_input(model, ": type is ", ops::name_of(type), ": must be a floating-point type");
 }
 
 /// Throws `invalid_input` unless 0 <= value < 1.

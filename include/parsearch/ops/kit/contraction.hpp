@@ -4,7 +4,7 @@
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/ops/shard.hpp>
 
-namespace parsearch::ops::detail {
+namespace parsearch::ops::kit {
 
 /// Fills in flops, multiply-adds, gradients and saved operands of an operation whose only output is the sum, over the dims that it
 /// lacks, of the products of all inputs and weights. A point of the iteration space costs one multiplication per further factor, and
@@ -28,4 +28,4 @@ inline void count_contraction(operation& op) {
     for (auto& o : op.weights) o.gradient_flops = cost(o);
 }
 
-} // namespace parsearch::ops::detail
+} // namespace parsearch::ops::kit

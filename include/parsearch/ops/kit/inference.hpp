@@ -10,7 +10,7 @@
 
 #include <parsearch/ops/operation.hpp>
 
-namespace parsearch::ops::detail {
+namespace parsearch::ops::kit {
 
 /// The largest extent or option, so that sums and small multiples stay far from the end of 64 bits.
 inline constexpr std::int64_t largest_extent = std::int64_t{1} << 40;
@@ -165,4 +165,8 @@ inline operand& add_weight(operation& op, std::string_view parameter, std::strin
     return op;
 }
 
+} // namespace parsearch::ops::kit
+
+namespace parsearch::ops::detail {
+using namespace kit;
 } // namespace parsearch::ops::detail

@@ -33,7 +33,7 @@ struct weight_input {
         if (moved[w.input]) throw invalid_input("weight '", w.name, "' is input ", w.input, ": it is a weight already");
         moved[w.input] = true;
         auto o = op.inputs[w.input];
-        if (!detail::is_floating(o.type))
+        if (!kit::is_floating(o.type))
             throw invalid_input("weight '", w.name, "' is input ", w.input, " of type ", name_of(o.type), ": must have a floating-point type");
         if (!w.extents.empty()) {
             if (w.extents.size() != o.axes.size())
@@ -44,7 +44,7 @@ struct weight_input {
                 if (w.extents[a] != 1)
                     throw invalid_input("weight '", w.name, "' has extent ", w.extents[a], " in axis ", a, ": must be 1 or that of input ", w.input, ", ",
                                         o.axes[a].extent);
-                o.axes[a] = detail::whole(1);
+                o.axes[a] = kit::whole(1);
             }
             if (static_cast<double>(elements_of(o)) < repeated) o.gradient_flops += repeated;
         }

@@ -4,7 +4,7 @@
 #include <parsearch/ops/kit/inference.hpp>
 #include <parsearch/ops/operation.hpp>
 
-namespace parsearch::ops::detail {
+namespace parsearch::ops::kit {
 
 /// A window that slides along one axis.
 struct window {
@@ -41,4 +41,4 @@ struct window {
     return {.extent = extent, .terms = {{d, w.stride}}, .offset = -w.padding, .span = w.span()};
 }
 
-} // namespace parsearch::ops::detail
+} // namespace parsearch::ops::kit

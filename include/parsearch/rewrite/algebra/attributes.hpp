@@ -82,7 +82,7 @@ enum class knowledge : std::uint8_t {
     constexpr std::array with_numbers{"leaky_relu"sv, "scale"sv, "shift"sv,        "power"sv, "elu"sv,  "celu"sv,
                                       "clip"sv,       "round"sv, "hard_sigmoid"sv, "cast"sv,  "trigonometric"sv};
     if (std::find(with_numbers.begin(), with_numbers.end(), kind) != with_numbers.end()) return knowledge::numbers;
-    for (auto const& f : ops::detail::function_table)
+    for (auto const& f : ops::function_table)
         if (f.name == kind) return kind == "mask" ? knowledge::positional : knowledge::told;
     return knowledge::positional;
 }

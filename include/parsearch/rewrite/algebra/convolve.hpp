@@ -39,7 +39,7 @@ struct enlargement {
     for (std::size_t i = 0; i < kernel.size(); ++i) {
         auto const& w = (*windows)[i];
         auto const more = kernel[i] - w.kernel;
-        if (kernel[i] < w.kernel || more % 2 || kernel[i] > ops::detail::largest_extent)
+        if (kernel[i] < w.kernel || more % 2 || kernel[i] > ops::kit::largest_extent)
             return refused("kernel ", w.kernel, " can not be written as ", kernel[i], ": it must grow by an even number");
         auto& x = op.inputs[0].axes[2 + i];
         x.offset -= more / 2 * w.dilation;

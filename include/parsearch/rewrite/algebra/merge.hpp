@@ -157,7 +157,7 @@ inline void scale_work(ops::operation& op, std::int64_t size, std::int64_t whole
 [[nodiscard]] inline bool may_add_up(std::span<std::int64_t const> sizes) {
     double all = 0;
     for (auto const n : sizes) all += static_cast<double>(n);
-    return all <= static_cast<double>(ops::detail::largest_extent);
+    return all <= static_cast<double>(ops::kit::largest_extent);
 }
 } // namespace detail
 

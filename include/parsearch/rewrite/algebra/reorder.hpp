@@ -43,8 +43,8 @@ namespace detail {
     auto out = function;
     auto const shape = ops::tensor_of(o);
     out.dims.clear();
-    ops::detail::add_axis_dims(out, shape, shape.extents.size(), shape.extents.size());
-    for (auto* operand : {&out.inputs[0], &out.outputs[0]}) operand->axes = ops::detail::along_dims(out, 0, shape.extents.size());
+    ops::kit::add_axis_dims(out, shape, shape.extents.size(), shape.extents.size());
+    for (auto* operand : {&out.inputs[0], &out.outputs[0]}) operand->axes = ops::kit::along_dims(out, 0, shape.extents.size());
     auto const before = static_cast<double>(ops::elements_of(function.inputs[0])), after = static_cast<double>(ops::elements_of(o));
     for (auto* v : {&out.flops, &out.backward_flops, &out.saved_bytes, &out.inputs[0].gradient_flops}) *v = *v / before * after;
     return out;

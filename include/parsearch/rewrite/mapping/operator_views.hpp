@@ -45,7 +45,7 @@ inline constexpr std::size_t most_likely = 256; ///< configurations asked of `sp
 [[nodiscard]] inline std::vector<space::configuration> operator_views(ops::operation const& op, space::operator_space const& all, machine_grid const& grid,
                                                                       std::size_t limit, std::size_t per_box, std::span<space::configuration const> also = {}) {
     if (limit < 1 || per_box < 1) throw invalid_input("operator views: at most ", limit, " of an operator, ", per_box, " on a box: both must be at least 1");
-    std::vector<space::configuration> out{space::detail::split_samples(op, grid.devices())};
+    std::vector<space::configuration> out{space::split_samples(op, grid.devices())};
     auto const known = [&](space::configuration const& c) { return std::find(out.begin(), out.end(), c) != out.end(); };
     for (auto const& c : also)
         if (out.size() < limit && !known(c)) out.push_back(c);

@@ -95,7 +95,7 @@ template <Strategy<space::configuration> S> [[nodiscard]] lifted_graph lift(grap
             else if (op.dims[d].kind == ops::dim_kind::sums) split.sums = c.degree[d];
             else split.degree.push_back(c.degree[d]);
         for (std::size_t n = 0; split.sums > 1 && n < op.inputs.size(); ++n) split.summed |= std::uint64_t{op.inputs[n].summed} << n;
-        if (pipeline::detail::sample_dim(op)) split.micro_batches = static_cast<std::int32_t>(micro_batches);
+        if (pipeline::sample_dim(op)) split.micro_batches = static_cast<std::int32_t>(micro_batches);
     }
     return lift(g, splits);
 }
@@ -115,7 +115,7 @@ struct lowered_graph {
     node_content const* first = nullptr;
     for (auto const n : g.operators()) {
         auto const& c = *g[n].content;
-        if (c.kind != node_kind::compute || !pipeline::detail::sample_dim(c.operation)) continue;
+        if (c.kind != node_kind::compute || !pipeline::sample_dim(c.operation)) continue;
         if (!first) first = &c;
         if (c.split.micro_batches != first->split.micro_batches)
             throw invalid_input("operator '", c.name, "' of a parallel graph runs in ", c.split.micro_batches, " micro-batches, '", first->name, "' in ", first->split.micro_batches,

@@ -102,7 +102,7 @@ struct holding {
 
 /// What `op` does of one of `n` micro-batches. Throws `invalid_input` where it can not be divided.
 [[nodiscard]] inline ops::operation micro_operation(ops::operation const& op, std::int32_t n) {
-    if (n > 1 && !pipeline::detail::sample_dim(op)) throw invalid_input(op.kind, ": runs in ", n, " micro-batches, and has no dim of samples: it needs all of them at once");
+    if (n > 1 && !pipeline::sample_dim(op)) throw invalid_input(op.kind, ": runs in ", n, " micro-batches, and has no dim of samples: it needs all of them at once");
     return pipeline::micro_batch(op, n, {});
 }
 

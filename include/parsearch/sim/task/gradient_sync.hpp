@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/make_set.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/sim/task/overlap.hpp>
 
@@ -133,7 +134,7 @@ template <class Degrees, class Devices>
         for (auto const& [r, shards] : detail::refine(std::move(parts))) {
             std::vector<std::uint32_t> holders;
             for (auto const s : shards) holders.push_back(devices(s.op)[s.shard]);
-            detail::make_set(holders);
+            make_set(holders);
             auto& held = by_holders[std::move(holders)];
             held.elements += detail::region_elements(r);
             held.bytes += detail::region_elements(r) * ops::size_of(operand->type);
@@ -143,7 +144,7 @@ template <class Degrees, class Devices>
     sync_plan plan;
     std::map<std::uint32_t, held_weights> held;
     for (auto& [holders, amount] : by_holders) {
-        detail::make_set(amount.contributors);
+        make_set(amount.contributors);
         auto const group = static_cast<std::uint32_t>(plan.groups.size());
         for (auto const d : holders) {
             auto& h = held[d];

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <parsearch/core/collective.hpp>
+#include <parsearch/core/make_set.hpp>
 #include <parsearch/sim/input/simulation_options.hpp>
 #include <parsearch/sim/schedule/task_graph.hpp>
 #include <parsearch/sim/task/overlap.hpp>
@@ -139,7 +140,7 @@ template <class Pricing>
             std::vector<std::uint32_t> members;
             for (auto const p : group.producers) members.push_back(producer_devices[p]);
             for (auto const s : group.consumers) members.push_back(consumer_devices[s]);
-            detail::make_set(members);
+            make_set(members);
             collective_plan c{std::move(group.producers), std::move(group.consumers), {}, {}, collective_kind::all_to_all_v, collective_kind::all_to_all_v, 0, 0};
             for (auto const i : group.pairs) {
                 plan.collective_of[i] = static_cast<std::int32_t>(plan.collectives.size());

@@ -41,12 +41,6 @@ struct overlap_table {
 
 namespace detail {
 
-/// Sorted, without repetition.
-template <class T> void make_set(std::vector<T>& v) {
-    std::sort(v.begin(), v.end());
-    v.erase(std::unique(v.begin(), v.end()), v.end());
-}
-
 /// Whether along each axis any two of the regions take the same positions or none in common, as parts of a grid do.
 [[nodiscard]] inline bool on_a_grid(shard_regions const& regions, std::span<std::uint32_t const> shards) {
     std::vector<ops::interval> taken(shards.size());

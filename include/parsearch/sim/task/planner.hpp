@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/make_set.hpp>
 #include <parsearch/sim/input/workload.hpp>
 #include <parsearch/sim/task/assemble.hpp>
 #include <parsearch/sim/task/overlap_tables.hpp>
@@ -232,7 +233,7 @@ class planner {
             for (auto const& [part, shards] : parts) {
                 std::vector<std::uint32_t> members;
                 for (auto const n : shards) members.push_back(p.devices[n]);
-                detail::make_set(members);
+                make_set(members);
                 if (members.size() < 2) continue;
                 auto const bytes = detail::region_elements(part) * ops::size_of(output.type);
                 p.partial_outputs.push_back({shards, {}, price_.collective(collective_kind::all_reduce, bytes, members), {},

@@ -9,7 +9,7 @@
 
 namespace parsearch::io::onnx {
 
-using ops::detail::is_floating;
+using ops::kit::is_floating;
 
 /// The library's type of the elements: booleans and bytes are i8, narrow and unsigned integers the next wider. Nothing for strings,
 /// complex numbers and types of less than a byte, which the library does not have.

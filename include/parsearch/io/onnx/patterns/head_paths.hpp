@@ -102,7 +102,7 @@ class head_walk {
         auto shape = view_.shape_in(*l);
         auto const exact = view_.layout();
         if (exact) shape = view_.shape_in(*exact);
-        if (parts_ > 1 && !ops::detail::joins_heads(*l)) return;
+        if (parts_ > 1 && !ops::joins_heads(*l)) return;
         if (parts_ == 1 && !exact && best_ && best_->exact) return;
         best_ = head_path{.value = at_,
                           .layout = exact ? *exact : *l,

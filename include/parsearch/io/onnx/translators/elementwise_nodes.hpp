@@ -48,7 +48,7 @@ inline void translate_power(translation& t) {
         return;
     }
     double const exponent = *t.scalar(1);
-    bool const floating = ops::detail::is_floating(t.shape(0).type);
+    bool const floating = ops::kit::is_floating(t.shape(0).type);
     auto const f = exponent == 1                ? ops::function::identity
                    : exponent == 2              ? ops::function::square
                    : exponent == 0.5 && floating  ? ops::function::sqrt

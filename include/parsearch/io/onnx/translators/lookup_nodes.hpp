@@ -34,7 +34,7 @@ inline std::optional<std::int64_t> first_of_run(translation const& t, std::size_
 /// Rows of a trained table are an embedding, whatever the indices; a run of known indices is a slice.
 inline void translate_gather(translation& t) {
     auto const& data = t.extents(0);
-    auto const at = ops::detail::axis_number("axis", t.integer("axis", 0), data.size());
+    auto const at = ops::kit::axis_number("axis", t.integer("axis", 0), data.size());
     auto const axis = static_cast<std::int64_t>(at);
     if (t.is_parameter(0) && data.size() == 2 && at == 0 && t.rank(1) > 0) {
         t.emit(ops::embedding{.entries = data[0], .features = data[1], .type = t.shape(0).type}, {t.input(1)}, {t.input(0)});
@@ -57,7 +57,7 @@ inline void translate_one_hot(translation& t) {
     auto const depth = required(t, "depth", 1);
     if (depth.size() != 1) throw invalid_input("has ", depth.size(), " depths: must have one");
     auto shape = t.extents(0);
-    auto const at = ops::detail::axis_number("axis", t.integer("axis", -1), shape.size() + 1);
+    auto const at = ops::kit::axis_number("axis", t.integer("axis", -1), shape.size() + 1);
     shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(at), 1);
     integer_list places(shape.size() - at, 1);
     places[0] = depth[0];

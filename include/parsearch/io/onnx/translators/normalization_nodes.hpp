@@ -29,7 +29,7 @@ inline void translate_batch_norm(translation& t) {
 /// Layer or root-mean-square normalization of `x` over the axes from attribute `axis` on, with the scale, and a bias where `bias` is there.
 inline emitted emit_layer_norm(translation& t, argument const& x, argument const& scale, std::optional<argument> const& bias, bool root_mean_square) {
     auto const rank = x.shape.extents.size();
-    auto const axes = static_cast<std::int64_t>(rank - ops::detail::axis_number("axis", t.integer("axis", -1), rank));
+    auto const axes = static_cast<std::int64_t>(rank - ops::kit::axis_number("axis", t.integer("axis", -1), rank));
     if (root_mean_square) {
         auto const y = t.emit(ops::rms_norm{.axes = axes}, {x}, {scale});
         return bias ? t.as("bias").emit(ops::add{}, y, *bias) : y;
@@ -57,7 +57,7 @@ inline void translate_skip_norm(translation& t, bool root_mean_square) {
 
 /// Scale and bias per channel, or before version 21 per group.
 inline void translate_group_norm(translation& t) {
-    auto const groups = ops::detail::checked("num_groups", t.integer("num_groups", 0));
+    auto const groups = ops::kit::checked("num_groups", t.integer("num_groups", 0));
     auto const& x = t.extents(0);
     if (x.size() < 2) throw invalid_input("input 0 of shape ", ops::to_string(t.shape(0)), ": must have at least two axes");
     if (t.extents(1) == integer_list{x[1]}) {
@@ -85,7 +85,7 @@ inline void translate_lp_norm(translation& t) {
 inline void translate_softmax(translation& t, bool logarithm) {
     auto const& x = t.extents(0);
     bool const flattens = t.version() < 13;
-    auto const at = ops::detail::axis_number("axis", t.integer("axis", flattens ? 1 : -1), x.size());
+    auto const at = ops::kit::axis_number("axis", t.integer("axis", flattens ? 1 : -1), x.size());
     ops::softmax op{.axis = static_cast<std::int64_t>(at), .logarithm = logarithm};
     auto const behind = product(x, at + 1, x.size());
     if (!flattens || behind == 1) {

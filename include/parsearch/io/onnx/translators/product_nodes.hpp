@@ -126,7 +126,7 @@ inline void translate_gemm(translation& t) {
     bool const add = t.has_input(2) && beta != 0, linear = t.is_parameter(1) && !t.is_parameter(0);
     if (!add && t.has_input(2)) t.ignore(2);
     // A row of one element per output is a bias.
-    bool const bias = add && linear && alpha == 1 && beta == 1 && t.is_parameter(2) && ops::detail::elements(t.shape(2)) == static_cast<double>(out) &&
+    bool const bias = add && linear && alpha == 1 && beta == 1 && t.is_parameter(2) && ops::kit::elements(t.shape(2)) == static_cast<double>(out) &&
                       t.rank(2) > 0 && t.extents(2).back() == out;
     argument y{};
     if (linear) {

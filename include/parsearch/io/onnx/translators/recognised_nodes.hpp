@@ -61,7 +61,7 @@ inline void translate_batch_norm_relu(translation& t) {
 }
 
 inline void translate_equal_split(translation& t) {
-    auto const axis = ops::detail::axis_number("axis", t.integer("axis", 0), t.rank(0));
+    auto const axis = ops::kit::axis_number("axis", t.integer("axis", 0), t.rank(0));
     auto const parts = static_cast<std::int64_t>(t.outputs());
     if (parts == 0 || t.extents(0)[axis] % parts)
         throw invalid_input("has ", parts, " outputs: must divide axis ", axis, " of input 0 of shape ", ops::to_string(t.shape(0)));

@@ -19,7 +19,7 @@ namespace detail {
 /// R[directions, gates * hidden, hidden], B[directions, 2 * gates * hidden]; the parts carry the tensor's name and their own. The library's
 /// layers have samples in front, so there are transposes before and behind (unless attribute layout is 1).
 template <class Op> void translate_recurrent(translation& t, std::int64_t gates, std::size_t states) {
-    auto const hidden = ops::detail::checked("hidden_size", t.integer("hidden_size", 0));
+    auto const hidden = ops::kit::checked("hidden_size", t.integer("hidden_size", 0));
     auto const direction = t.word("direction", "forward");
     if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
         throw invalid_input("attribute direction is '", direction, "': must be forward, reverse or bidirectional");
@@ -28,7 +28,7 @@ template <class Op> void translate_recurrent(translation& t, std::int64_t gates,
     bool const samples_first = t.integer("layout", 0) != 0;
     if (t.rank(0) != 3) throw invalid_input("input 0 of shape ", ops::to_string(t.shape(0)), ": must have three axes");
     auto const samples = t.extents(0)[samples_first ? 0 : 1], length = t.extents(0)[samples_first ? 1 : 0], features = t.extents(0)[2];
-    auto const rows = ops::detail::checked_product("gates * hidden_size", gates, hidden);
+    auto const rows = ops::kit::checked_product("gates * hidden_size", gates, hidden);
     auto const expect = [&](std::size_t i, integer_list const& shape) {
         if (t.extents(i) != shape)
             throw invalid_input("input ", i, " has shape ", ops::to_string(t.shape(i)), ": must have ", ops::to_string({.extents = shape,

@@ -59,7 +59,7 @@ inline integer_list resized(translation const& t, std::size_t scales_at, std::si
         double factor = 0; // where the ratio of the axes is to be kept
         auto const policy = t.word("keep_aspect_ratio_policy", "stretch");
         for (std::size_t i = 0; i < axes.size(); ++i) {
-            double const own = static_cast<double>(ops::detail::checked("sizes", sizes[i])) / static_cast<double>(x[axes[i]]);
+            double const own = static_cast<double>(ops::kit::checked("sizes", sizes[i])) / static_cast<double>(x[axes[i]]);
             if (i == 0 || (policy == "not_larger" ? own < factor : own > factor)) factor = own;
             shape[axes[i]] = sizes[i];
         }
@@ -73,7 +73,7 @@ inline integer_list resized(translation const& t, std::size_t scales_at, std::si
     expect(scales.size());
     for (std::size_t i = 0; i < axes.size(); ++i) {
         double const extent = std::floor(static_cast<double>(x[axes[i]]) * scales[i]);
-        if (!(extent >= 1 && extent <= static_cast<double>(ops::detail::largest_extent)))
+        if (!(extent >= 1 && extent <= static_cast<double>(ops::kit::largest_extent)))
             throw invalid_input("scale ", scales[i], " of axis ", axes[i], " of extent ", x[axes[i]], ": must give between 1 and 2^40");
         shape[axes[i]] = static_cast<std::int64_t>(extent);
     }

@@ -29,7 +29,7 @@ inline integer_list required(translation const& t, std::string_view name, std::s
 inline std::vector<std::size_t> axes_of(integer_list const& axes, std::size_t rank) {
     std::vector<std::size_t> numbers;
     for (auto const a : axes) {
-        numbers.push_back(ops::detail::axis_number("axes", a, rank));
+        numbers.push_back(ops::kit::axis_number("axes", a, rank));
         if (std::count(numbers.begin(), numbers.end(), numbers.back()) > 1) throw invalid_input("axis ", a, " is named twice: must be named once");
     }
     return numbers;
@@ -37,7 +37,7 @@ inline std::vector<std::size_t> axes_of(integer_list const& axes, std::size_t ra
 
 inline std::int64_t product(integer_list const& extents, std::size_t first, std::size_t last) {
     std::int64_t n = 1;
-    for (std::size_t i = first; i < last; ++i) n = ops::detail::checked_product("the product of extents", n, extents[i]);
+    for (std::size_t i = first; i < last; ++i) n = ops::kit::checked_product("the product of extents", n, extents[i]);
     return n;
 }
 
@@ -101,12 +101,12 @@ inline void translate_transpose(translation& t) {
 }
 
 inline void translate_split(translation& t) {
-    auto const at = ops::detail::axis_number("axis", t.integer("axis", 0), t.rank(0));
+    auto const at = ops::kit::axis_number("axis", t.integer("axis", 0), t.rank(0));
     auto const extent = t.extents(0)[at];
     integer_list sizes;
     if (auto const given = t.integers("split", 1)) sizes = *given;
     else {
-        auto const parts = ops::detail::checked("outputs", static_cast<std::int64_t>(t.outputs()));
+        auto const parts = ops::kit::checked("outputs", static_cast<std::int64_t>(t.outputs()));
         if (auto const wanted = t.integer("num_outputs", parts); wanted != parts) throw invalid_input("attribute num_outputs is ", wanted, ": has ",
                 parts, " outputs");
         auto const each = (extent + parts - 1) / parts;
@@ -129,7 +129,7 @@ inline void translate_slice(translation& t) {
     argument x = t.input(0);
     for (std::size_t i = 0; i < axes.size(); ++i) {
         auto const extent = t.extents(0)[axes[i]], step = steps[i], axis = static_cast<std::int64_t>(axes[i]);
-        if (step == 0 || step < -ops::detail::largest_extent) throw invalid_input("step ", step, " of axis ", axis, ": must not be 0, nor below -2^40");
+        if (step == 0 || step < -ops::kit::largest_extent) throw invalid_input("step ", step, " of axis ", axis, ": must not be 0, nor below -2^40");
         // Out of range positions are clamped; a negative end has been counted from the end by then.
         auto const place = [&](std::int64_t p, std::int64_t least, std::int64_t most) { return std::clamp(p < 0 ? p + extent : p, least, most); };
         auto begin = step > 0 ? place(begins[i], 0, extent) : place(begins[i], 0, extent - 1);
@@ -178,10 +178,10 @@ inline void translate_pad(translation& t) {
 
 /// Blocks of b x b positions to channels, or back: a reshape to six axes, a transpose, and a reshape.
 inline void translate_blocks(translation& t, bool to_depth) {
-    auto const b = ops::detail::checked("blocksize", t.integer("blocksize", 0));
+    auto const b = ops::kit::checked("blocksize", t.integer("blocksize", 0));
     auto const& x = t.extents(0);
     if (x.size() != 4) throw invalid_input("input 0 of shape ", ops::to_string(t.shape(0)), ": must have four axes");
-    auto const s = x[0], c = x[1], h = x[2], w = x[3], area = ops::detail::checked_product("the block", b, b);
+    auto const s = x[0], c = x[1], h = x[2], w = x[3], area = ops::kit::checked_product("the block", b, b);
     if (to_depth ? h % b || w % b : c % area) throw invalid_input("input 0 of shape ", ops::to_string(t.shape(0)), ": must consist of blocks of ", b,
             " by ", b);
     bool const columns_last = t.word("mode", "DCR") == "CRD";

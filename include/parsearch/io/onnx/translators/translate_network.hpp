@@ -32,8 +32,8 @@ inline void replicate(translation& t) {
     ops::operation op{.kind = t.node().type, .work = ops::work_class::memory};
     auto const add_whole = [](std::vector<ops::operand>& operands, std::string name, ops::tensor const& shape) {
         std::vector<ops::axis> axes;
-        for (auto const e : shape.extents) axes.push_back(ops::detail::whole(e));
-        operands.push_back({.name = std::move(name), .type = shape.type, .axes = std::move(axes), .differentiable = ops::detail::is_floating(shape.type)});
+        for (auto const e : shape.extents) axes.push_back(ops::kit::whole(e));
+        operands.push_back({.name = std::move(name), .type = shape.type, .axes = std::move(axes), .differentiable = ops::kit::is_floating(shape.type)});
     };
     auto const in = t.all_inputs();
     for (std::size_t i = 0; i < in.size(); ++i) add_whole(op.inputs, text('x', i), in[i].shape);

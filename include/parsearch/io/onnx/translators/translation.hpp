@@ -77,7 +77,7 @@ struct construction {
         for (auto const extent : at->second) {
             auto const same = std::find_if(left.begin(), left.end(), [&](ops::axis const& a) { return a.extent == extent; });
             fits = fits && (same != left.end() || extent == 1);
-            axes.push_back(same == left.end() ? ops::detail::whole(extent) : *same);
+            axes.push_back(same == left.end() ? ops::kit::whole(extent) : *same);
             if (same != left.end()) left.erase(same);
         }
         if (fits && std::all_of(left.begin(), left.end(), [](ops::axis const& a) { return a.extent == 1; })) {
@@ -148,7 +148,7 @@ class translation {
     [[nodiscard]] bool is_parameter(argument const& a) const { return a.value != no_value && net()[a.value].from == origin::parameter; }
     /// True where a gradient may flow to `a`: it is trained, or computed of floating-point numbers.
     [[nodiscard]] bool wants_gradient(argument const& a) const {
-        return ops::detail::is_floating(a.shape.type) &&
+        return ops::kit::is_floating(a.shape.type) &&
                (a.value == no_value || net()[a.value].from == origin::parameter || net()[a.value].from == origin::computed);
     }
 
@@ -290,14 +290,14 @@ class translation {
         for (std::size_t i = 0; i < all.size(); ++i) {
             auto& o = op.inputs[i];
             bool const weight = is_parameter(all[i]);
-            bool const fits = weight ? ops::detail::elements(all[i].shape) == ops::detail::elements(ops::tensor_of(o))
+            bool const fits = weight ? ops::kit::elements(all[i].shape) == ops::kit::elements(ops::tensor_of(o))
                                      : all[i].shape.extents == ops::tensor_of(o).extents;
             if (!fits)
                 throw invalid_input("operand '", o.name, "' of ", op.kind, " has shape ", ops::to_string(ops::tensor_of(o)), " and is given '",
                         name_of(all[i]),
                                     "' of shape ", ops::to_string(all[i].shape));
             o.type = all[i].shape.type;
-            if (!ops::detail::is_floating(o.type)) {
+            if (!ops::kit::is_floating(o.type)) {
                 o.differentiable = false;
                 o.gradient_flops = 0;
             }

@@ -21,7 +21,7 @@ inline std::vector<std::int64_t> spatial(translation const& t, std::string_view 
     auto list = t.attribute(name, std::vector<std::int64_t>(count, otherwise));
     if (list.size() != count) throw invalid_input("attribute ", name, " has ", list.size(), " numbers: must have ", count);
     for (auto const v : list)
-        if (v < least || v > ops::detail::largest_extent) throw invalid_input("attribute ", name, " holds ", v, ": must be between ", least, " and 2^40");
+        if (v < least || v > ops::kit::largest_extent) throw invalid_input("attribute ", name, " holds ", v, ": must be between ", least, " and 2^40");
     return list;
 }
 
@@ -43,7 +43,7 @@ inline windows read_windows(translation const& t, std::vector<std::int64_t> kern
     w.begin.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(n));
     w.end.assign(pads.begin() + static_cast<std::ptrdiff_t>(n), pads.end());
     for (std::size_t i = 0; i < n; ++i)
-        if (w.kernel[i] < 1 || static_cast<double>(w.dilation[i]) * static_cast<double>(w.kernel[i]) > static_cast<double>(ops::detail::largest_extent))
+        if (w.kernel[i] < 1 || static_cast<double>(w.dilation[i]) * static_cast<double>(w.kernel[i]) > static_cast<double>(ops::kit::largest_extent))
             throw invalid_input("has a kernel of ", w.kernel[i], " and dilation ", w.dilation[i], ": must span between 1 and 2^40");
     auto const padding = t.word("auto_pad", "NOTSET");
     if (padding == "NOTSET") return w;
@@ -109,8 +109,8 @@ inline void translate_conv_transpose(translation& t) {
     auto const shape = t.integers("output_shape");
     if (shape && shape->size() != n) throw invalid_input("attribute output_shape has ", shape->size(), " extents: must have one per spatial axis");
     for (std::size_t i = 0; i < n && (shape || same); ++i) {
-        auto const wanted = shape ? ops::detail::checked("output_shape", (*shape)[i]) : ops::detail::checked_product("the output", x[2 + i], w.stride[i]);
-        auto const all = ops::detail::checked_product("the output", x[2 + i], w.stride[i]) - w.stride[i] + extra[i] + w.span(i) - wanted;
+        auto const wanted = shape ? ops::kit::checked("output_shape", (*shape)[i]) : ops::kit::checked_product("the output", x[2 + i], w.stride[i]);
+        auto const all = ops::kit::checked_product("the output", x[2 + i], w.stride[i]) - w.stride[i] + extra[i] + w.span(i) - wanted;
         if (all < 0) { // more than the windows reach
             extra[i] -= all;
             w.begin[i] = w.end[i] = 0;
@@ -122,7 +122,7 @@ inline void translate_conv_transpose(translation& t) {
     auto const groups = t.integer("group", 1);
     if (weight[0] != x[1]) throw invalid_input("input 0 of shape ", ops::to_string(t.shape(0)), ": must have the channels of the weight of shape ",
             ops::to_string(t.shape(1)));
-    auto const out = ops::detail::checked_product("the channels", weight[1], ops::detail::checked("group", groups));
+    auto const out = ops::kit::checked_product("the channels", weight[1], ops::kit::checked("group", groups));
     std::vector<argument> weights{t.input(1)};
     if (t.has_input(2)) weights.push_back(t.input(2));
     if (n == 1)
