@@ -81,14 +81,14 @@ enum class costs { constant, alike, different };
 // One of the measured graphs. Costs are those of equal devices and links: they depend on degrees, strides and differences of starts.
 struct model {
     rw::resource_box all{};
-    std::vector<rw::task_edge> links{};
+    std::vector<ps::graph::task_edge> links{};
     std::vector<std::vector<choice>> choices{}; // by kind
     std::vector<std::uint32_t> kinds{};         // by task
     costs of = costs::alike;
 
     rw::resource_box const& machine() const { return all; }
     std::size_t tasks() const { return kinds.size(); }
-    std::vector<rw::task_edge> const& edges() const { return links; }
+    std::vector<ps::graph::task_edge> const& edges() const { return links; }
     std::vector<choice> const& views(std::size_t t) const { return choices[kinds[t]]; }
     bool fits(std::size_t, choice const& v, rw::resource_box const& box) const { return box.contains(v.box); }
     ps::picoseconds task_cost(std::size_t t, choice const& v) const {
@@ -110,7 +110,7 @@ struct model {
 // The same, telling what is alike.
 struct classed : model {
     std::uint32_t task_class(std::size_t t) const { return kinds[t]; }
-    rw::task_edge edge_class(std::size_t e) const { return {kinds[links[e].first], kinds[links[e].second]}; }
+    ps::graph::task_edge edge_class(std::size_t e) const { return {kinds[links[e].first], kinds[links[e].second]}; }
     std::pair<std::int32_t, std::int32_t> box_class(rw::resource_box const& box) const { return {box.nodes, box.devices}; }
 };
 

@@ -103,7 +103,7 @@ class definition {
                 ready = std::max(ready, s.end[p]);
             }
             if (s.ready[t] != ready) return ps::text(name_of_task(g, t), " is ready at ", s.ready[t], ", what it waits for ends at ", ready);
-            if (s.end[t] != ps::sim::saturating_sum(s.start[t], g.duration[t])) return name_of_task(g, t) + " does not take its duration";
+            if (s.end[t] != ps::saturating_sum(s.start[t], g.duration[t])) return name_of_task(g, t) + " does not take its duration";
             last = std::max(last, s.end[t]);
             if (g.kind[t] != ps::sim::task_kind::barrier) ++first_[g.resource[t] + 1];
             else if (s.start[t] != ready) return name_of_task(g, t) + " does not start when it is ready";

@@ -23,7 +23,7 @@
 #include <parsearch/rewrite/parallel/conversion.hpp>
 #include <parsearch/rewrite/rules/applications.hpp>
 #include <parsearch/rewrite/rules/typed_node.hpp>
-#include <parsearch/space/textbook_strategies.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 #include "tools/model.hpp"
 

@@ -11,7 +11,7 @@
 #include "support/sanitized.hpp"
 
 using namespace parsearch;
-using namespace parsearch::rewrite;
+using namespace parsearch::graph;
 
 namespace {
 

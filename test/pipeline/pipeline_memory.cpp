@@ -8,6 +8,7 @@
 
 #include <parsearch/graph/vector_graph.hpp>
 #include <parsearch/ops/all_operators.hpp>
+#include <parsearch/pipeline/zero_sharding.hpp>
 #include <parsearch/space/configuration.hpp>
 
 namespace ps = parsearch;

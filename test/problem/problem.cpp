@@ -173,7 +173,7 @@ TEST_CASE("problem: its moves propose what its evaluator accepts") {
     CHECK(drawn.size() >= 2); // all kinds of moves come up
 }
 
-TEST_CASE("problem: experts of space/textbook_strategies.hpp, for the problem's devices") {
+TEST_CASE("problem: experts of space/textbook/textbook_strategies.hpp, for the problem's devices") {
     auto t = support::mesh(4);
     t.node = {5, 5, 9, 9};
     auto const p = make_problem(two_layers(), t, ten);

@@ -14,7 +14,7 @@
 #include <parsearch/space/rearrange.hpp>
 #include <parsearch/space/repeat.hpp>
 #include <parsearch/space/repeated_blocks.hpp>
-#include <parsearch/space/textbook_strategies.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 #include "support/allocations.hpp"
 

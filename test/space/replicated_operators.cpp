@@ -13,7 +13,7 @@
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/search/exhaustive.hpp>
 #include <parsearch/search/mcmc.hpp>
-#include <parsearch/space/textbook_strategies.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 #include "support/hand_network.hpp"
 #include "support/plain_topology.hpp"

@@ -9,7 +9,7 @@
 namespace support {
 
 /// Whether the order that the edges generate has an N, so that it is not series-parallel.
-inline bool has_n(std::size_t tasks, std::vector<parsearch::rewrite::task_edge> const& edges) {
+inline bool has_n(std::size_t tasks, std::vector<parsearch::graph::task_edge> const& edges) {
     std::vector<std::vector<bool>> before(tasks, std::vector<bool>(tasks, false));
     for (auto const& [a, b] : edges) before[a][b] = true;
     for (std::size_t k = 0; k < tasks; ++k)

@@ -15,7 +15,7 @@
 #include <parsearch/cost/collectives.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/sim/simulator.hpp>
-#include <parsearch/space/textbook_strategies.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 #include "support/plain_topology.hpp"
 #include "support/random_network.hpp"

@@ -59,4 +59,10 @@ namespace literals {
 [[nodiscard]] constexpr double operator""_TFLOPS(long double v) noexcept { return static_cast<double>(v) * 1e12; }
 } // namespace literals
 
+/// The sum of two times that are not negative, at most the largest value.
+[[nodiscard]] constexpr std::int64_t saturating_sum(std::int64_t a, std::int64_t b) noexcept {
+    constexpr auto most = std::numeric_limits<std::int64_t>::max();
+    return b > most - a ? most : a + b;
+}
+
 } // namespace parsearch

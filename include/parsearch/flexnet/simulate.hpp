@@ -84,7 +84,7 @@ class lowering {
             first_piece_.push_back(pieces_.size());
         }
         out_.bytes.assign(out_.carriers.size(), 0);
-        for (auto const& p : pieces_) out_.bytes[p.carrier] = sim::saturating_sum(out_.bytes[p.carrier], p.bytes);
+        for (auto const& p : pieces_) out_.bytes[p.carrier] = saturating_sum(out_.bytes[p.carrier], p.bytes);
         put_in_order();
         return std::move(out_);
     }
@@ -148,7 +148,7 @@ class lowering {
             put_[on] = 0;
             touched_.push_back(on);
         }
-        put_[on] = sim::saturating_sum(put_[on], bytes);
+        put_[on] = saturating_sum(put_[on], bytes);
         if (++steps_ > most_pieces) refuse("makes the hops of all tasks more than ", most_pieces, ": that is the limit");
     }
     void put_on_link(std::uint32_t from, std::uint32_t to, byte_count bytes) {
@@ -348,7 +348,7 @@ struct iteration {
     std::vector<picoseconds> compute(low.computing.size());
     for (std::uint32_t t = 0; t < low.tasks.size(); ++t)
         if (auto const r = low.tasks.resource[t]; r < compute.size())
-            compute[r] = picoseconds{sim::saturating_sum(compute[r].count(), low.tasks.duration[t])};
+            compute[r] = picoseconds{saturating_sum(compute[r].count(), low.tasks.duration[t])};
     return {picoseconds{times.makespan}, std::move(low.computing), std::move(compute), std::move(low.carriers), std::move(low.bytes)};
 }
 

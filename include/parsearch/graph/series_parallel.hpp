@@ -13,7 +13,7 @@
 
 #include <parsearch/core/error.hpp>
 
-namespace parsearch::rewrite {
+namespace parsearch::graph {
 
 /// An edge of a graph of tasks: from, to.
 using task_edge = std::pair<std::uint32_t, std::uint32_t>;
@@ -275,4 +275,4 @@ class decomposition {
     return detail::decomposition(tasks, edges).tree();
 }
 
-} // namespace parsearch::rewrite
+} // namespace parsearch::graph

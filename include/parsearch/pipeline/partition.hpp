@@ -29,7 +29,7 @@
 #include <parsearch/search/kernel/session.hpp>
 #include <parsearch/search/kernel/stopping.hpp>
 #include <parsearch/space/strategy_space.hpp>
-#include <parsearch/space/textbook_strategies.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch::pipeline {
 

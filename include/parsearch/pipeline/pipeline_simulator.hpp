@@ -19,7 +19,9 @@
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/pipeline/shared_transfers.hpp>
 #include <parsearch/pipeline/unroll.hpp>
+#include <parsearch/pipeline/zero_sharding.hpp>
 #include <parsearch/problem/problem.hpp>
+#include <parsearch/sim/memory/memory_penalty.hpp>
 
 namespace parsearch::pipeline {
 
@@ -142,13 +144,7 @@ class pipeline_simulator {
         spread_over_micro_batches(g, how, options, s.plan(), [&](std::size_t op) -> sim::shard_memory const& { return shards_[op]; }, devices, memory_);
         carriers_.clear();
         if (how.stages > 1) carriers_ = shared_transfers(g, how, strategy);
-        if (!how.sharded_optimizer) return;
-        for (std::uint32_t t = 0; t < one_.size(); ++t)
-            if (one_.kind[t] == sim::task_kind::update) {
-                auto const& sync = s.plan().classes[s.plan().class_of[one_.label[t].op]].sync;
-                double const volatile own = static_cast<double>(one_.duration[t]) * own_share(sync, sync.held[one_.label[t].number]); // volatile: not fused with the rounding
-                one_.duration[t] = static_cast<std::int64_t>(own + 0.5);
-            }
+        if (how.sharded_optimizer) shard_updates(s.plan(), one_);
     }
 
     /// False where the makespan is above `bound`.

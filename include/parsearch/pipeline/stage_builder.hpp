@@ -17,7 +17,7 @@
 #include <parsearch/pipeline/pipeline_plan.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
 #include <parsearch/pipeline/stage_cuts.hpp>
-#include <parsearch/space/textbook_strategies.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch::pipeline {
 
@@ -87,8 +87,8 @@ class stage_builder {
         for (std::size_t i = 0; i < order_.size(); ++i)
             for (auto const e : of(i).needed[i]) {
                 auto const p = place_[graph_->edges[e].producer];
-                head[i] = std::max(head[i], sim::saturating_sum(head[p], of(p).least_forward[p]));
-                if (graph_->carries_gradient(graph_->edges[e])) tail[i] = std::max(tail[i], sim::saturating_sum(of(p).least_backward[p], tail[p]));
+                head[i] = std::max(head[i], saturating_sum(head[p], of(p).least_forward[p]));
+                if (graph_->carries_gradient(graph_->edges[e])) tail[i] = std::max(tail[i], saturating_sum(of(p).least_backward[p], tail[p]));
             }
         std::int64_t least = 0;
         std::vector<std::int64_t> busy(devices());
@@ -102,7 +102,7 @@ class stage_builder {
             }
             auto const most = *std::max_element(busy.begin(), busy.end());
             auto const all = most > std::numeric_limits<std::int64_t>::max() / c.micro_batches ? std::numeric_limits<std::int64_t>::max() : most * c.micro_batches;
-            least = std::max(least, sim::saturating_sum(sim::saturating_sum(before, all), after));
+            least = std::max(least, saturating_sum(saturating_sum(before, all), after));
         }
         return least;
     }
@@ -156,7 +156,7 @@ class stage_builder {
 
     /// Adds what the operator at place `i` takes on the devices of the group from `start`.
     void add_work(operator_times const& t, std::size_t i, std::size_t start, std::vector<std::int64_t>& busy) const {
-        for (auto const d : t.devices[i]) busy[start + d] = sim::saturating_sum(busy[start + d], t.time[i][topology_->kind[start + d]]);
+        for (auto const d : t.devices[i]) busy[start + d] = saturating_sum(busy[start + d], t.time[i][topology_->kind[start + d]]);
     }
     /// How long the busiest device of the group from `start` computes each operator.
     [[nodiscard]] std::vector<std::int64_t> busiest(operator_times const& t, std::size_t start) const {
@@ -180,7 +180,7 @@ class stage_builder {
             bool const backward = g.trains[op] && training_;
             out.devices.push_back(p.devices);
             out.time.push_back(p.forward);
-            for (std::size_t k = 0; backward && k < p.forward.size(); ++k) out.time.back()[k] = sim::saturating_sum(p.forward[k], p.backward[k]);
+            for (std::size_t k = 0; backward && k < p.forward.size(); ++k) out.time.back()[k] = saturating_sum(p.forward[k], p.backward[k]);
             out.least_forward.push_back(*std::min_element(p.forward.begin(), p.forward.end()));
             out.least_backward.push_back(backward ? *std::min_element(p.backward.begin(), p.backward.end()) : 0);
             auto& needed = out.needed.emplace_back();
@@ -227,7 +227,7 @@ class stage_builder {
             for (auto const l : topology_->route(a, b)) slowest = std::max(slowest, static_cast<std::int64_t>(oracle_->transfer_time(bytes, topology_->links[l]).count()));
             return slowest;
         };
-        return sim::saturating_sum(one_way(0, group), training_ ? one_way(group, 0) : 0);
+        return saturating_sum(one_way(0, group), training_ ? one_way(group, 0) : 0);
     }
 
     graph::dense_graph const* graph_;

@@ -35,7 +35,7 @@ namespace parsearch::pipeline {
     std::vector<std::vector<std::size_t>> from;   // by stage: where the last of these begins
     std::vector<std::int64_t> before(n + 1);      // time of the operators before, in the stage
     for (std::size_t s = 0; s < stages; ++s) {
-        for (std::size_t i = 0; i < n; ++i) before[i + 1] = sim::saturating_sum(before[i], times[s][i]);
+        for (std::size_t i = 0; i < n; ++i) before[i + 1] = saturating_sum(before[i], times[s][i]);
         auto& begins = from.emplace_back(n + 1, s); // legal, should all loads be the largest value
         if (s == 0)
             for (std::size_t i = 1; i <= n; ++i) next[i] = {before[i], before[i]};
@@ -43,7 +43,7 @@ namespace parsearch::pipeline {
             for (std::size_t i = s + 1; i <= n; ++i)
                 for (std::size_t j = s; j < i; ++j) {
                     auto const own = std::max(before[i] - before[j], crossing[j]);
-                    load const whole{std::max(best[j].most, own), sim::saturating_sum(best[j].sum, own)};
+                    load const whole{std::max(best[j].most, own), saturating_sum(best[j].sum, own)};
                     if (whole < next[i]) {
                         next[i] = whole;
                         begins[i] = j;

@@ -23,7 +23,7 @@
 #include <parsearch/space/repeat.hpp>
 #include <parsearch/space/replicated_operators.hpp>
 #include <parsearch/space/strategy_space.hpp>
-#include <parsearch/space/textbook_strategies.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 #include <parsearch/topology/dense_topology.hpp>
 
 namespace parsearch {
@@ -157,7 +157,7 @@ template <Strategy<space::configuration> S> [[nodiscard]] std::string to_string(
     return out;
 }
 
-/// Expert strategies of a problem: see space/textbook_strategies.hpp.
+/// Expert strategies of a problem: see space/textbook/textbook_strategies.hpp.
 [[nodiscard]] inline space::flat_strategy data_parallel(parallelization const& p) {
     return space::data_parallel(p.graph(), p.topology().size());
 }

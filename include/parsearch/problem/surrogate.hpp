@@ -76,9 +76,9 @@ class additive_surrogate {
             requires Strategy<S, space::configuration>
         [[nodiscard]] picoseconds operator()(S const& s) {
             std::int64_t sum = 0;
-            for (std::size_t op = 0; op < candidates_->size(); ++op) sum = sim::saturating_sum(sum, operator_cost(op, configuration_of(s, op)).count());
+            for (std::size_t op = 0; op < candidates_->size(); ++op) sum = saturating_sum(sum, operator_cost(op, configuration_of(s, op)).count());
             for (std::size_t n = 0; n < edges_->size(); ++n)
-                sum = sim::saturating_sum(sum, edge_cost(n, configuration_of(s, (*edges_)[n].from), configuration_of(s, (*edges_)[n].to)).count());
+                sum = saturating_sum(sum, edge_cost(n, configuration_of(s, (*edges_)[n].from), configuration_of(s, (*edges_)[n].to)).count());
             return picoseconds{sum};
         }
 

@@ -9,10 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/units.hpp>
 #include <parsearch/problem/surrogate.hpp>
 #include <parsearch/problem/surrogate_store.hpp>
 #include <parsearch/problem/surrogate_terms.hpp>
-#include <parsearch/space/textbook_strategies.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch {
 
@@ -38,7 +39,7 @@ namespace detail {
     return out;
 }
 
-inline picoseconds sum_of(operator_term const& t) noexcept { return picoseconds{sim::saturating_sum(t.work.count(), t.synchronisation.count())}; }
+inline picoseconds sum_of(operator_term const& t) noexcept { return picoseconds{saturating_sum(t.work.count(), t.synchronisation.count())}; }
 } // namespace detail
 
 PARSEARCH_INLINE additive_surrogate::evaluator_type::evaluator_type(std::shared_ptr<sim::workload const> work, std::shared_ptr<void const> keeps,

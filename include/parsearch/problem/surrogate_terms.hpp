@@ -50,12 +50,12 @@ class surrogate_terms {
         std::map<std::uint32_t, std::int64_t> shards;
         for (auto const d : p.devices) {
             auto const kind = w.topology.kind[d];
-            busy[d] = sim::saturating_sum(busy[d], sim::saturating_sum(p.forward[kind], p.backward[kind]));
+            busy[d] = saturating_sum(busy[d], saturating_sum(p.forward[kind], p.backward[kind]));
             ++shards[d];
         }
         std::int64_t moved = 0, synchronised = 0, most = 0;
         for (auto const& partial : p.partial_outputs)
-            moved = sim::saturating_sum(moved, loads_.busiest([&](auto const& f) { std::for_each(partial.forward.begin(), partial.forward.end(), f); }));
+            moved = saturating_sum(moved, loads_.busiest([&](auto const& f) { std::for_each(partial.forward.begin(), partial.forward.end(), f); }));
         if (auto const number = w.class_of[op]; w.options.training && number != sim::iteration_plan::none && w.classes[number].size() == 1) {
             sim::class_plan weights{.members = {op}};
             planner_.plan_class([&](std::uint32_t) -> auto const& { return c; }, [&](std::uint32_t) -> auto const& { return p; }, weights);
@@ -70,13 +70,13 @@ class surrogate_terms {
             for (std::size_t i = 0; i < weights.update.size(); ++i)
                 if (auto const t = weights.update[i]; t != sim::class_plan::no_update) {
                     auto& sum = busy[weights.sync.held[i].device];
-                    sum = sim::saturating_sum(sum, t);
+                    sum = saturating_sum(sum, t);
                 }
         }
         std::int64_t longest = 0;
         for (auto const& [d, t] : busy) longest = std::max(longest, t);
         for (auto const& [d, n] : shards) most = std::max(most, n);
-        return {picoseconds{sim::saturating_sum(longest, moved)}, picoseconds{synchronised}, most * kept_by_shard(op, c)};
+        return {picoseconds{saturating_sum(longest, moved)}, picoseconds{synchronised}, most * kept_by_shard(op, c)};
     }
     /// One term per configuration.
     [[nodiscard]] std::vector<operator_term> of_operator(std::uint32_t op, std::span<space::configuration const> choices) {
@@ -109,7 +109,7 @@ class surrogate_terms {
                     std::for_each(p.backward.begin(), p.backward.end(), f);
                     for (auto const& c : p.collectives) std::for_each(c.backward.begin(), c.backward.end(), f);
                 });
-                out[i * to.size() + j] = picoseconds{sim::saturating_sum(there, back)};
+                out[i * to.size() + j] = picoseconds{saturating_sum(there, back)};
             }
         if (planner_.table_bytes() > most_remembered) planner_.forget(); // there may be one for each thread
         return out;
@@ -127,7 +127,7 @@ class surrogate_terms {
             for_hops([&](sim::hop const& h) {
                 auto& b = busy_[h.link];
                 if (b == 0) touched_.push_back(h.link);
-                longest = std::max(longest, b = sim::saturating_sum(b, h.duration));
+                longest = std::max(longest, b = saturating_sum(b, h.duration));
             });
             for (auto const l : touched_) busy_[l] = 0;
             return longest;

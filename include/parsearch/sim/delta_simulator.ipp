@@ -21,6 +21,7 @@
 #include <parsearch/sim/delta/place_blocks.hpp>
 #include <parsearch/sim/delta/schedule_view.hpp>
 #include <parsearch/sim/delta_simulator.hpp>
+#include <parsearch/sim/memory/memory_penalty.hpp>
 #include <parsearch/sim/schedule/any_scheduler.hpp>
 
 namespace parsearch::sim {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <parsearch/core/units.hpp>
 #include <parsearch/sim/report.hpp>
 
 namespace parsearch::sim {

@@ -10,6 +10,7 @@
 
 #include <parsearch/core/make_set.hpp>
 #include <parsearch/sim/memory/memory_account.hpp>
+#include <parsearch/sim/memory/memory_penalty.hpp>
 #include <parsearch/sim/schedule/any_scheduler.hpp>
 #include <parsearch/sim/simulator.hpp>
 #include <parsearch/sim/task/assemble.hpp>

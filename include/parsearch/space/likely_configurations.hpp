@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <parsearch/space/operator_space.hpp>
-#include <parsearch/space/textbook_strategies.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch::space {
 

@@ -260,4 +260,16 @@ class cluster_builder {
     std::vector<std::uint32_t> set_links_;
 };
 
+namespace detail {
+
+/// Adds `count` devices, each a node.
+inline std::vector<vertex> add_devices(cluster_builder& builder, std::uint64_t count, device_spec const& device) {
+    if (count < 1 || count > cluster_builder::max_devices)
+        throw invalid_input(count, " devices: must be from 1 to ", cluster_builder::max_devices);
+    std::vector<vertex> out;
+    for (std::uint32_t i = 0; i < count; ++i) out.push_back(builder.add_device(device, i));
+    return out;
+}
+} // namespace detail
+
 } // namespace parsearch::topology

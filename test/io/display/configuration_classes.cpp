@@ -8,7 +8,7 @@
 
 #include <parsearch/graph/vector_graph.hpp>
 #include <parsearch/ops/linear.hpp>
-#include <parsearch/space/textbook_strategies.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 #include "support/hand_network.hpp"
 

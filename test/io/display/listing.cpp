@@ -12,7 +12,7 @@
 #include <parsearch/models/gpt.hpp>
 #include <parsearch/models/resnet.hpp>
 #include <parsearch/ops/linear.hpp>
-#include <parsearch/space/textbook_strategies.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 using namespace parsearch;
 using io::detail::products_of;

@@ -16,7 +16,7 @@
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/graph/vector_graph.hpp>
 #include <parsearch/ops/linear.hpp>
-#include <parsearch/space/textbook_strategies.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 #include "support/refusal.hpp"

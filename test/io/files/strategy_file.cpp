@@ -16,7 +16,7 @@
 #include <parsearch/models/mlp.hpp>
 #include <parsearch/models/nmt.hpp>
 #include <parsearch/models/resnet.hpp>
-#include <parsearch/space/textbook_strategies.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 #include "support/json_schema.hpp"
 #include "support/mutations.hpp"

@@ -17,7 +17,7 @@
 #include <parsearch/models/mlp.hpp>
 #include <parsearch/models/nmt.hpp>
 #include <parsearch/models/resnet.hpp>
-#include <parsearch/space/textbook_strategies.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 #include "support/mutations.hpp"
 #include "support/random_network.hpp"

@@ -50,7 +50,7 @@ template <class P> struct plain_mapping {
     resource_box all;
     std::vector<std::vector<view>> choices; // by task
     std::vector<std::uint32_t> operators;
-    std::vector<task_edge> links;
+    std::vector<graph::task_edge> links;
     std::vector<std::vector<picoseconds>> own;
     std::vector<std::vector<picoseconds>> moves; // by edge, row major
 
@@ -89,7 +89,7 @@ template <class P> struct plain_mapping {
     }
     resource_box machine() const { return all; }
     std::size_t tasks() const { return choices.size(); }
-    std::vector<task_edge> const& edges() const { return links; }
+    std::vector<graph::task_edge> const& edges() const { return links; }
     std::vector<view> const& views(std::size_t t) const { return choices[t]; }
     bool fits(std::size_t, view const& v, resource_box const& box) const { return box.contains(v.box); }
     picoseconds task_cost(std::size_t t, view const& v) const { return own[t][number(t, v)]; }
@@ -149,7 +149,7 @@ TEST_CASE("operator mapping: the least time of all views, on random graphs, seri
         REQUIRE(model.edges() == plain.links);
         auto const tree = decompose(model);
         not_series_parallel += has_n;
-        for (auto const& part : tree.parts) parallel += part.kind == composition::parallel;
+        for (auto const& part : tree.parts) parallel += part.kind == graph::composition::parallel;
         auto const found = machine_mapping(model);
         auto least = cost_traits<picoseconds>::infinity();
         std::vector<std::uint32_t> views(model.tasks(), 0);
@@ -202,7 +202,7 @@ TEST_CASE("operator mapping: what is alike changes nothing but the time that it 
         operator_mapping const& m;
         resource_box machine() const { return m.machine(); }
         std::size_t tasks() const { return m.tasks(); }
-        std::vector<task_edge> const& edges() const { return m.edges(); }
+        std::vector<graph::task_edge> const& edges() const { return m.edges(); }
         std::vector<operator_mapping::view> const& views(std::size_t t) const { return m.views(t); }
         bool fits(std::size_t t, operator_mapping::view const& v, resource_box const& box) const { return m.fits(t, v, box); }
         picoseconds task_cost(std::size_t t, operator_mapping::view const& v) const { return m.task_cost(t, v); }

@@ -32,14 +32,14 @@ struct placed {
 // Costs in tables, any of them infinite.
 struct tabled {
     resource_box all{};
-    std::vector<task_edge> links{};
+    std::vector<graph::task_edge> links{};
     std::vector<std::vector<placed>> choices{};
     std::vector<std::vector<std::int64_t>> costs{};           // by task, by view
     std::vector<std::vector<std::vector<std::int64_t>>> moves{}; // by edge, by view, by view
 
     resource_box machine() const { return all; }
     std::size_t tasks() const { return choices.size(); }
-    std::vector<task_edge> const& edges() const { return links; }
+    std::vector<graph::task_edge> const& edges() const { return links; }
     std::vector<placed> const& views(std::size_t t) const { return choices[t]; }
     bool fits(std::size_t, placed const& v, resource_box const& box) const { return box.contains(v.box); }
     picoseconds task_cost(std::size_t t, placed const& v) const { return picoseconds{costs[t][v.number]}; }
@@ -52,10 +52,10 @@ std::int64_t sum(std::int64_t a, std::int64_t b) { return a == infinite.count() 
 // The definition, word by word: sets of leaves, every box, every cut.
 class by_definition {
   public:
-    by_definition(tabled const& m, composition_tree const& tree, std::uint32_t free) : m_(m), tree_(tree), free_(free) {
+    by_definition(tabled const& m, graph::composition_tree const& tree, std::uint32_t free) : m_(m), tree_(tree), free_(free) {
         for (std::size_t p = 0; p < tree.parts.size(); ++p) {
             std::set<std::uint32_t> leaves;
-            if (tree.parts[p].kind == composition::task) leaves.insert(tree.parts[p].task);
+            if (tree.parts[p].kind == graph::composition::task) leaves.insert(tree.parts[p].task);
             for (auto const c : tree.parts[p].parts) leaves.insert(leaves_[c].begin(), leaves_[c].end());
             leaves_.push_back(leaves);
         }
@@ -108,12 +108,12 @@ class by_definition {
                     best = std::min(best, std::max(time(a, low), time(b, high)));
                 }
             }
-        } else if (auto const& part = tree_.parts[parts.front()]; part.kind == composition::task) {
+        } else if (auto const& part = tree_.parts[parts.front()]; part.kind == graph::composition::task) {
             auto const& v = m_.choices[part.task][views_[part.task]];
             if (v.box.first_node >= box.first_node && v.box.first_node + v.box.nodes <= box.first_node + box.nodes && v.box.first_device >= box.first_device &&
                 v.box.first_device + v.box.devices <= box.first_device + box.devices)
                 best = m_.costs[part.task][v.number];
-        } else if (part.kind == composition::series) {
+        } else if (part.kind == graph::composition::series) {
             best = 0;
             for (auto const c : part.parts) best = sum(best, time({c}, box));
             for (std::size_t e = 0; e < m_.links.size(); ++e)
@@ -135,14 +135,14 @@ class by_definition {
     }
 
     tabled const& m_;
-    composition_tree const& tree_;
+    graph::composition_tree const& tree_;
     std::uint32_t free_;
     std::vector<std::set<std::uint32_t>> leaves_;
     std::vector<std::uint32_t> views_, wide_;
     std::map<std::pair<std::vector<std::uint32_t>, resource_box>, std::int64_t> known_;
 };
 
-void random_edges(split_mix& rng, std::size_t tasks, int kind, std::vector<task_edge>& out) {
+void random_edges(split_mix& rng, std::size_t tasks, int kind, std::vector<graph::task_edge>& out) {
     auto const n = static_cast<std::uint32_t>(tasks);
     auto const link = [&](std::uint32_t a, std::uint32_t b, double p) {
         if (bernoulli(rng, p)) out.emplace_back(a, b);
@@ -210,14 +210,14 @@ struct uniform {
         resource_box box;
     };
     resource_box all{};
-    std::vector<task_edge> links{};
+    std::vector<graph::task_edge> links{};
     std::vector<std::vector<choice>> choices{}; // by kind
     std::vector<std::uint32_t> kinds{}, labels{};
     std::uint64_t range = 0;
 
     resource_box machine() const { return all; }
     std::size_t tasks() const { return kinds.size(); }
-    std::vector<task_edge> edges() const { return links; }
+    std::vector<graph::task_edge> edges() const { return links; }
     std::vector<choice> views(std::size_t t) const { return choices[kinds[t]]; }
     bool fits(std::size_t, choice const& v, resource_box const& box) const { return box.contains(v.box); }
     picoseconds task_cost(std::size_t t, choice const& v) const { return picoseconds{hash({kinds[t], shape(v)}) % range}; }
@@ -329,7 +329,7 @@ TEST_CASE("machine mapping: the least of all views, cuts and orders, on random g
         CAPTURE(n);
         CAPTURE(describe(m));
         auto const tree = decompose(m);
-        for (auto const& p : tree.parts) parallel += p.kind == composition::parallel;
+        for (auto const& p : tree.parts) parallel += p.kind == graph::composition::parallel;
         mapping_options const options{.free_branches = n % 4 < 2 ? 4u : 2u};
         by_definition definition(m, tree, options.free_branches);
         auto const found = machine_mapping(m, options);
@@ -417,11 +417,11 @@ TEST_CASE("machine mapping: two branches side by side, where communication allow
     m.moves[0][0] = {9, 9, 0};
     CHECK(machine_mapping(m).cost == picoseconds{1 + 8 + 8 + 1}); // one after the other, on both devices
     // Sequence alone, as a tree of one's own.
-    composition_tree const sequence{{{composition::task, 0, {}},
-                                     {composition::task, 1, {}},
-                                     {composition::task, 2, {}},
-                                     {composition::task, 3, {}},
-                                     {composition::series, 0, {0, 1, 2, 3}}}};
+    graph::composition_tree const sequence{{{graph::composition::task, 0, {}},
+                                     {graph::composition::task, 1, {}},
+                                     {graph::composition::task, 2, {}},
+                                     {graph::composition::task, 3, {}},
+                                     {graph::composition::series, 0, {0, 1, 2, 3}}}};
     m.moves[0][0] = {1, 1, 0};
     CHECK(machine_mapping(m, sequence).cost == picoseconds{18});
     CHECK(machine_mapping(tabled{.all = all}).cost == picoseconds{0});

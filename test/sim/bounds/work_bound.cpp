@@ -13,7 +13,7 @@
 #include <parsearch/models/bert.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/search/bounds/problem_bounds.hpp>
-#include <parsearch/space/textbook_strategies.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 #include "support/random_problem.hpp"

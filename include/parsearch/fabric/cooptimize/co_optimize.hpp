@@ -27,6 +27,7 @@
 #include <parsearch/search/kernel/notify.hpp>
 #include <parsearch/search/kernel/search_options.hpp>
 #include <parsearch/search/kernel/stopping.hpp>
+#include <parsearch/sim/memory/memory_penalty.hpp>
 #include <parsearch/sim/simulator.hpp>
 #include <parsearch/space/strategy_space.hpp>
 

@@ -70,4 +70,18 @@ inline void validate(network const& n) {
     }
 }
 
+/// Refuses a number of servers that no network has.
+inline void check_servers(std::uint64_t servers, char const* what) {
+    if (servers < 1 || servers > max_vertices) throw invalid_input(what, " of ", servers, " servers: must be from 1 to ", max_vertices);
+}
+
+namespace detail {
+
+/// `n` if it is valid.
+[[nodiscard]] inline network checked(network n) {
+    validate(n);
+    return n;
+}
+} // namespace detail
+
 } // namespace parsearch::fabric

@@ -1,17 +1,17 @@
 #pragma once
-/// Networks of switches and of servers alone: ideal switch, fat tree, racks, fully connected, torus, circulant. Random ones: random_regular.hpp.
+/// Networks of switches and of servers alone: ideal switch, racks, fully connected, torus, circulant. Fat trees: fat_tree_network.hpp; random ones: random_regular.hpp.
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <numeric>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/fabric/network/fat_tree_network.hpp>
 #include <parsearch/fabric/network/network.hpp>
 #include <parsearch/fabric/network/rings.hpp>
 
@@ -20,49 +20,11 @@ namespace parsearch::fabric {
 // All functions throw `invalid_input` where their arguments break a rule that they name, or the network breaks one of `validate`. `link` is each
 // direction of each link where nothing else is said.
 
-/// Refuses a number of servers that no network has.
-inline void check_servers(std::uint64_t servers, char const* what) {
-    if (servers < 1 || servers > max_vertices) throw invalid_input(what, " of ", servers, " servers: must be from 1 to ", max_vertices);
-}
-
-namespace detail {
-/// `n` if it is valid.
-[[nodiscard]] inline network checked(network n) {
-    validate(n);
-    return n;
-}
-} // namespace detail
-
 /// One switch without limits of its own: each server has one link to it, two hops to every other.
 [[nodiscard]] inline network ideal_switch(std::uint32_t servers, link_description const& link) {
     check_servers(servers, "ideal switch");
     network out{"ideal switch", servers, 1, {}, {}};
     for (std::uint32_t s = 0; s < servers; ++s) out.links.push_back({s, servers, link});
-    return detail::checked(std::move(out));
-}
-
-/// A k-ary fat tree (M. Al-Fares, A. Loukissas, A. Vahdat, SIGCOMM 2008): k pods of k/2 edge and k/2 aggregation switches, (k/2)^2 core switches, k/2
-/// servers per edge switch. `k` not set: the smallest even that holds the servers. These fill the places in order; edge switches and pods
-/// without servers are left out, with one pod the cores too, and with one edge switch all others: what remains is not blocking either.
-/// Switches: edges, then aggregations, then cores. `k`: even, from 2 to 64, with at least as many places, k^3 / 4, as servers.
-[[nodiscard]] inline network fat_tree(std::uint32_t servers, link_description const& link, std::optional<std::uint32_t> ports = {}) {
-    check_servers(servers, "fat tree");
-    auto const places = [](std::uint32_t k) { return k * k * k / 4; };
-    auto k = ports.value_or(2);
-    while (!ports && places(k) < servers) k += 2;
-    if (k < 2 || k > 64 || k % 2 != 0 || places(k) < servers)
-        throw invalid_input("fat tree of k = ", k, " for ", servers, " servers: must be even, from 2 to 64, and k^3 / 4 at least the servers");
-    auto const half = k / 2, edges = (servers + half - 1) / half, pods = (edges + half - 1) / half;
-    auto const aggregations = edges > 1 ? pods * half : 0, cores = pods > 1 ? half * half : 0;
-    auto const edge = servers, aggregation = edge + edges, core = aggregation + aggregations;
-    network out{text("fat tree, k = ", k), servers, edges + aggregations + cores, {}, {}};
-    for (std::uint32_t s = 0; s < servers; ++s) out.links.push_back({s, edge + s / half, link});
-    if (edges > 1)
-        for (std::uint32_t e = 0; e < edges; ++e)
-            for (std::uint32_t a = 0; a < half; ++a) out.links.push_back({edge + e, aggregation + e / half * half + a, link});
-    if (pods > 1)
-        for (std::uint32_t a = 0; a < aggregations; ++a)
-            for (std::uint32_t c = 0; c < half; ++c) out.links.push_back({aggregation + a, core + a % half * half + c, link});
     return detail::checked(std::move(out));
 }
 

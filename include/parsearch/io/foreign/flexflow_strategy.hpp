@@ -22,7 +22,7 @@
 #include <parsearch/ops/shard.hpp>
 #include <parsearch/space/configuration.hpp>
 #include <parsearch/space/strategy_space.hpp>
-#include <parsearch/space/textbook_strategies.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch::io {
 

@@ -22,7 +22,7 @@
 #include <parsearch/sim/memory/strategy_memory.hpp>
 #include <parsearch/space/likely_configurations.hpp>
 #include <parsearch/space/strategy_space.hpp>
-#include <parsearch/space/textbook_strategies.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch::rewrite {
 
@@ -174,7 +174,7 @@ class graph_pricer {
                 // volatile: rounded before it is added
                 double const volatile work = part < 1 ? part * static_cast<double>(term.work.count()) : 0;
                 double const volatile sync = counted * static_cast<double>(term.synchronisation.count());
-                own.push_back(sim::saturating_sum(part < 1 ? whole(work) : term.work.count(), whole(sync)));
+                own.push_back(saturating_sum(part < 1 ? whole(work) : term.work.count(), whole(sync)));
             }
         }
     }
@@ -265,10 +265,10 @@ class graph_pricer {
 
     [[nodiscard]] static picoseconds cost_of(choice_costs const& t, std::vector<std::uint32_t> const& choices) noexcept {
         std::int64_t sum = 0;
-        for (std::size_t op = 0; op < choices.size(); ++op) sum = sim::saturating_sum(sum, t.own[op][choices[op]]);
+        for (std::size_t op = 0; op < choices.size(); ++op) sum = saturating_sum(sum, t.own[op][choices[op]]);
         for (std::size_t n = 0; n < t.edges.size(); ++n) {
             auto const [from, to] = t.edges[n];
-            sum = sim::saturating_sum(sum, (*t.pairs[n])[choices[from] * t.candidates[to]->size() + choices[to]].count());
+            sum = saturating_sum(sum, (*t.pairs[n])[choices[from] * t.candidates[to]->size() + choices[to]].count());
         }
         return picoseconds{sum};
     }
@@ -281,7 +281,7 @@ class graph_pricer {
             std::vector<picoseconds> own;
             for (std::size_t n = 0; n < t.own[op].size(); ++n) {
                 double const volatile bytes = lambda * static_cast<double>((*t.operators[op])[n].memory);
-                own.push_back(picoseconds{sim::saturating_sum(t.own[op][n], whole(bytes))});
+                own.push_back(picoseconds{saturating_sum(t.own[op][n], whole(bytes))});
             }
             costs.operators.emplace_back(std::move(own));
         }

@@ -34,7 +34,7 @@
 #include <parsearch/search/kernel/session.hpp>
 #include <parsearch/search/mcmc.hpp>
 #include <parsearch/space/replicated_operators.hpp>
-#include <parsearch/space/textbook_strategies.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch::rewrite {
 

@@ -69,7 +69,7 @@ class operator_mapping {
 
     [[nodiscard]] resource_box machine() const noexcept { return machine_; }
     [[nodiscard]] std::size_t tasks() const noexcept { return operators_.size(); }
-    [[nodiscard]] std::vector<task_edge> const& edges() const noexcept { return edges_; }
+    [[nodiscard]] std::vector<graph::task_edge> const& edges() const noexcept { return edges_; }
     [[nodiscard]] std::vector<view> const& views(std::size_t task) const noexcept { return views_[task_class_[task]]; }
     [[nodiscard]] bool fits(std::size_t, view const& v, resource_box const& box) const noexcept { return box.contains(v.box); }
     [[nodiscard]] picoseconds task_cost(std::size_t task, view const& v) const noexcept { return picoseconds{costs_.own[operators_[task]][v.number]}; }
@@ -146,7 +146,7 @@ class operator_mapping {
     resource_box machine_;
     choice_costs costs_;
     std::vector<std::uint32_t> operators_, task_class_, edge_class_; // by task, by task, by edge
-    std::vector<task_edge> edges_;
+    std::vector<graph::task_edge> edges_;
     std::vector<std::size_t> edge_numbers_;       // in the graph
     std::vector<std::vector<view>> views_;        // by class of task
     std::vector<std::uint32_t> example_;          // by class of task: an operator

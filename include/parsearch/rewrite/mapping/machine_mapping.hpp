@@ -32,7 +32,7 @@ namespace mapping {
 /// The dynamic program. Tables are over positions among the views that fit a box, so that what is alike on boxes of one class shares them.
 class solver {
   public:
-    solver(tables& t, composition_tree const& tree, mapping_options const& options) : tables_(t), structure_(t, tree), meter_(options) {}
+    solver(tables& t, graph::composition_tree const& tree, mapping_options const& options) : tables_(t), structure_(t, tree), meter_(options) {}
 
     machine_mapping_result solve() {
         machine_mapping_result out;
@@ -204,7 +204,7 @@ class solver {
 /// Source: machine mapping of Unity (Unger et al., OSDI 2022), made exact. Complexity, V views per task: V^2 per edge of a
 /// chain; V^2 cases of a group between two tasks, in each O(V log V) per branch of one task, box and way to cut.
 template <MappingModel M>
-[[nodiscard]] machine_mapping_result machine_mapping(M const& m, composition_tree const& tree, mapping_options const& options = {}) {
+[[nodiscard]] machine_mapping_result machine_mapping(M const& m, graph::composition_tree const& tree, mapping_options const& options = {}) {
     validate(options);
     mapping::model_tables<M> tables(m);
     validate(tree, tables.task_class.size(), tables.edges);

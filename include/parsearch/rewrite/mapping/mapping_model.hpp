@@ -42,7 +42,7 @@ concept MappingModel = requires(M const& m, std::size_t number, resource_box con
     { m.machine() } -> std::convertible_to<resource_box>;
     { m.tasks() } -> std::convertible_to<std::size_t>;
     requires SizedRandomAccessRange<decltype(m.edges())>;
-    requires std::convertible_to<range_value_t<decltype(m.edges())>, task_edge>;
+    requires std::convertible_to<range_value_t<decltype(m.edges())>, graph::task_edge>;
     requires SizedRandomAccessRange<decltype(m.views(number))>;
     requires std::copyable<view_t<M>>;
     requires requires(view_t<M> const& view) {
@@ -85,9 +85,9 @@ inline void validate(mapping_options const& o) {
 }
 
 /// The edges of `m` as pairs of task numbers.
-template <MappingModel M> [[nodiscard]] std::vector<task_edge> edges_of(M const& m) {
+template <MappingModel M> [[nodiscard]] std::vector<graph::task_edge> edges_of(M const& m) {
     auto const& given = m.edges();
-    std::vector<task_edge> out;
+    std::vector<graph::task_edge> out;
     out.reserve(std::ranges::size(given));
     for (auto const& e : given) out.push_back(e);
     return out;
@@ -99,9 +99,9 @@ template <MappingModel M> [[nodiscard]] view_t<M> view_number(M const& m, std::s
     return *(std::ranges::begin(views) + static_cast<std::iter_difference_t<iterator_t<decltype(views)>>>(n));
 }
 
-/// The composition tree of the tasks of `m` (see `decompose`).
-template <MappingModel M> [[nodiscard]] composition_tree decompose(M const& m) {
-    return decompose(static_cast<std::size_t>(m.tasks()), edges_of(m));
+/// The composition tree of the tasks of `m` (see `graph::decompose`).
+template <MappingModel M> [[nodiscard]] graph::composition_tree decompose(M const& m) {
+    return graph::decompose(static_cast<std::size_t>(m.tasks()), edges_of(m));
 }
 
 /// The groups of parts that a parallel composition of `branches` parts is cut into, and how: number n < branches is part n alone, the last is
@@ -162,7 +162,7 @@ struct branch_groups {
 /// Source: the semantics of Unity's machine mapping (Unger et al., OSDI 2022), which tells parts of the resources apart by size alone; here by
 /// place, and edges may lead between any parts of a series. Complexity: that of a naive recursion that remembers parts by box.
 template <MappingModel M>
-[[nodiscard]] picoseconds mapping_time(M const& m, composition_tree const& tree, std::span<std::uint32_t const> views,
+[[nodiscard]] picoseconds mapping_time(M const& m, graph::composition_tree const& tree, std::span<std::uint32_t const> views,
                                        mapping_options const& options = {}) {
     using traits = cost_traits<picoseconds>;
     validate(options);
@@ -181,7 +181,7 @@ template <MappingModel M>
     std::vector<picoseconds> between(tree.parts.size(), picoseconds{0}); // of the edges between parts of a series
     std::vector<std::size_t> parent(tree.parts.size(), tree.parts.size()), leaf(tasks);
     for (std::size_t p = 0; p < tree.parts.size(); ++p) {
-        if (tree.parts[p].kind == composition::task) leaf[tree.parts[p].task] = p;
+        if (tree.parts[p].kind == graph::composition::task) leaf[tree.parts[p].task] = p;
         for (auto const c : tree.parts[p].parts) parent[c] = p;
     }
     for (std::size_t e = 0; e < edges.size(); ++e) {
@@ -195,14 +195,14 @@ template <MappingModel M>
     std::map<std::pair<std::size_t, resource_box>, picoseconds> known;
     auto const time = [&](auto const& self, std::size_t p, resource_box const& box) -> picoseconds {
         auto const& part = tree.parts[p];
-        if (part.kind == composition::task) {
+        if (part.kind == graph::composition::task) {
             auto const view = view_of(part.task);
             return m.fits(part.task, view, box) ? picoseconds(m.task_cost(part.task, view)) : traits::infinity();
         }
         auto const [at, missing] = known.try_emplace({p, box});
         if (!missing) return at->second;
         picoseconds best = traits::infinity();
-        if (part.kind == composition::series) {
+        if (part.kind == graph::composition::series) {
             best = between[p];
             for (auto const c : part.parts) best = plus(best, self(self, c, box));
         } else {

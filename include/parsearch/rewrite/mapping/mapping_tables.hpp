@@ -79,7 +79,7 @@ class tables {
     virtual ~tables() = default;
 
     resource_box machine{};
-    std::vector<task_edge> edges;
+    std::vector<graph::task_edge> edges;
     std::vector<std::uint32_t> task_class, edge_class;
     std::vector<std::vector<time>> costs; ///< by class of task, then by view
 
@@ -151,14 +151,14 @@ template <MappingModel M> class model_tables final : public tables {
                 throw invalid_input("machine mapping: task ", t, " has ", count, " views, the first task of its class ", views(t), ": must be as many");
             }
         }
-        std::vector<task_edge> ends; // by class of edge, the classes of its ends
+        std::vector<graph::task_edge> ends; // by class of edge, the classes of its ends
         for (std::uint32_t e = 0; e < edges.size(); ++e) {
             if (edges[e].first >= tasks || edges[e].second >= tasks)
                 throw invalid_input("task graph: edge number ", e, " leads from ", edges[e].first, " to ", edges[e].second, ": the graph has ", tasks,
                                     " tasks");
             if constexpr (has_edge_class) edge_class.push_back(edge_classes_.of(m.edge_class(e)));
             else edge_class.push_back(e);
-            task_edge const classes{task_class[edges[e].first], task_class[edges[e].second]};
+            graph::task_edge const classes{task_class[edges[e].first], task_class[edges[e].second]};
             if (edge_class[e] == ends.size()) ends.push_back(classes);
             else if (ends[edge_class[e]] != classes)
                 throw invalid_input("machine mapping: edge number ", e, " is of the class of one that leads between tasks of other classes");

@@ -13,7 +13,7 @@
 #include <parsearch/rewrite/mapping/resource_box.hpp>
 #include <parsearch/space/likely_configurations.hpp>
 #include <parsearch/space/operator_space.hpp>
-#include <parsearch/space/textbook_strategies.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch::rewrite {
 

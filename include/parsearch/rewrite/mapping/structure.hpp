@@ -50,7 +50,7 @@ class structure {
     };
     static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-    structure(tables const& t, composition_tree const& tree) : tables_(t), tree_(tree), place_(t.task_class.size()), home_(place_.size()) {
+    structure(tables const& t, graph::composition_tree const& tree) : tables_(t), tree_(tree), place_(t.task_class.size()), home_(place_.size()) {
         make_series(static_cast<std::uint32_t>(tree.parts.size() - 1));
         for (auto s = static_cast<std::uint32_t>(all_series.size()); s-- > 0;)
             if (auto const p = all_series[s].parent; p != none) all_series[s].depth = all_series[p].depth + 1;
@@ -75,14 +75,14 @@ class structure {
         made.first = leaves_;
         auto const add = [&](std::uint32_t c) {
             auto const& part = tree_.parts[c];
-            if (part.kind == composition::task) {
+            if (part.kind == graph::composition::task) {
                 made.children.push_back({false, part.task});
                 place_[part.task] = leaves_++;
             } else {
                 made.children.push_back({true, make_group(c)});
             }
         };
-        if (tree_.parts[p].kind == composition::series)
+        if (tree_.parts[p].kind == graph::composition::series)
             for (auto const c : tree_.parts[p].parts) add(c);
         else add(p);
         made.tasks = leaves_ - made.first;
@@ -275,7 +275,7 @@ class structure {
     }
 
     tables const& tables_;
-    composition_tree const& tree_;
+    graph::composition_tree const& tree_;
     std::vector<std::uint32_t> place_, home_; // of tasks: in the order of the leaves; the series that has them as children
     std::uint32_t leaves_ = 0;
     std::map<std::vector<std::uint32_t>, std::uint32_t> series_keys_, group_keys_;

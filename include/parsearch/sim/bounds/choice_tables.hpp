@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/units.hpp>
 #include <parsearch/sim/bounds/choice_source.hpp>
 #include <parsearch/sim/task/planner.hpp>
 

@@ -18,6 +18,7 @@
 #include <parsearch/sim/bounds/strategy_bounds.hpp>
 #include <parsearch/sim/bounds/work_bound.hpp>
 #include <parsearch/sim/memory/memory_ledger.hpp>
+#include <parsearch/sim/memory/memory_penalty.hpp>
 #include <parsearch/sim/memory/memory_use.hpp>
 
 namespace parsearch::sim {

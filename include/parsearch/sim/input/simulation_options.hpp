@@ -5,9 +5,16 @@
 #include <cstdint>
 #include <string_view>
 
-#include <parsearch/sim/schedule/schedule.hpp>
+#include <parsearch/core/units.hpp>
 
 namespace parsearch::sim {
+
+/// In which order a resource runs its tasks.
+enum class discipline : std::uint8_t {
+    fifo,    ///< by (ready time, task number): FlexFlow's assumption A3, ties decided
+    in_order ///< by task number, as launches on a CUDA stream: the schedule is a longest path
+};
+[[nodiscard]] constexpr std::string_view name_of(discipline d) noexcept { return d == discipline::fifo ? "fifo" : "in_order"; }
 
 /// How data move between shards.
 enum class movement : std::uint8_t {

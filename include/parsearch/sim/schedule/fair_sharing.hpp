@@ -14,6 +14,7 @@
 
 #include <parsearch/concepts/device_topology.hpp>
 #include <parsearch/core/portable_math.hpp>
+#include <parsearch/core/units.hpp>
 #include <parsearch/sim/schedule/schedule.hpp>
 #include <parsearch/sim/schedule/task_graph.hpp>
 

@@ -4,28 +4,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <string_view>
 #include <vector>
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
+#include <parsearch/sim/input/simulation_options.hpp>
 #include <parsearch/sim/schedule/ready_queue.hpp>
 #include <parsearch/sim/schedule/task_graph.hpp>
 
 namespace parsearch::sim {
-
-/// In which order a resource runs its tasks.
-enum class discipline : std::uint8_t {
-    fifo,    ///< by (ready time, task number): FlexFlow's assumption A3, ties decided
-    in_order ///< by task number, as launches on a CUDA stream: the schedule is a longest path
-};
-[[nodiscard]] constexpr std::string_view name_of(discipline d) noexcept { return d == discipline::fifo ? "fifo" : "in_order"; }
-
-/// The sum of two times that are not negative, at most the largest value.
-[[nodiscard]] constexpr std::int64_t saturating_sum(std::int64_t a, std::int64_t b) noexcept {
-    constexpr auto most = std::numeric_limits<std::int64_t>::max();
-    return b > most - a ? most : a + b;
-}
 
 /// When each task was ready, started and ended, in picoseconds from 0.
 struct schedule {

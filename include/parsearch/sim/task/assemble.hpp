@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/units.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/sim/input/simulation_options.hpp>
 #include <parsearch/sim/schedule/task_graph.hpp>

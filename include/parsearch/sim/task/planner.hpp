@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <parsearch/core/make_set.hpp>
+#include <parsearch/core/units.hpp>
 #include <parsearch/sim/input/workload.hpp>
 #include <parsearch/sim/task/assemble.hpp>
 #include <parsearch/sim/task/overlap_tables.hpp>

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/core/units.hpp>
 #include <parsearch/cost/any_oracle.hpp>
 #include <parsearch/ops/shard.hpp>
 #include <parsearch/sim/input/simulation_options.hpp>

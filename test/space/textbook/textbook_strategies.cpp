@@ -1,4 +1,4 @@
-#include <parsearch/space/textbook_strategies.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 #include <cstdint>
 #include <set>

@@ -1,0 +1,80 @@
+#pragma once
+/// Recomputation: segments whose activations are computed again, and the memory that they need.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <parsearch/core/units.hpp>
+#include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/pipeline/pipelining.hpp>
+#include <parsearch/sim/memory/memory_account.hpp>
+#include <parsearch/sim/task/assemble.hpp>
+
+namespace parsearch::pipeline {
+
+namespace detail {
+
+/// A stage and a segment in it.
+using stage_segment = std::pair<std::uint32_t, std::uint32_t>;
+[[nodiscard]] inline stage_segment segment_at(pipelining const& how, std::size_t op) noexcept { return {how.stage[op], how.segment_of(op)}; }
+
+/// The segments that are computed again: of stages that do so, and with an operator to which a gradient goes back. Ascending.
+[[nodiscard]] inline std::vector<stage_segment> segments_again(graph::dense_graph const& g, pipelining const& how) {
+    std::vector<stage_segment> out;
+    for (std::size_t op = 0; op < g.size(); ++op)
+        if (g.trains[op] && how.recomputes(how.stage[op])) out.push_back(segment_at(how, op));
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+}
+
+/// Whether edge `e` brings a segment something from outside.
+[[nodiscard]] inline bool enters(graph::dense_graph const& g, pipelining const& how, graph::edge const& e) {
+    return g.operations[e.producer].work == ops::work_class::source || segment_at(how, e.producer) != segment_at(how, e.consumer);
+}
+} // namespace detail
+
+/// Bytes by device of what operators of segments that are computed again read from outside of them: what is kept of one micro-batch. `shards(op)` is the `sim::shard_memory` of an
+/// operator, `devices(op)` the device of each of its shards. A tensor is counted once per device, at the largest part that an operator there reads.
+template <class Shards, class Devices>
+[[nodiscard]] std::vector<byte_count> segment_inputs(graph::dense_graph const& g, pipelining const& how, Shards const& shards, Devices const& devices, std::size_t count) {
+    auto const again = detail::segments_again(g, how);
+    std::vector<byte_count> sum(count, 0), most(count, 0), read(count, 0);
+    for (std::uint32_t op = 0; op < g.size(); ++op)
+        for (std::uint32_t slot = 0; slot < g.operations[op].outputs.size(); ++slot) {
+            for (auto const number : g.out(op)) {
+                auto const& e = g.edges[number];
+                if (e.slot != slot || !detail::enters(g, how, e) || !std::binary_search(again.begin(), again.end(), detail::segment_at(how, e.consumer))) continue;
+                for (auto const d : devices(e.consumer)) read[d] += shards(e.consumer).inputs[e.input];
+                for (auto const d : devices(e.consumer))
+                    if (auto const bytes = std::exchange(read[d], 0)) most[d] = std::max(most[d], bytes);
+            }
+            for (std::size_t d = 0; d < count; ++d) sum[d] += std::exchange(most[d], 0);
+        }
+    return sum;
+}
+
+/// Bytes by device of the activations of the largest segment there, among those that are computed again, of one micro-batch, beside its inputs.
+template <class Shards, class Devices>
+[[nodiscard]] std::vector<byte_count> largest_segment(graph::dense_graph const& g, pipelining const& how, sim::simulation_options const& options, Shards const& shards, Devices const& devices,
+                                                      std::size_t count) {
+    auto const segments = detail::segments_again(g, how);
+    std::vector<byte_count> most(count, 0);
+    if (segments.empty()) return most;
+    graph::dense_graph part = g; // in which only one segment trains: what the others read is not kept
+    for (auto const& e : g.edges)
+        if (detail::enters(g, how, e)) part.operations[e.consumer].inputs[e.input].saved = false;
+    sim::memory_account account(part, count);
+    std::vector<sim::memory_use> use;
+    for (auto const& segment : segments) {
+        for (std::size_t op = 0; op < g.size(); ++op) part.trains[op] = g.trains[op] && detail::segment_at(how, op) == segment;
+        account.add_up(options, std::vector<sim::class_plan>{}, shards, devices, use);
+        for (std::size_t d = 0; d < count; ++d) most[d] = std::max(most[d], use[d].activations);
+    }
+    return most;
+}
+
+} // namespace parsearch::pipeline

@@ -1,0 +1,63 @@
+#pragma once
+/// Data parallelism, and what differs from it in single operators.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/space/layout.hpp>
+#include <parsearch/space/strategy_space.hpp>
+
+namespace parsearch::space {
+
+namespace detail {
+
+[[nodiscard]] inline std::optional<std::uint32_t> first_dim(ops::operation const& op, ops::dim_kind kind, std::int64_t divisible_by = 1) {
+    for (std::uint32_t k = 0; k < op.dims.size(); ++k)
+        if (op.dims[k].kind == kind && op.dims[k].extent % divisible_by == 0) return k;
+    return std::nullopt;
+}
+} // namespace detail
+
+/// Splits the sample dim as far as `degree` allows, on devices `stride` apart from `start`.
+[[nodiscard]] inline configuration split_samples(ops::operation const& op, std::int64_t degree, std::int32_t stride = 1, std::int32_t start = 0) {
+    auto c = whole(op, start);
+    if (op.work == ops::work_class::source) return whole(op);
+    if (auto const k = detail::first_dim(op, ops::dim_kind::sample)) c.degree[*k] = largest_divisor(op.dims[*k].extent, degree);
+    lay_out(c, inner_dims_first(op), stride);
+    return c;
+}
+
+/// Every operator splits its samples over all devices (over the largest divisor of the batch that is not more).
+[[nodiscard]] inline flat_strategy data_parallel(graph::dense_graph const& g, std::size_t devices) {
+    flat_strategy s;
+    for (auto const& op : g.operations) s.push_back(split_samples(op, static_cast<std::int64_t>(devices)));
+    return s;
+}
+
+/// Everything on the first device: what a network on slow links may come to.
+[[nodiscard]] inline flat_strategy one_device(graph::dense_graph const& g) {
+    flat_strategy s;
+    for (auto const& op : g.operations) s.push_back(whole(op));
+    return s;
+}
+
+/// Data parallelism, but linear layers split their output features over all devices.
+/// Source: Krizhevsky, One weird trick for parallelizing convolutional neural networks, 2014.
+[[nodiscard]] inline flat_strategy one_weird_trick(graph::dense_graph const& g, std::size_t devices) {
+    auto s = data_parallel(g, devices);
+    for (std::size_t i = 0; i < g.size(); ++i) {
+        auto const& op = g.operations[i];
+        if (op.work != ops::work_class::matmul || op.weights.empty()) continue;
+        auto const k = detail::first_dim(op, ops::dim_kind::parameter);
+        if (!k) continue;
+        auto c = whole(op);
+        c.degree[*k] = largest_divisor(op.dims[*k].extent, static_cast<std::int64_t>(devices));
+        lay_out(c, inner_dims_first(op));
+        s[i] = c;
+    }
+    return s;
+}
+
+} // namespace parsearch::space
