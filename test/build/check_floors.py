@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails when a header includes what stands above it, or a library that has no place in it.
+"""Fails when a header includes what stands above it, or a library that has no place in it; names another module's detail; or shares its name.
 
     check_floors.py <folder that holds parsearch/>
 """
@@ -29,6 +29,17 @@ MAY_INCLUDE = {
     "io": ALL_BUT_IO | {"problem", "pipeline", "flexnet"},
     "lab": {"core", "concepts", "ops", "graph", "search", "rewrite"},
 }
+# Which folders of a directory the headers of another one there may include: those before theirs; of those in parentheses none includes another. What
+# lies in the directory itself is above all. Directories that are not here have no floors of their own.
+FLOORS = {
+    "sim": ["input", "schedule", "task", "memory", ("bounds", "delta")],
+    "search": ["kernel", ("threads", "chain", "additive"), "bounds"],
+    "rewrite": [("parallel", "algebra", "mapping"), "rules", "joint"],
+    "lab": [("rules", "reference"), "prover"],
+    "fabric": ["network", "paths", "wiring", "servers", "cooptimize"],
+    "io": ["text", "json", "described", "files", "names", ("foreign", "flatbuffers", "display"), "report", "onnx"],
+    "io/onnx": ["network", ("file", "patterns", "translators"), "lower"],
+}
 # Single headers that may include more.
 ALSO = {"search/additive/minimise.hpp": {"graph"}}
 # The only header outside the directories; it may include everything.
@@ -48,6 +59,7 @@ LIBRARIES = [
 ]
 
 LONG, TOO_LONG = 400, 600  # lines of a header: listed, refused
+MOST_HEADERS = 25  # of a folder
 
 
 def included(header, root, text):
@@ -69,9 +81,48 @@ def wrong_arrow(name, directory, target):
     if name == UMBRELLA:
         return None
     above = target.split("/")[0] if "/" in target else target
-    if above == directory or above in MAY_INCLUDE[directory] | ALSO.get(name, set()):
+    if above == directory:
+        return wrong_floor(name, target)
+    if above in MAY_INCLUDE[directory] | ALSO.get(name, set()):
         return None
     return f"{directory} may not include {above}"
+
+
+def floor_of(folder, rest):
+    """(number, name) of the floor of FLOORS[folder] on which the header `rest` below it lies; the highest is the folder itself. None: no such floor."""
+    floors = FLOORS[folder]
+    if "/" not in rest:
+        return len(floors), folder
+    name = rest.split("/")[0]
+    for number, floor in enumerate(floors):
+        if name in (floor if isinstance(floor, tuple) else (floor,)):
+            return number, name
+    return None
+
+
+def wrong_floor(name, target):
+    """Why the header `name` may not include `target` of the same directory, or None."""
+    for folder in FLOORS:
+        if not (name.startswith(folder + "/") and target.startswith(folder + "/")):
+            continue
+        mine, other = (floor_of(folder, header[len(folder) + 1:]) for header in (name, target))
+        if not mine or not other:
+            return f"{folder} has no such folder"
+        if other[0] > mine[0] or other[0] == mine[0] and other[1] != mine[1]:
+            return f"{mine[1]} may not include {other[1]}"
+    return None
+
+
+def uses_of_detail(text):
+    """(line, module) of every use of the namespace detail of a module, comments left out."""
+    text = re.sub(r"/\*.*?\*/", lambda comment: "\n" * comment[0].count("\n"), text, flags=re.DOTALL)
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.split("//")[0]
+        if re.match(r"\s*namespace\b", line):
+            continue
+        for found in re.finditer(r"\b(?:parsearch::)?(\w+)::(?:\w+::)*detail\b", line):
+            if found[1] in MAY_INCLUDE:
+                yield number, found[1]
 
 
 def wrong_library(name, directory, path):
@@ -88,7 +139,7 @@ def check(root):
     root = pathlib.Path(root).resolve()
     library = root / "parsearch"
     headers = sorted(library.rglob("*.[hi]pp"))
-    errors, warnings = [], []
+    errors, warnings, named, held = [], [], {}, {}
     if not headers:
         errors.append(f"{library}: no headers")
     for header in headers:
@@ -105,11 +156,21 @@ def check(root):
                 reason = wrong_library(name, directory, path)
             if reason:
                 errors.append(f"{name}:{line}: includes {path}: {reason}")
+        for line, module in uses_of_detail(text):
+            if module != directory:
+                errors.append(f"{name}:{line}: uses what is in detail of {module}: what two modules need has a name of its own")
+        if header.suffix == ".hpp":
+            named.setdefault(header.name, []).append(name)
+            held.setdefault(header.parent, []).append(name)
         lines = len(text.splitlines())
         if lines > TOO_LONG:
             errors.append(f"{name}: {lines} lines, allowed are {TOO_LONG}")
         elif lines > LONG:
             warnings.append(f"{name}: {lines} lines, better at most {LONG}")
+    errors += [f"{second}: has the name of {first}" for first, *others in named.values() for second in others]
+    for folder, names in held.items():
+        if len(names) > MOST_HEADERS:
+            errors.append(f"{folder.relative_to(library)}: {len(names)} headers, allowed are {MOST_HEADERS}")
     return errors, warnings, len(headers)
 
 

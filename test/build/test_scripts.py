@@ -52,6 +52,28 @@ class Floors(unittest.TestCase):
         self.refused("io/a.hpp", "#include <parsearch/lab/b.hpp>\n", "io may not include lab")
         self.refused("rewrite/a.hpp", "#include <parsearch/parsearch.hpp>\n", "rewrite may not include parsearch.hpp")
 
+    def test_arrows_between_folders(self):
+        self.allowed("sim/a.hpp", "#include <parsearch/sim/delta/b.hpp>\n")
+        self.allowed("sim/task/a.hpp", "#include <parsearch/sim/input/b.hpp>\n#include <parsearch/sim/task/c.hpp>\n")
+        self.allowed("io/onnx/lower/a.hpp", "#include <parsearch/io/onnx/translators/b.hpp>\n#include <parsearch/io/text/c.hpp>\n")
+        self.refused("sim/task/a.hpp", "#include <parsearch/sim/b.hpp>\n", "task may not include sim")
+        self.refused("sim/task/a.hpp", "#include <parsearch/sim/memory/b.hpp>\n", "task may not include memory")
+        self.refused("sim/bounds/a.hpp", "#include <parsearch/sim/delta/b.hpp>\n", "bounds may not include delta")
+        self.refused("sim/b.hpp", "#include <parsearch/sim/unknown/b.hpp>\n", "no such folder")
+        self.refused("io/onnx/file/a.hpp", "#include <parsearch/io/onnx/lower/b.hpp>\n", "file may not include lower")
+        self.refused("io/text/a.hpp", "#include <parsearch/io/onnx/lower/b.hpp>\n", "text may not include onnx")
+
+    def test_detail(self):
+        self.allowed("sim/a.hpp", "namespace parsearch::sim::detail {\nint x = detail::y + sim::detail::z;\n}\n// of ops::detail\n")
+        self.refused("sim/a.hpp", "int x = ops::detail::y;\n", "detail of ops")
+        self.refused("io/onnx/a.hpp", "int x = parsearch::sim::delta::detail::y;\n", "detail of sim")
+
+    def test_names(self):
+        self.refused("sim/a.hpp", "", "sim/a.hpp: has the name of ops/a.hpp", **{"ops/a.hpp": ""})
+        self.assertEqual(self.check({"sim/a.hpp": "", "sim/a.ipp": ""}), ([], []))
+        self.assertEqual(self.check({f"ops/a{i}.hpp": "" for i in range(25)}), ([], []))
+        self.refused("ops/b.hpp", "", "ops: 26 headers", **{f"ops/a{i}.hpp": "" for i in range(25)})
+
     def test_quoted_neighbours(self):
         up = {"cost/b.hpp": ""}
         self.refused("ops/a.hpp", "#include \"../cost/b.hpp\"\n", "ops may not include cost", **up)
