@@ -7,12 +7,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <queue>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/core/topological_order.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/fabric/network/rings.hpp>
 #include <parsearch/flexnet/flexnet_task_graph.hpp>
@@ -250,9 +250,6 @@ class lowering {
                 ++open[next];
                 if (waits_for[next].empty() || waits_for[next].back() != t) waits_for[next].push_back(t); // some name a task twice
             });
-        std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready;
-        for (std::uint32_t t = 0; t < n; ++t)
-            if (open[t] == 0) ready.push(t);
         auto const add = [&](std::uint32_t t, std::uint32_t on, std::int64_t duration, sim::task_kind kind) {
             for (auto const before : waits_for[t])
                 for (auto p = first[before]; p < end[before]; ++p) out_.tasks.after(p);
@@ -279,9 +276,7 @@ class lowering {
             for (auto p = first_part; p < first_part + parts; ++p) out_.tasks.after(p);
             first[t] = add_part(t, barrier, 0, sim::task_kind::barrier);
         };
-        while (!ready.empty()) {
-            auto const t = ready.top();
-            ready.pop();
+        visit_topologically(std::span(open), each_next, [&](std::uint32_t t) {
             place_ = t;
             auto const& task = g_.tasks[t];
             first[t] = out_.tasks.size();
@@ -294,10 +289,7 @@ class lowering {
             default: add_pieces(t, sim::task_kind::transfer);
             }
             end[t] = out_.tasks.size();
-            each_next(t, [&](std::uint32_t next) {
-                if (--open[next] == 0) ready.push(next);
-            });
-        }
+        });
     }
     std::uint32_t add_part(std::uint32_t t, std::uint32_t on, std::int64_t duration, sim::task_kind kind) {
         out_.source.push_back(t);

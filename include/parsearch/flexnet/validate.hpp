@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/core/topological_order.hpp>
 #include <parsearch/flexnet/flexnet_task_graph.hpp>
 
 namespace parsearch::flexnet {
@@ -198,20 +199,15 @@ class validator {
 
     /// Follows tasks that nothing is left to wait for; what stays is behind or on a cycle.
     void acyclic() const {
-        std::vector<std::uint32_t> waits_for(g_.tasks.size(), 0), ready;
+        std::vector<std::uint32_t> waits_for(g_.tasks.size(), 0);
         auto const each_next = [&](std::uint32_t t, auto const& visit) {
             if (g_.tasks[t].type == task_type::all_reduce) return;
             for (auto const n : g_.tasks[t].next) visit(index_.task.at(n));
         };
         for (std::uint32_t t = 0; t < g_.tasks.size(); ++t) each_next(t, [&](auto n) { ++waits_for[n]; });
-        for (std::uint32_t t = 0; t < g_.tasks.size(); ++t)
-            if (waits_for[t] == 0) ready.push_back(t);
-        for (std::size_t i = 0; i < ready.size(); ++i)
-            each_next(ready[i], [&](auto n) {
-                if (--waits_for[n] == 0) ready.push_back(n);
-            });
-        if (ready.size() == g_.tasks.size()) return;
+        visit_topologically(std::span(waits_for), each_next, [](auto) {});
         auto const stuck = std::find_if(waits_for.begin(), waits_for.end(), [](auto n) { return n > 0; });
+        if (stuck == waits_for.end()) return;
         refuse(place_of(static_cast<std::size_t>(stuck - waits_for.begin())), " waits for tasks that wait for each other: nexttasks must lead in no circle");
     }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <concepts>
 #include <cstdint>
-#include <queue>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +14,8 @@
 
 #include <parsearch/concepts/operator_graph.hpp>
 #include <parsearch/core/error.hpp>
+#include <parsearch/core/joined_sets.hpp>
+#include <parsearch/core/topological_order.hpp>
 #include <parsearch/ops/operation.hpp>
 
 namespace parsearch::graph {
@@ -67,16 +68,11 @@ namespace detail {
 
 inline void order_topologically(dense_graph& g) {
     std::vector<std::uint32_t> missing(g.size());
-    std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready;
-    for (std::uint32_t i = 0; i < g.size(); ++i)
-        if ((missing[i] = g.first_in[i + 1] - g.first_in[i]) == 0) ready.push(i);
-    while (!ready.empty()) {
-        auto const i = ready.top();
-        ready.pop();
-        g.order.push_back(i);
-        for (auto const e : g.out(i))
-            if (--missing[g.edges[e].consumer] == 0) ready.push(g.edges[e].consumer);
-    }
+    for (std::uint32_t i = 0; i < g.size(); ++i) missing[i] = g.first_in[i + 1] - g.first_in[i];
+    auto const each_reader = [&](std::uint32_t i, auto const& f) {
+        for (auto const e : g.out(i)) f(g.edges[e].consumer);
+    };
+    visit_topologically(std::span(missing), each_reader, [&](std::uint32_t i) { g.order.push_back(i); });
     if (g.order.size() == g.size()) return;
     // Only operators behind or on a cycle are left; walking back along unmet inputs ends on the cycle.
     std::uint32_t at = 0;
@@ -120,14 +116,9 @@ inline void find_training(dense_graph& g) {
     }
 }
 
-/// Joins the operators that share a parameter tensor (union by smallest number).
+/// Joins the operators that share a parameter tensor.
 inline void find_sharing(dense_graph& g) {
-    g.sharing.resize(g.size());
-    for (std::uint32_t i = 0; i < g.size(); ++i) g.sharing[i] = i;
-    auto const root = [&](std::uint32_t i) {
-        while (g.sharing[i] != i) i = g.sharing[i] = g.sharing[g.sharing[i]];
-        return i;
-    };
+    joined_sets sets(g.size());
     std::unordered_map<std::string_view, std::pair<std::uint32_t, ops::operand const*>> first;
     for (std::uint32_t i = 0; i < g.size(); ++i)
         for (auto const& w : g.operations[i].weights) {
@@ -139,10 +130,9 @@ inline void find_sharing(dense_graph& g) {
                 throw invalid_input("operator '", g.names[i], "' (", g.operations[i].kind, "): parameter '", w.parameter, "' of shape ",
                                     ops::to_string(ops::tensor_of(w)), " is shared with '", g.names[other], "', where it has shape ",
                                     ops::to_string(ops::tensor_of(*shape)), ": must be equal");
-            auto const a = root(i), b = root(other);
-            g.sharing[std::max(a, b)] = std::min(a, b);
+            sets.join(i, other);
         }
-    for (std::uint32_t i = 0; i < g.size(); ++i) g.sharing[i] = root(i);
+    for (std::uint32_t i = 0; i < g.size(); ++i) g.sharing.push_back(sets.root(i));
 }
 
 /// `inputs(g, op)`, with the operator's name where that refuses.

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <queue>
 #include <span>
 #include <utility>
 #include <vector>
@@ -12,6 +11,7 @@
 #include <boost/dynamic_bitset/dynamic_bitset.hpp>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/core/topological_order.hpp>
 
 namespace parsearch::graph {
 
@@ -52,16 +52,11 @@ struct composition_tree {
         next[from].push_back(to);
         ++waits[to];
     }
-    std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready;
-    for (std::uint32_t v = 0; v < tasks; ++v)
-        if (waits[v] == 0) ready.push(v);
     std::vector<std::uint32_t> order;
-    while (!ready.empty()) {
-        order.push_back(ready.top());
-        ready.pop();
-        for (auto const n : next[order.back()])
-            if (--waits[n] == 0) ready.push(n);
-    }
+    auto const each_next = [&](std::uint32_t v, auto const& f) {
+        for (auto const n : next[v]) f(n);
+    };
+    visit_topologically(std::span(waits), each_next, [&](std::uint32_t v) { order.push_back(v); });
     if (order.size() < tasks)
         for (std::uint32_t v = 0;; ++v)
             if (waits[v] > 0) throw invalid_input("task graph: task ", v, " waits for itself: the edges have a cycle");

@@ -166,13 +166,9 @@ template <Strategy<space::configuration> S> [[nodiscard]] std::string to_string(
 }
 /// Layers over the devices of a node; throws `invalid_input` where nodes differ in size or their devices are not consecutive.
 [[nodiscard]] inline space::flat_strategy operation_parallel(parallelization const& p) {
-    auto const& node = p.topology().node; // numbered from 0 by first use
-    auto const per_node = static_cast<std::size_t>(std::count(node.begin(), node.end(), node.front()));
-    for (std::size_t d = 0; d < node.size(); ++d)
-        if (node[d] != d / per_node || node.size() % per_node != 0)
-            throw invalid_input("operation_parallel: device ", d, " of ", node.size(), " is on node ", node[d], ", and node 0 has ", per_node,
-                                " devices: nodes must be of one size, each of consecutive devices");
-    return space::operation_parallel(p.graph(), node.size(), per_node);
+    auto const per_node = topology::devices_per_node(p.topology());
+    if (per_node == 0) throw invalid_input("operation_parallel: nodes must be of one size, each of consecutive devices");
+    return space::operation_parallel(p.graph(), p.topology().size(), per_node);
 }
 [[nodiscard]] inline space::flat_strategy tensor_parallel(parallelization const& p, std::size_t degree) {
     return space::tensor_parallel(p.graph(), p.topology().size(), degree);
@@ -204,13 +200,12 @@ template <Strategy<space::configuration> S> [[nodiscard]] std::string to_string(
             if (node[d] != node[d - d % degree]) return false;
         return true;
     };
-    auto const per_node = static_cast<std::size_t>(std::count(node.begin(), node.end(), node.front()));
-    bool const regular = node.size() % per_node == 0 && on_one_node(per_node);
-    if (regular) add("operation_parallel", operation_parallel(p));
+    auto const per_node = topology::devices_per_node(p.topology());
+    if (per_node > 0) add("operation_parallel", operation_parallel(p));
     for (std::size_t degree = 2; degree <= node.size(); ++degree)
         if (node.size() % degree == 0 && on_one_node(degree)) add(text("tensor_parallel_", degree), tensor_parallel(p, degree));
     add("expert_parallel", expert_parallel(p));
-    if (regular && per_node > 1) add(text("expert_parallel_", per_node), expert_parallel(p, per_node));
+    if (per_node > 1) add(text("expert_parallel_", per_node), expert_parallel(p, per_node));
     add("table_parallel", table_parallel(p));
     return out;
 }

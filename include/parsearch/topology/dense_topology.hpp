@@ -1,6 +1,7 @@
 #pragma once
 /// Reads any `DeviceTopology` once into dense arrays, checked: what cost models and simulators run on.
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -185,6 +186,16 @@ template <DeviceTopology T> [[nodiscard]] topology_reading<device_handle_t<T>, l
             dense.route_first.push_back(static_cast<std::uint32_t>(dense.route_links.size()));
         }
     return out;
+}
+
+/// How many devices each node of `t` has, where nodes have as many and devices are numbered node by node; else 0.
+[[nodiscard]] inline std::size_t devices_per_node(dense_topology const& t) {
+    auto const& node = t.node;
+    if (node.empty()) return 0;
+    auto const first = static_cast<std::size_t>(std::count(node.begin(), node.end(), node.front()));
+    bool regular = node.size() % first == 0;
+    for (std::size_t d = 0; d < node.size(); ++d) regular = regular && node[d] == d / first;
+    return regular ? first : 0;
 }
 
 } // namespace parsearch::topology

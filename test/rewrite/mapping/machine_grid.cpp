@@ -50,9 +50,9 @@ TEST_CASE("machine grid: as fine as the cells allow, nodes first") {
     // Nodes that differ, and devices that are not numbered node by node, are one node.
     CHECK(size(machine({0, 0, 1, 1, 1, 1}), 6) == std::pair(1, 6));
     CHECK(size(machine({0, 1, 0, 1}), 4) == std::pair(1, 4));
-    CHECK(devices_per_node(four_by_six) == 6);
-    CHECK(devices_per_node(machine({0, 0, 1, 1, 1, 1})) == 0);
-    CHECK(devices_per_node(machine({0, 1, 0, 1})) == 0);
+    CHECK(topology::devices_per_node(four_by_six) == 6);
+    CHECK(topology::devices_per_node(machine({0, 0, 1, 1, 1, 1})) == 0);
+    CHECK(topology::devices_per_node(machine({0, 1, 0, 1})) == 0);
     CHECK(support::refusal([&] { return machine_grid(four_by_six, 0); }) == "machine grid: 0 cells: must be at least 1");
     CHECK(support::refusal([] { return machine_grid(topology::dense_topology{}, 1); }) == "machine grid: a topology without devices");
 }

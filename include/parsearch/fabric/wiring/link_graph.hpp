@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <stdexcept>
 #include <vector>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/core/joined_sets.hpp>
 #include <parsearch/fabric/network/hops.hpp>
 
 namespace parsearch::fabric {
@@ -130,23 +130,14 @@ class link_graph {
     }
     [[nodiscard]] partition parts() const {
         partition out;
-        out.root.resize(servers());
-        std::iota(out.root.begin(), out.root.end(), 0u);
-        auto const root = [&](std::uint32_t v) {
-            while (out.root[v] != v) v = out.root[v] = out.root[out.root[v]];
-            return v;
-        };
+        joined_sets sets(servers());
         for (bool const rings : {true, false})
             for (std::uint32_t number = 0; number < links_.size(); ++number) {
                 auto const& link = links_[number];
                 if ((link.purpose == link_purpose::ring) != rings) continue;
-                auto const a = root(link.a), b = root(link.b);
-                if (a == b)
-                    out.spare.push_back(number);
-                else
-                    out.root[std::max(a, b)] = std::min(a, b);
+                if (!sets.join(link.a, link.b)) out.spare.push_back(number);
             }
-        for (std::uint32_t v = 0; v < servers(); ++v) out.root[v] = root(v);
+        for (std::uint32_t v = 0; v < servers(); ++v) out.root.push_back(sets.root(v));
         return out;
     }
     [[nodiscard]] open_end end_in(partition const& found, std::uint32_t part) const {

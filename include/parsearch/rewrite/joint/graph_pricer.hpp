@@ -58,7 +58,7 @@ class graph_pricer {
         : base_(std::move(base)), options_(std::move(options)), store_(options_.remembered_bytes) {
         validate(options_);
         space::validate(options_.space, base_->topology.size());
-        per_node_ = std::max<std::size_t>(devices_per_node(base_->topology), 1);
+        per_node_ = std::max<std::size_t>(topology::devices_per_node(base_->topology), 1);
     }
     /// Of a problem of `make_problem`: its topology, oracle and options of simulation.
     explicit graph_pricer(parallelization const& problem, graph_pricer_options options = {}) : graph_pricer(problem.workload(), std::move(options)) {}

@@ -14,16 +14,6 @@
 
 namespace parsearch::rewrite {
 
-/// How many devices each node of `t` has, where nodes have as many and devices are numbered node by node; else 0.
-[[nodiscard]] inline std::size_t devices_per_node(topology::dense_topology const& t) {
-    auto const& node = t.node;
-    if (node.empty()) return 0;
-    auto const first = static_cast<std::size_t>(std::count(node.begin(), node.end(), node.front()));
-    bool regular = node.size() % first == 0;
-    for (std::size_t d = 0; d < node.size(); ++d) regular = regular && node[d] == d / first;
-    return regular ? first : 0;
-}
-
 /// Cells of a machine: groups of neighbouring nodes by groups of neighbouring devices of each, all of one size, between which alone it is cut. Machines
 /// whose nodes differ in size, or whose devices are not numbered node by node, are taken as one node.
 class machine_grid {
@@ -32,7 +22,7 @@ class machine_grid {
     explicit machine_grid(topology::dense_topology const& t, std::size_t cells) : devices_(static_cast<std::int32_t>(t.size())) {
         if (cells < 1) throw invalid_input("machine grid: 0 cells: must be at least 1");
         if (t.size() == 0) throw invalid_input("machine grid: a topology without devices");
-        auto const regular = devices_per_node(t);
+        auto const regular = topology::devices_per_node(t);
         per_node_ = regular == 0 ? devices_ : static_cast<std::int32_t>(regular);
         auto const nodes = devices_ / per_node_;
         machine_.nodes = space::largest_divisor(nodes, static_cast<std::int64_t>(cells));

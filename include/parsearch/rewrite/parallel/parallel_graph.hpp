@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <queue>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -17,6 +16,7 @@
 
 #include <parsearch/concepts/operator_graph.hpp>
 #include <parsearch/core/error.hpp>
+#include <parsearch/core/topological_order.hpp>
 #include <parsearch/ops/kit/replicas.hpp>
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/rewrite/parallel/graph_node.hpp>
@@ -155,18 +155,14 @@ class parallel_graph {
     /// The nodes such that each stands behind what it reads; the smallest number first among those that may be next. Empty where there is a cycle.
     [[nodiscard]] std::vector<std::uint32_t> order() const {
         auto const read = uses();
-        std::vector<std::size_t> missing(nodes_.size());
-        std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready;
+        std::vector<std::size_t> missing(nodes_.size(), 1); // where there is no node, for ever
         for (std::uint32_t n = 0; n < nodes_.size(); ++n)
-            if (nodes_[n] && (missing[n] = nodes_[n]->inputs.size()) == 0) ready.push(n);
+            if (nodes_[n]) missing[n] = nodes_[n]->inputs.size();
         std::vector<std::uint32_t> out;
-        while (!ready.empty()) {
-            auto const n = ready.top();
-            ready.pop();
-            out.push_back(n);
-            for (auto const& [slot, use] : read[n])
-                if (--missing[use.reader] == 0) ready.push(use.reader);
-        }
+        auto const each_reader = [&](std::uint32_t n, auto const& f) {
+            for (auto const& [slot, use] : read[n]) f(use.reader);
+        };
+        visit_topologically(std::span(missing), each_reader, [&](std::uint32_t n) { out.push_back(n); });
         if (out.size() != size()) out.clear();
         return out;
     }

@@ -4,32 +4,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
+
+#include <parsearch/core/joined_sets.hpp>
 
 namespace parsearch::search::additive {
 
 /// Two variables that a table joins, the smaller first.
 using link = std::pair<std::uint32_t, std::uint32_t>;
-
-/// Sets of things joined by pairs: smallest member first.
-class joined_sets {
-  public:
-    explicit joined_sets(std::size_t size) : above_(size) { std::iota(above_.begin(), above_.end(), std::uint32_t{0}); }
-    [[nodiscard]] std::uint32_t root(std::uint32_t v) {
-        while (above_[v] != v) v = above_[v] = above_[above_[v]];
-        return v;
-    }
-    void join(std::uint32_t a, std::uint32_t b) {
-        a = root(a), b = root(b);
-        above_[std::max(a, b)] = std::min(a, b);
-    }
-
-  private:
-    std::vector<std::uint32_t> above_;
-};
 
 /// The sets of variables that links join, by smallest member.
 [[nodiscard]] inline std::vector<std::vector<std::uint32_t>> components(std::size_t variables, std::span<link const> links) {

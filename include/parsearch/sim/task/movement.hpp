@@ -5,12 +5,12 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include <parsearch/core/collective.hpp>
+#include <parsearch/core/joined_sets.hpp>
 #include <parsearch/core/make_set.hpp>
 #include <parsearch/sim/input/simulation_options.hpp>
 #include <parsearch/sim/schedule/task_graph.hpp>
@@ -65,24 +65,16 @@ struct message_group {
 inline std::vector<message_group> message_groups(overlap_table const& t, std::span<std::int32_t const> collective_of, std::span<std::uint32_t const> producer_devices,
                                                  std::span<std::uint32_t const> consumer_devices) {
     auto const producers = static_cast<std::uint32_t>(t.first_of_producer.size() - 1), consumers = static_cast<std::uint32_t>(t.first_of_consumer.size() - 1);
-    std::vector<std::uint32_t> parent(producers + consumers);
-    std::iota(parent.begin(), parent.end(), 0u);
-    auto const root = [&](std::uint32_t v) {
-        while (parent[v] != v) v = parent[v] = parent[parent[v]];
-        return v;
-    };
-    for (std::size_t i = 0; i < t.pairs.size(); ++i) {
-        if (collective_of[i] >= 0) continue;
-        auto const p = root(t.pairs[i].producer), c = root(producers + t.pairs[i].consumer);
-        parent[std::max(p, c)] = std::min(p, c);
-    }
-    std::vector<std::uint32_t> messages(parent.size(), 0); // of roots
+    joined_sets sets(producers + consumers);
     for (std::size_t i = 0; i < t.pairs.size(); ++i)
-        if (collective_of[i] < 0) messages[root(t.pairs[i].producer)] += producer_devices[t.pairs[i].producer] != consumer_devices[t.pairs[i].consumer];
-    std::vector<std::uint32_t> number(parent.size(), 0); // of roots, from 1
+        if (collective_of[i] < 0) sets.join(t.pairs[i].producer, producers + t.pairs[i].consumer);
+    std::vector<std::uint32_t> messages(sets.size(), 0); // of roots
+    for (std::size_t i = 0; i < t.pairs.size(); ++i)
+        if (collective_of[i] < 0) messages[sets.root(t.pairs[i].producer)] += producer_devices[t.pairs[i].producer] != consumer_devices[t.pairs[i].consumer];
+    std::vector<std::uint32_t> number(sets.size(), 0); // of roots, from 1
     std::vector<message_group> out;
     auto const group_of = [&](std::uint32_t v) -> message_group* {
-        auto const r = root(v);
+        auto const r = sets.root(v);
         if (messages[r] < 2) return nullptr;
         if (number[r] == 0) {
             out.emplace_back();

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <map>
-#include <queue>
 #include <set>
 #include <span>
 #include <string>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/topological_order.hpp>
 #include <parsearch/io/onnx/file/proto.hpp>
 
 namespace parsearch::io::onnx {
@@ -76,27 +76,25 @@ template <class F> void each_read(pb::NodeProto const& n, F const& see) {
         detail::each_read(at(i), need);
     }
 
-    std::vector<std::size_t> waits(count);
+    std::vector<std::size_t> waits(count, 1); // what is not needed waits for ever
     std::vector<std::vector<std::size_t>> readers(count);
-    std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
     for (std::size_t i = 0; i < count; ++i) {
         if (!live[i]) continue;
+        waits[i] = 0;
         detail::each_read(at(i), [&](std::string const& name) {
             if (auto const from = producer.find(name); from != producer.end()) {
                 readers[from->second].push_back(i);
                 ++waits[i];
             }
         });
-        if (waits[i] == 0) ready.push(i);
     }
-    while (!ready.empty()) {
-        auto const i = ready.top();
-        ready.pop();
+    auto const each_reader = [&](std::size_t i, auto const& f) {
+        for (auto const r : readers[i]) f(r);
+    };
+    visit_topologically(std::span(waits), each_reader, [&](std::size_t i) {
         live[i] = false;
         out.nodes.push_back(&at(i));
-        for (auto const r : readers[i])
-            if (--waits[r] == 0) ready.push(r);
-    }
+    });
     for (std::size_t i = 0; i < count; ++i)
         if (live[i]) throw invalid_input("node '", at(i).name(), "' (", at(i).op_type(), ") is on a cycle: it needs its own output");
     return out;
