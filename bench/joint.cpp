@@ -70,13 +70,13 @@ nlohmann::json measure(std::string const& model, std::uint32_t gpus, request con
         return ps::rewrite::joint(p, {}, rng).cost;
     };
     row["parallelized_ms"] = ms(parallelized(problem));
-    row["sequential_ms"] = ms(parallelized(ps::rewrite::rewritten_first(problem, rules)));
+    row["sequential_ms"] = ms(parallelized(ps::rewrite::rewritten_first(problem, {.rules = rules})));
     std::uint64_t graphs = 0;
     std::mt19937_64 rng(asked.seed), same(asked.seed);
-    auto const unmapped = ps::rewrite::joint(problem, rules, same, {.mapping_views = 0});
+    auto const unmapped = ps::rewrite::joint(problem, {}, same, {.rules = rules, .mapping_views = 0});
     row["unmapped_ms"] = ms(unmapped.cost);
     row["unmapped_seconds"] = unmapped.stats.seconds;
-    auto const found = ps::rewrite::joint(problem, rules, rng, {}, [&](ps::search::proposed<ps::picoseconds> const&) { ++graphs; });
+    auto const found = ps::rewrite::joint(problem, {}, rng, {.rules = rules}, [&](ps::rewrite::rewritten_graph const&) { ++graphs; });
     row["joint_ms"] = ms(found.cost);
     row["bound_ms"] = ms(found.best.bound.value());
     row["mapped"] = found.best.mapped;
@@ -88,7 +88,7 @@ nlohmann::json measure(std::string const& model, std::uint32_t gpus, request con
     row["applied"] = found.best.applied;
     if (asked.pipeline) {
         std::mt19937_64 again(asked.seed);
-        auto const whole = ps::rewrite::joint_pipeline(problem, rules, again);
+        auto const whole = ps::rewrite::joint_pipeline(problem, {}, again, {.joint = {.rules = rules}});
         row["pipelined_ms"] = ms(whole.cost);
         row["pipelined_seconds"] = whole.stats.seconds;
         row["stages"] = whole.best.pipeline ? whole.best.pipeline->how.stages : 1;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -80,7 +81,8 @@ nlohmann::json measure(workload const& w, request const& asked) {
     auto const limited = [&](std::uint64_t stages, std::uint64_t micro_batches, bool frugal) {
         ps::pipeline::partition_options o{.max_stages = stages, .max_micro_batches = micro_batches, .recomputation = frugal, .sharded_optimizer = frugal};
         if (asked.time > 0) o.time = std::chrono::nanoseconds(static_cast<std::int64_t>(asked.time * 1e9));
-        return ps::pipeline::partition(problem, o);
+        std::mt19937_64 unused;
+        return ps::pipeline::partition(problem, {}, unused, o);
     };
     row["expert_ms"] = ms(limited(1, 1, false).cost);
     row["frugal_ms"] = ms(limited(1, 1, true).cost);

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <boost/hana/tuple.hpp>
 #include <fmt/format.h>
 
 #include <parsearch/core/random.hpp>
@@ -68,7 +67,7 @@ struct four_chains {
     std::uint64_t proposals = 0, threads = 0;
     template <class P, class R> auto operator()(P const& problem, strategy start, R& rng) const {
         auto const one = [](char const* name) { return ps::search::member(name, ps::search::mcmc, ps::search::mcmc_options{.problem_starts = false}); };
-        return ps::search::portfolio_of(boost::hana::make_tuple(one("first"), one("second"), one("third"), one("fourth")))(
+        return ps::search::portfolio_of(one("first"), one("second"), one("third"), one("fourth"))(
             problem, cheapest_start(problem, std::move(start)).first, rng,
             {.evaluations = proposals, .slice = proposals / 4, .concurrent = true, .threads = threads});
     }

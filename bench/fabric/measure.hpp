@@ -127,15 +127,14 @@ using found_plan = ps::search_result<fabric::fabric_plan, ps::picoseconds>;
 template <class P, class R> found_plan on_fixed(P const& problem, cell const& c, effort const& much, R& rng) {
     auto network = fixed_network(c, much.seed);
     auto found = searcher{much.rounds * much.evaluations}(problem.on(network).problem, ps::space::data_parallel(problem.graph(), problem.devices()), rng);
-    return {{std::move(network), std::move(found.best)}, found.cost, {}, found.stats, found.reason};
+    return {{std::move(network), std::move(found.best)}, found.cost, {}, found.stats, found.reason, found.ended};
 }
 
 // Fabric and strategy in turns, from the traffic of data parallelism.
 template <class P, class S, class R>
 found_plan co_optimized(P const& problem, cell const& c, fabric::co_options const& options, S const& search, R& rng, nlohmann::json& row) {
     row["rounds"] = nlohmann::json::array();
-    return fabric::co_optimize(problem, search, fabric::wirings{c.degree, interface_of(c.gbps)}, rng, options,
-                               [&](fabric::co_round const& r) {
+    return fabric::co_optimize(search, fabric::wirings{c.degree, interface_of(c.gbps)})(problem, {}, rng, options, [&](fabric::co_round const& r) {
                                    row["rounds"].push_back({{"start", r.start},
                                                             {"network", r.wired.name},
                                                             {"rings", r.wired.rings.size()},

@@ -134,11 +134,11 @@ void wire_fabric(request const& asked, inputs& given, planned& made, std::stop_t
         options.evaluations = all.evaluations;
     });
     std::mt19937_64 rng{asked.seed};
-    auto found = ps::fabric::co_optimize(problem, searcher, ps::fabric::wirings{o.degree, servers.interface}, rng, options);
+    auto found = ps::fabric::co_optimize(searcher, ps::fabric::wirings{o.degree, servers.interface})(problem, {}, rng, options);
 
     auto& wired = found.best.wired;
     auto placed = problem.on(wired);
-    bool const search_on = found.reason == ps::stop_reason::exhausted && rounds.has_budget_left();
+    bool const search_on = found.ended == ps::stop_reason::exhausted && rounds.has_budget_left();
     if (search_on) {
         rounds.last();
         auto const began = std::chrono::steady_clock::now();
@@ -147,9 +147,11 @@ void wire_fabric(request const& asked, inputs& given, planned& made, std::stop_t
         auto const start = std::find_if(found.rounds.begin(), found.rounds.end(), [&](auto const& r) { return r.final && r.after == found.cost; })->start;
         auto const round = std::count_if(found.rounds.begin(), found.rounds.end(), [&](auto const& r) { return r.start == start; });
         found.rounds.push_back({start, static_cast<std::uint64_t>(round), wired, true, found.cost, more.cost, more.stats.evaluations, seconds});
-        ps::fabric::detail::add(found.stats, more.stats);
+        add_counts(found.stats, more.stats);
+        found.stats.trajectory = ps::split_mix(found.stats.trajectory ^ more.stats.trajectory)();
         found.stats.seconds += seconds;
         found.reason = more.reason;
+        found.ended = more.ended;
         found.best.strategy = std::move(more.best);
     }
     wired.name = ps::text(given.to_wire->entry->name, ", degree ", o.degree);
@@ -157,7 +159,8 @@ void wire_fabric(request const& asked, inputs& given, planned& made, std::stop_t
     made.oracle = oracle_of(placed.cluster);
     made.start = "data parallel";
     made.stats = found.stats;
-    made.reason = found.reason;
+    made.reason = found.ended;
+    made.nothing_feasible = found.reason == ps::stop_reason::nothing_feasible;
     made.wired = co_optimized{.strategy = std::move(found.best.strategy), .rounds = std::move(found.rounds), .searched_on = search_on};
     given.cluster.cluster = std::move(placed.cluster);
     given.cluster.network = std::move(wired);

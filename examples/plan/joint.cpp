@@ -49,8 +49,8 @@ joint_outcome search_jointly(request const& asked, ps::parallelization const& pr
     if (evaluations) options.evaluations = evaluations;
     if (!rules) options.bound = false; // that of what is found with rules is told
     options.pricing.space = asked.space;
-    std::vector<ps::rewrite::graph_rule> all;
     if (rules) {
+        auto& all = options.rules;
         all = ps::rewrite::algebraic_rules(asked.simulation.training ? ps::rewrite::purpose::training : ps::rewrite::purpose::inference);
         for (auto const& r : *rules) all.push_back(ps::rewrite::substitution_rule(r));
     }
@@ -61,13 +61,13 @@ joint_outcome search_jointly(request const& asked, ps::parallelization const& pr
         simulated.push_back(g.plan);
         others.push_back({g.plan.operators, g.plan.strategy, g.plan.applied, g.cost});
     };
-    auto const run = [&](auto&... observers) { return ps::rewrite::joint(problem, all, rng, options, observers...); };
+    auto const run = [&](auto&... observers) { return ps::rewrite::joint(problem, {}, rng, options, observers...); };
     auto found = progress ? run(*progress, remember) : run();
     if (auto const same = std::ranges::find(simulated, found.best.graph, &ps::rewrite::joint_plan::graph); same != simulated.end())
         others.erase(others.begin() + (same - simulated.begin()));
     for (auto& o : others) ps::rewrite::keep_names(o.operators, problem.graph());
     std::ranges::stable_sort(others, {}, &rewritten_graph::cost);
-    joint_outcome out{.problem = problem, .applied = std::move(found.best.applied), .cost = found.cost, .bound = found.best.bound, .stats = found.stats, .reason = found.reason, .others = std::move(others)};
+    joint_outcome out{.problem = problem, .applied = std::move(found.best.applied), .cost = found.cost, .bound = found.best.bound, .stats = found.stats, .reason = found.ended, .nothing_feasible = found.reason == ps::stop_reason::nothing_feasible, .others = std::move(others)};
     auto const& operators = found.best.operators;
     if (out.applied.empty()) {
         out.strategy = reordered(found.best.strategy, operators, problem.graph());

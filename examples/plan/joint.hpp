@@ -35,6 +35,7 @@ struct joint_outcome {
     std::optional<ps::picoseconds> bound{}; // of the operators found
     ps::search_stats stats{};
     ps::stop_reason reason{};
+    bool nothing_feasible = false;
     std::vector<rewritten_graph> others{}; // that it simulated, the cheapest first
 };
 

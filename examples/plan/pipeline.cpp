@@ -1,6 +1,7 @@
 #include "pipeline.hpp"
 
 #include <optional>
+#include <random>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -23,9 +24,10 @@ void try_other_operators(ps::pipeline::partition_options const& options, ps::pic
     std::vector<ps::rewrite::known_graph> graphs;
     for (auto const& o : rewritten.others)
         if (graphs.size() < most) graphs.push_back({{.graph = {}, .operators = o.operators, .strategy = o.strategy, .applied = o.applied}, o.cost});
+    std::mt19937_64 unused;
     auto const left = ps::rewrite::left_of(options, out.stats, cost);
     if (out.reason != ps::stop_reason::exhausted || !left) return;
-    auto other = ps::rewrite::partition_graphs(problem, graphs, *left, progress);
+    auto other = ps::rewrite::partition_graphs(problem, graphs, unused, *left, progress);
     add_counts(out.stats, other.stats);
     out.stats.seconds += other.stats.seconds;
     out.reason = other.reason;
@@ -49,8 +51,9 @@ void plan_pipeline(request const& asked, inputs const& given, planned& made) {
     progress_display progress(asked.quiet, asked.pipeline->time, found_cost, data_parallel.figures.fits ? std::optional(data_parallel.cost) : std::nullopt);
     auto options = *asked.pipeline;
     options.starts = {found.strategy};
-    auto best = ps::pipeline::partition(problem, options, progress);
-    auto& out = made.pipeline.emplace(pipelined{.plan = std::move(best.best), .unpipelined = found_time, .stats = best.stats, .reason = best.reason});
+    std::mt19937_64 unused;
+    auto best = ps::pipeline::partition(problem, {}, unused, options, progress);
+    auto& out = made.pipeline.emplace(pipelined{.plan = std::move(best.best), .unpipelined = found_time, .stats = best.stats, .reason = best.ended});
     if (made.rewritten) try_other_operators(options, best.cost, *made.rewritten, problem, progress, out);
     progress.finish(out.stats.evaluations);
 

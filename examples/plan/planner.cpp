@@ -106,9 +106,7 @@ void add_experts(planned& made, std::vector<std::string> const& asked) {
 
 // A line for each move of the problem; none where the search does not draw from them.
 std::vector<move_line> lines_of(ps::search::move_counts const& counts, ps::io::search_options const& search) {
-    bool const draws = ps::io::visit_search(search, [](auto const& entry, auto const&) {
-        return requires { requires std::remove_cvref_t<decltype(entry.run)>::draws_moves; };
-    });
+    bool const draws = ps::io::visit_search(search, [](auto const& entry, auto const&) { return ps::traits_of<std::remove_cvref_t<decltype(entry.run)>>.draws_moves; });
     std::vector<move_line> out;
     if (!draws) return out;
     std::size_t number = 0;
@@ -300,6 +298,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         if (made.bound = found.bound; !made.bound && std::get<ps::rewrite::joint_options>(*asked.search).bound) made.bound = bound_of(found.problem, stop);
         made.stats = found.stats;
         made.reason = found.reason;
+        made.nothing_feasible = found.nothing_feasible;
         made.curve = progress.curve();
         made.rewritten = rewriting{.original = made.problem, .plain = made.strategies.size() - 1, .plain_evaluations = plain.stats.evaluations,
                                    .applied = std::move(found.applied), .others = std::move(found.others)};
@@ -330,7 +329,8 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         auto found = search_once(*asked.search, made.problem, made.start_strategy, rng, progress, counts);
         progress.finish(found.stats.evaluations);
         made.stats = found.stats;
-        made.reason = found.reason;
+        made.reason = found.ended;
+        made.nothing_feasible = found.reason == ps::stop_reason::nothing_feasible;
         made.bound = found.lower_bound;
         made.curve = progress.curve();
         made.moves = lines_of(counts, *asked.search);

@@ -80,6 +80,7 @@ struct planned {
     std::optional<ps::picoseconds> bound{};   // no strategy in the space of these operators costs less
     std::optional<ps::search_stats> stats{};
     std::optional<ps::stop_reason> reason{};
+    bool nothing_feasible = false; // the search found no plan that fits
     std::vector<ps::io::cost_point> curve{};
     std::optional<rewriting> rewritten{};     // by a joint search
     std::optional<std::size_t> rules_matching{}; // of the file of rules: those that apply to the model's operators

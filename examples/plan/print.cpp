@@ -148,7 +148,7 @@ std::string summary_of_search(request const& asked, planned const& made) {
                                                made.wired->rounds.size() == 1 ? "" : "s", s.evaluations, tools::shown_seconds(s.seconds))
                                  : fmt::format("{} from {}: {} evaluations in {}, {} improvement{}", ps::io::search_name(*asked.search), made.start, s.evaluations,
                                                tools::shown_seconds(s.seconds), s.improved, s.improved == 1 ? "" : "s");
-    return fmt::format("{}, ended by {}{}", work, ps::name_of(*made.reason), summary_of_bound(made));
+    return fmt::format("{}, ended by {}{}{}", work, ps::name_of(*made.reason), made.nothing_feasible ? ", nothing feasible found" : "", summary_of_bound(made));
 }
 
 std::string summary_of_sources(ps::source_times const& computed) {

@@ -10,6 +10,8 @@
 
 #include <parsearch/core/units.hpp>
 #include <parsearch/io/report/report_data.hpp>
+#include <parsearch/pipeline/partition.hpp>
+#include <parsearch/rewrite/joint/joint.hpp>
 #include <parsearch/search/kernel/events.hpp>
 
 namespace plan {
@@ -24,14 +26,13 @@ class progress_display {
     progress_display(progress_display const&) = delete;
     progress_display& operator=(progress_display const&) = delete;
 
-    void operator()(ps::search::proposed<ps::picoseconds> const& e) {
-        evaluations_ = e.evaluation;
-        // The clock is read rarely where evaluations are quick.
-        if (--until_look_ == 0) look();
-    }
+    void operator()(ps::search::proposed<ps::picoseconds> const& e) { count(e.evaluation); }
+    void operator()(ps::rewrite::rewritten_graph const& e) { count(e.evaluation); }
+    void operator()(ps::pipeline::simulated_pipeline const& e) { count(e.evaluation); }
     void operator()(ps::search::accepted<ps::picoseconds> const& e) { current_ = e.cost; }
     void operator()(ps::search::improved<ps::picoseconds> const& e);
     void operator()(ps::search::restarted<ps::picoseconds> const& e) { current_ = e.best; }
+    void operator()(ps::search::member_turn<ps::picoseconds> const& e) { current_ = e.best; }
     void operator()(ps::search::started<ps::picoseconds> const& e) { best_ = std::min(best_, e.cost); }
 
     // Ends the line, adds the last point.
@@ -41,6 +42,11 @@ class progress_display {
   private:
     using clock = std::chrono::steady_clock;
 
+    // The clock is read rarely where evaluations are quick.
+    void count(std::uint64_t evaluations) {
+        evaluations_ = evaluations;
+        if (--until_look_ == 0) look();
+    }
     void look();
     void draw(double seconds);
     void remember(double seconds) { curve_.push_back({seconds, evaluations_, current_, best_}); }

@@ -67,12 +67,13 @@ TEST_CASE("searcher: a search is a function, and its result unpacks") {
     problem const p({{4, 2, 9}, {5, 3}}, product);
     engine rng{1};
     auto const compare = []<Searcher<problem, strategy, engine> F>(F const& f, problem const& q, engine& r) { return f(q, strategy{9, 5}, r); };
-    auto const [best, cost, lower_bound, stats, reason] = compare(random_search{}, p, rng);
+    auto const [best, cost, lower_bound, stats, reason, ended] = compare(random_search{}, p, rng);
     CHECK(best == strategy{2, 3});
     CHECK(cost == 6);
     CHECK_FALSE(lower_bound.has_value());
     CHECK(stats.evaluations == 100);
     CHECK(name_of(reason) == "evaluation budget");
+    CHECK(ended == reason);
 }
 
 TEST_CASE("searcher: every reason has a name of its own") {
@@ -81,6 +82,8 @@ TEST_CASE("searcher: every reason has a name of its own") {
     CHECK(name_of(stop_reason::stop_requested) == "stop requested");
     CHECK(name_of(stop_reason::proved_optimal) == "proved optimal");
     CHECK(name_of(stop_reason::no_improvement) == "no improvement");
+    CHECK(name_of(stop_reason::observer) == "ended by an observer");
+    CHECK(name_of(stop_reason::nothing_feasible) == "nothing feasible");
 }
 
 TEST_CASE("searcher: counts of the parts of a search add up, and nothing else") {

@@ -29,6 +29,8 @@ using ps::stop_reason;
 using support::refusal;
 
 namespace {
+std::mt19937_64 unused; // a partition draws nothing
+
 auto gpt(std::int64_t layers, std::int64_t batch, sim::simulation_options const& simulation = {.optimizer = sim::optimizer::adam}, std::int64_t hidden = 1024) {
     auto const cluster = ps::topology::summit(1);
     return ps::make_problem(ps::models::gpt({.layers = layers, .hidden = hidden, .heads = 16, .vocabulary = 50304, .batch = batch, .type = ps::ops::dtype::f16}), cluster,
@@ -52,7 +54,7 @@ template <class P> picoseconds best_expert(P const& problem) {
 
 TEST_CASE("partition: a network that fits no single device runs as a pipeline that fits") {
     auto const problem = gpt(24, 24, {.optimizer = sim::optimizer::adam, .memory = sim::memory_policy::reject}, 2048);
-    auto const found = pipeline::partition(problem, {.evaluations = 400, .sharded_optimizer = false});
+    auto const found = pipeline::partition(problem, {}, unused, {.evaluations = 400, .sharded_optimizer = false});
     check(problem, found);
     CHECK(found.cost < ps::cost_traits<picoseconds>::infinity());
     CHECK(best_expert(problem) == ps::cost_traits<picoseconds>::infinity());
@@ -79,17 +81,17 @@ TEST_CASE("partition: never worse than the experts, the same for every run, and 
         if (!has_work) continue;
         std::uint64_t proposals = 0;
         auto least = picoseconds::max();
-        auto const found = pipeline::partition(problem, {}, [&](search::proposed<picoseconds> const& e) {
+        auto const found = pipeline::partition(problem, {}, unused, {}, [&](pipeline::simulated_pipeline const& e) {
             ++proposals;
             REQUIRE(e.evaluation == proposals);
             if (e.cost) least = std::min(least, *e.cost);
         });
         check(problem, found);
-        CHECK(found.reason == stop_reason::exhausted);
+        CHECK(found.ended == stop_reason::exhausted);
         CHECK(found.stats.evaluations == proposals);
         CHECK(found.cost == least);
         CHECK(found.cost <= best_expert(problem));
-        auto const again = pipeline::partition(problem, {});
+        auto const again = pipeline::partition(problem, {}, unused, {});
         CHECK(again.best.how == found.best.how);
         CHECK(again.best.strategy == found.best.strategy);
         pipelines += found.best.how.stages > 1 || found.best.how.micro_batches > 1;
@@ -113,7 +115,7 @@ TEST_CASE("partition: devices of several kinds have stages of their own size") {
     auto const problem = ps::make_problem(g, topology, oracle{times});
     pipeline::detail::stage_builder builder(problem);
     CHECK(builder.balanced(2, 1, 1).first == std::vector<std::size_t>{0, 2});
-    auto const found = pipeline::partition(problem);
+    auto const found = pipeline::partition(problem, {}, unused);
     check(problem, found);
     CHECK(found.best.how.stages == 2);
 }
@@ -123,7 +125,7 @@ TEST_CASE("partition: a network that mixes samples is planned with one micro-bat
     auto const x = g.input("x", {{4, 6}});
     g.add("y", ps::ops::concat{.axis = 0}, g.add("a", ps::ops::linear{.out = 6}, x), g.add("b", ps::ops::linear{.out = 6}, x));
     auto const problem = ps::make_problem(g, support::mesh(2), support::mixed_oracle{});
-    auto const found = pipeline::partition(problem, {.max_micro_batches = 1'000'000'000'000});
+    auto const found = pipeline::partition(problem, {}, unused, {.max_micro_batches = 1'000'000'000'000});
     check(problem, found);
     CHECK(found.best.how.micro_batches == 1);
 }
@@ -138,7 +140,7 @@ TEST_CASE("partition: a start that is better than all else is the answer") {
     auto const problem = ps::make_problem(ps::models::mlp({.features = 8, .hidden = {8}, .classes = 8, .batch = 4}), two, second_is_faster{});
     ps::space::flat_strategy alone;
     for (auto const& op : problem.graph().operations) alone.push_back(ps::space::whole(op, 1));
-    auto const found = pipeline::partition(problem, {.starts = {alone}, .max_stages = 2, .max_micro_batches = 1});
+    auto const found = pipeline::partition(problem, {}, unused, {.starts = {alone}, .max_stages = 2, .max_micro_batches = 1});
     check(problem, found);
     CHECK(found.cost < problem.evaluator()(ps::space::one_device(problem.graph())));
     CHECK(found.best.strategy == alone);
@@ -146,7 +148,7 @@ TEST_CASE("partition: a start that is better than all else is the answer") {
 
 TEST_CASE("partition: choices that are not allowed are not made") {
     auto const problem = gpt(4, 12, {.optimizer = sim::optimizer::adam, .memory = sim::memory_policy::reject}, 2048);
-    auto const found = pipeline::partition(problem, {.max_stages = 2, .max_micro_batches = 3, .recomputation = false, .sharded_optimizer = false});
+    auto const found = pipeline::partition(problem, {}, unused, {.max_stages = 2, .max_micro_batches = 3, .recomputation = false, .sharded_optimizer = false});
     check(problem, found);
     CHECK(found.best.how.stages <= 2);
     CHECK(found.best.how.micro_batches <= 3);
@@ -157,19 +159,19 @@ TEST_CASE("partition: choices that are not allowed are not made") {
 TEST_CASE("partition: budgets end it, and it still answers") {
     auto const problem = gpt(2, 12);
     for (std::uint64_t const n : {1u, 2u, 5u, 20u}) {
-        auto const found = pipeline::partition(problem, {.evaluations = n});
+        auto const found = pipeline::partition(problem, {}, unused, {.evaluations = n});
         CHECK(found.reason == stop_reason::evaluation_budget);
         CHECK(found.stats.evaluations == n);
         check(problem, found);
     }
-    CHECK(pipeline::partition(problem, {.time = std::chrono::nanoseconds{0}}).reason == stop_reason::time_budget);
+    CHECK(pipeline::partition(problem, {}, unused, {.time = std::chrono::nanoseconds{0}}).reason == stop_reason::time_budget);
     std::stop_source stopped;
     stopped.request_stop();
-    CHECK(pipeline::partition(problem, {.stop = stopped.get_token()}).reason == stop_reason::stop_requested);
-    CHECK(refusal([&] { return pipeline::partition(problem, {.evaluations = 0}).cost; }).starts_with("partition: option 'evaluations' is 0"));
-    CHECK(refusal([&] { return pipeline::partition(problem, {.max_stages = 0}).cost; }) == "partition: option 'max_stages' is 0: must be at least 1");
-    CHECK(refusal([&] { return pipeline::partition(problem, {.max_micro_batches = 0}).cost; }) == "partition: option 'max_micro_batches' is 0: must be at least 1");
-    CHECK(refusal([&] { return pipeline::partition(problem, {.beam = 0}).cost; }) == "partition: option 'beam' is 0: must be at least 1");
+    CHECK(pipeline::partition(problem, {}, unused, {.stop = stopped.get_token()}).reason == stop_reason::stop_requested);
+    CHECK(refusal([&] { return pipeline::partition(problem, {}, unused, {.evaluations = 0}).cost; }).starts_with("partition: option 'evaluations' is 0"));
+    CHECK(refusal([&] { return pipeline::partition(problem, {}, unused, {.max_stages = 0}).cost; }) == "partition: option 'max_stages' is 0: must be at least 1");
+    CHECK(refusal([&] { return pipeline::partition(problem, {}, unused, {.max_micro_batches = 0}).cost; }) == "partition: option 'max_micro_batches' is 0: must be at least 1");
+    CHECK(refusal([&] { return pipeline::partition(problem, {}, unused, {.beam = 0}).cost; }) == "partition: option 'beam' is 0: must be at least 1");
 }
 
 TEST_CASE("partition: a way that is too dear to be among the best still says from which way the next is made") {
@@ -183,7 +185,7 @@ TEST_CASE("partition: a way that is too dear to be among the best still says fro
     auto const p = support::random_problem(rng, options, {.devices = devices, .operators = 12, .memory = memory});
     std::vector<std::int64_t> gpipe_after_dear;
     std::int64_t before = 0;
-    auto const found = pipeline::partition(p, {.beam = 1}, [&](ps::search::proposed<ps::picoseconds> const& e) {
+    auto const found = pipeline::partition(p, {}, unused, {.beam = 1}, [&](pipeline::simulated_pipeline const& e) {
         auto const cost = e.cost ? e.cost->count() : -1;
         if (before == 1320 && cost > 0) gpipe_after_dear.push_back(cost);
         before = cost;
@@ -196,17 +198,17 @@ TEST_CASE("partition: a way that is too dear to be among the best still says fro
 TEST_CASE("partition: one device, inference, networks without samples") {
     auto const cluster = ps::topology::nodes({.count = 1, .gpus_per_node = 1, .device = ps::topology::v100_sxm});
     auto const single = ps::make_problem(ps::models::resnet({.batch = 8}), cluster, ps::cost::roofline{cluster});
-    auto const found = pipeline::partition(single);
+    auto const found = pipeline::partition(single, {}, unused);
     check(single, found);
     CHECK(found.best.how.stages == 1);
 
     auto const forward = gpt(2, 12, {.training = false});
-    auto const inference = pipeline::partition(forward);
+    auto const inference = pipeline::partition(forward, {}, unused);
     check(forward, inference);
     CHECK(inference.best.how.recompute == std::vector<bool>(inference.best.how.recompute.size(), false));
 
     ps::graph::operator_graph g;
     g.input("in", {{4, 4}});
     auto const nothing = ps::make_problem(g, cluster, ps::cost::roofline{cluster});
-    CHECK(refusal([&] { return pipeline::partition(nothing).cost; }) == "partition: the graph has inputs only: at least one operator must have work");
+    CHECK(refusal([&] { return pipeline::partition(nothing, {}, unused).cost; }) == "partition: the graph has inputs only: at least one operator must have work");
 }

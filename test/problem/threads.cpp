@@ -23,7 +23,7 @@ namespace {
 template <class Search, class P, class Options> auto run(Search const& search, P const& problem, Options options, std::uint64_t threads) {
     options.threads = threads;
     std::mt19937_64 rng{7};
-    std::vector<std::tuple<std::uint64_t, std::size_t, std::size_t, std::optional<ps::picoseconds>>> proposals;
+    std::vector<std::tuple<std::uint64_t, std::optional<std::size_t>, std::size_t, std::optional<ps::picoseconds>>> proposals;
     auto const found = search(problem, ps::data_parallel(problem), rng, options, [&](ps::search::proposed<ps::picoseconds> const& e) {
         proposals.emplace_back(e.evaluation, e.op, e.move, e.cost);
     });

@@ -62,16 +62,16 @@ TEST_CASE("joint, pipeline and fabric searches run on archetypes") {
     at::random_bits rng(1), again(1);
     // Graphs that are rewritten have inputs of one output.
     auto const plain = with_graph(problem, diamond());
-    auto const joined = rewrite::joint(plain, rewrite::algebraic_rules(), rng, {.refinement = 20});
-    CHECK(joined.cost == rewrite::joint(plain, rewrite::algebraic_rules(), again, {.refinement = 20}).cost);
-    auto const staged = pipeline::partition(problem);
+    auto const joined = rewrite::joint(plain, {}, rng, {.rules = rewrite::algebraic_rules(), .refinement = 20});
+    CHECK(joined.cost == rewrite::joint(plain, {}, again, {.rules = rewrite::algebraic_rules(), .refinement = 20}).cost);
+    auto const staged = pipeline::partition(problem, {}, rng);
     CHECK(pipeline::pipeline_simulator(problem)(staged.best.how, staged.best.strategy) == staged.cost);
     auto const both = rewrite::joint_pipeline(plain, {}, rng);
-    CHECK(both.cost <= pipeline::partition(plain).cost);
+    CHECK(both.cost <= pipeline::partition(plain, {}, rng).cost);
 
     fabric::fabric_problem const servers(graph, 4, {.servers = support::slow_servers(1)}, [](topology::cluster const&) { return at::cost_oracle<ops::shard_work, std::uint32_t>(picoseconds{1000}); });
     auto const searcher = [](parallelization const& p, space::flat_strategy start, at::random_bits& bits) { return search::mcmc(p, std::move(start), bits, {.evaluations = 30}); };
-    auto const wired = fabric::co_optimize(servers, searcher, fabric::wirings{2, servers.options().servers.interface}, rng, {.rounds = 2});
+    auto const wired = fabric::co_optimize(searcher, fabric::wirings{2, servers.options().servers.interface})(servers, {}, rng, {.rounds = 2});
     auto const rewired = fabric::joint_mcmc(servers, wired.best, rng, {.evaluations = 30});
     CHECK(rewired.cost <= wired.cost);
 }

@@ -123,7 +123,7 @@ template <class C> void check_random(std::uint64_t seed, std::uint64_t count) {
         REQUIRE(found.cost == least);
         REQUIRE(problem.costs()(found.best) == least);
         REQUIRE(found.lower_bound == least);
-        REQUIRE(found.reason == ps::stop_reason::proved_optimal);
+        REQUIRE(found.ended == ps::stop_reason::proved_optimal);
         if (n % 16) continue;
         std::vector<std::vector<std::string>> names;
         for (auto const& range : problem.space()) {
@@ -134,7 +134,7 @@ template <class C> void check_random(std::uint64_t seed, std::uint64_t count) {
         for (auto const& all : names) start.push_back(all.back());
         auto const by_name = dominator_dp(ps::search_problem(names, named_terms<C>{&problem}), start, rng);
         REQUIRE(by_name.cost == least);
-        REQUIRE(by_name.reason == ps::stop_reason::proved_optimal);
+        REQUIRE(by_name.ended == ps::stop_reason::proved_optimal);
     }
 }
 
@@ -257,7 +257,8 @@ TEST_CASE("a problem without a feasible strategy is proved to have none") {
     auto const found = dominator_dp(triangle, triangle.first(), rng);
     CHECK(found.cost == inf);
     CHECK(found.lower_bound == inf);
-    CHECK(found.reason == ps::stop_reason::proved_optimal);
+    CHECK(found.ended == ps::stop_reason::proved_optimal);
+    CHECK(found.reason == ps::stop_reason::nothing_feasible);
     CHECK(found.best == triangle.first());
 }
 

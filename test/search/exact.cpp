@@ -92,7 +92,8 @@ TEST_CASE("a start outside the space may be the best, and an infeasible space is
     toys::additive_problem<double> const infeasible{{{0, 1}, {0}}, toys::additive<double>{.own = {{1, never}, {1}}, .pairs = {{0, 1}}, .terms = {{{never}, {2}}}}};
     auto const none = search::exact(infeasible, toys::strategy{0, 0}, rng);
     CHECK(none.cost == never);
-    CHECK(none.reason == stop_reason::proved_optimal);
+    CHECK(none.ended == stop_reason::proved_optimal);
+    CHECK(none.reason == stop_reason::nothing_feasible);
 }
 
 TEST_CASE("an exact search ends by its budget and tells its progress") {

@@ -56,8 +56,8 @@ template <class P> bool local_optimum(P const& problem, toys::strategy s) {
 template <class P> std::vector<std::size_t> visited(P const& problem, std::uint64_t seed, search::greedy_options const& options) {
     toys::splitmix rng{seed};
     std::vector<std::size_t> order;
-    search::greedy(problem, toys::strategy(problem.space().size(), 0), rng, options, [&](search::improved<int> const& e) {
-        if (std::find(order.begin(), order.end(), e.op) == order.end()) order.push_back(e.op);
+    search::greedy(problem, toys::strategy(problem.space().size(), 0), rng, options, [&](search::accepted<int> const& e) {
+        if (std::find(order.begin(), order.end(), *e.op) == order.end()) order.push_back(*e.op);
     });
     return order;
 }
@@ -225,7 +225,8 @@ TEST_CASE("infeasible starts") {
     auto const stuck = search::greedy(never, toys::strategy{0, 2}, rng);
     CHECK(stuck.cost == infinity);
     CHECK(stuck.best == toys::strategy{0, 2});
-    CHECK(stuck.reason == stop_reason::exhausted);
+    CHECK(stuck.ended == stop_reason::exhausted);
+    CHECK(stuck.reason == stop_reason::nothing_feasible);
 }
 
 TEST_CASE("nothing to choose") {
@@ -279,7 +280,7 @@ TEST_CASE("construct joins parts of known strategies that no change of one opera
     CHECK(search::greedy(from_behind, start, rng, {.construct = true}).cost == 24);
     std::swap(from_behind.known[0], from_behind.known[1]);
     std::vector<std::size_t> changed;
-    auto const back = search::greedy(from_behind, start, rng, {.construct = true}, [&](search::improved<int> const& e) { changed.push_back(e.op); });
+    auto const back = search::greedy(from_behind, start, rng, {.construct = true}, [&](search::accepted<int> const& e) { changed.push_back(*e.op); });
     CHECK(back.cost == 18);
     CHECK(changed == std::vector<std::size_t>{7, 4, 4}); // all to the first known strategy, from operator 4 on to the other, and that one back
     // The budget holds in the constructive pass too.

@@ -51,11 +51,12 @@ TEST_CASE("mcmc finds the optimum of small problems, for costs of each kind") {
         using cost = decltype(kind);
         auto const problem = toys::table_problem<cost>(toys::make_space(7, 3, 3), 21, coupled);
         std::mt19937_64 rng{42};
-        auto const [best, least, bound, stats, why] = search::mcmc(problem, toys::strategy(7, 0), rng, {.relative_temperature = 0.03});
+        auto const [best, least, bound, stats, why, ended] = search::mcmc(problem, toys::strategy(7, 0), rng, {.relative_temperature = 0.03});
         CHECK(least == toys::brute_force(problem));
         CHECK(least == problem.evaluator()(best));
         CHECK(!bound);
         CHECK(why == stop_reason::no_improvement);
+        CHECK(ended == why);
         CHECK(stats.evaluations >= 1000);
         CHECK(stats.evaluations <= stats.proposals + 1);
     };
@@ -301,7 +302,8 @@ TEST_CASE("infeasible costs") {
     ps::search_problem const never{toys::make_space(3, 3), [](toys::strategy const&) { return std::numeric_limits<double>::infinity(); }};
     toys::splitmix rng{4};
     auto const r = search::mcmc(never, toys::strategy{0, 1, 2}, rng);
-    CHECK(r.reason == stop_reason::no_improvement);
+    CHECK(r.ended == stop_reason::no_improvement);
+    CHECK(r.reason == stop_reason::nothing_feasible);
     CHECK(r.cost == std::numeric_limits<double>::infinity());
     CHECK(r.best == toys::strategy{0, 1, 2});
 }

@@ -14,7 +14,6 @@
 #include <tuple>
 #include <vector>
 
-#include <boost/hana/tuple.hpp>
 #include <doctest/doctest.h>
 
 #include <parsearch/search/additive_cost.hpp>
@@ -24,7 +23,6 @@
 
 namespace ps = parsearch;
 namespace search = parsearch::search;
-namespace hana = boost::hana;
 
 namespace {
 
@@ -45,8 +43,8 @@ double least(toys::space const& x, auto evaluate) {
 
 struct told {
     std::vector<std::tuple<int, std::uint64_t, double>> events;
-    void operator()(search::improved<double> const& e) { events.emplace_back(0, e.evaluation * 100 + e.move, e.cost); }
-    void operator()(search::restarted<double> const& e) { events.emplace_back(1, e.evaluation, e.best); }
+    void operator()(search::improved<double> const& e) { events.emplace_back(0, e.evaluation, e.cost); }
+    void operator()(search::member_turn<double> const& e) { events.emplace_back(1, e.evaluation * 100 + e.member, e.best); }
     void operator()(search::bound_raised<double> const& e) { events.emplace_back(2, e.evaluation, e.bound); }
     void operator()(search::progress<double> const& e) { events.emplace_back(3, e.stats.evaluations, e.best); }
 };
@@ -159,12 +157,12 @@ TEST_CASE("a proof of one member is the portfolio's") {
 TEST_CASE("a portfolio of one's own") {
     auto const x = toys::make_space(4, 3);
     auto const problem = toys::table_problem<double>(x, 9, true);
-    search::portfolio_of const mine(hana::make_tuple(search::member("guess", search::random_search, search::random_options{}),
-                                                     search::member("walk", search::mcmc, search::mcmc_options{.temperature = 5.0})));
+    search::portfolio_of const mine(search::member("guess", search::random_search, search::random_options{}),
+                                    search::member("walk", search::mcmc, search::mcmc_options{.temperature = 5.0}));
     CHECK(mine.names() == std::array<std::string_view, 2>{"guess", "walk"});
     std::mt19937_64 rng{4};
     std::vector<std::size_t> members;
-    auto const found = mine(problem, toys::strategy(4, 0), rng, {.evaluations = 2000}, search::on<search::improved>([&](auto const& e) { members.push_back(e.move); }));
+    auto const found = mine(problem, toys::strategy(4, 0), rng, {.evaluations = 2000}, search::on<search::member_turn>([&](auto const& e) { members.push_back(e.member); }));
     CHECK(found.cost == least(x, problem.evaluator()));
     CHECK(!members.empty());
     for (auto const m : members) CHECK(m < 2);

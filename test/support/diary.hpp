@@ -29,9 +29,9 @@ template <class C> struct diary {
     std::thread::id const here = std::this_thread::get_id();
     bool elsewhere = false;
 
-    void operator()(search::proposed<C> const& e) { add({0, e.evaluation, e.op, e.move, e.cost, e.best}); }
-    void operator()(search::accepted<C> const& e) { add({1, e.evaluation, e.op, e.move, e.cost, e.best}); }
-    void operator()(search::improved<C> const& e) { add({2, e.evaluation, e.op, e.move, e.cost, e.before}); }
+    void operator()(search::proposed<C> const& e) { add({0, e.evaluation, *e.op, e.move, e.cost, e.best}); }
+    void operator()(search::accepted<C> const& e) { add({1, e.evaluation, *e.op, e.move, e.cost, e.best}); }
+    void operator()(search::improved<C> const& e) { add({2, e.evaluation, 0, 0, e.cost, e.before}); }
     void operator()(search::restarted<C> const& e) { add({3, e.evaluation, 0, 0, e.cost, e.best}); }
     void operator()(search::started<C> const& e) { add({4, e.evaluation, e.start, 0, e.cost, e.cost}); }
     void operator()(search::exchanged<C> const& e) { add({7, e.evaluation, e.colder, 0, e.got, e.gave}); }

@@ -39,6 +39,12 @@ concept SearchProblem = requires(P const& p) {
 /// The cost type of a problem for strategies `S`.
 template <class P, class S> using problem_cost_t = cost_t<evaluator_t<P>, S>;
 
+/// A problem may know of a strategy with a finite cost that it is infeasible, as where costs have penalties: `p.feasible(s)`.
+template <class P, class S>
+concept OffersFeasibility = requires(P const& p, S const& s) {
+    { p.feasible(s) } -> std::convertible_to<bool>;
+};
+
 /// The simplest problem: a space and an evaluator that is copied out.
 template <ConfigurationSpace X, std::copy_constructible E> class search_problem {
   public:

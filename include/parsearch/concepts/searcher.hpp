@@ -12,7 +12,16 @@
 namespace parsearch {
 
 /// Why a search ended.
-enum class stop_reason : std::uint8_t { exhausted, evaluation_budget, time_budget, stop_requested, proved_optimal, no_improvement };
+enum class stop_reason : std::uint8_t {
+    exhausted,         ///< it has nothing more to try
+    evaluation_budget, ///< so many strategies were priced
+    time_budget,
+    stop_requested, ///< by a stop token
+    proved_optimal, ///< the bound meets the cost
+    no_improvement, ///< its patience ended
+    observer,       ///< an observer ended it
+    nothing_feasible ///< no feasible plan was found, whatever ended the search
+};
 
 /// The name of a reason, for reports.
 [[nodiscard]] constexpr std::string_view name_of(stop_reason r) noexcept {
@@ -23,6 +32,8 @@ enum class stop_reason : std::uint8_t { exhausted, evaluation_budget, time_budge
     case stop_reason::stop_requested: return "stop requested";
     case stop_reason::proved_optimal: return "proved optimal";
     case stop_reason::no_improvement: return "no improvement";
+    case stop_reason::observer: return "ended by an observer";
+    case stop_reason::nothing_feasible: return "nothing feasible";
     }
     return "unknown";
 }
@@ -38,7 +49,7 @@ struct search_stats {
     std::uint64_t nodes = 0;       ///< partial strategies bounded, by searches that do
 };
 
-/// Adds what a part of a search counted. What is an improvement in the whole, its trajectory and time, whoever has the parts says.
+/// Adds what a part of a search counted, but not `improved`, `trajectory` and `seconds`: those of the whole are not the sums of the parts'.
 inline void add_counts(search_stats& whole, search_stats const& part) noexcept {
     whole.evaluations += part.evaluations;
     whole.proposals += part.proposals;
@@ -52,13 +63,48 @@ template <class S, class C> struct search_result {
     C cost;
     std::optional<C> lower_bound;
     search_stats stats;
-    stop_reason reason = stop_reason::exhausted;
+    stop_reason reason = stop_reason::exhausted; ///< `nothing_feasible` where the best is infeasible
+    stop_reason ended = reason;                  ///< what ended the search, also where nothing feasible was found
 };
 
-/// `f(problem, start, rng)` answers a `search_result`. See docs/concepts/searcher.md.
+/// What a search asks of a problem beyond `SearchProblem`, and how it may be used. A search declares it as a static member `traits`:
+/// `static constexpr search_traits traits{.bounds = true};`.
+struct search_traits {
+    bool bounds = false;         ///< needs lower bounds: see `BoundedEvaluator`
+    bool additive_costs = false; ///< needs additive costs, or a surrogate that has them: see `AdditiveEvaluator`
+    bool rewrites = false;       ///< works on a graph that rules may rewrite, and so on problems of its own
+    bool start_matters = true;   ///< what it finds depends on the start: where not, it need not run twice
+    bool looks_inside = false;   ///< uses members of the evaluator beyond pricing: it must get the problem itself, not a wrapper
+    bool small_spaces = false;   ///< prepares long, so it is of use where there are few strategies: at most 2^64
+    bool draws_moves = false;    ///< the `move` of its events is the number of a move of the problem's mix
+};
+template <class F> inline constexpr search_traits traits_of{};
+template <class F>
+    requires requires { F::traits; }
+inline constexpr search_traits traits_of<F>{F::traits};
+
+namespace detail {
+template <class P, class S> struct plan_cost;
+template <class P, class S>
+    requires SearchProblem<P, S>
+struct plan_cost<P, S> {
+    using type = problem_cost_t<P, S>;
+};
+template <class P, class S>
+    requires(!SearchProblem<P, S>) && requires { typename S::cost_type; }
+struct plan_cost<P, S> {
+    using type = typename S::cost_type;
+};
+} // namespace detail
+
+/// The cost type of plans `S` of problem `P`: that of the evaluator of a `SearchProblem`; else what the plan says, `S::cost_type`, for plans that are more
+/// than a strategy of one space.
+template <class P, class S> using plan_cost_t = typename detail::plan_cost<P, S>::type;
+
+/// `f(problem, start, rng)` answers a `search_result` of plans like `start`, or what is derived from one. See docs/concepts/searcher.md.
 template <class F, class P, class S, class R>
-concept Searcher = SearchProblem<P, S> && RandomBits<R> && requires(F const& f, P const& p, S const& s, R& rng) {
-    { f(p, s, rng) } -> std::same_as<search_result<S, problem_cost_t<P, S>>>;
+concept Searcher = RandomBits<R> && requires(F const& f, P const& p, S const& s, R& rng) {
+    { f(p, s, rng) } -> std::derived_from<search_result<S, plan_cost_t<P, S>>>;
 };
 
 } // namespace parsearch

@@ -6,7 +6,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <set>
@@ -24,10 +23,8 @@
 #include <parsearch/pipeline/pipeline_plan.hpp>
 #include <parsearch/pipeline/stage_builder.hpp>
 #include <parsearch/search/kernel/events.hpp>
-#include <parsearch/search/kernel/notify.hpp>
+#include <parsearch/search/kernel/kernel.hpp>
 #include <parsearch/search/kernel/search_options.hpp>
-#include <parsearch/search/kernel/session.hpp>
-#include <parsearch/search/kernel/stopping.hpp>
 #include <parsearch/space/strategy_space.hpp>
 #include <parsearch/space/textbook/textbook_strategies.hpp>
 
@@ -45,6 +42,7 @@ struct partition_options {
     bool recomputation = true;            ///< stages may compute their activations again
     bool sharded_optimizer = true;        ///< devices may share the optimizer's state of weights that several hold
     std::uint64_t beam = 4;               ///< pipelines that are improved step by step, at least 1
+    std::uint64_t progress_interval = 1000; ///< evaluations from one `search::progress` to the next; 0: none
     std::optional<picoseconds> bound{};   ///< a cost that is known from elsewhere: what can not be better by its work is not simulated
 };
 
@@ -59,10 +57,21 @@ inline void validate(partition_options const& o) {
     positive(o.beam, "beam");
 }
 
+/// A pipeline was simulated, or a strategy without one.
+struct simulated_pipeline {
+    std::uint64_t evaluation;
+    std::size_t stages;
+    std::uint32_t micro_batches;
+    bool improves;                   ///< it is a step from one of the best, not one of the pipelines tried first
+    std::optional<picoseconds> cost; ///< none where it is above what is of use
+    picoseconds best;                ///< the least cost before
+};
+
 /// The result of `partition`.
 using pipeline_result = search_result<pipeline_plan, picoseconds>;
 
-/// `partition(problem, options, observers...)`: the fastest pipeline found for a problem of `make_problem`, simulated with all of its micro-batches. Deterministic but for the time.
+/// `partition(problem, start, rng, options, observers...)`: the fastest pipeline found for a problem of `make_problem`, simulated with all of its micro-batches. `start` is a plan
+/// that is known from elsewhere, or `{}`; it is simulated first, and the answer is never worse. Deterministic but for the time; nothing is drawn from `rng`.
 ///
 /// 1. The strategies given, those of experts (`expert_starts`) and all on one device, without a pipeline.
 /// 2. For every number of stages that divides the devices and of micro-batches that divides the samples, and every degree of tensor parallelism in the groups of neighbours that
@@ -71,81 +80,74 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 /// 3. The best `beam` of these, different in stages, micro-batches or degree, are improved: a cut moved by 1, 2, 4 or 8 operators, another degree of a stage, a stage that computes again or
 ///    no more, twice or half the segments or micro-batches, the other order, the optimizer sharded or not; the first change that is better is taken, until none is.
 ///
-/// Reason `exhausted` where it ended by itself. Observers are told `proposed` (`op`: number of stages, `move`: 0 in steps 1 and 2, 1 in step 3, no cost where it is above what is of use) and `improved`. No lower bound.
+/// Reason `exhausted` where it ended by itself. Observers are told `simulated_pipeline`, and of picoseconds `search::improved`, `progress` and `budget_spent`. No lower bound.
 /// A network that can not be divided into micro-batches is planned with one. Throws `invalid_input` on options out of range, and where no operator has work.
 struct partition_fn {
-    template <class... Os>
-    pipeline_result operator()(parallelization const& problem, partition_options const& options = {}, Os&&... observers) const {
-        static_assert(search::observed<picoseconds, std::remove_reference_t<Os>...>::checked);
+    template <RandomBits R, class... Os>
+    pipeline_result operator()(parallelization const& problem, pipeline_plan start, R&, partition_options const& options = {}, Os&&... observers) const {
+        static_assert(search::observed_also<search::event_list<simulated_pipeline>, picoseconds, std::remove_reference_t<Os>...>::checked);
         validate(options);
-        auto const tell = [&](auto const& event) { search::notify(event, observers...); };
-        return search_state(problem, options, {tell, tell}).run();
+        observer tell(observers...);
+        return search_state(problem, options, tell).run(std::move(start));
     }
 
   private:
-    /// Who is told of a search, whatever their types: the search is compiled once for all of them.
-    struct listener {
-        std::function<void(search::proposed<picoseconds> const&)> proposed;
-        std::function<void(search::improved<picoseconds> const&)> improved;
-    };
+    using observer = search::listener<simulated_pipeline, search::improved<picoseconds>, search::progress<picoseconds>, search::budget_spent<picoseconds>>;
+
     class search_state {
       public:
-        search_state(parallelization const& problem, partition_options const& options, listener tell)
-            : problem_(problem), options_(options), tell_(std::move(tell)), limit_(search::budget_of(options)), builder_(problem),
+        search_state(parallelization const& problem, partition_options const& options, observer& tell)
+            : problem_(problem), options_(options), kernel_("partition", search::budget_of(options), {}, tell), builder_(problem),
               samples_(static_cast<std::uint64_t>(divisible_samples())),
               most_micro_batches_(std::min<std::uint64_t>({options.max_micro_batches, samples_, std::numeric_limits<std::uint32_t>::max()})) {
             if (builder_.order().empty()) throw invalid_input("partition: the graph has inputs only: at least one operator must have work");
         }
 
-        [[nodiscard]] pipeline_result run() {
+        [[nodiscard]] pipeline_result run(pipeline_plan start) {
+            if (!start.strategy.empty()) consider(std::move(start), false);
             auto starts = options_.starts;
             for (auto& expert : problem_.starts()) starts.push_back(std::move(expert));
             starts.push_back(space::one_device(problem_.graph()));
-            for (auto& start : starts) {
-                if (best_ && over()) break;
-                unpipelined_strategy(std::move(start));
+            for (auto& strategy : starts) {
+                if (kernel_.has_best() && over()) break;
+                unpipelined_strategy(std::move(strategy));
             }
             enumerate();
             for (std::size_t i = 0; i < beam_.size() && !over(); ++i) improve(beam_[i].first, beam_[i].second);
-            stats_.seconds = std::chrono::duration<double>(limit_.elapsed()).count();
-            return {.best = *std::move(best_), .cost = cost_, .lower_bound = {}, .stats = stats_, .reason = ended_.value_or(stop_reason::exhausted)};
+            return kernel_.finish(ended_.value_or(stop_reason::exhausted), feasible_);
         }
 
       private:
         [[nodiscard]] bool over() {
-            if (!ended_) ended_ = limit_.due(std::max<std::uint64_t>(stats_.evaluations, 1));
+            if (!ended_) ended_ = kernel_.due();
             return ended_.has_value();
         }
 
         static constexpr auto unbounded = cost_traits<picoseconds>::infinity();
 
         /// The cost; infinity where it is above `bound`, which is at least that of the best. `known_where_exceeding`: the cost all the same where memory is exceeded.
-        picoseconds consider(pipeline_plan&& plan, std::size_t move, picoseconds bound = unbounded, bool known_where_exceeding = false) {
+        picoseconds consider(pipeline_plan&& plan, bool improves, picoseconds bound = unbounded, bool known_where_exceeding = false) {
             auto priced = builder_.simulator().within(plan.how, plan.strategy, bound);
             if (!priced && known_where_exceeding && exceeds()) priced = builder_.simulator()(plan.how, plan.strategy);
-            ++stats_.evaluations;
-            ++stats_.proposals;
-            tell_.proposed({stats_.evaluations, plan.how.stages, move, priced, cost_});
+            kernel_.count_evaluation();
+            kernel_.count_proposal();
+            kernel_.tell(simulated_pipeline{kernel_.stats().evaluations, plan.how.stages, plan.how.micro_batches, improves, priced, kernel_.best_cost()});
             auto const cost = priced.value_or(unbounded);
-            if (best_ && !(cost < cost_)) return cost;
-            if (best_) {
-                ++stats_.improved;
-                tell_.improved({stats_.evaluations, plan.how.stages, move, cost, cost_});
-            }
-            cost_ = cost;
-            best_ = std::move(plan);
+            bool const fits = priced && cost < unbounded && !exceeds();
+            if (kernel_.offer(std::move(plan), cost)) feasible_ = fits;
+            kernel_.report(options_.progress_interval, cost);
             return cost;
         }
-        picoseconds consider(detail::candidate const& c, std::size_t move, picoseconds bound, bool known_where_exceeding = false) {
-            return consider(builder_.plan(c), move, bound, known_where_exceeding);
+        picoseconds consider(detail::candidate const& c, bool improves, picoseconds bound, bool known_where_exceeding = false) {
+            return consider(builder_.plan(c), improves, bound, known_where_exceeding);
         }
 
         void unpipelined_strategy(space::flat_strategy strategy) {
             pipeline_plan plan{.how = unpipelined(problem_.graph()), .strategy = std::move(strategy)};
             auto sharded = plan;
-            consider(std::move(plan), 0);
+            consider(std::move(plan), false);
             sharded.how.sharded_optimizer = true;
-            if (may_shard() && exceeds() && !over()) consider(std::move(sharded), 0);
+            if (may_shard() && exceeds() && !over()) consider(std::move(sharded), false);
         }
 
         [[nodiscard]] bool may_shard() const {
@@ -164,7 +166,7 @@ struct partition_fn {
                     for (auto const t : builder_.degrees(devices / stages)) {
                         if (over()) return;
                         auto c = builder_.balanced(stages, static_cast<std::uint32_t>(m), t);
-                        if (builder_.least_time(c) >= std::min(cost_, options_.bound.value_or(cost_)).count()) continue;
+                        if (builder_.least_time(c) >= std::min(kernel_.best_cost(), options_.bound.value_or(kernel_.best_cost())).count()) continue;
                         auto const cost = variants(c);
                         remember(cost, std::move(c));
                     }
@@ -185,11 +187,11 @@ struct partition_fn {
 
         /// The cheapest of the ways to run `c`, which becomes it. What would not be among the best needs no cost, but where memory decides from which way the next is made.
         picoseconds variants(detail::candidate& c) {
-            auto const bound = beam_.size() < options_.beam ? unbounded : std::max(beam_.back().first, cost_);
-            auto least = consider(c, 0, bound, true);
+            auto const bound = beam_.size() < options_.beam ? unbounded : std::max(beam_.back().first, kernel_.best_cost());
+            auto least = consider(c, false, bound, true);
             auto const take = [&](detail::candidate const& other, picoseconds limit) {
                 if (over()) return;
-                if (auto const cost = consider(other, 0, limit); cost < least) {
+                if (auto const cost = consider(other, false, limit); cost < least) {
                     least = cost;
                     c = other;
                 }
@@ -211,7 +213,7 @@ struct partition_fn {
             if (c.micro_batches > 1 && problem_.options().training) {
                 auto other = c;
                 other.order = launch_order::gpipe;
-                take(other, std::max(std::min(least, bound), cost_));
+                take(other, std::max(std::min(least, bound), kernel_.best_cost()));
             }
             return least;
         }
@@ -231,7 +233,7 @@ struct partition_fn {
                 for (auto const& other : neighbours(c)) {
                     if (over()) return;
                     if (builder_.least_time(other) >= std::min(cost, options_.bound.value_or(cost)).count() || !tried_.insert(other).second) continue;
-                    if (auto const priced = consider(other, 1, cost); priced < cost) {
+                    if (auto const priced = consider(other, true, cost); priced < cost) {
                         cost = priced;
                         c = other;
                         better = true;
@@ -274,13 +276,10 @@ struct partition_fn {
 
         parallelization const& problem_;
         partition_options const& options_;
-        listener tell_;
-        search::stopping limit_;
+        search::kernel<pipeline_plan, picoseconds, observer> kernel_;
         detail::stage_builder builder_;
-        search_stats stats_;
         std::optional<stop_reason> ended_;
-        std::optional<pipeline_plan> best_;
-        picoseconds cost_ = cost_traits<picoseconds>::infinity();
+        bool feasible_ = false; ///< the best
         std::vector<std::pair<picoseconds, detail::candidate>> beam_;
         std::set<detail::candidate> tried_; ///< while improving
         std::uint64_t samples_, most_micro_batches_;

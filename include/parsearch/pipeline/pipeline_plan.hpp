@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/core/units.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/space/strategy_space.hpp>
@@ -16,6 +17,7 @@ namespace parsearch::pipeline {
 
 /// A pipeline and a strategy of its micro-batches: what `partition` finds.
 struct pipeline_plan {
+    using cost_type = picoseconds;
     pipelining how;
     space::flat_strategy strategy; ///< of one of `how.micro_batches` micro-batches: legal on `micro_batch_problem(problem, how.micro_batches)`
     std::vector<std::uint32_t> tensor_parallel{}; ///< by stage: degree of tensor parallelism; the rest of its devices is data parallel. Empty where the strategy is none of these

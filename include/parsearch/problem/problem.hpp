@@ -17,6 +17,7 @@
 #include <parsearch/problem/surrogate.hpp>
 #include <parsearch/search/kernel/moves.hpp>
 #include <parsearch/sim/delta_simulator.hpp>
+#include <parsearch/sim/memory/strategy_memory.hpp>
 #include <parsearch/sim/report.hpp>
 #include <parsearch/sim/simulator.hpp>
 #include <parsearch/space/propagate.hpp>
@@ -45,6 +46,12 @@ class parallelization {
 
     [[nodiscard]] space::strategy_space const& space() const noexcept { return space_; }
     [[nodiscard]] sim::delta_simulator evaluator() const { return sim::delta_simulator(work_); }
+    /// Whether every device can hold what strategy `s` needs of it, or memory is ignored.
+    template <Strategy<space::configuration> S> [[nodiscard]] bool feasible(S const& s) const {
+        if (options().memory == sim::memory_policy::ignore) return true;
+        auto const& flat = space::flat(s, size());
+        return sim::bytes_over_capacity(sim::memory_by_device(graph(), work_->classes, topology().size(), options(), flat), topology().devices) == 0;
+    }
     /// The full simulation, for timelines and reports. It gives the evaluator's costs.
     [[nodiscard]] sim::simulator simulator() const { return sim::simulator(work_); }
     /// Uniform configurations of one operator and of all its repeats, and FlexFlow's propagation.

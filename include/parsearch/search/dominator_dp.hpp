@@ -79,6 +79,7 @@ template <class P, class S> inline constexpr bool has_additive_costs = AdditiveP
 /// Sources: Jia, Lin, Qi, Aiken, ICML 2018, section 5 (node and edge elimination); Dechter, Bucket elimination, AIJ 1999; and see the headers of
 /// `search/additive`. Complexity: exponential in the width that the order finds (2 for series-parallel graphs: K^3 per operator of K configurations).
 struct dominator_dp_fn {
+    static constexpr search_traits traits{.additive_costs = true, .start_matters = false, .looks_inside = true};
     template <class P, class S, class R, class... Os>
         requires SearchProblem<P, S> && RandomBits<R>
     search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R&, dominator_dp_options const& options = {},

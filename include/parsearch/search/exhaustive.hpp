@@ -74,6 +74,7 @@ class gray_code {
 /// - Throws `invalid_input` on options out of range, an operator without configurations, a start of the wrong length, or a cost that is not a
 ///   number.
 struct exhaustive_fn {
+    static constexpr search_traits traits{.start_matters = false, .looks_inside = true};
     template <class P, class S, class R, class... Os>
         requires SearchProblem<P, S> && RandomBits<R>
     search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R&, exhaustive_options const& options = {}, Os&&... observers) const {

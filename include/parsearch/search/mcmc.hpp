@@ -18,6 +18,7 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/random.hpp>
 #include <parsearch/search/chain/metropolis.hpp>
+#include <parsearch/search/chain/metropolis_chain.hpp>
 #include <parsearch/search/chain/temperature.hpp>
 #include <parsearch/search/kernel/search_options.hpp>
 #include <parsearch/search/kernel/session.hpp>
@@ -122,7 +123,7 @@ inline void fix_derived(mcmc_options& o) noexcept {
 /// - Throws `invalid_input` on options out of range, an operator without configurations, a start of the wrong length, a move
 ///   that names an operator that does not exist, a cost that is not a number, or several threads with an engine that cannot be copied.
 struct mcmc_fn {
-    static constexpr bool draws_moves = true; ///< the `move` of its events is the number of a move of the problem's mix
+    static constexpr search_traits traits{.draws_moves = true};
 
     template <class P, class S, class R, class... Os>
         requires SearchProblem<P, S> && RandomBits<R>
@@ -140,122 +141,25 @@ struct mcmc_fn {
             drawn_now<P, S, R> drawings("mcmc", problem, rng);
             session<P, S, std::remove_reference_t<Os>...> run("mcmc", problem, start, budget_of(options), patience, options.progress_interval,
                                                               observers...);
-            return walk(run, drawings, std::move(start), std::move(others), options, space.size());
+            return metropolis(run, drawings, std::move(start), std::move(others), rules_of(options), space.size());
         }
         if constexpr (std::copyable<R>) {
             using prices = speculator<P, S>;
             basic_session<prices, S, std::remove_reference_t<Os>...> run(
                 "mcmc", [&] { return prices(problem, start, threads); }, start, budget_of(options), patience, options.progress_interval, observers...);
             drawn_ahead<P, S, R> drawings("mcmc", problem, rng, 2 * run.prices().most_ahead());
-            return walk(run, drawings, std::move(start), std::move(others), options, space.size());
+            return metropolis(run, drawings, std::move(start), std::move(others), rules_of(options), space.size());
         } else {
             throw invalid_input("mcmc: option 'threads' is ", options.threads, ": must be 1 with a random engine that cannot be copied");
         }
     }
 
   private:
-    // A start in the race: the best strategy of its chain.
-    template <class S, class C> struct contender {
-        S best;
-        C cost;
-    };
-
-    template <class Run, class Drawings, class S>
-    static auto walk(Run& run, Drawings& drawings, S start, std::vector<S> others, mcmc_options const& options, std::size_t operators)
-        -> search_result<S, typename Run::cost> {
-        using cost = typename Run::cost;
-        using traits = cost_traits<cost>;
-        std::uint64_t const most_idle = 10'000 + 100 * static_cast<std::uint64_t>(operators);
-        std::uint64_t const reset_interval = reset_interval_of(options);
-        temperature_rule rule({.fixed = options.temperature,
-                               .relative = options.relative_temperature,
-                               .target_acceptance = options.target_acceptance,
-                               .reheat_interval = options.reheat_interval});
-
-        std::vector<contender<S, cost>> race;
-        race.push_back({std::move(start), run.current_cost()});
-        if (!others.empty()) run.count_start();
-        for (auto& s : others) {
-            if (auto const reason = run.due()) return run.finish(*reason);
-            auto const priced = run.consider(s);
-            race.push_back({std::move(s), priced});
-        }
-        std::size_t racing = 0; // the contender whose chain runs
-        std::uint64_t leg = 0, leg_end = none;
-        bool away = false; // the current strategy may differ from the contender's best
-        auto const begin_round = [&] {
-            leg = std::max<std::uint64_t>(1, race_length_of(options) / race.size());
-            leg_end = race.size() > 1 ? run.stats().proposals + leg : none;
-            racing = 0;
-        };
-        // Ends the leg of one contender, begins that of the next.
-        auto const hand_over = [&] {
-            leg_end += leg;
-            if (++racing == race.size()) {
-                std::stable_sort(race.begin(), race.end(), [](auto const& a, auto const& b) { return a.cost < b.cost; });
-                race.erase(race.begin() + static_cast<std::ptrdiff_t>((race.size() + 1) / 2), race.end());
-                begin_round();
-            }
-            run.go_to(race[racing].best, race[racing].cost);
-            away = false;
-            rule.improved();
-            drawings.restart();
-        };
-        begin_round();
-
-        std::uint64_t idle = 0; // attempts in a row that had nothing to price
-        for (;;) {
-            if (auto const reason = run.due()) return run.finish(*reason);
-            if (idle > most_idle) return run.finish(stop_reason::exhausted);
-            auto const proposals = run.stats().proposals;
-            auto& home = race[racing];
-            bool const returns = away && reset_interval > 0 && home.cost < traits::infinity();
-            auto const next_return = returns ? (proposals / reset_interval + 1) * reset_interval : none;
-            auto const& drawn = drawings.next(run, rule, std::min(leg_end, next_return));
-            if (drawn.changes.empty()) {
-                ++idle;
-                continue;
-            }
-            if (!drawn.bound) {
-                ++idle;
-                rule.passed();
-                run.propose_nothing(drawn.changes.front().op, drawn.origin);
-            } else {
-                idle = 0;
-                cost const before = run.current_cost();
-                auto const priced = run.propose(drawn.changes, *drawn.bound, drawn.origin);
-                bool const worsens_to_infeasible = priced && *priced >= traits::infinity() && before < traits::infinity();
-                if (priced && !worsens_to_infeasible) {
-                    run.keep();
-                    away = true;
-                    if (*priced < home.cost) {
-                        home.best = run.current();
-                        home.cost = *priced;
-                        away = false;
-                        rule.improved();
-                    } else if (before < *priced) {
-                        rule.worsened(true);
-                    } else {
-                        rule.passed();
-                    }
-                    drawings.restart();
-                } else {
-                    run.drop();
-                    rule.worsened(false);
-                }
-            }
-            if (run.stats().proposals >= leg_end) {
-                hand_over();
-            } else if (away && reset_interval > 0 && run.stats().proposals % reset_interval == 0 && home.cost < traits::infinity()) {
-                // While nothing feasible is known, going back would only undo the walk.
-                run.go_to(home.best, home.cost);
-                away = false;
-                drawings.restart();
-            }
-        }
+    static chain_rules rules_of(mcmc_options const& o) {
+        return {.temperature = {.fixed = o.temperature, .relative = o.relative_temperature, .target_acceptance = o.target_acceptance, .reheat_interval = o.reheat_interval},
+                .reset_interval = reset_interval_of(o),
+                .race_length = race_length_of(o)};
     }
-
-    static constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
 };
 inline constexpr mcmc_fn mcmc{};
 

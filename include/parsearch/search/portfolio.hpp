@@ -17,21 +17,17 @@
 #include <utility>
 #include <vector>
 
-#include <boost/hana/for_each.hpp>
-#include <boost/hana/tuple.hpp>
-
 #include <parsearch/concepts/searcher.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/random.hpp>
 #include <parsearch/search/dominator_dp.hpp>
 #include <parsearch/search/exact.hpp>
-#include <parsearch/search/exhaustive.hpp>
 #include <parsearch/search/greedy.hpp>
+#include <parsearch/search/kernel/kernel.hpp>
 #include <parsearch/search/kernel/search_options.hpp>
 #include <parsearch/search/kernel/starts.hpp>
 #include <parsearch/search/kernel/stopping.hpp>
 #include <parsearch/search/mcmc.hpp>
-#include <parsearch/search/random_search.hpp>
 #include <parsearch/search/tempering.hpp>
 #include <parsearch/search/threads/evaluator_pool.hpp>
 #include <parsearch/search/threads/thread_team.hpp>
@@ -48,17 +44,9 @@ template <class F, class Options> [[nodiscard]] portfolio_member<F, Options> mem
     return {name, std::move(search), std::move(options)};
 }
 
-/// Whether search `F` can run on problem `P` at all: specialise it for a search that asks for more than an `Evaluator`.
-template <class F, class P, class S> inline constexpr bool runs_on = true;
-template <class P, class S> inline constexpr bool runs_on<dominator_dp_fn, P, S> = has_additive_costs<P, S>;
-template <class P, class S> inline constexpr bool runs_on<exact_fn, P, S> = has_bounds<P, S>;
-
-/// Whether search `F` looks into the evaluator, for bounds or terms: it gets the problem itself, not one whose evaluators are kept. Specialise it
-/// together with `runs_on`.
-template <class F> inline constexpr bool asks_for_more = std::same_as<F, dominator_dp_fn> || std::same_as<F, exact_fn> ||
-                                                         std::same_as<F, exhaustive_fn> || std::same_as<F, random_fn>;
-/// Whether what search `F` finds depends on the start: where not, it runs once.
-template <class F> inline constexpr bool start_matters = !std::same_as<F, dominator_dp_fn> && !std::same_as<F, exhaustive_fn>;
+/// Whether problem `P` has what search `F` declares to need: see `search_traits`.
+template <class F, class P, class S>
+inline constexpr bool runs_on = !traits_of<F>.rewrites && (!traits_of<F>.bounds || has_bounds<P, S>) && (!traits_of<F>.additive_costs || has_additive_costs<P, S>);
 
 /// Options of `portfolio`. It ends by itself: with a proof, or after `patience` rounds without an improvement.
 struct portfolio_options {
@@ -86,34 +74,33 @@ inline void validate(portfolio_options const& o) {
         throw invalid_input("portfolio: option 'patience' is 0, and none of 'time', 'evaluations' and 'stop' is set: one of them must end the search");
 }
 
-/// A portfolio of one's own: `portfolio_of{boost::hana::make_tuple(member("mcmc", mcmc, mcmc_options{}), ...)}` is a search as others are.
+/// A portfolio of one's own: `portfolio_of(member("cold", mcmc, mcmc_options{.temperature = 1}), member("mine", my_search, my_options{}))` is a
+/// search as others are. A search of one's own says what it needs by its `search_traits`; its options have the three members of `budget`.
 ///
 /// `(problem, start, rng, options, observers...)`: in rounds, each member searches on from the best strategy that any has found, for a slice of
 /// evaluations that doubles from round to round (Luby, Sinclair, Zuckerman, IPL 47, 1993: no more than a logarithm is lost against knowing the
 /// right length). A member that ended by itself rests until there is a better strategy to start from. The best lower bound of all
 /// is the portfolio's: reason `proved_optimal` where it meets the cost.
 ///
-/// - Members that can not run on the problem (see `runs_on`) are left out; at compile time one must be left.
+/// - Members that can not run on the problem (see `runs_on`) are left out; at compile time one must be left. Members for small spaces are left out
+///   where there are more than 2^64 strategies.
 /// - A member has an engine of its own, seeded from `rng` in the order of the members. The result is the same for any number of threads; time
 ///   and a stop token end it anywhere, and then it is that of as many evaluations (where members run at once, what those behind the first
 ///   that was cut short did in this round is forgotten).
 /// - Members whose problems are plain or incremental keep their evaluators from round to round.
-/// - Observers are told on the calling thread: `improved` (`move` is the number of the member), `bound_raised`, and `progress` after each run of a
-///   member; where members run in turn also `proposed` and `accepted` (`move` as there), and `restarted` before each run. The evaluations of
-///   members are added up.
+/// - Observers are told on the calling thread: `member_turn` before what a member tells, `improved`, `bound_raised`, and `progress` after each
+///   turn; where members run in turn also their `proposed` and `accepted`. The evaluations of members are added up.
 /// - Throws what members throw: of several at once, the first member's.
 template <class... Ms> class portfolio_of {
   public:
-    explicit portfolio_of(boost::hana::tuple<Ms...> members) : members_(std::move(members)) {}
+    explicit portfolio_of(Ms... members) : members_(std::move(members)...) {}
 
     template <class P, class S, class R, class... Os>
         requires SearchProblem<P, S> && RandomBits<R>
     search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R& rng, portfolio_options const& options = {}, Os&&... observers) const {
         using cost = problem_cost_t<P, S>;
         static_assert((runs_on<search_of<Ms>, P, S> || ...), "portfolio: none of its members runs on this problem");
-        static_assert((handles_any<std::remove_reference_t<Os>, proposed<cost>, accepted<cost>, improved<cost>, bound_raised<cost>, restarted<cost>, progress<cost>> && ...),
-                      "an observer handles no event of this search: it must be callable with one of search::proposed<C>, accepted<C>, improved<C>, "
-                      "bound_raised<C>, restarted<C> or progress<C>, where C is the problem's cost type");
+        static_assert(observed<cost, std::remove_reference_t<Os>...>::checked);
         validate(options);
         require_choices(problem.space(), start, "portfolio");
         return run<P, S, std::remove_reference_t<Os>...>(members_, problem, std::move(start), options, observers...).search(rng);
@@ -121,10 +108,7 @@ template <class... Ms> class portfolio_of {
 
     /// The names of the members, by number.
     [[nodiscard]] std::array<std::string_view, sizeof...(Ms)> names() const {
-        std::array<std::string_view, sizeof...(Ms)> out;
-        std::size_t n = 0;
-        boost::hana::for_each(members_, [&](auto const& m) { out[n++] = m.name; });
-        return out;
+        return std::apply([](auto const&... m) { return std::array<std::string_view, sizeof...(Ms)>{m.name...}; }, members_);
     }
 
   private:
@@ -144,12 +128,12 @@ template <class... Ms> class portfolio_of {
         };
 
       public:
-        run(boost::hana::tuple<Ms...> const& members, P const& problem, S start, portfolio_options const& options, Os&... observers)
-            : members_(members), problem_(problem), options_(options), observers_(observers...), limit_({.time = options.time, .evaluations = {}, .stop = options.stop}),
-              pool_(problem, 64 + threads_of(options.threads)), best_(std::move(start)), best_cost_(pool_.evaluator()(best_)), small_(is_small(problem)) {
-            if (!(best_cost_ == best_cost_)) throw invalid_input("portfolio: the start's cost does not equal itself (NaN): costs must be totally ordered");
-            stats_.evaluations = 1;
-            stats_.trajectory = 0xcbf29ce484222325;
+        run(std::tuple<Ms...> const& members, P const& problem, S start, portfolio_options const& options, Os&... observers)
+            : members_(members), problem_(problem), options_(options), kernel_("portfolio", budget_of(options), {}, observers...),
+              pool_(problem, 64 + threads_of(options.threads)), small_(is_small(problem)) {
+            auto const known = pool_.evaluator()(start);
+            kernel_.count_evaluation();
+            kernel_.begin(std::move(start), known);
         }
 
         template <class R> result search(R& rng) {
@@ -159,10 +143,10 @@ template <class... Ms> class portfolio_of {
             auto const patience = options_.patience.value_or(budgeted ? 0 : 2);
             std::uint64_t stale = 0;
             for (slice_ = options_.slice;; slice_ = slice_ > most_slice / 2 ? most_slice : slice_ * 2) {
-                auto const improved = stats_.improved;
+                auto const improved = kernel_.stats().improved;
                 auto const reason = options_.concurrent ? round_at_once(states) : round_in_turn(states);
                 if (reason) return finish(*reason);
-                stale = stats_.improved > improved ? 0 : stale + 1;
+                stale = kernel_.stats().improved > improved ? 0 : stale + 1;
                 wider_ = stale > 0;
                 bool busy = false;
                 for_members([&](auto const&, std::size_t n) { busy = busy || !states[n].rests(); });
@@ -174,18 +158,19 @@ template <class... Ms> class portfolio_of {
       private:
         static constexpr auto most_slice = portfolio_options::most_slice;
 
-        [[nodiscard]] std::optional<stop_reason> due() {
-            if (lower_bound_ && !(*lower_bound_ < best_cost_)) return stop_reason::proved_optimal;
-            if (options_.evaluations && stats_.evaluations >= *options_.evaluations) return stop_reason::evaluation_budget;
-            return limit_.due(0);
+        /// `runs`: of a slice each that come next.
+        [[nodiscard]] std::optional<stop_reason> due(std::size_t runs = 1) {
+            auto const& bound = kernel_.lower_bound();
+            if (bound && !(*bound < kernel_.best_cost())) return stop_reason::proved_optimal;
+            return kernel_.due(runs * slice_);
         }
 
         std::optional<stop_reason> round_in_turn(std::vector<state>& states) {
             std::optional<stop_reason> reason;
             for_members([&](auto const& m, std::size_t n) {
                 if (reason || states[n].rests() || (reason = due())) return;
-                tell(restarted<cost>{stats_.evaluations, best_cost_, best_cost_});
-                live listener{*this, n};
+                begin_turn(n);
+                live listener{*this};
                 run_member(m, states[n], threads_of(options_.threads), left(), listener);
                 take_in(m, states, n);
             });
@@ -193,11 +178,11 @@ template <class... Ms> class portfolio_of {
         }
 
         std::optional<stop_reason> round_at_once(std::vector<state>& states) {
-            if (auto const reason = due()) return reason;
             std::vector<std::size_t> active;
             for_members([&](auto const&, std::size_t n) {
                 if (!states[n].rests()) active.push_back(n);
             });
+            if (auto const reason = due(active.size())) return reason;
             auto const most = left();
             if (most / slice_ >= active.size()) { // enough for all of them
                 auto task = [&](std::size_t place) noexcept {
@@ -231,7 +216,7 @@ template <class... Ms> class portfolio_of {
         }
 
         /// Evaluations that may still be made.
-        [[nodiscard]] std::uint64_t left() const { return options_.evaluations ? *options_.evaluations - std::min(*options_.evaluations, stats_.evaluations) : most_slice; }
+        [[nodiscard]] std::uint64_t left() const { return std::min(kernel_.evaluations_left(), most_slice); }
 
         template <class M, class... Listeners>
         void run_member(M const& m, state& mine, std::size_t threads, std::uint64_t most, Listeners&... listeners) noexcept {
@@ -241,30 +226,31 @@ template <class... Ms> class portfolio_of {
                 o.evaluations = slice_ + 1; // the start, which is known
                 if constexpr (requires { fix_derived(o); }) fix_derived(o);
                 if (most < slice_) o.evaluations = most + 1;
-                if (options_.time) o.time = std::max(std::chrono::nanoseconds::zero(), *options_.time - limit_.elapsed());
+                if (options_.time) o.time = kernel_.time_left();
                 if constexpr (requires { o.threads = 1; }) o.threads = threads;
                 if constexpr (requires { o.problem_starts = true; }) o.problem_starts = o.problem_starts && (wider_ || slice_ == options_.slice);
                 if constexpr (requires { o.progress_interval = 1; }) o.progress_interval = 0;
                 if constexpr (requires { o.nodes.emplace(1); }) o.nodes = nodes_per_evaluation * slice_;
-                if constexpr (asks_for_more<search_of<M>>)
-                    mine.found.emplace(m.search(problem_, best_, mine.engine, o, listeners...));
-                else mine.found.emplace(m.search(pool_, best_, mine.engine, o, listeners...));
+                if constexpr (traits_of<search_of<M>>.looks_inside)
+                    mine.found.emplace(m.search(problem_, kernel_.best(), mine.engine, o, listeners...));
+                else mine.found.emplace(m.search(pool_, kernel_.best(), mine.engine, o, listeners...));
             } catch (...) {
                 mine.failure = std::current_exception();
             }
         }
 
-        /// Passes on what a member tells while it runs on the calling thread.
+        void begin_turn(std::size_t member) { kernel_.tell(member_turn<cost>{kernel_.stats().evaluations, member, kernel_.best_cost()}); }
+
+        /// Passes on what a member tells while it runs on the calling thread, and ends it where an observer wants to end all.
         struct live {
             run& of;
-            std::size_t member;
             template <class Event>
                 requires(std::same_as<Event, improved<cost>> ||
                          ((std::same_as<Event, proposed<cost>> || std::same_as<Event, accepted<cost>>) && (Observer<Os, Event> || ...)))
-            void operator()(Event event) {
-                event.evaluation += of.stats_.evaluations - 1;
-                event.move = member;
-                of.tell(event);
+            verdict operator()(Event event) {
+                event.evaluation += of.kernel_.stats().evaluations - 1;
+                of.kernel_.tell(event);
+                return of.kernel_.observer_ends() ? verdict::end : verdict::go_on;
             }
         };
 
@@ -274,49 +260,43 @@ template <class... Ms> class portfolio_of {
             auto& found = *mine.found;
             // Cut short before it priced anything, it would not run at all in a search of as many evaluations.
             if (was_cut(found) && found.stats.evaluations <= 1) return mine.found.reset();
-            stats_.evaluations += found.stats.evaluations - 1;
-            stats_.proposals += found.stats.proposals;
-            stats_.accepted += found.stats.accepted;
-            stats_.nodes += found.stats.nodes;
-            hash(found.stats.trajectory);
-            bool const ended = found.reason == stop_reason::exhausted || found.reason == stop_reason::proved_optimal;
-            mine.done = ended && !start_matters<search_of<M>>;
+            if (options_.concurrent) begin_turn(n);
+            auto part = found.stats;
+            --part.evaluations; // the start
+            kernel_.count(part);
+            kernel_.hash(part.trajectory);
+            bool const ended = found.ended == stop_reason::exhausted || found.ended == stop_reason::proved_optimal;
+            mine.done = ended && !traits_of<search_of<M>>.start_matters;
             // From what it found itself it would find nothing else; from what another found meanwhile it may.
-            mine.resting = ended && !(best_cost_ < found.cost);
-            if (found.cost < best_cost_) {
-                auto const before = std::exchange(best_cost_, found.cost);
-                best_ = std::move(found.best);
-                ++stats_.improved;
+            mine.resting = ended && !(kernel_.best_cost() < found.cost);
+            if (found.cost < kernel_.best_cost()) {
+                kernel_.improve(std::move(found.best), found.cost, options_.concurrent);
                 for (std::size_t other = 0; other < states.size(); ++other)
                     if (other != n) states[other].resting = false;
-                if (options_.concurrent) tell(improved<cost>{stats_.evaluations, 0, n, best_cost_, before});
             }
-            if (found.lower_bound && (!lower_bound_ || *lower_bound_ < *found.lower_bound)) {
-                auto const before = std::exchange(lower_bound_, found.lower_bound);
-                tell(bound_raised<cost>{stats_.evaluations, *lower_bound_, before, best_cost_});
-            }
+            if (found.lower_bound) kernel_.raise_bound(*found.lower_bound);
             mine.found.reset();
-            stats_.seconds = seconds();
-            tell(progress<cost>{stats_, best_cost_, best_cost_});
+            kernel_.tell_progress(kernel_.best_cost());
         }
 
         [[nodiscard]] static bool was_cut(result const& r) noexcept {
-            return r.reason == stop_reason::time_budget || r.reason == stop_reason::stop_requested;
+            return r.ended == stop_reason::time_budget || r.ended == stop_reason::stop_requested;
         }
 
         result finish(stop_reason reason) {
-            stats_.seconds = seconds();
-            return {std::move(best_), std::move(best_cost_), std::move(lower_bound_), stats_, reason};
+            bool feasible = kernel_.best_cost() < cost_traits<cost>::infinity();
+            if constexpr (OffersFeasibility<P, S>) feasible = feasible && problem_.feasible(kernel_.best());
+            return kernel_.finish(reason, feasible);
         }
 
+        /// Calls `f(member, number)` with each member that runs on this problem.
         template <class F> void for_members(F const& f) {
-            std::size_t n = 0;
-            boost::hana::for_each(members_, [&](auto const& m) {
-                auto const number = n++;
-                using search = search_of<std::remove_cvref_t<decltype(m)>>;
-                if constexpr (runs_on<search, P, S>)
-                    if (!std::same_as<search, exact_fn> || small_) f(m, number);
-            });
+            [&]<std::size_t... Ns>(std::index_sequence<Ns...>) { (visit<Ns>(f), ...); }(std::index_sequence_for<Ms...>{});
+        }
+        template <std::size_t N, class F> void visit(F const& f) {
+            using search = search_of<std::tuple_element_t<N, std::tuple<Ms...>>>;
+            if constexpr (runs_on<search, P, S>)
+                if (!traits_of<search>.small_spaces || small_) f(std::get<N>(members_), N);
         }
         /// Whether there are at most 2^64 strategies: the tables of bounds alone take long where there are many.
         [[nodiscard]] static bool is_small(P const& problem) {
@@ -325,44 +305,27 @@ template <class... Ms> class portfolio_of {
             for (std::size_t op = 0; op < space.size(); ++op) left /= std::max<std::uint64_t>(1, choice_count(space, op));
             return left > 0;
         }
-        template <class Event> void tell(Event const& event) {
-            std::apply([&](auto&... observer) { (tell_one(observer, event), ...); }, observers_);
-        }
-        template <class O, class Event> static void tell_one(O& observer, Event const& event) {
-            if constexpr (Observer<O, Event>) observer(event);
-        }
-        [[nodiscard]] double seconds() const { return std::chrono::duration<double>(limit_.elapsed()).count(); }
-        void hash(std::uint64_t word) {
-            for (int shift = 0; shift < 64; shift += 8) stats_.trajectory = (stats_.trajectory ^ (word >> shift & 0xff)) * 0x100000001b3;
-        }
-
-        boost::hana::tuple<Ms...> const& members_;
+        std::tuple<Ms...> const& members_;
         P const& problem_;
         portfolio_options const& options_;
-        std::tuple<Os&...> observers_;
-        stopping limit_;
+        kernel<S, cost, Os...> kernel_;
         pooled_problem<P> pool_;
-        S best_;
-        cost best_cost_;
-        std::optional<cost> lower_bound_;
-        search_stats stats_;
         bool const small_;
         std::uint64_t slice_ = 0;
         bool wider_ = false; ///< chains start from more than the best strategy
         std::optional<thread_team> team_;
     };
 
-    boost::hana::tuple<Ms...> members_;
+    std::tuple<Ms...> members_;
 };
 
 /// `portfolio(problem, start, rng, options, observers...)`: greedy, mcmc, tempering, and where the problem allows it dominator_dp and, where
 /// there are at most 2^64 strategies, exact. See `portfolio_of`.
 struct portfolio_fn {
     [[nodiscard]] static auto members() {
-        return portfolio_of(boost::hana::make_tuple(member("greedy", greedy, greedy_options{}), member("mcmc", mcmc, mcmc_options{}),
-                                                    member("dominator_dp", dominator_dp, dominator_dp_options{.candidates = 12}),
-                                                    member("tempering", tempering, tempering_options{}),
-                                                    member("exact", exact, exact_options{.walk = 0, .sweeps = 0})));
+        return portfolio_of(member("greedy", greedy, greedy_options{}), member("mcmc", mcmc, mcmc_options{}),
+                            member("dominator_dp", dominator_dp, dominator_dp_options{.candidates = 12}), member("tempering", tempering, tempering_options{}),
+                            member("exact", exact, exact_options{.walk = 0, .sweeps = 0}));
     }
     template <class P, class S, class R, class... Os>
         requires SearchProblem<P, S> && RandomBits<R>

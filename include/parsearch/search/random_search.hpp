@@ -53,6 +53,7 @@ inline void validate(random_options const& o) {
 /// - Throws `invalid_input` on options out of range, an operator without configurations, a start of the wrong length, or a cost that is not a
 ///   number.
 struct random_fn {
+    static constexpr search_traits traits{.looks_inside = true};
     template <class P, class S, class R, class... Os>
         requires SearchProblem<P, S> && RandomBits<R>
     search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R& rng, random_options const& options = {},

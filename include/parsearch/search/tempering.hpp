@@ -89,6 +89,11 @@ template <class P, class S> class retold {
     [[nodiscard]] S const& current() const noexcept { return *current_; }
     [[nodiscard]] cost price() { return prices_.price(); }
     [[nodiscard]] cost look_at(S const& s) { return prices_.look_at(s); }
+    [[nodiscard]] bool feasible(S const& s) const
+        requires OffersFeasibility<P, S>
+    {
+        return prices_.feasible(s);
+    }
     [[nodiscard]] std::optional<cost> propose(changes what, cost const&) {
         what_ = what;
         if (step_->failure) std::rethrow_exception(step_->failure);
@@ -232,7 +237,7 @@ template <class P, class S> class replica {
 /// - Infeasible costs, and reason `exhausted`: as `mcmc`; an infeasible strategy moves to the warmer of two chains.
 /// - Throws as `mcmc` does.
 struct tempering_fn {
-    static constexpr bool draws_moves = true; ///< see `mcmc_fn`
+    static constexpr search_traits traits{.draws_moves = true};
     template <class P, class S, class R, class... Os>
         requires SearchProblem<P, S> && RandomBits<R>
     search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R& rng, tempering_options const& options = {},
@@ -281,9 +286,9 @@ struct tempering_fn {
 
         for (std::uint64_t round = 0;; ++round) {
             if (timed_out) return run.finish(stop_reason::time_budget);
-            if (auto const reason = run.due()) return run.finish(*reason);
+            if (auto const reason = run.due(replicas * options.exchange_interval)) return run.finish(*reason);
             set_temperatures(options, run.best_cost(), temperatures);
-            auto const left = options.evaluations.value_or(none) - run.stats().evaluations;
+            auto const left = run.evaluations_left();
             for (std::size_t n = 0; n < replicas; ++n)
                 quotas[n] = std::min<std::uint64_t>(options.exchange_interval, left / replicas + (n < left % replicas ? 1 : 0));
             workers.run(replicas, task);
@@ -297,6 +302,7 @@ struct tempering_fn {
                 chains[n]->at = chains[n]->told_cost;
                 exhausted = exhausted && (chains[n]->exhausted || quotas[n] == 0);
             }
+            if (run.observer_ends()) return run.finish(stop_reason::observer);
             if (exhausted && !cut) return run.finish(stop_reason::exhausted);
             for (std::size_t n = round % 2; n + 1 < replicas; n += 2)
                 if (exchange(temperatures[n], temperatures[n + 1], chains[n]->at, chains[n + 1]->at, exchanges)) {
@@ -344,7 +350,7 @@ struct tempering_fn {
     // Tells the session, and so the observers, what a chain did in this round.
     template <class Run, class Chain> static void retell(Run& run, Chain& chain) {
         run.take_up(chain.told_cost);
-        for (std::size_t n = 0; n < chain.steps; ++n) {
+        for (std::size_t n = 0; n < chain.steps && !run.observer_ends(); ++n) {
             auto const& step = chain.step(n);
             run.prices().tell(step, chain.told);
             if (step.failure && step.changes.empty()) std::rethrow_exception(step.failure); // of a move

@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include <parsearch/fabric/network/random_regular.hpp>
+#include <parsearch/fabric/network/reconfigurable.hpp>
 #include <parsearch/fabric/network/regular_networks.hpp>
 #include <parsearch/models/dlrm.hpp>
 

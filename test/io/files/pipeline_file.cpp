@@ -223,10 +223,11 @@ TEST_CASE("pipeline JSON: reader and schema know the same members") {
 
 TEST_CASE("pipeline JSON: what partition finds reads back equal, and costs the same") {
     auto const cluster = topology::summit(1);
+    std::mt19937_64 unused;
     auto const check = [&](auto const& model, pipeline::partition_options const& options) {
         auto const problem =
             make_problem(model, cluster, cost::roofline{cluster}, {.simulation = {.optimizer = sim::optimizer::adam, .memory = sim::memory_policy::reject}});
-        auto const found = pipeline::partition(problem, options);
+        auto const found = pipeline::partition(problem, {}, unused, options);
         check_round_trip(problem.graph(), problem.topology().size(), found.best, {.model = "m", .topology = "t", .predicted = found.cost});
         std::ostringstream out;
         write_pipeline_json(out, problem, found.best);

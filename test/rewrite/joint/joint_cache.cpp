@@ -32,7 +32,7 @@ TEST_CASE("joint cache: a search finds the same with it, filled by the same sear
     auto const rules = algebraic_rules();
     auto const found = [&](auto const& problem, auto& cache) {
         std::mt19937_64 rng(1);
-        return joint.with(cache, problem, rules, rng, {.mapping_views = 8});
+        return joint(problem, {}, rng, {.rules = rules, .cache = &cache, .mapping_views = 8});
     };
     joint_cache own(p), of_other(other), shared(p);
     CHECK(own.tables_made() == 0);
@@ -45,7 +45,7 @@ TEST_CASE("joint cache: a search finds the same with it, filled by the same sear
     CHECK(same(found(p, own), first));
     CHECK(own.tables_made() == made); // all were there
     std::mt19937_64 rng(1);
-    CHECK(same(joint(p, rules, rng, {.mapping_views = 8}), first));
+    CHECK(same(joint(p, {}, rng, {.rules = rules, .mapping_views = 8}), first));
     CHECK(same(found(other, shared), alone));
     CHECK(same(found(p, shared), first));
     CHECK(same(found(other, shared), alone));
@@ -56,15 +56,15 @@ TEST_CASE("joint cache: another topology is refused") {
     auto const p = problem_of(models::lenet()), other = problem_of(models::lenet(), 2);
     joint_cache cache(p);
     std::mt19937_64 rng(1);
-    CHECK(support::refusal([&] { return joint.with(cache, other, {}, rng); }).find("joint: the cache is of a topology of 4 devices") == 0);
+    CHECK(support::refusal([&] { return joint(other, {}, rng, {.cache = &cache}); }).find("joint: the cache is of a topology of 4 devices") == 0);
     // The same links, another route; the same topology, other options of simulation.
     auto const mesh = support::mesh(4, 1000, 0);
     auto detour = mesh;
     detour.routes[0][1] = detour.routes[0][2];
     auto const straight = make_problem(models::lenet(), mesh, support::mixed_oracle{});
     joint_cache of_mesh(straight);
-    CHECK(support::refusal([&] { return joint.with(of_mesh, make_problem(models::lenet(), detour, support::mixed_oracle{}), {}, rng); }).find("the same routes and rings") != std::string::npos);
-    CHECK(support::refusal([&] { return joint.with(of_mesh, make_problem(models::lenet(), mesh, support::mixed_oracle{}, {.simulation = {.training = false}}), {}, rng); }) ==
+    CHECK(support::refusal([&] { return joint(make_problem(models::lenet(), detour, support::mixed_oracle{}), {}, rng, {.cache = &of_mesh}); }).find("the same routes and rings") != std::string::npos);
+    CHECK(support::refusal([&] { return joint(make_problem(models::lenet(), mesh, support::mixed_oracle{}, {.simulation = {.training = false}}), {}, rng, {.cache = &of_mesh}); }) ==
           "joint: the cache is of other options of simulation than the problem's: must be the same");
     CHECK(support::refusal([&] { return joint_cache(p, {.candidates = 0}).tables_made(); }) == "graph_pricer option candidates is 0: must be at least 1");
 }

@@ -28,6 +28,17 @@ using namespace parsearch::rewrite;
 
 namespace {
 
+std::mt19937_64 unused; // a partition draws nothing
+
+joint_options with_rules(joint_options options, std::vector<graph_rule> const& rules) {
+    options.rules = rules;
+    return options;
+}
+joint_pipeline_options with_rules(joint_pipeline_options options, std::vector<graph_rule> const& rules) {
+    options.joint.rules = rules;
+    return options;
+}
+
 template <class M> auto problem_of(M const& model, std::uint32_t nodes_used, sim::simulation_options const& simulation = {}, byte_count memory = 0) {
     auto device = topology::v100_sxm;
     if (memory > 0) device.memory = memory;
@@ -61,9 +72,8 @@ TEST_CASE("joint pipeline: on slow links a transformer is rewritten and runs as 
     struct {
         std::uint64_t &proposals, &graphs;
         picoseconds& least;
-        void operator()(search::proposed<picoseconds> const& e) {
-            CHECK(e.evaluation >= proposals++);
-        }
+        void operator()(rewritten_graph const& e) { CHECK(e.evaluation >= proposals++); }
+        void operator()(pipeline::simulated_pipeline const& e) { CHECK(e.evaluation >= proposals++); }
         void operator()(search::improved<picoseconds> const& e) {
             CHECK(e.cost < e.before);
             CHECK(e.cost < least);
@@ -71,11 +81,11 @@ TEST_CASE("joint pipeline: on slow links a transformer is rewritten and runs as 
         }
         void operator()(simulated_graph const& e) { graphs += e.cost > picoseconds{0}; }
     } observer{proposals, graphs, least};
-    auto const found = joint_pipeline(p, algebraic_rules(), a, options, observer);
+    auto const found = joint_pipeline(p, {}, a, with_rules(options, algebraic_rules()), observer);
     check(p, found);
     CHECK(found.reason == stop_reason::exhausted);
-    auto const joined = joint(p, algebraic_rules(), b, options.joint);
-    auto const cut = pipeline::partition(p, options.pipeline);
+    auto const joined = joint(p, {}, b, with_rules(options.joint, algebraic_rules()));
+    auto const cut = pipeline::partition(p, {}, unused, options.pipeline);
     CHECK(found.cost < joined.cost);
     CHECK(found.cost < cut.cost);
     REQUIRE(found.best.pipeline.has_value());
@@ -95,9 +105,9 @@ TEST_CASE("joint pipeline: where memory is scarce, a pipeline fits and nothing e
                               {.optimizer = sim::optimizer::adam, .memory = sim::memory_policy::reject}, 350'000'000);
     std::mt19937_64 a(1), b(1);
     joint_pipeline_options const options{.joint = {.segment_graphs = 4}, .pipeline = {.max_micro_batches = 8, .beam = 1}, .rewritten = 1};
-    auto const found = joint_pipeline(p, algebraic_rules(), a, options);
+    auto const found = joint_pipeline(p, {}, a, with_rules(options, algebraic_rules()));
     check(p, found);
-    CHECK(joint(p, algebraic_rules(), b, options.joint).cost == cost_traits<picoseconds>::infinity());
+    CHECK(joint(p, {}, b, with_rules(options.joint, algebraic_rules())).cost == cost_traits<picoseconds>::infinity());
     CHECK(found.cost < cost_traits<picoseconds>::infinity());
     CHECK(found.best.pipeline.has_value());
 }
@@ -115,7 +125,7 @@ TEST_CASE("joint pipeline: the same for the same seed, never worse than its part
         if (bernoulli(rng, 0.3)) options.pipeline.evaluations = 1 + uniform_index(rng, 40);
         auto const draw = static_cast<std::uint64_t>(n);
         std::mt19937_64 a(draw), b(draw), c(draw);
-        auto const first = joint_pipeline(p, algebraic_rules(), a, options), second = joint_pipeline(p, algebraic_rules(), b, options);
+        auto const first = joint_pipeline(p, {}, a, with_rules(options, algebraic_rules())), second = joint_pipeline(p, {}, b, with_rules(options, algebraic_rules()));
         check(p, first);
         CHECK(first.cost == second.cost);
         CHECK(first.best.joint.graph == second.best.joint.graph);
@@ -126,8 +136,8 @@ TEST_CASE("joint pipeline: the same for the same seed, never worse than its part
             CHECK(first.best.pipeline->strategy == second.best.pipeline->strategy);
         }
         CHECK(first.stats.evaluations == second.stats.evaluations);
-        auto const joined = joint(p, algebraic_rules(), c, options.joint);
-        auto const cut = pipeline::partition(p, options.pipeline);
+        auto const joined = joint(p, {}, c, with_rules(options.joint, algebraic_rules()));
+        auto const cut = pipeline::partition(p, {}, unused, options.pipeline);
         CHECK(first.cost <= joined.cost);
         CHECK(first.cost <= cut.cost);
         CHECK(first.stats.evaluations >= joined.stats.evaluations + cut.stats.evaluations);
@@ -145,16 +155,16 @@ TEST_CASE("joint pipeline: the same for the same seed, never worse than its part
 TEST_CASE("joint pipeline: it ends by budget, time and token with what it has") {
     auto const p = problem_of(bert(8), 2);
     std::mt19937_64 rng(1);
-    auto const few = joint_pipeline(p, algebraic_rules(), rng, {.joint = {.evaluations = 10}, .pipeline = {.evaluations = 3}});
+    auto const few = joint_pipeline(p, {}, rng, {.joint = {.rules = algebraic_rules(), .evaluations = 10}, .pipeline = {.evaluations = 3}});
     check(p, few);
     CHECK(few.reason == stop_reason::evaluation_budget);
     CHECK(few.stats.evaluations <= 13);
-    auto const quick = joint_pipeline(p, algebraic_rules(), rng, {.joint = {.time = std::chrono::nanoseconds{0}}, .pipeline = {.time = std::chrono::nanoseconds{0}}});
+    auto const quick = joint_pipeline(p, {}, rng, {.joint = {.rules = algebraic_rules(), .time = std::chrono::nanoseconds{0}}, .pipeline = {.time = std::chrono::nanoseconds{0}}});
     check(p, quick);
     CHECK(quick.reason == stop_reason::time_budget);
     std::stop_source source;
     source.request_stop();
-    auto const stopped = joint_pipeline(p, algebraic_rules(), rng, {.joint = {.stop = source.get_token()}, .pipeline = {.stop = source.get_token()}});
+    auto const stopped = joint_pipeline(p, {}, rng, {.joint = {.rules = algebraic_rules(), .stop = source.get_token()}, .pipeline = {.stop = source.get_token()}});
     check(p, stopped);
     CHECK(stopped.reason == stop_reason::stop_requested);
     CHECK(support::refusal([&] { return joint_pipeline(p, {}, rng, {.joint = {.beam = 0}}).cost; }) == "joint: option 'beam' is 0: must be at least 1");
@@ -167,18 +177,18 @@ TEST_CASE("joint pipeline: graphs are partitioned within one budget, the first f
     known_graph const as_it_is{{own, p.graph(), data_parallel(p), {}}, p.evaluator()(data_parallel(p))};
     std::vector<known_graph> const twice{as_it_is, as_it_is};
     pipeline::partition_options const options{.max_micro_batches = 4, .beam = 1};
-    auto const found = partition_graphs(p, twice, options);
+    auto const found = partition_graphs(p, twice, unused, options);
     REQUIRE(found.best.has_value());
     CHECK(found.best->graph == 0);
     CHECK(found.best->cost == pipeline::pipeline_simulator(p)(found.best->plan.how, found.best->plan.strategy));
-    auto const once = partition_graphs(p, std::span(twice).first(1), options);
+    auto const once = partition_graphs(p, std::span(twice).first(1), unused, options);
     CHECK(once.best->cost == found.best->cost);
     auto cut = options;
     cut.evaluations = once.stats.evaluations;
-    CHECK(partition_graphs(p, twice, cut).stats.evaluations == once.stats.evaluations);
-    CHECK(partition_graphs(p, twice, cut).reason == stop_reason::evaluation_budget);
-    CHECK_FALSE(partition_graphs(p, {}, options).best.has_value());
+    CHECK(partition_graphs(p, twice, unused, cut).stats.evaluations == once.stats.evaluations);
+    CHECK(partition_graphs(p, twice, unused, cut).reason == stop_reason::evaluation_budget);
+    CHECK_FALSE(partition_graphs(p, {}, unused, options).best.has_value());
     auto bounded = options;
     bounded.bound = picoseconds{1};
-    CHECK(partition_graphs(p, twice, bounded).stats.evaluations < found.stats.evaluations);
+    CHECK(partition_graphs(p, twice, unused, bounded).stats.evaluations < found.stats.evaluations);
 }

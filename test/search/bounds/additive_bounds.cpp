@@ -135,15 +135,15 @@ template <bool programmed, class P> auto agreed_least(P const& problem, toys::sp
     for (std::size_t op = 0; op < start.size(); ++op) start[op] = static_cast<std::uint32_t>(ps::uniform_index(rng, problem.space()[op].size()));
     auto const all = search::exhaustive(problem, start, rng);
     auto const cut = search::exact(problem, start, rng, {.walk = seed % 2 ? 0 : 5, .sweeps = seed % 3, .open = seed % 5 ? 1 + seed % 7 : 65536});
-    CHECK(all.reason == ps::stop_reason::proved_optimal);
-    CHECK(cut.reason == ps::stop_reason::proved_optimal);
+    CHECK(all.ended == ps::stop_reason::proved_optimal);
+    CHECK(cut.ended == ps::stop_reason::proved_optimal);
     CHECK(cut.cost == all.cost);
     CHECK(cut.lower_bound == all.cost);
     CHECK(problem.evaluator()(cut.best) == cut.cost);
     CHECK(*search::root_bound<search::numbered_strategy>(problem) <= all.cost);
     if constexpr (programmed) {
         auto const made = search::dominator_dp(problem, start, rng);
-        CHECK(made.reason == ps::stop_reason::proved_optimal);
+        CHECK(made.ended == ps::stop_reason::proved_optimal);
         CHECK(made.cost == all.cost);
     }
     return all.cost;

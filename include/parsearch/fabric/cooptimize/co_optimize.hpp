@@ -24,10 +24,9 @@
 #include <parsearch/fabric/wiring/demand.hpp>
 #include <parsearch/fabric/wiring/found_network.hpp>
 #include <parsearch/search/kernel/events.hpp>
-#include <parsearch/search/kernel/notify.hpp>
+#include <parsearch/search/kernel/kernel.hpp>
 #include <parsearch/search/kernel/search_options.hpp>
 #include <parsearch/search/kernel/stopping.hpp>
-#include <parsearch/sim/memory/memory_penalty.hpp>
 #include <parsearch/sim/simulator.hpp>
 #include <parsearch/space/strategy_space.hpp>
 
@@ -58,12 +57,6 @@ inline void validate(co_options const& o) {
     if (o.present) (void)rewiring_time(o.rewiring, *o.present, *o.present);
 }
 
-/// A network and the strategy to run on it.
-struct fabric_plan {
-    network wired;
-    space::flat_strategy strategy;
-};
-
 /// One round: a search on one network. Told to observers when it ends.
 struct co_round {
     std::size_t start = 0;      ///< 0: from what the finder makes for data parallelism, then the starts of the options
@@ -85,12 +78,6 @@ namespace detail {
 inline std::vector<network> as_networks(network n, link_description const&) { return {std::move(n)}; }
 inline std::vector<network> as_networks(found_topology const& t, link_description const& link) { return {network_of(t, link)}; }
 template <std::ranges::input_range Networks> std::vector<network> as_networks(Networks const& all, link_description const&) { return {all.begin(), all.end()}; }
-
-/// Counts of searches one after the other; time and improvements are left as they are.
-inline void add(search_stats& sum, search_stats const& s) {
-    add_counts(sum, s);
-    sum.trajectory = split_mix(sum.trajectory ^ s.trajectory)();
-}
 } // namespace detail
 
 /// `f(demand)` answers a network, a `found_topology`, or several networks to choose from.
@@ -99,44 +86,47 @@ concept TopologyFinder = std::invocable<F const&, demand const&> && requires(std
     { detail::as_networks(made, link) } -> std::same_as<std::vector<network>>;
 };
 
-/// `co_optimize(problem, searcher, finder, rng, options, observers...)`: alternating optimization of strategy and topology (W. Wang et al., TopoOpt, NSDI 2023, section 4).
+/// `co_optimize(searcher, finder)(problem, start, rng, options, observers...)`: alternating optimization of strategy and topology (W. Wang et al., TopoOpt, NSDI 2023, section 4).
 /// From each start: search a strategy on the fabric; wire the servers for the traffic of what was found (of several wirings that on which it runs fastest); search
 /// on from it on the new fabric, which may be the present one; and again, until a round improves nothing or there were `rounds`. The answer is the best of all rounds on
 /// fabrics that may be the result, so it is never worse than what the searcher finds on any `final` start: these are rounds too.
 ///
-/// - `searcher(problem, start, rng)` is any search of the problems that `fabric_problem::on` makes; of the first rounds `start` is data parallelism.
+/// - `searcher(problem, start, rng)` is any search of the problems that `fabric_problem::on` makes.
+/// - The first start is `start`: a network and a strategy to begin with. Without a network (`{}`) servers are wired for the traffic of the strategy, without a
+///   strategy it is data parallelism; then come the starts of the options, each with that strategy.
 /// - Deterministic, where searcher and finder are: the searches run one after the other and take their random numbers from `rng`.
 /// - Reason `exhausted` where it ended by itself. No lower bound. `stats` adds those of the searches up; one evaluation more for each wiring that was tried.
-/// - Observers are told `co_round` after each, and `search::improved<picoseconds>` (`op`: start, `move`: round).
+/// - Observers are told `co_round` after each, and of picoseconds `search::improved` and `search::budget_spent`.
 /// - Throws `invalid_input` on options out of range, and what searcher, finder and `fabric_problem::on` throw.
-struct co_optimize_fn {
-    template <class F, TopologyFinder Finder, RandomBits R, class... Os>
+template <class F, TopologyFinder Finder> class co_optimize {
+  public:
+    co_optimize(F searcher, Finder finder) : searcher_(std::move(searcher)), finder_(std::move(finder)) {}
+
+    template <RandomBits R, class... Os>
         requires Searcher<F, parallelization, space::flat_strategy, R>
-    co_result operator()(fabric_problem const& problem, F const& searcher, Finder const& finder, R& rng, co_options const& options = {}, Os&&... observers) const {
-        static_assert((search::handles_any<std::remove_reference_t<Os>, co_round, search::improved<picoseconds>> && ...),
-                      "an observer handles no event of this search: it must be callable with fabric::co_round or search::improved<picoseconds>");
+    co_result operator()(fabric_problem const& problem, fabric_plan start, R& rng, co_options const& options = {}, Os&&... observers) const {
+        static_assert(search::observed_also<search::event_list<co_round>, picoseconds, std::remove_reference_t<Os>...>::checked);
         validate(options);
-        search::stopping limit(search::budget_of(options));
-        co_result out;
-        out.stats = {};
-        out.cost = cost_traits<picoseconds>::infinity();
+        search::kernel<fabric_plan, picoseconds, std::remove_reference_t<Os>...> run("co_optimize", search::budget_of(options), {}, observers...);
         std::optional<stop_reason> ended;
-        auto const data_parallel = space::data_parallel(problem.graph(), problem.devices());
+        std::vector<co_round> rounds;
+        bool feasible = false;
+        std::uint64_t trajectory = 0;
+        if (start.strategy.empty()) start.strategy = space::data_parallel(problem.graph(), problem.devices());
 
         auto const wire_for = [&](space::flat_strategy const& s) {
-            auto made = detail::as_networks(finder(problem.traffic(s)), problem.options().servers.interface);
+            auto made = detail::as_networks(finder_(problem.traffic(s)), problem.options().servers.interface);
             if (made.empty()) throw invalid_input("co_optimize: the finder made no network: must be at least one");
             return made;
         };
         auto const rewiring = [&](network const& n) { return options.present ? rewiring_time(options.rewiring, *options.present, n) : picoseconds{0}; };
-        auto const chain = [&](std::size_t start, std::vector<network> wirings, bool final) {
-            auto strategy = data_parallel;
+        auto const chain = [&](std::size_t number, std::vector<network> wirings, bool final) {
+            auto strategy = start.strategy;
             std::optional<picoseconds> best; // of this chain, on networks that may be the result
-            network wired;
             for (std::uint64_t round = 0; round < options.rounds; ++round) {
-                if (!out.rounds.empty()) ended = limit.due(out.stats.evaluations);
+                if (!rounds.empty()) ended = run.due();
                 if (ended) return;
-                auto const began = limit.elapsed();
+                auto const began = run.elapsed();
                 if (round > 0) {
                     wirings = wire_for(strategy);
                     final = true;
@@ -148,39 +138,36 @@ struct co_optimize_fn {
                 for (std::size_t i = 0; i < wirings.size(); ++i) {
                     auto here = problem.on(wirings[i]);
                     auto const cost = sim::total_cost(here.problem.evaluator()(strategy), rewiring(wirings[i]));
-                    ++out.stats.evaluations;
+                    run.count_evaluation();
                     if (placed && !(cost < before)) continue;
                     before = cost;
                     chosen = i;
                     placed.emplace(std::move(here));
                 }
-                wired = std::move(wirings[chosen]);
-                auto found = searcher(placed->problem, strategy, rng);
+                auto& wired = wirings[chosen];
+                auto found = searcher_(placed->problem, strategy, rng);
                 auto const cost = sim::total_cost(found.cost, rewiring(wired));
-                detail::add(out.stats, found.stats);
-                out.rounds.push_back({start, round, wired, final, before, cost, found.stats.evaluations, std::chrono::duration<double>(limit.elapsed() - began).count()});
-                search::notify(out.rounds.back(), observers...);
+                run.count(found.stats);
+                trajectory = split_mix(trajectory ^ found.stats.trajectory)();
+                rounds.push_back({number, round, wired, final, before, cost, found.stats.evaluations, std::chrono::duration<double>(run.elapsed() - began).count()});
+                run.tell(rounds.back());
                 strategy = std::move(found.best);
                 if (!final) continue;
-                if (out.best.strategy.empty() || cost < out.cost) {
-                    if (!out.best.strategy.empty()) {
-                        ++out.stats.improved;
-                        search::notify(search::improved<picoseconds>{out.stats.evaluations, start, static_cast<std::size_t>(round), cost, out.cost}, observers...);
-                    }
-                    out.cost = cost;
-                    out.best = {wired, strategy};
-                }
+                if (run.offer(fabric_plan{wired, strategy}, cost)) feasible = found.reason != stop_reason::nothing_feasible;
                 if (best && !(cost < *best)) return;
                 best = cost;
             }
         };
-        chain(0, wire_for(data_parallel), true);
+        if (start.wired.servers > 0) chain(0, {start.wired}, true);
+        else chain(0, wire_for(start.strategy), true);
         for (std::size_t i = 0; i < options.starts.size() && !ended; ++i) chain(i + 1, {options.starts[i].wired}, options.starts[i].final);
-        out.reason = ended.value_or(stop_reason::exhausted);
-        out.stats.seconds = std::chrono::duration<double>(limit.elapsed()).count();
-        return out;
+        run.set_trajectory(trajectory);
+        return {run.finish(ended.value_or(stop_reason::exhausted), feasible), std::move(rounds)};
     }
+
+  private:
+    F searcher_;
+    Finder finder_;
 };
-inline constexpr co_optimize_fn co_optimize{};
 
 } // namespace parsearch::fabric

@@ -32,6 +32,13 @@ struct fabric_options {
     problem_options problem{};
 };
 
+/// A network and the strategy to run on it.
+struct fabric_plan {
+    using cost_type = picoseconds;
+    network wired;
+    space::flat_strategy strategy;
+};
+
 /// A cluster and the problem on it.
 struct problem_on_network {
     topology::cluster cluster;

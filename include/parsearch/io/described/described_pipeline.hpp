@@ -15,6 +15,6 @@ template <> inline constexpr auto described<pipeline::partition_options> = boost
     field("recomputation", &pipeline::partition_options::recomputation, "whether stages may compute their activations again in backward, to keep fewer"),
     field("sharded_optimizer", &pipeline::partition_options::sharded_optimizer,
           "whether devices that hold the same weights may each keep a share of the optimizer's state"),
-    field("beam", &pipeline::partition_options::beam, "pipelines that are improved step by step in the end, at least 1"));
+    detail::progress_field<pipeline::partition_options>(), field("beam", &pipeline::partition_options::beam, "pipelines that are improved step by step in the end, at least 1"));
 
 } // namespace parsearch::io

@@ -139,7 +139,7 @@ template <> inline constexpr auto described<rewrite::joint_options> = boost::han
     field("mapping_views", &rewrite::joint_options::mapping_views,
           "configurations per operator among which machine mapping chooses, with branches side by side; 0: graphs are not mapped"),
     field("mapping_effort", &rewrite::joint_options::mapping_effort, "steps of machine mapping, of all graphs together"),
-    field("refinement", &rewrite::joint_options::refinement, "evaluations of mcmc from the best of these; 0: none"),
+    detail::progress_field<rewrite::joint_options>(), field("refinement", &rewrite::joint_options::refinement, "evaluations of mcmc from the best of these; 0: none"),
     field("bound", &rewrite::joint_options::bound, "reports a lower bound on the parallelizations of the graph found, which takes a moment to find"),
     field("candidates", &rewrite::joint_options::pricing, &rewrite::graph_pricer_options::candidates,
           "configurations per operator among which a graph's price is found, at least 1"),

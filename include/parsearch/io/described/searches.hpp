@@ -16,7 +16,7 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/io/described/described.hpp>
 #include <parsearch/io/described/described_search.hpp>
-#include <parsearch/rewrite/joint/joint_options.hpp>
+#include <parsearch/rewrite/joint/joint.hpp>
 #include <parsearch/search/dominator_dp.hpp>
 #include <parsearch/search/exact.hpp>
 #include <parsearch/search/exhaustive.hpp>
@@ -50,12 +50,9 @@ inline constexpr auto searches = boost::hana::make_tuple(
     named_search<search::random_options>("random", search::random_search, "independent uniform strategies, the baseline; ends by patience without a budget"),
     named_search<search::tempering_options>("tempering", search::tempering, "random walks at several temperatures that exchange their strategies; as long as it is given"));
 
-/// Stands for `rewrite::joint`, which finds another graph with its strategy and is not run by `run_search`.
-struct changes_graph {};
-
-/// All that can be asked for by name: the searches, and `joint`.
+/// All that can be asked for by name: the searches, and `joint`, which finds another graph with its strategy and is not run by `run_search`.
 inline constexpr auto named_searches = boost::hana::append(
-    searches, named_search<rewrite::joint_options>("joint", changes_graph{}, "which operators compute the network and how each is parallelized, after Unity; ends by itself"));
+    searches, named_search<rewrite::joint_options>("joint", rewrite::joint, "which operators compute the network and how each is parallelized, after Unity; ends by itself"));
 
 /// The options of one of the searches.
 using search_options = decltype(boost::hana::unpack(named_searches, []<class... E>(E const&...) { return std::variant<typename E::options...>{}; }));
@@ -105,16 +102,19 @@ decltype(auto) visit_search(Chosen& options, F&& f) {
 
 /// Writes into the options what their defaults derive from the budget, so that another budget leaves the rest of the search as it is.
 inline void fix_derived(search_options& options) {
-    if (auto* const o = std::get_if<search::mcmc_options>(&options)) search::fix_derived(*o);
+    std::visit(
+        [](auto& o) {
+            if constexpr (requires { search::fix_derived(o); }) search::fix_derived(o);
+        },
+        options);
 }
 
 /// What search `F` needs of a problem and `P` has not; empty where it runs.
 template <class F, class P, class S> [[nodiscard]] constexpr std::string_view missing_for() noexcept {
-    if constexpr (std::same_as<F, changes_graph>) return "it finds another graph, and a strategy of that";
-    else if constexpr (search::runs_on<F, P, S>) return "";
-    else if constexpr (std::same_as<F, search::dominator_dp_fn>) return "its costs are not additive, and it has no surrogate()";
-    else if constexpr (std::same_as<F, search::exact_fn>) return "its evaluator knows no lower bounds";
-    else return "its evaluator has not what the search asks for";
+    if constexpr (search::runs_on<F, P, S>) return "";
+    else if constexpr (traits_of<F>.rewrites) return "it finds another graph, and a strategy of that";
+    else if constexpr (traits_of<F>.additive_costs) return "its costs are not additive, and it has no surrogate()";
+    else return "its evaluator knows no lower bounds";
 }
 
 /// Runs the search that `options` are of. Throws what it throws, and `invalid_input` where it does not run on such problems.

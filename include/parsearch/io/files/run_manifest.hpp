@@ -61,7 +61,7 @@ template <> inline constexpr auto described<run_figures> = boost::hana::make_tup
 
 template <> inline constexpr auto enumerators<stop_reason> =
     std::array{stop_reason::exhausted,      stop_reason::evaluation_budget, stop_reason::time_budget,
-               stop_reason::stop_requested, stop_reason::proved_optimal,    stop_reason::no_improvement};
+               stop_reason::stop_requested, stop_reason::proved_optimal,    stop_reason::no_improvement, stop_reason::observer};
 
 /// What a run found.
 struct run_result {

@@ -2,7 +2,6 @@
 /// Joint search: the operators of a network and their parallelization decided together.
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -30,8 +29,7 @@
 #include <parsearch/rewrite/rules/graph_rule.hpp>
 #include <parsearch/search/bounds/problem_bounds.hpp>
 #include <parsearch/search/kernel/events.hpp>
-#include <parsearch/search/kernel/notify.hpp>
-#include <parsearch/search/kernel/session.hpp>
+#include <parsearch/search/kernel/kernel.hpp>
 #include <parsearch/search/mcmc.hpp>
 #include <parsearch/space/replicated_operators.hpp>
 #include <parsearch/space/textbook/textbook_strategies.hpp>
@@ -40,6 +38,7 @@ namespace parsearch::rewrite {
 
 /// What `joint` finds: a graph that computes what the problem's does, and how to run it.
 struct joint_plan {
+    using cost_type = picoseconds;
     parallel_graph graph;            ///< in one task per operator
     graph::dense_graph operators;    ///< it as an operator graph, its weights folded, with the copies and partial sums of `replicas_of`; with the problem's names where it can be
     space::flat_strategy strategy;   ///< of these
@@ -49,7 +48,16 @@ struct joint_plan {
     std::string not_mapped{};         ///< of the graphs simulated, why the first was that was not mapped in all ways, or not with all views; empty where all were
 };
 
-/// What `joint` tells its observers of each graph that it simulated: the plan of its best strategy among those tried, before any is refined.
+/// A rule made a graph, which was priced.
+struct rewritten_graph {
+    std::uint64_t evaluation;
+    std::size_t segment; ///< number of the kind of segment that the rule changed
+    std::size_t rule;    ///< its place among the options' rules
+    picoseconds cost;    ///< additive: see `graph_pricer`
+    picoseconds best;    ///< the least simulated cost before
+};
+
+/// A graph that `joint` simulated: the plan of its best strategy among those tried, before any is refined. Told in the order of `rank`.
 struct simulated_graph {
     std::uint64_t evaluation;
     std::uint64_t rank; ///< 0: the original, then the beam, last the graph that is best on one device
@@ -85,43 +93,42 @@ namespace detail {
 }
 
 /// The best graph found from `original` with the price on the first device of the problem alone.
-[[nodiscard]] inline priced_graph optimised_alone(joint_cache& cache, parallelization const& problem, parallel_graph const& original, std::vector<graph_rule> const& rules, joint_options const& options,
+[[nodiscard]] inline priced_graph optimised_alone(joint_cache& cache, parallelization const& problem, parallel_graph const& original, joint_options const& options,
                                            graph_search::told const& tell, std::function<bool()> const& ended) {
     auto const price = [&](parallel_graph const& g) { return cache.one().price(folded_operators(g, purpose_of(problem))); };
-    return graph_search(rules, options, price, tell, ended).run({original, price(original), {}});
+    return graph_search(options.rules, options, price, tell, ended).run({original, price(original), {}});
 }
-
-/// Who is told of a joint search, whatever their types: the search is compiled once for all of them.
-struct joint_listener {
-    std::function<void(search::proposed<picoseconds> const&)> proposed;
-    std::function<void(search::improved<picoseconds> const&)> improved;
-    std::function<void(simulated_graph const&)> simulated;
-};
 
 /// One joint search: see `joint`.
 class joint_run {
   public:
-    /// Refers to all of its arguments. Throws `invalid_input` on options out of range, and where the cache is of another topology.
-    joint_run(joint_cache& cache, parallelization const& problem, std::vector<graph_rule> const& rules, joint_options const& options, joint_listener tell)
-        : cache_(cache), problem_(problem), rules_(rules), options_(options), tell_(std::move(tell)), limit_(search::budget_of(options)) {
+    using observer = search::listener<rewritten_graph, simulated_graph, search::improved<picoseconds>, search::bound_raised<picoseconds>,
+                                      search::progress<picoseconds>, search::budget_spent<picoseconds>>;
+
+    /// Refers to all of its arguments. Throws `invalid_input` where the cache is of another topology.
+    joint_run(joint_cache& cache, parallelization const& problem, joint_options const& options, observer& tell)
+        : cache_(cache), problem_(problem), options_(options), kernel_("joint", search::budget_of(options), {}, tell) {
         cache.require_like(problem);
-        validate(options);
     }
 
-    template <class R> [[nodiscard]] search_result<joint_plan, picoseconds> result(R& rng) {
+    template <class R> [[nodiscard]] search_result<joint_plan, picoseconds> result(joint_plan start, R& rng) {
+        if (!start.strategy.empty()) {
+            auto const given = with_graph(problem_, start.operators);
+            count();
+            auto const cost = given.evaluator()(start.strategy);
+            offer(std::move(start), cost, given.feasible(start.strategy));
+        }
         auto const graphs = finalists();
         static_cast<void>(over()); // what comes first is simulated in any case, and counts where the budget is not spent
         simulate_all(graphs);
         map_all(graphs);
         std::ranges::sort(simulated_, {}, &simulated::rank);
-        for (auto const& g : simulated_) tell_.simulated({stats_.evaluations, g.rank, *g.plan, g.least});
+        for (auto const& g : simulated_) kernel_.tell(simulated_graph{kernel_.stats().evaluations, g.rank, *g.plan, g.least});
         if (options_.refinement > 0 && !over()) refine(rng);
         if (options_.bound && !ended_) find_bound();
-        keep_names(best_->operators, problem_.graph());
-        stats_.trajectory = best_->graph.hash();
-        stats_.seconds = std::chrono::duration<double>(limit_.elapsed()).count();
-        auto const least = rules_.empty() ? best_->bound : std::nullopt;
-        return {.best = *std::move(best_), .cost = best_cost_, .lower_bound = least, .stats = stats_, .reason = ended_.value_or(stop_reason::exhausted)};
+        keep_names(kernel_.amend_best().operators, problem_.graph());
+        kernel_.set_trajectory(kernel_.best().graph.hash());
+        return kernel_.finish(ended_.value_or(stop_reason::exhausted), feasible_);
     }
 
   private:
@@ -136,33 +143,36 @@ class joint_run {
     };
 
     [[nodiscard]] bool over() {
-        if (!ended_) ended_ = limit_.due(std::max<std::uint64_t>(stats_.evaluations, 1));
+        if (!ended_) ended_ = kernel_.due();
         return ended_.has_value();
     }
-    void improved(std::size_t rank, std::size_t move, picoseconds cost) {
-        ++stats_.improved;
-        tell_.improved({stats_.evaluations, rank, move, cost, best_cost_});
+    void count() {
+        if (!ended_) kernel_.count_evaluation();
+    }
+    void offer(joint_plan const& plan, picoseconds cost, bool feasible) {
+        if (kernel_.offer(plan, cost)) feasible_ = feasible;
     }
 
     /// The original, the best graphs, and that which is best on one device.
     [[nodiscard]] std::vector<priced_graph> finalists() {
         auto const price = [&](parallel_graph const& g) { return cache_.all().price(operators_of(problem_, g)); };
         auto const priced = [&](parallel_graph const& g, std::vector<std::string> applied) {
-            if (!ended_) ++stats_.evaluations;
+            count();
             return priced_graph{g, price(g), std::move(applied)};
         };
         auto const told = [&](std::size_t kind, std::size_t rule, picoseconds cost) {
-            ++stats_.evaluations;
-            ++stats_.proposals;
-            tell_.proposed({stats_.evaluations, kind, rule, cost, best_cost_});
+            kernel_.count_evaluation();
+            kernel_.count_proposal();
+            kernel_.tell(rewritten_graph{kernel_.stats().evaluations, kind, rule, cost, kernel_.best_cost()});
+            kernel_.report(options_.progress_interval, cost);
         };
         auto const ended = [&] { return over(); };
         auto const original = lift(problem_.graph()).graph;
         std::vector<priced_graph> out{priced(original, {})};
-        if (rules_.empty()) return out;
-        auto const first = optimised_alone(cache_, problem_, original, rules_, options_, told, ended);
+        if (options_.rules.empty()) return out;
+        auto const first = optimised_alone(cache_, problem_, original, options_, told, ended);
         auto const sequential = priced(first.graph, first.applied);
-        graph_search together(rules_, options_, price, told, ended);
+        graph_search together(options_.rules, options_, price, told, ended);
         static_cast<void>(together.run(sequential.price.cost < out[0].price.cost ? sequential : out[0]));
         out.insert(out.end(), together.best().begin(), together.best().end());
         out.push_back(sequential);
@@ -171,20 +181,17 @@ class joint_run {
 
     template <class E> void simulate(std::vector<priced_graph> const& graphs, E& evaluate, simulated& g, space::flat_strategy const& strategy, bool mapped) {
         auto const cost = evaluate(strategy);
-        if (!ended_) ++stats_.evaluations;
+        count();
         if (!g.plan || cost < g.least) {
             g.least = cost;
             g.plan = joint_plan{graphs[g.rank].graph, g.candidate.graph(), strategy, graphs[g.rank].applied, mapped};
         }
-        if (best_ && !(cost < best_cost_)) return;
-        if (best_) improved(g.rank, mapped, cost);
-        best_cost_ = cost;
-        best_ = g.plan;
+        if (!kernel_.has_best() || cost < kernel_.best_cost()) offer(*g.plan, cost, g.candidate.feasible(strategy));
     }
     /// Each with the strategies that are best under several countings of synchronisation, data parallelism, and all on one device.
     void simulate_all(std::vector<priced_graph> const& graphs) {
         for (std::size_t rank = 0; rank < graphs.size(); ++rank) {
-            if (best_ && over()) return;
+            if (kernel_.has_best() && over()) return;
             auto const& f = graphs[rank];
             if (std::any_of(graphs.begin(), graphs.begin() + static_cast<std::ptrdiff_t>(rank), [&](auto const& g) { return g.graph == f.graph; })) continue;
             auto& g = simulated_.emplace_back(simulated{rank, with_graph(problem_, operators_of(problem_, f.graph)), {f.price.strategy}});
@@ -226,64 +233,65 @@ class joint_run {
                 auto evaluate = g.candidate.evaluator();
                 simulate(graphs, evaluate, g, made.strategy, true);
             }
-        best_->not_mapped = std::move(not_mapped);
+        kernel_.amend_best().not_mapped = std::move(not_mapped);
     }
     template <class R> void refine(R& rng) {
         search::mcmc_options chain{.evaluations = options_.refinement, .stop = options_.stop};
         search::fix_derived(chain); // before a budget cuts it short
-        if (options_.time) chain.time = std::max(*options_.time - limit_.elapsed(), std::chrono::nanoseconds{0});
-        if (options_.evaluations) chain.evaluations = std::min(options_.refinement, *options_.evaluations - stats_.evaluations);
-        auto refined = search::mcmc(with_graph(problem_, best_->operators), best_->strategy, rng, chain);
-        stats_.evaluations += refined.stats.evaluations;
-        if (refined.reason != stop_reason::evaluation_budget || *chain.evaluations < options_.refinement) ended_ = refined.reason;
-        if (!(refined.cost < best_cost_)) return;
-        improved(0, 0, refined.cost);
-        best_cost_ = refined.cost;
-        best_->strategy = std::move(refined.best);
+        if (options_.time) chain.time = kernel_.time_left();
+        chain.evaluations = std::min(options_.refinement, kernel_.evaluations_left());
+        auto const problem = with_graph(problem_, kernel_.best().operators);
+        auto refined = search::mcmc(problem, kernel_.best().strategy, rng, chain);
+        search_stats part;
+        part.evaluations = refined.stats.evaluations;
+        kernel_.count(part);
+        if (refined.ended != stop_reason::evaluation_budget || *chain.evaluations < options_.refinement) ended_ = refined.ended;
+        if (!(refined.cost < kernel_.best_cost())) return;
+        auto plan = kernel_.best();
+        plan.strategy = std::move(refined.best);
+        offer(plan, refined.cost, problem.feasible(plan.strategy));
     }
 
     void find_bound() {
+        auto& best = kernel_.amend_best();
         try {
-            if (auto const least = search::root_bound<space::flat_strategy>(with_graph(problem_, best_->operators))) best_->bound = std::min(*least, best_cost_);
+            if (auto const least = search::root_bound<space::flat_strategy>(with_graph(problem_, best.operators))) best.bound = std::min(*least, kernel_.best_cost());
         } catch (invalid_input const&) { // of a configuration that the search did not need: what it found stands
         }
+        if (best.bound && options_.rules.empty()) kernel_.raise_bound(*best.bound);
     }
 
     joint_cache& cache_;
     parallelization const& problem_;
-    std::vector<graph_rule> const& rules_;
     joint_options const& options_;
-    joint_listener tell_;
-    search::stopping limit_;
-    search_stats stats_;
+    search::kernel<joint_plan, picoseconds, observer> kernel_;
     std::optional<stop_reason> ended_;
     std::vector<simulated> simulated_;
-    std::optional<joint_plan> best_;
-    picoseconds best_cost_ = cost_traits<picoseconds>::infinity();
+    bool feasible_ = false; ///< the best
 };
 
 } // namespace detail
 
-/// The problem of the graph that is best on one device, rewritten by `rules` before anything is parallelized: what optimising in sequence starts from.
+/// The problem of the graph that is best on one device, rewritten by the options' rules before anything is parallelized: what optimising in sequence starts from.
 /// Options as of `joint`, of which the refinement and the memory limit do not count here. Throws `invalid_input` on options out of range.
-[[nodiscard]] inline parallelization rewritten_first(parallelization const& problem, std::vector<graph_rule> const& rules, joint_options const& options = {}) {
+[[nodiscard]] inline parallelization rewritten_first(parallelization const& problem, joint_options const& options) {
     validate(options);
     search::stopping limit(search::budget_of(options));
     std::uint64_t evaluations = 1;
     joint_cache cache(problem, options.pricing);
     auto const best = detail::optimised_alone(
-        cache, problem, lift(problem.graph()).graph, rules, options, [&](std::size_t, std::size_t, picoseconds) { ++evaluations; }, [&] { return limit.due(evaluations).has_value(); });
+        cache, problem, lift(problem.graph()).graph, options, [&](std::size_t, std::size_t, picoseconds) { ++evaluations; }, [&] { return limit.due(evaluations).has_value(); });
     return with_graph(problem, folded_operators(best.graph, detail::purpose_of(problem)));
 }
 
 /// The result of `joint`.
 using joint_result = search_result<joint_plan, picoseconds>;
 
-/// `joint(problem, rules, rng, options, observers...)`: which operators compute the network and how each is parallelized, decided together (Unger et al.,
-/// Unity, OSDI 2022, section 6), on a problem of `make_problem`.
+/// `joint(problem, start, rng, options, observers...)`: which operators compute the network and how each is parallelized, decided together (Unger et al.,
+/// Unity, OSDI 2022, section 6), on a problem of `make_problem`. `start` is a plan that is known from elsewhere, or `{}`; it is priced, and the answer is never worse.
 ///
 /// 1. The graph is cut at operators that all ways pass into segments of at least `segment_operators`; segments of one shape change together.
-/// 2. In each, best-first search over what `rules` make of it, in which no graph is priced twice (exact comparison); each rule is also applied as often as
+/// 2. In each, best-first search over what `options.rules` make of it, in which no graph is priced twice (exact comparison); each rule is also applied as often as
 ///    it can be, at most once per node. What costs more than the best by `alpha` - 1 times the segment's share of the operators is not followed up.
 /// 3. A graph's price is that of its best parallelization under the additive cost of `graph_pricer`, found exactly where its tables fit; tables are
 ///    kept from graph to graph.
@@ -300,30 +308,21 @@ using joint_result = search_result<joint_plan, picoseconds>;
 ///
 /// Reason `exhausted`: sweeps over the segments found nothing more, each within its budget, or there were eight. Evaluations count graphs priced and strategies simulated,
 /// but not those without which there is no answer once the search has ended: as many evaluations as a search took that time ended are a budget with which
-/// it finds the same. `stats.trajectory` is the hash of the graph found;
-/// `proposed` is told for each graph priced (`op`: the kind of segment, `move`: the rule, `cost`: additive), `improved` for simulated costs
-/// (`op`: 0 for the original, then the beam, last the graph of step 4; `move`: 0, or 1 where the strategy is of machine mapping; 0 and 0 for what is refined), `simulated_graph` for each of these in the end. A budget may end the search in step 4. Deterministic for a seed but for the time. `lower_bound` is the plan's `bound` where there are no rules; over all graphs that rules make none is known.
-/// Throws `invalid_input` on options out of range.
+/// it finds the same. `stats.trajectory` is the hash of the graph found. Observers are told `rewritten_graph`, `simulated_graph`, and of picoseconds
+/// `search::improved`, `bound_raised`, `progress` and `budget_spent`. A budget may end the search in step 4. Deterministic for a seed but for the time.
+/// `lower_bound` is the plan's `bound` where there are no rules; over all graphs that rules make none is known.
+/// Throws `invalid_input` on options out of range, and where the cache is of another topology.
 struct joint_fn {
-    template <class R, class... Os>
-        requires RandomBits<R>
-    joint_result operator()(parallelization const& problem, std::vector<graph_rule> const& rules, R& rng,
-                            joint_options const& options = {}, Os&&... observers) const {
-        validate(options);
-        joint_cache cache(problem, options.pricing);
-        return with(cache, problem, rules, rng, options, std::forward<Os>(observers)...);
-    }
+    static constexpr search_traits traits{.rewrites = true};
 
-    /// The same with what earlier searches remembered in `cache`, and for later ones; graphs are priced by its options, not by `options.pricing`. Throws `invalid_input` where it is one
-    /// of another topology.
-    template <class R, class... Os>
-        requires RandomBits<R>
-    joint_result with(joint_cache& cache, parallelization const& problem, std::vector<graph_rule> const& rules, R& rng,
-                      joint_options const& options = {}, Os&&... observers) const {
-        // One of simulated graphs alone handles an event, too.
-        static_assert(search::observed<picoseconds, std::conditional_t<search::handles_any<Os, simulated_graph>, search::move_counts, std::remove_reference_t<Os>>...>::checked);
-        auto const tell = [&](auto const& event) { search::notify(event, observers...); };
-        return detail::joint_run(cache, problem, rules, options, {tell, tell, tell}).result(rng);
+    template <RandomBits R, class... Os>
+    joint_result operator()(parallelization const& problem, joint_plan start, R& rng, joint_options const& options = {}, Os&&... observers) const {
+        static_assert(search::observed_also<search::event_list<rewritten_graph, simulated_graph>, picoseconds, std::remove_reference_t<Os>...>::checked);
+        validate(options);
+        std::optional<joint_cache> own;
+        if (!options.cache) own.emplace(problem, options.pricing);
+        detail::joint_run::observer tell(observers...);
+        return detail::joint_run(options.cache ? *options.cache : *own, problem, options, tell).result(std::move(start), rng);
     }
 };
 inline constexpr joint_fn joint{};

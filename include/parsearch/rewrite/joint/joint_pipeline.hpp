@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -19,8 +18,7 @@
 #include <parsearch/rewrite/joint/joint.hpp>
 #include <parsearch/rewrite/rules/graph_rule.hpp>
 #include <parsearch/search/kernel/events.hpp>
-#include <parsearch/search/kernel/notify.hpp>
-#include <parsearch/search/kernel/session.hpp>
+#include <parsearch/search/kernel/kernel.hpp>
 
 namespace parsearch::rewrite {
 
@@ -33,6 +31,7 @@ struct joint_pipeline_options {
 
 /// What `joint_pipeline` finds: operators, and a pipeline of them where that is faster than `joint.strategy`.
 struct joint_pipeline_plan {
+    using cost_type = picoseconds;
     joint_plan joint;
     std::optional<pipeline::pipeline_plan> pipeline; ///< in the numbers of `joint.operators`
 };
@@ -49,6 +48,7 @@ struct graphs_partitioned {
         std::size_t graph; ///< its place among them
         pipeline::pipeline_plan plan;
         picoseconds cost;
+        bool feasible;
     };
     std::optional<found> best;
     search_stats stats;
@@ -57,27 +57,24 @@ struct graphs_partitioned {
 
 namespace detail {
 
-/// Tells observers of a search what its parts tell: evaluations are counted on, and only what is better than all before is an improvement. Keeps the graphs
-/// that are told.
-template <class... Os> class relay {
+/// The observer of the parts of a search: evaluations are counted on, and only what is better than all before is an improvement. Keeps the graphs that are told.
+class relay {
   public:
-    explicit relay(Os&... observers) : observers_(observers...) {}
+    using observer = search::listener<rewritten_graph, simulated_graph, pipeline::simulated_pipeline, search::improved<picoseconds>>;
+    explicit relay(observer& to) : to_(to) {}
 
-    void operator()(search::proposed<picoseconds> event) {
-        event.evaluation += done_;
-        event.best = best_;
-        tell(event);
-    }
-    void operator()(search::improved<picoseconds> event) {
-        if (!(event.cost < best_)) return;
+    search::verdict operator()(rewritten_graph event) { return priced(event); }
+    search::verdict operator()(pipeline::simulated_pipeline event) { return priced(event); }
+    search::verdict operator()(search::improved<picoseconds> event) {
+        if (!(event.cost < best_)) return go_on();
         event.evaluation += done_;
         event.before = std::exchange(best_, event.cost);
         ++improved_;
-        tell(event);
+        return told(to_(event));
     }
-    void operator()(simulated_graph const& event) {
+    search::verdict operator()(simulated_graph const& event) {
         graphs_.push_back({event.plan, event.cost});
-        tell(simulated_graph{event.evaluation + done_, event.rank, event.plan, event.cost});
+        return told(to_(simulated_graph{event.evaluation + done_, event.rank, event.plan, event.cost}));
     }
     /// A part has ended with a cost.
     void done(search_stats const& stats, picoseconds cost) {
@@ -87,15 +84,25 @@ template <class... Os> class relay {
     [[nodiscard]] picoseconds best() const noexcept { return best_; }
     [[nodiscard]] std::uint64_t improvements() const noexcept { return improved_; }
     [[nodiscard]] std::vector<known_graph>& graphs() noexcept { return graphs_; }
+    /// `end` once an observer has said so: no further part begins.
+    [[nodiscard]] search::verdict go_on() const noexcept { return verdict_; }
 
   private:
-    void tell(auto const& event) {
-        std::apply([&](auto&... observers) { search::notify(event, observers...); }, observers_);
+    template <class Event> search::verdict priced(Event& event) {
+        event.evaluation += done_;
+        event.best = best_;
+        return told(to_(event));
     }
-    std::tuple<Os&...> observers_;
+    search::verdict told(search::verdict answer) {
+        if (answer == search::verdict::end) verdict_ = answer;
+        return verdict_;
+    }
+
+    observer& to_;
     std::vector<known_graph> graphs_;
     picoseconds best_ = cost_traits<picoseconds>::infinity();
     std::uint64_t done_ = 0, improved_ = 0;
+    search::verdict verdict_ = search::verdict::go_on;
 };
 
 } // namespace detail
@@ -112,11 +119,12 @@ template <class... Os> class relay {
 /// The best of the pipelines that `pipeline::partition` finds for each of `graphs`, of operators of `problem` rewritten; each begins with the strategy of its plan, and
 /// with `options.bound` and the costs of those before as bounds. `options.starts` are not used: they are of the problem's own operators. The budget is that of all; when
 /// it is spent, the graphs that are left have no pipeline. Observers are told as by `partition`. Deterministic but for the time. Throws as `partition`.
-template <class... Os>
-[[nodiscard]] graphs_partitioned partition_graphs(parallelization const& problem, std::span<known_graph const> graphs,
+template <RandomBits R, class... Os>
+[[nodiscard]] graphs_partitioned partition_graphs(parallelization const& problem, std::span<known_graph const> graphs, R& rng,
                                                   pipeline::partition_options options = {}, Os&&... observers) {
     validate(options);
-    detail::relay<std::remove_reference_t<Os>...> relay(observers...);
+    detail::relay::observer tell(observers...);
+    detail::relay relay(tell);
     graphs_partitioned out;
     search::stopping limit(search::budget_of(options));
     auto const given = options;
@@ -128,14 +136,14 @@ template <class... Os>
         if (given.evaluations) options.evaluations = *given.evaluations - out.stats.evaluations;
         if (given.time) options.time = std::max(*given.time - limit.elapsed(), std::chrono::nanoseconds{0});
         options.starts = {graphs[n].plan.strategy};
-        auto part = pipeline::partition(with_graph(problem, graphs[n].plan.operators), options, relay);
+        auto part = pipeline::partition(with_graph(problem, graphs[n].plan.operators), {}, rng, options, relay);
         add_counts(out.stats, part.stats);
         out.stats.seconds += part.stats.seconds;
         relay.done(part.stats, part.cost);
         options.bound = std::min(options.bound.value_or(part.cost), part.cost);
-        if (!out.best || part.cost < out.best->cost) out.best = {n, std::move(part.best), part.cost};
-        if (part.reason != stop_reason::exhausted) {
-            out.reason = part.reason;
+        if (!out.best || part.cost < out.best->cost) out.best = {n, std::move(part.best), part.cost, part.reason != stop_reason::nothing_feasible};
+        if (part.ended != stop_reason::exhausted) {
+            out.reason = part.ended;
             break;
         }
     }
@@ -146,7 +154,8 @@ template <class... Os>
 /// The result of `joint_pipeline`.
 using joint_pipeline_result = search_result<joint_pipeline_plan, picoseconds>;
 
-/// `joint_pipeline(problem, rules, rng, options, observers...)`: operators, their strategy, stages and micro-batches, on a problem of `make_problem`.
+/// `joint_pipeline(problem, start, rng, options, observers...)`: operators, their strategy, stages and micro-batches, on a problem of `make_problem`. `start` is a plan that is known
+/// from elsewhere, or `{}`; its parts are the starts of the parts of the search, and the answer is never worse.
 ///
 /// 1. `pipeline::partition` of the problem's own operators, with all of `options.pipeline`.
 /// 2. `joint`.
@@ -157,55 +166,68 @@ using joint_pipeline_result = search_result<joint_pipeline_plan, picoseconds>;
 /// A cost of `joint` is that of the problem's evaluator, one of a pipeline that of `pipeline::pipeline_simulator`, where devices run what they launch in order.
 ///
 /// Reason `exhausted` where all parts ended by themselves, else that of the first that did not. Evaluations count those of the parts. Observers are told what the parts
-/// tell, `improved` of what is better than all before; `stats.trajectory` is that of `joint`. Deterministic for a seed but for the time. No lower bound. Throws `invalid_input` as the parts do.
+/// tell: `rewritten_graph`, `simulated_graph`, `pipeline::simulated_pipeline`, and `search::improved<picoseconds>` of what is better than all before; `stats.trajectory` is that of `joint`. Deterministic for a seed but for the time. No lower bound. Throws `invalid_input` as the parts do.
 struct joint_pipeline_fn {
-    template <class R, class... Os>
-        requires RandomBits<R>
-    joint_pipeline_result operator()(parallelization const& problem, std::vector<graph_rule> const& rules, R& rng,
-                                     joint_pipeline_options const& options = {}, Os&&... observers) const {
+    static constexpr search_traits traits{.rewrites = true};
+
+    template <RandomBits R, class... Os>
+    joint_pipeline_result operator()(parallelization const& problem, joint_pipeline_plan start, R& rng, joint_pipeline_options const& options = {},
+                                     Os&&... observers) const {
+        static_assert(search::observed_also<search::event_list<rewritten_graph, simulated_graph, pipeline::simulated_pipeline>, picoseconds,
+                                            std::remove_reference_t<Os>...>::checked);
         validate(options.joint);
-        detail::relay<std::remove_reference_t<Os>...> relay(observers...);
-        search_stats stats;
+        detail::relay::observer tell(observers...);
+        detail::relay relay(tell);
+        search::kernel<joint_pipeline_plan, picoseconds> run("joint_pipeline", {}, {});
         auto reason = stop_reason::exhausted;
+        bool feasible = false;
+        auto const take = [&](auto&& plan, picoseconds cost, bool fits) {
+            if (run.has_best() && !(cost < run.best_cost())) return;
+            run.begin(std::forward<decltype(plan)>(plan), cost);
+            feasible = fits;
+        };
         auto const ended = [&](search_stats const& part, picoseconds cost, stop_reason why) {
-            add_counts(stats, part);
-            stats.seconds += part.seconds;
+            run.count(part);
             relay.done(part, cost);
             if (reason == stop_reason::exhausted) reason = why;
         };
 
-        auto own = pipeline::partition(problem, options.pipeline, relay);
-        ended(own.stats, own.cost, own.reason);
-        auto joined = joint(problem, rules, rng, options.joint, relay);
-        ended(joined.stats, joined.cost, joined.reason);
+        if (start.pipeline && !start.joint.strategy.empty()) { // in the numbers of its own operators
+            pipeline::pipeline_simulator simulate(with_graph(problem, start.joint.operators));
+            run.count_evaluation();
+            auto const cost = simulate(start.pipeline->how, start.pipeline->strategy);
+            take(start, cost, problem.options().memory == sim::memory_policy::ignore || simulate.over_capacity() == 0);
+            start.pipeline.reset();
+            relay.done(run.stats(), cost);
+        }
+        auto own = pipeline::partition(problem, start.pipeline ? *std::move(start.pipeline) : pipeline::pipeline_plan{}, rng, options.pipeline, relay);
+        ended(own.stats, own.cost, own.ended);
+        auto joined = joint(problem, std::move(start.joint), rng, options.joint, relay);
+        ended(joined.stats, joined.cost, joined.ended);
         auto graphs = std::move(relay.graphs());
         auto const original = std::move(graphs.front()); // has the rank 0
         graphs.erase(graphs.begin());
         std::ranges::stable_sort(graphs, {}, &known_graph::cost);
         if (graphs.size() > options.rewritten) graphs.resize(static_cast<std::size_t>(options.rewritten), original);
 
-        joint_pipeline_result out{.best = {.joint = std::move(joined.best), .pipeline = {}}, .cost = joined.cost, .lower_bound = {}, .stats = {}, .reason = {}};
-        if (own.cost < out.cost) {
-            out.cost = own.cost;
-            out.best = {in_own_numbers(original.plan, problem), std::move(own.best)};
-        }
+        take(joint_pipeline_plan{.joint = std::move(joined.best), .pipeline = {}}, joined.cost, joined.reason != stop_reason::nothing_feasible);
+        if (own.cost < run.best_cost())
+            take(joint_pipeline_plan{in_own_numbers(original.plan, problem), std::move(own.best)}, own.cost, own.reason != stop_reason::nothing_feasible);
         auto const left = left_of(options.pipeline, own.stats, relay.best());
-        if (own.reason == stop_reason::exhausted && !left && !graphs.empty()) {
+        if (own.ended == stop_reason::exhausted && !left && !graphs.empty()) {
             if (reason == stop_reason::exhausted) reason = stop_reason::evaluation_budget;
-        } else if (own.reason == stop_reason::exhausted && left) {
-            auto rest = partition_graphs(problem, graphs, *left, relay);
+        } else if (own.ended == stop_reason::exhausted && left) {
+            auto rest = partition_graphs(problem, graphs, rng, *left, relay);
             ended(rest.stats, rest.best ? rest.best->cost : relay.best(), rest.reason);
-            if (rest.best && rest.best->cost < out.cost) {
-                out.cost = rest.best->cost;
-                out.best = {std::move(graphs[rest.best->graph].plan), std::move(rest.best->plan)};
-                keep_names(out.best.joint.operators, problem.graph());
+            if (rest.best && rest.best->cost < run.best_cost()) {
+                auto plan = joint_pipeline_plan{std::move(graphs[rest.best->graph].plan), std::move(rest.best->plan)};
+                keep_names(plan.joint.operators, problem.graph());
+                take(std::move(plan), rest.best->cost, rest.best->feasible);
             }
         }
-        stats.improved = relay.improvements();
-        stats.trajectory = joined.stats.trajectory;
-        out.stats = stats;
-        out.reason = reason;
-        return out;
+        run.count_improvements(relay.improvements());
+        run.set_trajectory(joined.stats.trajectory);
+        return run.finish(reason, feasible);
     }
 
   private:

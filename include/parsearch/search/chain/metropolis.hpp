@@ -14,6 +14,7 @@
 #include <parsearch/concepts/search_problem.hpp>
 #include <parsearch/core/cost.hpp>
 #include <parsearch/core/error.hpp>
+#include <parsearch/core/portable_math.hpp>
 #include <parsearch/core/random.hpp>
 #include <parsearch/search/chain/temperature.hpp>
 #include <parsearch/search/kernel/moves.hpp>
@@ -28,8 +29,15 @@ template <class C, class Cost> struct drawing {
     std::optional<Cost> bound; ///< the greatest cost that is accepted; empty where the changes change nothing
 };
 
-/// Draws from a mix of moves, and with each proposal the greatest cost that the chain will accept: min(1, exp((current - new) / t)) > u is
-/// new < current + t * E, where E = -log(u) is a standard exponential variate.
+/// The greatest cost that a Metropolis chain accepts now: min(1, exp((current - new) / t)) > u is new < current + t * E, where E = -log(u) is a
+/// standard exponential variate. Draws E in any case; infinity where `current` is infeasible.
+template <class C, RandomBits R> [[nodiscard]] C acceptance_bound(C const& current, double temperature, R& rng) {
+    using traits = cost_traits<C>;
+    double const by = unfused(standard_exponential(rng) * temperature);
+    return current < traits::infinity() ? traits::raised(current, by) : traits::infinity();
+}
+
+/// Draws from a mix of moves, and with each proposal the greatest cost that the chain will accept.
 template <class P, class S> class drawer {
   public:
     using configuration = problem_configuration_t<P>;
@@ -53,20 +61,13 @@ template <class P, class S> class drawer {
                 throw invalid_input(algorithm_, ": move number ", drawn->move, " changed operator number ", c.op, ": the space has ", operators,
                                     " operators");
         out.origin = {.move = drawn->move, .index = drawn->index};
-        if (!changes_nothing(current, out.changes)) out.bound = threshold(current_cost, standard_exponential(rng) * temperature);
+        if (!changes_nothing(current, out.changes)) out.bound = acceptance_bound(current_cost, temperature, rng);
     }
 
     /// The moves, with what they have learnt.
     [[nodiscard]] moves_type& moves() noexcept { return mix_; }
 
   private:
-    static cost threshold(cost const& current, double by) {
-        using traits = cost_traits<cost>;
-        if (!(current < traits::infinity())) return traits::infinity();
-        // volatile: keeps the compiler from fusing product and sum into one operation, which rounds differently.
-        double const volatile rounded = by;
-        return traits::raised(current, rounded);
-    }
     static bool changes_nothing(S const& strategy, std::vector<change<configuration>> const& changes) {
         if constexpr (std::equality_comparable<configuration>)
             for (auto const& c : changes) {

@@ -3,12 +3,19 @@
 ///
 /// An observer is anything callable with one or more of the events below, `C` being the cost type of the problem:
 /// `[](improved<double> const& e) {...}`, an object with several `operator()`, or a generic lambda, which is told
-/// everything. An event that nobody handles costs nothing. Observers never influence a search.
+/// everything. An event that nobody handles costs nothing.
+///
+/// An observer that answers `verdict::end` ends the search before its next proposal; one that answers nothing lets it go on. An observer of
+/// `budget_spent` may grant more, and the search goes on from its state as if it had had as much from the beginning. Else observers never
+/// influence a search.
 
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -17,11 +24,14 @@
 
 namespace parsearch::search {
 
+/// What an observer may answer to any event.
+enum class verdict : bool { go_on, end };
+
 /// Changes were drawn. `cost` is empty where it is above the bound given to the evaluator.
 template <class C> struct proposed {
-    std::uint64_t evaluation; ///< strategies priced so far
-    std::size_t op;           ///< the first operator changed
-    std::size_t move;         ///< number of the move in the problem's mix
+    std::uint64_t evaluation;      ///< strategies priced so far
+    std::optional<std::size_t> op; ///< the first operator changed, if any is
+    std::size_t move;              ///< number of the move in the problem's mix
     std::optional<C> cost;
     C best; ///< least cost before this proposal
 };
@@ -29,19 +39,24 @@ template <class C> struct proposed {
 /// The proposal became current.
 template <class C> struct accepted {
     std::uint64_t evaluation;
-    std::size_t op;
+    std::optional<std::size_t> op;
     std::size_t move;
     C cost;
     C best; ///< least cost before this proposal
 };
 
-/// The accepted proposal is better than every strategy before. Told after `accepted`.
+/// A plan is better than every one before. Told after `accepted`, where that is told.
 template <class C> struct improved {
     std::uint64_t evaluation;
-    std::size_t op;
-    std::size_t move;
     C cost;
     C before; ///< the least cost until now
+};
+
+/// A member of a portfolio begins to search from the best strategy so far, or has done so where members run at once. What it tells follows.
+template <class C> struct member_turn {
+    std::uint64_t evaluation;
+    std::size_t member; ///< its number
+    C best;
 };
 
 /// The search left its current strategy for one that it knows: the best, or that of another start.
@@ -81,6 +96,20 @@ template <class C> struct progress {
     C best;
 };
 
+/// The budget of evaluations or time is spent, or does not suffice for the next round of a search that has rounds. An observer of it may answer
+/// an `std::optional<extension>`: what it grants, if anything. Told until nothing is granted.
+template <class C> struct budget_spent {
+    stop_reason budget; ///< which one
+    search_stats stats;
+    C best;
+    std::optional<C> lower_bound;
+};
+struct extension {
+    std::optional<std::chrono::nanoseconds> time{}; ///< from now on
+    std::optional<std::uint64_t> evaluations{};     ///< beside the budget
+    friend bool operator==(extension const&, extension const&) = default;
+};
+
 /// `O` handles at least one of `Events`. (A constant first: compilers would list every event when the concept is not met.)
 template <class O, class... Events> inline constexpr bool handles_any = (std::is_invocable_v<O&, Events const&> || ...);
 template <class O, class... Events>
@@ -89,20 +118,67 @@ concept Observer = handles_any<O, Events...>;
 /// An observer of one event from a function object: `on<improved>([](auto const& e) {...})`.
 template <template <class> class Event, class F> struct handler {
     F f;
-    template <class C> constexpr void operator()(Event<C> const& event)
+    template <class C> constexpr decltype(auto) operator()(Event<C> const& event)
         requires std::invocable<F&, Event<C> const&>
     {
-        f(event);
+        return f(event);
     }
-    template <class C> constexpr void operator()(Event<C> const& event) const
+    template <class C> constexpr decltype(auto) operator()(Event<C> const& event) const
         requires std::invocable<F const&, Event<C> const&>
     {
-        f(event);
+        return f(event);
     }
 };
 template <template <class> class Event, class F> [[nodiscard]] constexpr handler<Event, std::decay_t<F>> on(F&& f) {
     return {std::forward<F>(f)};
 }
+
+/// What observers answer to an event.
+template <class Event> struct answer_to {
+    using type = verdict;
+};
+template <class C> struct answer_to<budget_spent<C>> {
+    using type = std::optional<extension>;
+};
+template <class Event> using answer_t = typename answer_to<Event>::type;
+
+/// Tells the observers that handle it of an event, in order. The answer: whether any ends the search; what the first grants that grants more.
+template <class Event, class... Os> [[nodiscard]] answer_t<Event> notify(Event const& event, Os&... observers) {
+    answer_t<Event> answer{};
+    [[maybe_unused]] auto const one = [&](auto& observer) {
+        if constexpr (std::is_invocable_v<decltype(observer), Event const&>) {
+            if constexpr (std::is_same_v<std::invoke_result_t<decltype(observer), Event const&>, answer_t<Event>>) {
+                auto const said = observer(event);
+                if (answer == answer_t<Event>{}) answer = said;
+            } else {
+                static_cast<void>(observer(event));
+            }
+        }
+    };
+    (one(observers), ...);
+    return answer;
+}
+
+/// Observers of any types as one observer of `Events`, for searches that are compiled once. It refers to them.
+template <class... Events> class listener {
+  public:
+    template <class... Os> explicit listener(Os&... observers) : to_(telling<Events>(observers...)...) {}
+
+    template <class Event>
+        requires(std::is_same_v<Event, Events> || ...)
+    answer_t<Event> operator()(Event const& event) const {
+        auto const& f = std::get<function<Event>>(to_);
+        return f ? f(event) : answer_t<Event>{};
+    }
+
+  private:
+    template <class Event> using function = std::function<answer_t<Event>(Event const&)>;
+    template <class Event, class... Os> static function<Event> telling(Os&... observers) {
+        if constexpr ((Observer<Os, Event> || ...)) return [&observers...](Event const& event) { return notify(event, observers...); };
+        else return {};
+    }
+    std::tuple<function<Events>...> to_;
+};
 
 /// An observer that counts proposals and acceptances of each move of a mix.
 struct move_counts {
@@ -113,14 +189,15 @@ struct move_counts {
     std::vector<counts> of_move;
 
     template <class C> void operator()(proposed<C> const& e) { ++at(e.move).proposed; }
-    template <class C> void operator()(accepted<C> const& e) { ++at(e.move).accepted; }
-    template <class C> void operator()(improved<C> const& e) { ++at(e.move).improved; }
+    template <class C> void operator()(accepted<C> const& e) { ++at(last_ = e.move).accepted; }
+    template <class C> void operator()(improved<C> const&) { ++at(last_).improved; }
 
   private:
     counts& at(std::size_t move) {
         if (of_move.size() <= move) of_move.resize(move + 1);
         return of_move[move];
     }
+    std::size_t last_ = 0; // the move accepted last
 };
 
 } // namespace parsearch::search

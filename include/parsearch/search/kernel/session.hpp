@@ -1,20 +1,20 @@
 #pragma once
-/// What the searches that change one strategy step by step share: pricing changes, keeping the best, counting, telling.
+/// What the searches that change one strategy step by step share: pricing changes, and going to what they make.
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <parsearch/concepts/searcher.hpp>
-#include <parsearch/core/error.hpp>
+#include <parsearch/core/cost.hpp>
 #include <parsearch/search/kernel/choices.hpp>
 #include <parsearch/search/kernel/events.hpp>
+#include <parsearch/search/kernel/kernel.hpp>
 #include <parsearch/search/kernel/stopping.hpp>
 
 namespace parsearch::search {
@@ -29,7 +29,14 @@ template <class P, class S> class pricer {
     using changes = std::span<change<configuration> const>;
     static constexpr bool incremental = IncrementalEvaluator<evaluator_t<P>, S, configuration>;
 
-    pricer(P const& problem, S start) : evaluator_(problem.evaluator()), current_(std::move(start)) {}
+    pricer(P const& problem, S start) : problem_(&problem), evaluator_(problem.evaluator()), current_(std::move(start)) {}
+
+    /// What the problem says of a strategy of finite cost: see `SearchProblem`.
+    [[nodiscard]] bool feasible(S const& s) const
+        requires OffersFeasibility<P, S>
+    {
+        return problem_->feasible(s);
+    }
 
     [[nodiscard]] S const& current() const noexcept { return current_; }
 
@@ -98,6 +105,7 @@ template <class P, class S> class pricer {
     }
 
   private:
+    P const* problem_;
     evaluator_t<P> evaluator_;
     S current_;
     changes pending_;                         // incremental: what `keep` applies
@@ -110,16 +118,10 @@ struct proposal_origin {
     std::optional<std::uint64_t> index; ///< the configuration's number among the operator's, if it is known
 };
 
-/// Whether each observer handles an event of a search by cost `C`. A class of its own, so that a compiler complains once for all sessions of a search.
-template <class C, class... Os> struct observed {
-    static_assert((handles_any<Os, proposed<C>, accepted<C>, improved<C>, restarted<C>, bound_raised<C>, progress<C>, started<C>, exchanged<C>> && ...),
-                  "an observer handles no event of this search: it must be callable with one of search::proposed<C>, accepted<C>, "
-                  "improved<C>, restarted<C>, bound_raised<C>, progress<C>, started<C> or exchanged<C>, where C is the problem's cost type");
-    static constexpr bool checked = true;
-};
-
 /// One running search that prices with a `Pricer`: a `pricer`, or what offers the same. `Os` observe it.
-template <class Pricer, class S, class... Os> class basic_session {
+template <class Pricer, class S, class... Os> class basic_session : public kernel<S, typename Pricer::cost, Os...> {
+    using base = kernel<S, typename Pricer::cost, Os...>;
+
   public:
     using cost = typename Pricer::cost;
     using changes = typename Pricer::changes;
@@ -131,58 +133,43 @@ template <class Pricer, class S, class... Os> class basic_session {
     template <class Make>
     basic_session(std::string_view algorithm, Make const& make_pricer, S start, budget limits, patience_rule patience,
                   std::uint64_t progress_interval, Os&... observers)
-        : algorithm_(algorithm), limit_(std::move(limits), patience), observers_(observers...), progress_interval_(progress_interval),
-          pricer_(make_pricer()), best_(std::move(start)), current_cost_(pricer_.price()), best_cost_(current_cost_) {
-        stats_.trajectory = 0xcbf29ce484222325; // FNV-1a's offset basis
-        stats_.evaluations = 1;
-        require_ordered(current_cost_);
+        : base(algorithm, std::move(limits), patience, observers...), progress_interval_(progress_interval), pricer_(make_pricer()),
+          current_cost_(pricer_.price()) {
+        base::count_evaluation();
+        base::begin(std::move(start), current_cost_);
     }
 
     [[nodiscard]] S const& current() const noexcept { return pricer_.current(); }
     [[nodiscard]] cost const& current_cost() const noexcept { return current_cost_; }
-    [[nodiscard]] cost const& best_cost() const noexcept { return best_cost_; }
-    [[nodiscard]] search_stats const& stats() const noexcept { return stats_; }
     [[nodiscard]] Pricer& prices() noexcept { return pricer_; }
-
-    /// The reason to end now, if any.
-    [[nodiscard]] std::optional<stop_reason> due() { return limit_.due(stats_.evaluations); }
 
     /// Prices `what`, at least one change: its cost, or nothing where it is above `bound`. To be followed by `keep` or `drop`.
     [[nodiscard]] std::optional<cost> propose(changes what, cost const& bound, proposal_origin origin) {
         what_ = what;
         origin_ = origin;
-        ++stats_.proposals;
-        ++stats_.evaluations;
+        base::count_proposal();
+        base::count_evaluation();
         proposed_cost_ = pricer_.propose(what, bound);
-        if (proposed_cost_) require_ordered(*proposed_cost_);
-        tell(proposed<cost>{stats_.evaluations, what.front().op, origin.move, proposed_cost_, best_cost_});
+        if (proposed_cost_) base::require_ordered(*proposed_cost_);
+        base::tell(proposed<cost>{base::stats().evaluations, what.front().op, origin.move, proposed_cost_, base::best_cost()});
         return proposed_cost_;
     }
 
     /// Counts a proposal that changes nothing and so is not priced.
-    void propose_nothing(std::size_t op, proposal_origin origin) {
-        ++stats_.proposals;
-        tell(proposed<cost>{stats_.evaluations, op, origin.move, current_cost_, best_cost_});
+    void propose_nothing(std::optional<std::size_t> op, proposal_origin origin) {
+        base::count_proposal();
+        base::tell(proposed<cost>{base::stats().evaluations, op, origin.move, current_cost_, base::best_cost()});
     }
 
     /// Makes the proposal current. Precondition: `propose` answered a cost.
     void keep() {
         pricer_.keep();
         current_cost_ = *proposed_cost_;
-        ++stats_.accepted;
+        base::count_accepted();
         follow();
-        auto const op = what_.front().op;
-        tell(accepted<cost>{stats_.evaluations, op, origin_.move, current_cost_, best_cost_});
-        if (current_cost_ < best_cost_) {
-            auto const before = std::exchange(best_cost_, current_cost_);
-            best_ = pricer_.current();
-            ++stats_.improved;
-            limit_.improved(stats_.evaluations);
-            left_best_ = false;
-            tell(improved<cost>{stats_.evaluations, op, origin_.move, current_cost_, before});
-        } else {
-            left_best_ = true;
-        }
+        base::tell(accepted<cost>{base::stats().evaluations, what_.front().op, origin_.move, current_cost_, base::best_cost()});
+        left_best_ = !(current_cost_ < base::best_cost());
+        if (!left_best_) base::improve(pricer_.current(), current_cost_);
         report();
     }
 
@@ -193,17 +180,17 @@ template <class Pricer, class S, class... Os> class basic_session {
 
     /// Counts a partial strategy that was bounded, and tells the progress every `interval` of them; 0: never.
     void explored(std::uint64_t interval) {
-        ++stats_.nodes;
-        if (interval > 0 && stats_.nodes % interval == 0) tell_progress();
+        base::count_node();
+        if (interval > 0 && base::stats().nodes % interval == 0) base::tell_progress(current_cost_);
     }
 
     /// Makes the best strategy current again, where it is not.
     void restart() {
         if (!left_best_) return;
-        pricer_.jump(best_);
+        pricer_.jump(base::best());
         left_best_ = false;
-        auto const left = std::exchange(current_cost_, best_cost_);
-        tell(restarted<cost>{stats_.evaluations, left, best_cost_});
+        auto const left = std::exchange(current_cost_, base::best_cost());
+        base::tell(restarted<cost>{base::stats().evaluations, left, base::best_cost()});
     }
 
     /// Makes a strategy current that this session has priced before.
@@ -211,106 +198,64 @@ template <class Pricer, class S, class... Os> class basic_session {
         pricer_.jump(strategy);
         left_best_ = true;
         auto const left = std::exchange(current_cost_, known);
-        tell(restarted<cost>{stats_.evaluations, left, current_cost_});
+        base::tell(restarted<cost>{base::stats().evaluations, left, current_cost_});
     }
 
     /// The proposals that follow change a strategy of that cost: for searches with several current strategies.
     void take_up(cost const& current) { current_cost_ = current; }
 
     /// Tells that two replicas exchanged their temperatures.
-    void tell_exchange(std::size_t colder, cost const& got, cost const& gave) { tell(exchanged<cost>{stats_.evaluations, colder, got, gave}); }
+    void tell_exchange(std::size_t colder, cost const& got, cost const& gave) {
+        base::tell(exchanged<cost>{base::stats().evaluations, colder, got, gave});
+    }
 
     /// Tells the cost of the start as that of start number 0, where `consider` follows.
-    void count_start() { tell(started<cost>{stats_.evaluations, starts_++, current_cost_}); }
+    void count_start() { base::tell(started<cost>{base::stats().evaluations, starts_++, current_cost_}); }
 
     /// Prices another strategy to start from. The current one stays, the best becomes the better of the two.
     [[nodiscard]] cost consider(S const& strategy) {
-        ++stats_.evaluations;
+        base::count_evaluation();
         cost const priced = pricer_.look_at(strategy);
-        require_ordered(priced);
-        tell(started<cost>{stats_.evaluations, starts_++, priced});
-        if (priced < best_cost_) {
-            best_ = strategy;
-            best_cost_ = priced;
+        base::require_ordered(priced);
+        base::tell(started<cost>{base::stats().evaluations, starts_++, priced});
+        if (priced < base::best_cost()) {
+            base::begin(strategy, priced);
             left_best_ = true;
-            limit_.improved(stats_.evaluations);
         }
         return priced;
     }
 
-    [[nodiscard]] std::optional<cost> const& lower_bound() const noexcept { return lower_bound_; }
-
-    /// No strategy costs less than `bound`. Lower bounds than the known one change nothing.
-    void raise_bound(cost const& bound) {
-        if (!(bound == bound)) throw invalid_input(algorithm_, ": a lower bound does not equal itself (NaN): bounds must be totally ordered");
-        if (lower_bound_ && !(*lower_bound_ < bound)) return;
-        auto const before = std::exchange(lower_bound_, bound);
-        tell(bound_raised<cost>{stats_.evaluations, bound, before, best_cost_});
-    }
-
-    /// Ends the session.
+    /// Ends the session. The best is feasible where its cost is finite, and the problem has nothing against it.
     [[nodiscard]] search_result<S, cost> finish(stop_reason reason) {
-        stats_.seconds = seconds();
-        return {std::move(best_), std::move(best_cost_), std::move(lower_bound_), stats_, reason};
+        bool feasible = base::best_cost() < cost_traits<cost>::infinity();
+        if constexpr (requires { pricer_.feasible(base::best()); }) feasible = feasible && pricer_.feasible(base::best());
+        return base::finish(reason, feasible);
     }
 
   private:
-    template <class Event> void tell(Event const& event) {
-        std::apply([&event](auto&... observer) { (tell_one(observer, event), ...); }, observers_);
-    }
-    template <class O, class Event> static void tell_one(O& observer, Event const& event) {
-        if constexpr (Observer<O, Event>) observer(event);
-    }
-
-    // Tells the progress where it is due: after the proposal is kept or dropped, so that all it says fits together.
-    void report() {
-        if (progress_interval_ > 0 && stats_.evaluations % progress_interval_ == 0) tell_progress();
-    }
-    void tell_progress() {
-        if constexpr ((Observer<Os, progress<cost>> || ...)) {
-            stats_.seconds = seconds();
-            tell(progress<cost>{stats_, current_cost_, best_cost_});
-        }
-    }
-
-    [[nodiscard]] double seconds() const { return std::chrono::duration<double>(limit_.elapsed()).count(); }
-
-    void require_ordered(cost const& c) const {
-        if (!(c == c))
-            throw invalid_input(algorithm_, ": evaluation number ", stats_.evaluations,
-                                " answered a cost that does not equal itself (NaN): costs must be totally ordered");
-    }
-
-    // FNV-1a (Fowler, Noll, Vo) over the bytes of a word, least significant first.
-    void hash(std::uint64_t word) {
-        for (int shift = 0; shift < 64; shift += 8) stats_.trajectory = (stats_.trajectory ^ (word >> shift & 0xff)) * 0x100000001b3;
-    }
+    // After the proposal is kept or dropped, so that all that is told fits together.
+    void report() { base::report(progress_interval_, current_cost_); }
 
     // Adds an accepted proposal to the trajectory: its number, its operator and what was drawn there; where that is not
     // known, each operator changed and its place among the changes.
     void follow() {
-        hash(stats_.proposals);
+        base::hash(base::stats().proposals);
         if (origin_.index) {
-            hash(what_.front().op);
-            hash(*origin_.index);
+            base::hash(number(what_.front().op));
+            base::hash(*origin_.index);
         } else {
             for (std::size_t n = 0; n < what_.size(); ++n) {
-                hash(what_[n].op);
-                hash(n);
+                base::hash(number(what_[n].op));
+                base::hash(n);
             }
         }
     }
+    static std::uint64_t number(std::optional<std::size_t> op) { return op ? *op : std::numeric_limits<std::uint64_t>::max(); }
 
-    std::string_view algorithm_;
     std::uint64_t starts_ = 0;
-    stopping limit_;
-    std::tuple<Os&...> observers_;
     std::uint64_t progress_interval_;
-    search_stats stats_;
     Pricer pricer_;
-    S best_;
-    cost current_cost_, best_cost_;
-    std::optional<cost> lower_bound_;
+    cost current_cost_;
     bool left_best_ = false; // the current strategy may differ from the best
     changes what_;
     proposal_origin origin_;

@@ -1,6 +1,7 @@
 #pragma once
 /// When a search ends: its budget, and its patience with a search that no longer improves.
 
+#include <algorithm>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include <parsearch/concepts/searcher.hpp>
+#include <parsearch/search/kernel/events.hpp>
 #include <parsearch/search/kernel/search_options.hpp>
 
 namespace parsearch::search {
@@ -67,6 +69,19 @@ class stopping {
         }
         return {};
     }
+
+    /// Lets the search go on for so much more.
+    void extend(extension const& more) {
+        auto const raised = [](auto now, auto by, auto most) { return by > most - now ? most : now + by; };
+        if (more.evaluations) evaluations_ = raised(evaluations_, *more.evaluations, std::numeric_limits<std::uint64_t>::max());
+        if (more.time) time_ = raised(elapsed(), std::max(*more.time, std::chrono::nanoseconds::zero()), std::chrono::nanoseconds::max());
+        timed_ = timed_ || more.time;
+        steps_left_ = 1;
+    }
+    /// Evaluations that may still be made.
+    [[nodiscard]] std::uint64_t left(std::uint64_t evaluations) const noexcept { return evaluations_ - std::min(evaluations_, evaluations); }
+    /// Time that is left, at least 0.
+    [[nodiscard]] std::chrono::nanoseconds time_left() const { return time_ - std::min(time_, elapsed()); }
 
     /// Notes that the evaluation with this number improved on all before.
     void improved(std::uint64_t evaluation) {

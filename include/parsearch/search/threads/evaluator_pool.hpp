@@ -119,6 +119,11 @@ template <class P> class pooled_problem {
     {
         return problem_->starts();
     }
+    template <class S>
+        requires OffersFeasibility<P, S>
+    [[nodiscard]] bool feasible(S const& s) const {
+        return problem_->feasible(s);
+    }
 
   private:
     P const* problem_;

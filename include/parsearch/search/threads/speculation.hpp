@@ -61,6 +61,11 @@ template <class P, class S> class speculator {
     [[nodiscard]] S const& current() const noexcept { return current_; }
     [[nodiscard]] cost price() { return own_.prices->price(); }
     [[nodiscard]] cost look_at(S const& s) { return own_.prices->look_at(s); }
+    [[nodiscard]] bool feasible(S const& s) const
+        requires OffersFeasibility<P, S>
+    {
+        return problem_->feasible(s);
+    }
     /// Precondition: `what` are the changes of the first slot written and not yet proposed.
     [[nodiscard]] std::optional<cost> propose(changes, cost const&) {
         slot& s = slots_[tail_ & mask()];
