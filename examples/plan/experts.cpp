@@ -7,8 +7,8 @@
 namespace plan {
 namespace {
 
-// Devices of the first node, as far as all nodes have as many.
-std::size_t devices_per_node(ps::topology::dense_topology const& t) {
+// As far as all nodes have as many.
+std::size_t devices_of_first_node(ps::topology::dense_topology const& t) {
     return static_cast<std::size_t>(std::count(t.node.begin(), t.node.end(), t.node.front()));
 }
 
@@ -18,8 +18,8 @@ struct entry {
 };
 
 template <std::size_t Degree> ps::space::flat_strategy tensor(ps::parallelization const& p) {
-    if (devices_per_node(p.topology()) < Degree)
-        throw ps::invalid_input("tensor_parallel_", Degree, ": a node has ", devices_per_node(p.topology()), " devices: must have as many");
+    if (devices_of_first_node(p.topology()) < Degree)
+        throw ps::invalid_input("tensor_parallel_", Degree, ": a node has ", devices_of_first_node(p.topology()), " devices: must have as many");
     return ps::tensor_parallel(p, Degree);
 }
 

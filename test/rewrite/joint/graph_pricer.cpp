@@ -109,7 +109,7 @@ template <class P> struct naive_prices {
     }
 };
 
-std::size_t devices_per_node(ps::topology::dense_topology const& t) { return static_cast<std::size_t>(std::count(t.node.begin(), t.node.end(), t.node.front())); }
+std::size_t devices_of_first_node(ps::topology::dense_topology const& t) { return static_cast<std::size_t>(std::count(t.node.begin(), t.node.end(), t.node.front())); }
 
 /// Six linear layers of one tensor, and the sum of each two: every two layers' choices meet.
 ps::graph::operator_graph crossed() {
@@ -134,7 +134,7 @@ TEST_CASE("a price is the least over the candidates: compared with all of them")
         std::size_t const limit = 2 + seed % 3;
         ps::rewrite::counted_synchronisation const shares[] = {{}, {.share = 0.5}, {.share = 0, .first = 0.5}};
         auto const share = shares[seed % 3];
-        naive_prices<std::remove_const_t<decltype(problem)>> naive(problem, limit, devices_per_node(problem.topology()));
+        naive_prices<std::remove_const_t<decltype(problem)>> naive(problem, limit, devices_of_first_node(problem.topology()));
         graph_pricer pricer(problem, {.candidates = limit, .synchronisation = share});
         auto const found = pricer.price(problem.graph());
         REQUIRE(found.strategy.size() == problem.size());
