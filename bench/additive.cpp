@@ -49,7 +49,8 @@ struct pase_time {
     std::string_view name;
     double seconds;
 };
-constexpr pase_time pase_times[] = {{"alexnet_p64", 0.10}, {"rnnlm_p64", 0.07}, {"inception3_p16", 6.5}, {"resnet101_p8", 7.6}, {"transformer_p8", 10.9}};
+constexpr pase_time pase_times[] = {
+    {"alexnet_p64", 0.10}, {"rnnlm_p64", 0.07}, {"inception3_p16", 6.5}, {"resnet101_p8", 7.6}, {"transformer_p8", 10.9}};
 
 // The most memory held since `forget_peak`, in MiB; 0 where the system does not tell.
 double peak_memory() {
@@ -96,8 +97,8 @@ nlohmann::json measure(std::string const& name, problem_type const& problem, req
 }
 
 void print_head() {
-    fmt::print("{:<28}{:>9}{:>7}{:>7}{:>10}{:>18}{:>18}{:>8}{:>11}{:>10}{:>8}\n", "file", "vertices", "edges", "conf.", "tables MB", "best", "lower bound",
-               "proved", "ms", "peak MiB", "x PaSE");
+    fmt::print("{:<28}{:>9}{:>7}{:>7}{:>10}{:>18}{:>18}{:>8}{:>11}{:>10}{:>8}\n", "file", "vertices", "edges", "conf.", "tables MB", "best",
+               "lower bound", "proved", "ms", "peak MiB", "x PaSE");
 }
 void print(nlohmann::json const& r) {
     auto const name = std::filesystem::path(r["file"].get<std::string>()).filename().string();
@@ -115,7 +116,9 @@ int run(int argc, char** argv) {
     app.add_option("--generate", asked.generate, "a problem made here, of this structure")->check(CLI::IsMember({"inception", "transformer"}));
     app.add_option("--vertices", asked.vertices, "of the one made")->capture_default_str()->check(CLI::Range(30, 100000));
     app.add_option("--configurations", asked.limit, "at most, of a vertex of the one made")->capture_default_str()->check(CLI::Range(1, 4096));
-    app.add_option("--devices-log2", asked.devices, "devices that a configuration of the one made may take")->capture_default_str()->check(CLI::Range(1, 12));
+    app.add_option("--devices-log2", asked.devices, "devices that a configuration of the one made may take")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 12));
     app.add_option("--seed", asked.seed, "of the one made")->capture_default_str();
     app.add_option("--memory", asked.memory, "MiB that the search's tables may take")->capture_default_str()->check(CLI::Range(1.0, 1e6));
     app.add_option("--time", asked.time, "seconds after which a search ends")->check(CLI::NonNegativeNumber);
@@ -137,8 +140,8 @@ int run(int argc, char** argv) {
     for (auto const& file : asked.files) add(file, [&] { return support::read_pase(file); });
     if (!asked.generate.empty())
         add(ps::text(asked.generate, "-like, seed ", asked.seed), [&] {
-            return generate(asked.generate == "inception" ? inception_like(asked.vertices) : transformer_like(asked.vertices), asked.devices, asked.limit,
-                            asked.seed);
+            return generate(asked.generate == "inception" ? inception_like(asked.vertices) : transformer_like(asked.vertices), asked.devices,
+                            asked.limit, asked.seed);
         });
     double total = 0;
     for (auto const& r : rows) total += r["seconds"].get<double>();

@@ -1,7 +1,7 @@
-// What a network that is wired for its traffic is worth: the networks of layers of TopoOpt (W. Wang et al., NSDI 2023) on servers of four A100 with 4 or 8
-// interfaces each. Per model, servers, interfaces and rate, a strategy is searched on an ideal switch of the same bandwidth, a fat tree of similar price, a
-// random regular network, a fully connected one, and on fabrics that are found together with the strategy: in rounds, and by joint moves. Prints a table, and
-// how fast fabrics are found; writes the rows as JSON and a page.
+// What a network that is wired for its traffic is worth: the networks of layers of TopoOpt (W. Wang et al., NSDI 2023) on servers of four A100 with 4
+// or 8 interfaces each. Per model, servers, interfaces and rate, a strategy is searched on an ideal switch of the same bandwidth, a fat tree of
+// similar price, a random regular network, a fully connected one, and on fabrics that are found together with the strategy: in rounds, and by joint
+// moves. Prints a table, and how fast fabrics are found; writes the rows as JSON and a page.
 //
 //   fabric [--full] [--models NAME...] [--servers N...] [--degrees D...] [--rates B...] [--render FILE] ...     (see --help)
 

@@ -1,8 +1,8 @@
-// What deciding operators and their parallelization together is worth: the networks of Unger et al. (Unity, OSDI 2022) on Summit, weak scaling. Per network
-// and number of GPUs, simulated iteration times of data parallelism, of the best of the experts, of the best parallelization of the network as it is, of that
-// of the network rewritten first for one device, and of the joint search, without machine mapping and with it; whether what it found is of machine mapping,
-// its seconds and those without it, and how many graphs it priced. Memory is left out, as tables of
-// recommendation models fit nowhere under data parallelism. Prints a table and writes the rows as JSON.
+// What deciding operators and their parallelization together is worth: the networks of Unger et al. (Unity, OSDI 2022) on Summit, weak scaling. Per
+// network and number of GPUs, simulated iteration times of data parallelism, of the best of the experts, of the best parallelization of the network
+// as it is, of that of the network rewritten first for one device, and of the joint search, without machine mapping and with it; whether what it
+// found is of machine mapping, its seconds and those without it, and how many graphs it priced. Memory is left out, as tables of recommendation
+// models fit nowhere under data parallelism. Prints a table and writes the rows as JSON.
 //
 //   joint [--model NAME] [--devices N] ...     (see --help)
 
@@ -45,14 +45,16 @@ struct request {
 };
 
 // Over the best system before, on up to 192 V100 (Unity, section 7): throughput, and the minutes that its search took at most there.
-std::map<std::string, std::pair<double, double>> const published{{"inception_v3", {1.3, 20}}, {"resnext50", {1.0, 10}}, {"bert_large", {1.0, 10}}, {"dlrm", {3.6, 10}},
-                                                                 {"candle_uno", {1.6, 10}},   {"xdl", {1.9, 10}},      {"mlp", {2.0, 10}}};
+std::map<std::string, std::pair<double, double>> const published{{"inception_v3", {1.3, 20}}, {"resnext50", {1.0, 10}},  {"bert_large", {1.0, 10}},
+                                                                 {"dlrm", {3.6, 10}},         {"candle_uno", {1.6, 10}}, {"xdl", {1.9, 10}},
+                                                                 {"mlp", {2.0, 10}}};
 
 double ms(ps::picoseconds t) { return ps::to_seconds(t) * 1e3; }
 
 nlohmann::json measure(std::string const& model, std::uint32_t gpus, request const& asked) {
     auto const cluster = ps::topology::summit(gpus / 6);
-    auto const problem = ps::make_problem(unity_network(model, gpus), cluster, ps::cost::roofline{cluster}, {.space = asked.space, .simulation = {.memory = ps::sim::memory_policy::ignore}});
+    auto const problem = ps::make_problem(unity_network(model, gpus), cluster, ps::cost::roofline{cluster},
+                                          {.space = asked.space, .simulation = {.memory = ps::sim::memory_policy::ignore}});
     nlohmann::json row{{"model", model}, {"devices", gpus}, {"operators", problem.graph().size()}};
     auto evaluate = problem.simulator();
     auto expert = ps::picoseconds::max();
@@ -101,20 +103,23 @@ nlohmann::json measure(std::string const& model, std::uint32_t gpus, request con
 }
 
 void print_head() {
-    fmt::print("{:<13}{:>5}{:>6}{:>6} |{:>11}{:>11}{:>11}{:>11}{:>12}{:>11}{:>11}{:>7} |{:>8}{:>8}{:>8} |{:>8}{:>8}{:>8} |{:>7}{:>7}\n", "model", "GPUs", "ops", "after", "data ms",
-               "expert ms", "plain ms", "first ms", "unmapped ms", "joint ms", "bound ms", "mapped", "/data", "/expert", "/first", "graphs", "s", "unmap. s", "paper", "min");
+    fmt::print("{:<13}{:>5}{:>6}{:>6} |{:>11}{:>11}{:>11}{:>11}{:>12}{:>11}{:>11}{:>7} |{:>8}{:>8}{:>8} |{:>8}{:>8}{:>8} |{:>7}{:>7}\n", "model",
+               "GPUs", "ops", "after", "data ms", "expert ms", "plain ms", "first ms", "unmapped ms", "joint ms", "bound ms", "mapped", "/data",
+               "/expert", "/first", "graphs", "s", "unmap. s", "paper", "min");
 }
 void print(nlohmann::json const& r) {
     auto const of = [&](char const* key) { return r[key].get<double>(); };
     double const joint = of("joint_ms");
-    fmt::print("{:<13}{:>5}{:>6}{:>6} |{:>11.3f}{:>11.3f}{:>11.3f}{:>11.3f}{:>12.3f}{:>11.3f}{:>11.3f}{:>7} |{:>7.2f}x{:>7.2f}x{:>7.2f}x |{:>8}{:>8.2f}{:>8.2f} |{:>6.1f}x{:>7.0f}\n",
-               r["model"].get<std::string>(), r["devices"].get<int>(), r["operators"].get<int>(), r["rewritten_operators"].get<int>(), of("data_parallel_ms"), of("expert_ms"),
-               of("parallelized_ms"), of("sequential_ms"), of("unmapped_ms"), joint, of("bound_ms"), r["mapped"].get<bool>() ? "yes" : "no", of("data_parallel_ms") / joint,
-               of("expert_ms") / joint, of("sequential_ms") / joint, r["graphs"].get<int>(), of("seconds"), of("unmapped_seconds"), of("published_speedup"),
-               of("published_minutes"));
+    fmt::print("{:<13}{:>5}{:>6}{:>6} |{:>11.3f}{:>11.3f}{:>11.3f}{:>11.3f}{:>12.3f}{:>11.3f}{:>11.3f}{:>7} |{:>7.2f}x{:>7.2f}x{:>7.2f}x "
+               "|{:>8}{:>8.2f}{:>8.2f} |{:>6.1f}x{:>7.0f}\n",
+               r["model"].get<std::string>(), r["devices"].get<int>(), r["operators"].get<int>(), r["rewritten_operators"].get<int>(),
+               of("data_parallel_ms"), of("expert_ms"), of("parallelized_ms"), of("sequential_ms"), of("unmapped_ms"), joint, of("bound_ms"),
+               r["mapped"].get<bool>() ? "yes" : "no", of("data_parallel_ms") / joint, of("expert_ms") / joint, of("sequential_ms") / joint,
+               r["graphs"].get<int>(), of("seconds"), of("unmapped_seconds"), of("published_speedup"), of("published_minutes"));
     if (r.contains("pipelined_ms"))
-        fmt::print("{:>24} with a pipeline of {} stages, {} micro-batches: {:.3f} ms, {:.2f}x data parallelism; {:.1f} s\n", "", r["stages"].get<int>(), r["micro_batches"].get<int>(),
-                   of("pipelined_ms"), of("data_parallel_ms") / of("pipelined_ms"), of("pipelined_seconds"));
+        fmt::print("{:>24} with a pipeline of {} stages, {} micro-batches: {:.3f} ms, {:.2f}x data parallelism; {:.1f} s\n", "",
+                   r["stages"].get<int>(), r["micro_batches"].get<int>(), of("pipelined_ms"), of("data_parallel_ms") / of("pipelined_ms"),
+                   of("pipelined_seconds"));
     std::fflush(stdout);
 }
 
@@ -128,7 +133,8 @@ int run(int argc, char** argv) {
     app.add_flag("--pipeline", asked.pipeline, "searches pipelines as well");
     CLI11_PARSE(app, argc, argv);
     print_head();
-    measure_networks(asked.models, asked.devices, asked.out, [&](std::string const& model, std::uint32_t gpus) { return measure(model, gpus, asked); }, print);
+    measure_networks(
+        asked.models, asked.devices, asked.out, [&](std::string const& model, std::uint32_t gpus) { return measure(model, gpus, asked); }, print);
     return 0;
 }
 

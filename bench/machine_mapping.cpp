@@ -97,7 +97,8 @@ struct model {
     }
     ps::picoseconds edge_cost(std::size_t e, choice const& a, choice const& b) const {
         if (of == costs::constant) return ps::picoseconds{1};
-        auto const moved = static_cast<std::uint64_t>((b.view.start.node - a.view.start.node) * 64 + b.view.start.device - a.view.start.device + 4096);
+        auto const moved =
+            static_cast<std::uint64_t>((b.view.start.node - a.view.start.node) * 64 + b.view.start.device - a.view.start.device + 4096);
         return ps::picoseconds{hash(shape(a) * 4096 + shape(b), moved * 4096 + (of == costs::alike ? 0 : e)) % 200'000};
     }
 
@@ -177,8 +178,12 @@ class benchmark {
         std::string name;
         for (auto const d : degrees) name += ps::text(name.empty() ? "" : ",", d);
         fmt::print("{:<14}{:>16}{:>10}{:>13.1f}\n", name, size_of(machine), views, seconds * 1e6);
-        add({{"measured", "enumeration"}, {"degrees", name}, {"nodes", machine.nodes}, {"devices", machine.devices},
-             {"views", views}, {"seconds", seconds}});
+        add({{"measured", "enumeration"},
+             {"degrees", name},
+             {"nodes", machine.nodes},
+             {"devices", machine.devices},
+             {"views", views},
+             {"seconds", seconds}});
     }
 
     template <class Make> void mapping(std::string const& name, rw::resource_box const& machine, bool fixed, costs of, Make const& make) {
@@ -203,8 +208,16 @@ class benchmark {
         std::string const which = fixed ? "fixed degree" : "all degrees";
         std::string const kind = of == costs::constant ? "constant" : of == costs::alike ? "alike" : "different";
         fmt::print("{:<22}{:>7}{:>9}{:>8}  {:<14}{:<12}{:>12.3f}\n", name, m.tasks(), size_of(machine), views, which, kind, seconds * 1e3);
-        add({{"measured", "mapping"}, {"graph", name}, {"tasks", m.tasks()}, {"nodes", machine.nodes}, {"devices", machine.devices},
-             {"most_views", views}, {"views_of", which}, {"costs", kind}, {"seconds", seconds}, {"cost_ps", cost}});
+        add({{"measured", "mapping"},
+             {"graph", name},
+             {"tasks", m.tasks()},
+             {"nodes", machine.nodes},
+             {"devices", machine.devices},
+             {"most_views", views},
+             {"views_of", which},
+             {"costs", kind},
+             {"seconds", seconds},
+             {"cost_ps", cost}});
     }
 
     static std::string size_of(rw::resource_box const& machine) { return ps::text(machine.nodes, " x ", machine.devices); }

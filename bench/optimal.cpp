@@ -1,7 +1,7 @@
 // Optima of simulated makespans with proof, after the study of the FlexFlow paper (Jia, Zaharia, Aiken, MLSys 2019, section 8.4): LeNet and an
 // RNNLM of two steps on 2 and 4 devices of one node. `exact` proves the optimum, from data parallelism and knowing nothing else; then `mcmc`
-// looks for it from data parallelism, the expert's strategy (one weird trick) and a random strategy. Prints a table and writes the rows as JSON; fails
-// where something is not proved or not found.
+// looks for it from data parallelism, the expert's strategy (one weird trick) and a random strategy. Prints a table and writes the rows as JSON;
+// fails where something is not proved or not found.
 //
 //   optimal [--seconds N] [--evaluations N] [--model NAME] [--devices N] [--discipline NAME] ...     (see --help)
 
@@ -77,7 +77,8 @@ double ms(ps::picoseconds t) { return ps::to_seconds(t) * 1e3; }
 template <class P> strategy random_strategy(P const& problem, std::uint64_t seed) {
     std::mt19937_64 rng{seed};
     strategy s;
-    for (std::size_t op = 0; op < problem.size(); ++op) s.push_back(ps::search::choice(problem.space(), op, ps::uniform_index(rng, problem.space()[op].size())));
+    for (std::size_t op = 0; op < problem.size(); ++op)
+        s.push_back(ps::search::choice(problem.space(), op, ps::uniform_index(rng, problem.space()[op].size())));
     return s;
 }
 
@@ -106,10 +107,16 @@ template <class P> chain run_chains(P const& problem, std::string name, strategy
     return out;
 }
 
-row study(std::string const& model, ps::graph::operator_graph const& graph, std::uint32_t devices, ps::sim::discipline discipline, request const& asked) {
+row study(std::string const& model, ps::graph::operator_graph const& graph, std::uint32_t devices, ps::sim::discipline discipline,
+          request const& asked) {
     auto const cluster = ps::topology::nodes({.count = 1, .gpus_per_node = devices, .device = ps::topology::p100_sxm});
     auto const problem = ps::make_problem(graph, cluster, ps::cost::roofline{cluster}, {.simulation = {.discipline = discipline}});
-    row r{.model = model, .discipline = std::string(name_of(discipline)), .placements = "strided", .devices = devices, .operators = problem.size(), .chains = {}};
+    row r{.model = model,
+          .discipline = std::string(name_of(discipline)),
+          .placements = "strided",
+          .devices = devices,
+          .operators = problem.size(),
+          .chains = {}};
     for (std::size_t op = 0; op < problem.size(); ++op) r.log10_space += std::log10(static_cast<double>(problem.space()[op].size()));
     auto const start = ps::data_parallel(problem);
     r.data_parallel_ms = ms(problem.evaluator()(start));
@@ -134,24 +141,37 @@ row study(std::string const& model, ps::graph::operator_graph const& graph, std:
 nlohmann::json json_of(row const& r) {
     auto chains = nlohmann::json::array();
     for (auto const& c : r.chains)
-        chains.push_back({{"start", c.start}, {"found", c.found}, {"chains", c.chains}, {"evaluations", c.evaluations}, {"seconds", c.seconds}, {"best_ms", c.best_ms}});
-    return {{"model", r.model},           {"devices", r.devices},
-            {"discipline", r.discipline}, {"placements", r.placements},
-            {"operators", r.operators},   {"log10_space", r.log10_space},
-            {"optimum_ms", r.optimum_ms}, {"lower_bound_ms", r.bound_ms},
-            {"root_bound_ms", r.root_bound_ms}, {"data_parallel_ms", r.data_parallel_ms},
-            {"nodes", r.nodes},           {"evaluations", r.evaluations},
-            {"seconds", r.seconds},       {"proved", r.proved},
+        chains.push_back({{"start", c.start},
+                          {"found", c.found},
+                          {"chains", c.chains},
+                          {"evaluations", c.evaluations},
+                          {"seconds", c.seconds},
+                          {"best_ms", c.best_ms}});
+    return {{"model", r.model},
+            {"devices", r.devices},
+            {"discipline", r.discipline},
+            {"placements", r.placements},
+            {"operators", r.operators},
+            {"log10_space", r.log10_space},
+            {"optimum_ms", r.optimum_ms},
+            {"lower_bound_ms", r.bound_ms},
+            {"root_bound_ms", r.root_bound_ms},
+            {"data_parallel_ms", r.data_parallel_ms},
+            {"nodes", r.nodes},
+            {"evaluations", r.evaluations},
+            {"seconds", r.seconds},
+            {"proved", r.proved},
             {"mcmc", std::move(chains)}};
 }
 
 void print(row const& r) {
-    fmt::print("{:<6} {} devices {:<8} {} operators, 1e{:.1f} strategies: {} {:.6f} ms (bound {:.6f}, at the root {:.6f}, data parallel {:.6f}), {} nodes, {} evaluations, {:.2f} s\n",
-               r.model, r.devices, r.discipline, r.operators, r.log10_space, r.proved ? "optimum" : "NOT PROVED", r.optimum_ms, r.bound_ms, r.root_bound_ms,
-               r.data_parallel_ms, r.nodes, r.evaluations, r.seconds);
+    fmt::print("{:<6} {} devices {:<8} {} operators, 1e{:.1f} strategies: {} {:.6f} ms (bound {:.6f}, at the root {:.6f}, data parallel {:.6f}), {} "
+               "nodes, {} evaluations, {:.2f} s\n",
+               r.model, r.devices, r.discipline, r.operators, r.log10_space, r.proved ? "optimum" : "NOT PROVED", r.optimum_ms, r.bound_ms,
+               r.root_bound_ms, r.data_parallel_ms, r.nodes, r.evaluations, r.seconds);
     for (auto const& c : r.chains)
-        fmt::print("    mcmc from {:<14} {} {:.6f} ms, {} chains, {} evaluations, {:.2f} s\n", c.start, c.found ? "found" : "NOT FOUND", c.best_ms, c.chains,
-                   c.evaluations, c.seconds);
+        fmt::print("    mcmc from {:<14} {} {:.6f} ms, {} chains, {} evaluations, {:.2f} s\n", c.start, c.found ? "found" : "NOT FOUND", c.best_ms,
+                   c.chains, c.evaluations, c.seconds);
     std::fflush(stdout);
 }
 
@@ -159,7 +179,8 @@ int run(request const& asked) {
     auto rows = nlohmann::json::array();
     bool held = true;
     auto const wants = [](auto const& list, auto const& value) { return list.empty() || std::find(list.begin(), list.end(), value) != list.end(); };
-    for (auto const& [name, graph] : {std::pair{std::string("lenet"), ps::models::lenet({})}, std::pair{std::string("rnnlm"), ps::models::rnnlm({.steps = 2})}})
+    for (auto const& [name, graph] :
+         {std::pair{std::string("lenet"), ps::models::lenet({})}, std::pair{std::string("rnnlm"), ps::models::rnnlm({.steps = 2})}})
         for (auto const devices : asked.devices)
             for (auto const discipline : {ps::sim::discipline::fifo, ps::sim::discipline::in_order}) {
                 if (!wants(asked.models, name) || !wants(asked.disciplines, std::string(name_of(discipline)))) continue;
@@ -180,7 +201,9 @@ int main(int argc, char** argv) {
     CLI::App app{"Optima of simulated makespans, proved by exact search and looked for by mcmc."};
     app.add_option("--seconds", asked.seconds, "wall time of each proof")->check(CLI::Range(0.001, 86400.0))->capture_default_str();
     app.add_option("--evaluations", asked.evaluations, "of each chain of mcmc")->check(CLI::PositiveNumber)->capture_default_str();
-    app.add_option("--chains", asked.chains, "of each start, one after the other until one meets the optimum")->check(CLI::PositiveNumber)->capture_default_str();
+    app.add_option("--chains", asked.chains, "of each start, one after the other until one meets the optimum")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
     app.add_option("--seed", asked.seed, "of the first chain")->capture_default_str();
     app.add_option("--model", asked.models, "lenet, rnnlm; both without")->check(CLI::IsMember({"lenet", "rnnlm"}));
     app.add_option("--devices", asked.devices, "GPUs of the node")->check(CLI::Range(1, 16))->capture_default_str();

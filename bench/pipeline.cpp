@@ -1,6 +1,7 @@
-// What pipelines are worth: networks that fit their devices and networks that do not. Per network, simulated iteration times of the best expert's strategy that fits; with the optimizer's
-// state shared and activations computed again; with micro-batches, whose gradients add up; and with stages. Beside them how the best runs, how idle it leaves its devices, its
-// fullest device, and the seconds of the search. Prints a table and writes the rows as JSON.
+// What pipelines are worth: networks that fit their devices and networks that do not. Per network, simulated iteration times of the best expert's
+// strategy that fits; with the optimizer's state shared and activations computed again; with micro-batches, whose gradients add up; and with stages.
+// Beside them how the best runs, how idle it leaves its devices, its fullest device, and the seconds of the search. Prints a table and writes the
+// rows as JSON.
 //
 //   pipeline [--network NAME] ...     (see --help)
 
@@ -42,12 +43,14 @@ struct workload {
 };
 
 ps::graph::operator_graph gpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t sequence, std::int64_t batch) {
-    return models::gpt({.layers = layers, .hidden = hidden, .heads = heads, .sequence = sequence, .vocabulary = 51200, .batch = batch, .type = ps::ops::dtype::f16});
+    return models::gpt(
+        {.layers = layers, .hidden = hidden, .heads = heads, .sequence = sequence, .vocabulary = 51200, .batch = batch, .type = ps::ops::dtype::f16});
 }
 
 // Nodes of four V100 with one interface of 10 Gb/s each.
 ps::topology::cluster slow_network() {
-    return ps::topology::nodes({.count = 4, .gpus_per_node = 4, .device = ps::topology::v100_sxm, .nic = ps::link_description{{1.25e9}, std::chrono::microseconds(10)}});
+    return ps::topology::nodes(
+        {.count = 4, .gpus_per_node = 4, .device = ps::topology::v100_sxm, .nic = ps::link_description{{1.25e9}, std::chrono::microseconds(10)}});
 }
 
 // GPT sizes: Radford et al., 2019 (1.5 billion parameters), Brown et al., 2020 (6.7), Narayanan et al., SC 2021, table 1 (18 and 39).
@@ -71,7 +74,9 @@ struct request {
     std::string out = "out/bench/pipeline.json";
 };
 
-nlohmann::json ms(ps::picoseconds t) { return t == ps::cost_traits<ps::picoseconds>::infinity() ? nlohmann::json() : nlohmann::json(ps::to_seconds(t) * 1e3); }
+nlohmann::json ms(ps::picoseconds t) {
+    return t == ps::cost_traits<ps::picoseconds>::infinity() ? nlohmann::json() : nlohmann::json(ps::to_seconds(t) * 1e3);
+}
 
 nlohmann::json measure(workload const& w, request const& asked) {
     auto const cluster = w.cluster();
@@ -79,7 +84,8 @@ nlohmann::json measure(workload const& w, request const& asked) {
                                           {.simulation = {.optimizer = ps::sim::optimizer::adam, .memory = ps::sim::memory_policy::reject}});
     nlohmann::json row{{"network", w.name}, {"machine", w.machine}, {"devices", problem.topology().size()}, {"operators", problem.graph().size()}};
     auto const limited = [&](std::uint64_t stages, std::uint64_t micro_batches, bool frugal) {
-        ps::pipeline::partition_options o{.max_stages = stages, .max_micro_batches = micro_batches, .recomputation = frugal, .sharded_optimizer = frugal};
+        ps::pipeline::partition_options o{
+            .max_stages = stages, .max_micro_batches = micro_batches, .recomputation = frugal, .sharded_optimizer = frugal};
         if (asked.time > 0) o.time = std::chrono::nanoseconds(static_cast<std::int64_t>(asked.time * 1e9));
         std::mt19937_64 unused;
         return ps::pipeline::partition(problem, {}, unused, o);
@@ -113,18 +119,21 @@ nlohmann::json measure(workload const& w, request const& asked) {
 std::string shown(nlohmann::json const& time) { return time.is_null() ? "none fits" : fmt::format("{:.1f}", time.get<double>()); }
 
 void print_head() {
-    fmt::print("{:<12}{:<10}{:>5} |{:>11}{:>11}{:>11}{:>11} |{:>7}{:>6}{:>7}{:>8}{:>9}{:>8} |{:>6}{:>7}{:>10}{:>8}\n", "network", "machine", "ops", "expert ms", "frugal ms", "micro ms",
-               "stages ms", "stages", "micro", "order", "tensor", "computes", "sharded", "idle", "GB", "simulated", "s");
+    fmt::print("{:<12}{:<10}{:>5} |{:>11}{:>11}{:>11}{:>11} |{:>7}{:>6}{:>7}{:>8}{:>9}{:>8} |{:>6}{:>7}{:>10}{:>8}\n", "network", "machine", "ops",
+               "expert ms", "frugal ms", "micro ms", "stages ms", "stages", "micro", "order", "tensor", "computes", "sharded", "idle", "GB",
+               "simulated", "s");
 }
 void print(nlohmann::json const& r) {
     auto const& tensor = r["tensor_parallel"];
     auto const degrees = std::minmax_element(tensor.begin(), tensor.end());
-    auto const shown_degrees = tensor.empty() ? "-" : *degrees.first == *degrees.second ? degrees.first->dump() : fmt::format("{}-{}", degrees.first->dump(), degrees.second->dump());
-    fmt::print("{:<12}{:<10}{:>5} |{:>11}{:>11}{:>11}{:>11} |{:>7}{:>6}{:>7}{:>8}{:>9}{:>8} |{:>5.0f}%{:>7.1f}{:>10}{:>8.1f}\n", r["network"].get<std::string>(),
-               r["machine"].get<std::string>(), r["operators"].get<int>(), shown(r["expert_ms"]), shown(r["frugal_ms"]), shown(r["micro_batches_ms"]), shown(r["pipeline_ms"]),
-               r["stages"].get<int>(), r["micro_batches"].get<int>(), r["order"].get<std::string>(), shown_degrees, r["recomputing_stages"].get<int>(),
-               r["sharded_optimizer"].get<bool>() ? "yes" : "no", 100 * r["idle_share"].get<double>(), r["fullest_bytes"].get<double>() / 1e9, r["simulated"].get<int>(),
-               r["seconds"].get<double>());
+    auto const shown_degrees = tensor.empty()                      ? "-"
+                               : *degrees.first == *degrees.second ? degrees.first->dump()
+                                                                   : fmt::format("{}-{}", degrees.first->dump(), degrees.second->dump());
+    fmt::print("{:<12}{:<10}{:>5} |{:>11}{:>11}{:>11}{:>11} |{:>7}{:>6}{:>7}{:>8}{:>9}{:>8} |{:>5.0f}%{:>7.1f}{:>10}{:>8.1f}\n",
+               r["network"].get<std::string>(), r["machine"].get<std::string>(), r["operators"].get<int>(), shown(r["expert_ms"]),
+               shown(r["frugal_ms"]), shown(r["micro_batches_ms"]), shown(r["pipeline_ms"]), r["stages"].get<int>(), r["micro_batches"].get<int>(),
+               r["order"].get<std::string>(), shown_degrees, r["recomputing_stages"].get<int>(), r["sharded_optimizer"].get<bool>() ? "yes" : "no",
+               100 * r["idle_share"].get<double>(), r["fullest_bytes"].get<double>() / 1e9, r["simulated"].get<int>(), r["seconds"].get<double>());
     std::fflush(stdout);
 }
 

@@ -54,7 +54,8 @@ template <class F> double seconds_of(F const& f) {
 ps::graph::dense_graph changed(ps::graph::dense_graph g) {
     std::vector<std::size_t> weighted;
     for (auto const op : g.order)
-        if (auto const& o = g.operations[op]; !o.weights.empty() && (o.work == ps::ops::work_class::matmul || o.work == ps::ops::work_class::convolution))
+        if (auto const& o = g.operations[op];
+            !o.weights.empty() && (o.work == ps::ops::work_class::matmul || o.work == ps::ops::work_class::convolution))
             weighted.push_back(op);
     auto& o = g.operations[weighted.at(weighted.size() / 2)];
     auto& w = o.weights.front();
@@ -69,7 +70,8 @@ ps::graph::dense_graph changed(ps::graph::dense_graph g) {
 
 nlohmann::json measure(std::string const& model, std::uint32_t gpus, request const& asked) {
     auto const cluster = ps::topology::summit(gpus / 6);
-    auto const problem = ps::make_problem(unity_network(model, gpus), cluster, ps::cost::roofline{cluster}, {.simulation = {.memory = ps::sim::memory_policy::ignore}});
+    auto const problem = ps::make_problem(unity_network(model, gpus), cluster, ps::cost::roofline{cluster},
+                                          {.simulation = {.memory = ps::sim::memory_policy::ignore}});
     auto const& g = problem.graph();
     auto const capacity = problem.topology().devices.front().memory;
     nlohmann::json row{{"model", model}, {"devices", gpus}, {"operators", g.size()}};
@@ -95,8 +97,13 @@ nlohmann::json measure(std::string const& model, std::uint32_t gpus, request con
     for (auto const& counting : ps::rewrite::usual_countings) {
         auto const found = pricer.price(g, counting);
         auto const simulated = evaluate(found.strategy);
-        row["found"].push_back({{"share", counting.share}, {"first", counting.first}, {"cost_ms", ms(found.cost)}, {"lower_bound_ms", ms(found.lower_bound)}, {"optimal", found.optimal},
-                                {"simulated_ms", ms(simulated)}, {"fits", fits(found.strategy)}});
+        row["found"].push_back({{"share", counting.share},
+                                {"first", counting.first},
+                                {"cost_ms", ms(found.cost)},
+                                {"lower_bound_ms", ms(found.lower_bound)},
+                                {"optimal", found.optimal},
+                                {"simulated_ms", ms(simulated)},
+                                {"fits", fits(found.strategy)}});
         best = std::min(best, simulated);
     }
     row["found_ms"] = ms(best);
@@ -136,16 +143,16 @@ nlohmann::json measure(std::string const& model, std::uint32_t gpus, request con
 }
 
 void print_head() {
-    fmt::print("{:<13}{:>5}{:>6}{:>9}{:>10}{:>11}{:>8}{:>9} |{:>11}{:>11}{:>11}{:>11}  {:<18} |{:>11}{:>11}\n", "model", "GPUs", "ops", "first s", "again ms",
-               "changed ms", "tables", "KiB", "found ms", "data ms", "expert ms", "mcmc ms", "expert", "within", "expert");
+    fmt::print("{:<13}{:>5}{:>6}{:>9}{:>10}{:>11}{:>8}{:>9} |{:>11}{:>11}{:>11}{:>11}  {:<18} |{:>11}{:>11}\n", "model", "GPUs", "ops", "first s",
+               "again ms", "changed ms", "tables", "KiB", "found ms", "data ms", "expert ms", "mcmc ms", "expert", "within", "expert");
 }
 void print(nlohmann::json const& r) {
     auto const number = [](nlohmann::json const& v) { return v.is_null() ? std::string("-") : fmt::format("{:.3f}", v.get<double>()); };
-    fmt::print("{:<13}{:>5}{:>6}{:>9.3f}{:>10.2f}{:>11.2f}{:>8}{:>9.0f} |{:>11}{:>11}{:>11}{:>11}  {:<18} |{:>11}{:>11}\n", r["model"].get<std::string>(),
-               r["devices"].get<int>(), r["operators"].get<int>(), r["first_seconds"].get<double>(), r["again_seconds"].get<double>() * 1e3,
-               r["changed_seconds"].get<double>() * 1e3, r["tables"].get<int>(), r["table_bytes"].get<double>() / 1024, number(r["found_ms"]),
-               number(r["data_parallel_ms"]), number(r["expert_ms"]), number(r["mcmc_ms"]), r["expert"].get<std::string>(), number(r["limited_ms"]),
-               number(r["limited_expert_ms"]));
+    fmt::print("{:<13}{:>5}{:>6}{:>9.3f}{:>10.2f}{:>11.2f}{:>8}{:>9.0f} |{:>11}{:>11}{:>11}{:>11}  {:<18} |{:>11}{:>11}\n",
+               r["model"].get<std::string>(), r["devices"].get<int>(), r["operators"].get<int>(), r["first_seconds"].get<double>(),
+               r["again_seconds"].get<double>() * 1e3, r["changed_seconds"].get<double>() * 1e3, r["tables"].get<int>(),
+               r["table_bytes"].get<double>() / 1024, number(r["found_ms"]), number(r["data_parallel_ms"]), number(r["expert_ms"]),
+               number(r["mcmc_ms"]), r["expert"].get<std::string>(), number(r["limited_ms"]), number(r["limited_expert_ms"]));
     std::fflush(stdout);
 }
 
@@ -157,7 +164,8 @@ int run(int argc, char** argv) {
     app.add_option("--seed", asked.seed, "of mcmc")->capture_default_str();
     CLI11_PARSE(app, argc, argv);
     print_head();
-    measure_networks(asked.models, asked.devices, asked.out, [&](std::string const& model, std::uint32_t gpus) { return measure(model, gpus, asked); }, print);
+    measure_networks(
+        asked.models, asked.devices, asked.out, [&](std::string const& model, std::uint32_t gpus) { return measure(model, gpus, asked); }, print);
     return 0;
 }
 

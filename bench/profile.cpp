@@ -83,7 +83,8 @@ struct tallies {
 double log_of(ps::picoseconds t) { return std::log2(ps::to_seconds(t)); }
 
 // The library's own trend of a family without the one asked for, as the candidates need it.
-std::optional<std::pair<family_data, double>> data_of(std::vector<ps::cost::profile_entry const*> const& members, ps::cost::profile_entry const& asked) {
+std::optional<std::pair<family_data, double>> data_of(std::vector<ps::cost::profile_entry const*> const& members,
+                                                      ps::cost::profile_entry const& asked) {
     using family = ps::cost::kernel_family;
     std::vector<ps::cost::work_point> works, volumes;
     auto const volume = [](ps::cost::kernel const& k) {
@@ -151,7 +152,8 @@ void estimate(ps::cost::profile const& table, ps::cost::profile_entry const& ask
     auto const kind = std::string(asked.flops ? "work known" : "work not known");
     out.by_method.add({held_out, kind, "this library"}, error);
     auto const x = coordinates(asked.kernel);
-    for (auto const& c : candidates) out.by_method.add({held_out, kind, std::string(c.name)}, c.estimate(data->first, x, data->second) - log_of(asked.time));
+    for (auto const& c : candidates)
+        out.by_method.add({held_out, kind, std::string(c.name)}, c.estimate(data->first, x, data->second) - log_of(asked.time));
     if (auto const line = along_first_dim(data->first, x)) {
         out.by_method.add({held_out, kind, "log-log linear along samples, where it can"}, *line - log_of(asked.time));
         out.by_method.add({held_out, kind, "this library, there"}, error);
@@ -192,7 +194,8 @@ int run(int argc, char** argv) {
         fmt::print("{}: {} kernels, {} of them estimated\n", path, entries.size(), taken);
         std::fflush(stdout);
         for (std::size_t i = 0; i < taken; ++i)
-            for (std::string const held_out : {"entry", "samples", "layer"}) estimate(table, *entries[i * entries.size() / taken], file, held_out, asked, out);
+            for (std::string const held_out : {"entry", "samples", "layer"})
+                estimate(table, *entries[i * entries.size() / taken], file, held_out, asked, out);
     }
     nlohmann::json rows = nlohmann::json::array();
     print(out.by_source, "table", rows, "source");
@@ -201,7 +204,14 @@ int run(int argc, char** argv) {
         print(out.by_family, "family", rows, "family");
     } else {
         out.by_family.each([&](key const& k, std::size_t n, double median, double p90, double most) {
-            rows.push_back({{"table", "family"}, {"held_out", k[0]}, {"of", k[1]}, {"what", k[2]}, {"entries", n}, {"median", median}, {"p90", p90}, {"max", most}});
+            rows.push_back({{"table", "family"},
+                            {"held_out", k[0]},
+                            {"of", k[1]},
+                            {"what", k[2]},
+                            {"entries", n},
+                            {"median", median},
+                            {"p90", p90},
+                            {"max", most}});
         });
     }
     write_rows(asked.out, rows);

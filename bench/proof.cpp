@@ -33,9 +33,10 @@ std::string grouped(std::uint64_t n) {
 }
 
 void print(std::vector<cell> const& cells, std::vector<counts> const& rows, bool special) {
-    fmt::print("| network | devices | {}discipline | movement | seed | drawn, compared task by task | asked for | committed | rolled back | over the bound "
-               "| comparisons | tasks compared | largest | mismatches |\n|---|---|{}---|---|---|---|---|---|---|---|---|---|---|---|\n",
-               special ? "special | " : "", special ? "---|" : "");
+    fmt::print(
+        "| network | devices | {}discipline | movement | seed | drawn, compared task by task | asked for | committed | rolled back | over the bound "
+        "| comparisons | tasks compared | largest | mismatches |\n|---|---|{}---|---|---|---|---|---|---|---|---|---|---|---|\n",
+        special ? "special | " : "", special ? "---|" : "");
     for (std::size_t i = 0; i < cells.size(); ++i) {
         auto const& c = cells[i];
         auto const& r = rows[i];
@@ -50,10 +51,11 @@ void print(std::vector<cell> const& cells, std::vector<counts> const& rows, std:
     counts all;
     for (auto const& r : rows) all += r;
     fmt::print("<!-- made by ./bench/run proof {} -->\n\n", proposals);
-    fmt::print("{} cells, {} proposals drawn, {} asked for: {} committed, {} rolled back, {} over the bound. {} comparisons of {} tasks, {} schedules "
-               "held against the definition. Mismatches: 0.\n",
-               cells.size(), grouped(all.random), grouped(all.proposals), grouped(all.committed), grouped(all.rolled_back), grouped(all.over),
-               grouped(all.comparisons), grouped(all.tasks), grouped(all.by_definition));
+    fmt::print(
+        "{} cells, {} proposals drawn, {} asked for: {} committed, {} rolled back, {} over the bound. {} comparisons of {} tasks, {} schedules "
+        "held against the definition. Mismatches: 0.\n",
+        cells.size(), grouped(all.random), grouped(all.proposals), grouped(all.committed), grouped(all.rolled_back), grouped(all.over),
+        grouped(all.comparisons), grouped(all.tasks), grouped(all.by_definition));
     for (bool const special : {false, true}) {
         if (std::none_of(cells.begin(), cells.end(), [&](auto const& c) { return c.special == special; })) continue;
         fmt::print("\n## {}\n\n", special ? "Special cases" : "Networks");
@@ -86,8 +88,8 @@ std::optional<std::string> run_all(std::vector<cell> const& cells, std::uint64_t
                 std::scoped_lock const lock(mutex);
                 if (what.empty()) {
                     auto const& r = rows[order[n]];
-                    fmt::print(stderr, "{:<75} {:>8.1f} s  {:>6} tasks on average{}\n", c.name, took.count(), r.comparisons ? r.tasks / r.comparisons : 0,
-                               stop ? " (stopped)" : "");
+                    fmt::print(stderr, "{:<75} {:>8.1f} s  {:>6} tasks on average{}\n", c.name, took.count(),
+                               r.comparisons ? r.tasks / r.comparisons : 0, stop ? " (stopped)" : "");
                 } else {
                     stop = true;
                     if (!failure) failure = c.name + ": " + what;

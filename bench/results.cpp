@@ -28,9 +28,8 @@ namespace {
 
 // Two ways to synchronise gradients: as frameworks do today, and as FlexFlow's simulator does without NCCL and --overlap.
 constexpr ps::sim::simulation_options today{};
-constexpr ps::sim::simulation_options flexflow{.movement = ps::sim::movement::pairwise,
-                                               .synchronisation = ps::sim::synchronisation::parameter_server,
-                                               .overlap = false};
+constexpr ps::sim::simulation_options flexflow{
+    .movement = ps::sim::movement::pairwise, .synchronisation = ps::sim::synchronisation::parameter_server, .overlap = false};
 
 struct network {
     char const* name;
@@ -69,8 +68,9 @@ void fill(row& r, std::uint64_t evaluations) {
 }
 
 void print(std::vector<row> const& rows, bool as_flexflow) {
-    std::printf("| network | cluster | devices | data parallel, ms | expert, ms | found, ms | speed-up | GB moved, data parallel | GB moved, found |\n"
-                "|---|---|---|---|---|---|---|---|---|\n");
+    std::printf(
+        "| network | cluster | devices | data parallel, ms | expert, ms | found, ms | speed-up | GB moved, data parallel | GB moved, found |\n"
+        "|---|---|---|---|---|---|---|---|---|\n");
     for (auto const& r : rows)
         if (r.as_flexflow == as_flexflow)
             std::printf("| %s | %s | %u | %.1f | %.1f | %.1f | %.2f | %.1f | %.1f |\n", r.net->name, r.p100 ? "P100" : "K80", r.nodes * 4,
@@ -98,7 +98,8 @@ int main(int argc, char** argv) {
     for (bool const as_flexflow : {false, true})
         for (auto const& net : networks)
             for (bool const p100 : {true, false})
-                for (std::uint32_t const nodes : {1u, 4u, 16u}) rows.push_back({.net = &net, .nodes = nodes, .p100 = p100, .as_flexflow = as_flexflow});
+                for (std::uint32_t const nodes : {1u, 4u, 16u})
+                    rows.push_back({.net = &net, .nodes = nodes, .p100 = p100, .as_flexflow = as_flexflow});
 
     std::atomic<std::size_t> next = rows.size(); // the largest first
     std::exception_ptr failure;

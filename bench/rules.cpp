@@ -1,7 +1,8 @@
 // Whether the rules of a file hold: each is tried on random small tensors in the reading of include/parsearch/lab/rules/interpret.hpp, on the extents
 // of its fixture and on others, and as a rule of parallel tensors. Where the program is built with Z3, each is also to be proved from the axioms in
-// include/parsearch/lab/prover/axioms.hpp. And rules are generated, to see how many of the file's are found again. Prints the tables of docs/rules.md, or
-// with --each a line per rule. With --match it says instead which rules apply to a model; with --ship it writes the generated rules that the library has.
+// include/parsearch/lab/prover/axioms.hpp. And rules are generated, to see how many of the file's are found again. Prints the tables of
+// docs/rules.md, or with --each a line per rule. With --match it says instead which rules apply to a model; with --ship it writes the generated rules
+// that the library has.
 //
 //   rules FILE     (Unity's graph_subst_3_v2.json; see --help)
 
@@ -105,11 +106,14 @@ void print_counts(std::vector<row> const& rows) {
         narrower += r.parallel->refused > 0;
     }
     fmt::print("\n## Verdicts\n\n| | on the fixture | on other extents | of parallel tensors |\n|---|--:|--:|--:|\n");
-    for (std::string_view const w : {"true", "refuted", "never legal"}) fmt::print("| {} | {} | {} | {} |\n", w, counts[w][0], counts[w][1], counts[w][2]);
+    for (std::string_view const w : {"true", "refuted", "never legal"})
+        fmt::print("| {} | {} | {} | {} |\n", w, counts[w][0], counts[w][1], counts[w][2]);
     int said = 0;
     for (auto const& r : rows) said += r.parallel.has_value();
-    fmt::print("| not to be said | | | {} |\n\nOf the {} that can be said of parallel tensors, {} have a target that is illegal on some inputs on which the "
-               "source is legal.\n", rows.size() - static_cast<std::size_t>(said), said, narrower);
+    fmt::print(
+        "| not to be said | | | {} |\n\nOf the {} that can be said of parallel tensors, {} have a target that is illegal on some inputs on which the "
+        "source is legal.\n",
+        rows.size() - static_cast<std::size_t>(said), said, narrower);
 }
 
 void print_refuted(std::vector<ps::rewrite::rule> const& rules, std::vector<row> const& rows) {
@@ -136,8 +140,9 @@ void print_groups(std::vector<row> const& rows) {
 
 // How many rules a generator finds, and how many of the file's among them.
 void print_generated(std::vector<ps::rewrite::rule> const& rules, ps::rewrite::judging const& how, std::size_t most, std::size_t threads) {
-    fmt::print("\n## Generated\n\n| operators | graphs | different | candidates | refuted | rules | of parallel tensors true | refuted | never legal | "
-               "of the file's, both sides met with equal fingerprints | made |\n|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+    fmt::print(
+        "\n## Generated\n\n| operators | graphs | different | candidates | refuted | rules | of parallel tensors true | refuted | never legal | "
+        "of the file's, both sides met with equal fingerprints | made |\n|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
     for (std::size_t n = 1; n <= most; ++n) {
         ps::rewrite::generator const g({.graphs = {.operators = n, .threads = threads}});
         auto const made = g.rules();
@@ -169,8 +174,9 @@ void print_each(std::vector<ps::rewrite::rule> const& rules, std::vector<row> co
         auto const said = [&](verdict const& v, ps::rewrite::rule const& of) {
             return fmt::format("{} in {} cases{}", word(v), v.tested, v.refuted ? ": " + to_string(of, *v.refuted) : "");
         };
-        fmt::print("{}\n  fixture: {}\n  other extents: {}\n  parallel tensors: {}\n  proof: {}\n", to_string(rules[i]), said(r.fixture, rules[i]), said(r.others, rules[i]),
-                   r.parallel ? said(*r.parallel, *r.as_parallel.parallel) : std::string(reason_of(r.as_parallel.why)), r.proof.empty() ? "none: built without Z3" : r.proof);
+        fmt::print("{}\n  fixture: {}\n  other extents: {}\n  parallel tensors: {}\n  proof: {}\n", to_string(rules[i]), said(r.fixture, rules[i]),
+                   said(r.others, rules[i]), r.parallel ? said(*r.parallel, *r.as_parallel.parallel) : std::string(reason_of(r.as_parallel.why)),
+                   r.proof.empty() ? "none: built without Z3" : r.proof);
     }
 }
 
@@ -190,8 +196,11 @@ int run(int argc, char** argv) {
         ->capture_default_str()
         ->check(CLI::Range(0, 4));
     app.add_option("--threads", threads, "for that, and for --ship")->capture_default_str()->check(CLI::PositiveNumber);
-    auto* const model = app.add_option("--match", matching.model, "say of each rule instead whether it applies to this model, and why not: zoo:NAME[,key=value...] or FILE.onnx[,key=value...]");
-    app.add_option("--strategy", matching.strategies, fmt::format("how the model is split, the farthest that a rule gets counts: {}", strategies_known))
+    auto* const model =
+        app.add_option("--match", matching.model,
+                       "say of each rule instead whether it applies to this model, and why not: zoo:NAME[,key=value...] or FILE.onnx[,key=value...]");
+    app.add_option("--strategy", matching.strategies,
+                   fmt::format("how the model is split, the farthest that a rule gets counts: {}", strategies_known))
         ->needs(model)
         ->capture_default_str();
     app.add_option("--devices", matching.devices, "over which it is split; rules choose degrees that divide them")
@@ -200,7 +209,8 @@ int run(int argc, char** argv) {
         ->check(CLI::Range(1, 4096));
     app.add_option("--out", matching.out, "what becomes of the rules, as JSON")->needs(model);
     std::string to_ship;
-    app.add_option("--ship", to_ship, "writes the generated rules there, as rewrite/rules/generated_rules.inc has them, each proved and tested, and does nothing else")
+    app.add_option("--ship", to_ship,
+                   "writes the generated rules there, as rewrite/rules/generated_rules.inc has them, each proved and tested, and does nothing else")
         ->excludes(model);
     CLI11_PARSE(app, argc, argv);
 
@@ -218,7 +228,12 @@ int run(int argc, char** argv) {
     }
     std::vector<row> rows;
     for (auto const& r : rules) {
-        row one{.number = rows.size(), .fixture = judge_fixture(r, how), .others = judge(r, how), .as_parallel = translate(r), .parallel = {}, .proof = {}};
+        row one{.number = rows.size(),
+                .fixture = judge_fixture(r, how),
+                .others = judge(r, how),
+                .as_parallel = translate(r),
+                .parallel = {},
+                .proof = {}};
         one.proof = prove(r, one.others);
         if (one.as_parallel.parallel) one.parallel = judge_parallel(*one.as_parallel.parallel, how);
         rows.push_back(std::move(one));
@@ -227,8 +242,9 @@ int run(int argc, char** argv) {
         print_each(rules, rows);
         return 0;
     }
-    fmt::print("<!-- made by ./bench/run rules FILE -->\n\n{} rules, seed {}: {} cases of each on the fixture and {} on others, of at most {} draws.\n",
-               rules.size(), how.seed, std::max<std::int64_t>(1, how.cases / 5), how.cases, how.draws);
+    fmt::print(
+        "<!-- made by ./bench/run rules FILE -->\n\n{} rules, seed {}: {} cases of each on the fixture and {} on others, of at most {} draws.\n",
+        rules.size(), how.seed, std::max<std::int64_t>(1, how.cases / 5), how.cases, how.draws);
     print_counts(rows);
     print_proofs(rows);
     print_readings(rules, how);

@@ -51,7 +51,9 @@ class benchmark {
     }
 
   private:
-    template <class T> static bool contains(std::vector<T> const& list, T const& value) { return std::find(list.begin(), list.end(), value) != list.end(); }
+    template <class T> static bool contains(std::vector<T> const& list, T const& value) {
+        return std::find(list.begin(), list.end(), value) != list.end();
+    }
 
     [[nodiscard]] bool wants(workload const& net, std::size_t devices) const {
         return (asked_.workloads.empty() || contains(asked_.workloads, net.name)) && devices > 0 && devices % net.per_node == 0;
@@ -85,9 +87,9 @@ class benchmark {
             return;
         }
         // FlexFlow's simulator knows no memory limits.
-        auto const samples = problem_of(net, devices, s,
-                                        {.attribute = false, .parameter = false, .reduction = false, .placements = ps::space::placements::contiguous},
-                                        ps::sim::memory_policy::ignore);
+        auto const samples =
+            problem_of(net, devices, s, {.attribute = false, .parameter = false, .reduction = false, .placements = ps::space::placements::contiguous},
+                       ps::sim::memory_policy::ignore);
         // FlexFlow's alpha: 1 per millisecond.
         chain_rows(net, devices, s, "flexflow", samples, ps::search::with_moves(samples, flexflow_move(samples.graph(), devices, net.per_node)),
                    ps::data_parallel(samples), 1e9);

@@ -49,9 +49,11 @@ template <class Request> void add_network_options(CLI::App& app, Request& asked)
     app.add_option("--out", asked.out, "the rows, as JSON")->capture_default_str()->take_last();
 }
 
-// The rows that `measure(model, gpus)` makes of every network on every number of GPUs, by `print(row)` shown and written to `out` after each, so that none is lost.
+// The rows that `measure(model, gpus)` makes of every network on every number of GPUs, by `print(row)` shown and written to `out` after each, so that
+// none is lost.
 template <class Measure, class Print>
-void measure_networks(std::vector<std::string> const& models, std::vector<std::uint32_t> const& devices, std::string const& out, Measure const& measure, Print const& print) {
+void measure_networks(std::vector<std::string> const& models, std::vector<std::uint32_t> const& devices, std::string const& out,
+                      Measure const& measure, Print const& print) {
     nlohmann::json rows = nlohmann::json::array();
     for (auto const& model : models)
         for (auto const gpus : devices) {

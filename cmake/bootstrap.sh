@@ -71,6 +71,7 @@ found() {
     z3) preprocesses '#include <z3++.h>' ;;
     flatbuffers) have flatc && preprocesses '#include <flatbuffers/flatbuffers.h>' ;;
     chromium) have chromium || have chromium-browser || have google-chrome ;;
+    clang-format-16) have clang-format-16 ;;
     # with its runtime, which the sanitizers and the fuzzer need
     clang-16) have clang++-16 && [[ -d $(clang++-16 -print-runtime-dir) ]] ;;
     esac

@@ -38,12 +38,12 @@ class device_failure : public std::runtime_error {
 
 /// What does not change while a program runs.
 struct device_facts {
-    std::string name;                 ///< as the driver says it: "NVIDIA H100 80GB HBM3"
-    byte_count memory = 0;            ///< in all
-    std::string compute_capability;   ///< "9.0"
+    std::string name;               ///< as the driver says it: "NVIDIA H100 80GB HBM3"
+    byte_count memory = 0;          ///< in all
+    std::string compute_capability; ///< "9.0"
     std::int64_t multiprocessors = 0;
-    byte_count l2 = 0;                ///< size of the last cache
-    std::string driver;               ///< version: "550.54.15"; of the CUDA driver interface ("12.4") where no other is known
+    byte_count l2 = 0;                              ///< size of the last cache
+    std::string driver;                             ///< version: "550.54.15"; of the CUDA driver interface ("12.4") where no other is known
     std::map<std::string, std::string> libraries{}; ///< versions by name: {"cuda", "12.4"}, {"cudnn", "9.1.0"}, {"cublas", ...}, {"nccl", ...}
     friend bool operator==(device_facts const&, device_facts const&) = default;
 };

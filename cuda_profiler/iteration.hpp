@@ -21,7 +21,8 @@ namespace parsearch::profiler {
 
 /// What one device runs in an iteration of graph `g` where every operator is whole on it: forward in topological order; where `simulation` trains,
 /// backward in the opposite order, then an update for each set of parameters that operators share. Work that takes no time is left out.
-/// `op` of the works points into `g`. These are the works of which the simulator asks an oracle for that strategy. Complexity: O(operators * operands).
+/// `op` of the works points into `g`. These are the works of which the simulator asks an oracle for that strategy. Complexity: O(operators *
+/// operands).
 [[nodiscard]] inline std::vector<ops::shard_work> iteration_of(graph::dense_graph const& g, sim::simulation_options const& simulation) {
     std::array<std::int32_t, ops::max_dims> whole{};
     whole.fill(1);

@@ -128,7 +128,8 @@ template <std::size_t N> [[nodiscard]] constexpr bool is_one_of(std::string_view
     if (is_resize(kind)) return lower_resize(s);
     if (kind == "moe_dispatch") return lower_moe_dispatch(s);
     if (kind == "moe_combine") return lower_moe_combine(s);
-    if (is_gate(kind) || is_function(kind) || is_one_of<6>(kind, {"dropout", "select", "cast", "rotary_embedding", "local_response_norm", "cumulative_sum"}))
+    if (is_gate(kind) || is_function(kind) ||
+        is_one_of<6>(kind, {"dropout", "select", "cast", "rotary_embedding", "local_response_norm", "cumulative_sum"}))
         return lower_elementwise(s);
     if (unknown == unknown_kinds::stream) return lower_unknown(s);
     throw no_lowering(text("kind '", kind, "' has no lowering"));

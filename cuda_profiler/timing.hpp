@@ -182,7 +182,8 @@ template <TimedRun Run, class Now, class Stop>
 
 /// The same by the steady clock, and without an end.
 template <TimedRun Run> [[nodiscard]] timing measure(Run& what, timing_options const& o = {}) {
-    return *measure(what, o, [] { return std::chrono::steady_clock::now(); }, [] { return false; });
+    return *measure(
+        what, o, [] { return std::chrono::steady_clock::now(); }, [] { return false; });
 }
 
 } // namespace parsearch::profiler

@@ -71,7 +71,8 @@ ps::ops::operation describe(job const& j) {
     using namespace ps::ops;
     auto const rows = axis{.extent = j.rows, .terms = {{.dim = 0}}};
     auto const tensor_in = [&](std::int64_t columns) { return operand{.name = "x", .axes = {rows, {.extent = columns}}, .saved = true}; };
-    operation op{.kind = "filter", .work = work_class::elementwise, .dims = {{"row", j.rows, dim_kind::sample}, {"column", j.out, dim_kind::parameter}}};
+    operation op{
+        .kind = "filter", .work = work_class::elementwise, .dims = {{"row", j.rows, dim_kind::sample}, {"column", j.out, dim_kind::parameter}}};
     auto const columns = axis{.extent = j.out, .terms = {{.dim = 1}}};
     op.outputs = {{.name = "y", .axes = {rows, columns}}};
     double const points = static_cast<double>(j.rows * j.out);
@@ -138,8 +139,7 @@ scheduler::program make_program() {
 template <class Result> void print(char const* what, Result const& r, scheduler::program const& p) {
     std::printf("%-14s %9.3f ms after %6llu evaluations:", what, parsearch::to_seconds(r.cost) * 1e3,
                 static_cast<unsigned long long>(r.stats.evaluations));
-    for (std::size_t i = 0; i < p.jobs.size(); ++i)
-        std::printf(" %s=%dx@%d", p.jobs[i]->name.c_str(), r.best.of_job[i].ways, r.best.of_job[i].first);
+    for (std::size_t i = 0; i < p.jobs.size(); ++i) std::printf(" %s=%dx@%d", p.jobs[i]->name.c_str(), r.best.of_job[i].ways, r.best.of_job[i].first);
     std::printf("\n");
 }
 

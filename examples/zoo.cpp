@@ -61,7 +61,8 @@ int main(int argc, char** argv) {
     double seconds = 10;
     if (argc > 2 || (argc == 2 && (std::from_chars(argv[1], argv[1] + std::strlen(argv[1]), seconds).ptr != argv[1] + std::strlen(argv[1]) ||
                                    !(seconds > 0 && seconds <= 3600)))) {
-        std::fprintf(stderr, "usage: zoo [seconds per search]: a number above 0, at most 3600%s%s\n", argc > 1 ? "; given: " : "", argc > 1 ? argv[1] : "");
+        std::fprintf(stderr, "usage: zoo [seconds per search]: a number above 0, at most 3600%s%s\n", argc > 1 ? "; given: " : "",
+                     argc > 1 ? argv[1] : "");
         return 2;
     }
     auto const time = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
@@ -76,9 +77,11 @@ int main(int argc, char** argv) {
     plan("Inception-v3, batch 1024, 4 x 4 P100", ps::models::inception_v3({.batch = 64 * 16}), p100, time, "one weird trick", trick);
     plan("NMT, batch 1024, 4 x 4 P100", ps::models::nmt({.batch = 64 * 16}), p100, time, "layers over the node", layers_over_node);
     plan("GPT 1.3B, bf16, batch 64, 4 x 8 H100",
-         ps::models::gpt({.layers = 24, .hidden = 2048, .heads = 16, .sequence = 2048, .vocabulary = 51200, .batch = 64, .type = ps::ops::dtype::bf16}),
+         ps::models::gpt(
+             {.layers = 24, .hidden = 2048, .heads = 16, .sequence = 2048, .vocabulary = 51200, .batch = 64, .type = ps::ops::dtype::bf16}),
          ps::topology::dgx_h100(4), time, "tensor parallel 8", megatron);
     plan("GPT 6.7B, bf16, Adam, batch 64, 4 x 8 H100",
-         ps::models::gpt({.layers = 32, .hidden = 4096, .heads = 32, .sequence = 2048, .vocabulary = 51200, .batch = 64, .type = ps::ops::dtype::bf16}),
+         ps::models::gpt(
+             {.layers = 32, .hidden = 4096, .heads = 32, .sequence = 2048, .vocabulary = 51200, .batch = 64, .type = ps::ops::dtype::bf16}),
          ps::topology::dgx_h100(4), time, "tensor parallel 8", megatron, ps::sim::optimizer::adam);
 }

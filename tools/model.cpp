@@ -13,7 +13,8 @@ loaded_model load_model(std::string const& given, std::size_t devices) {
     auto const asked = ps::io::parse_settings(given);
     std::error_code error;
     if (!std::filesystem::is_regular_file(asked.name, error))
-        throw ps::invalid_input("model '", asked.name, "': there is no such file", asked.name.find('.') == std::string::npos
+        throw ps::invalid_input("model '", asked.name, "': there is no such file",
+                                asked.name.find('.') == std::string::npos
                                     ? ps::text("; a model of the zoo is named zoo:", asked.name, ", see plan --list models")
                                     : std::string());
     auto out = load_onnx(asked.name, asked.settings, devices);

@@ -14,7 +14,7 @@ namespace ps = parsearch;
 
 struct loaded_model {
     ps::graph::operator_graph graph;
-    std::string hash{};              // of the file; empty for a model of the zoo
+    std::string hash{}; // of the file; empty for a model of the zoo
     std::vector<std::string> notes{};
 };
 

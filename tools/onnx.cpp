@@ -69,7 +69,8 @@ loaded_model load_onnx(std::string const& path, std::vector<ps::io::setting> con
 }
 #else
 loaded_model load_onnx(std::string const& path, std::vector<ps::io::setting> const&, std::size_t) {
-    throw ps::invalid_input("model '", path, "': this program was built without ONNX: install libonnx-dev and libprotobuf-dev (Debian, Ubuntu), or ONNX and "
+    throw ps::invalid_input("model '", path,
+                            "': this program was built without ONNX: install libonnx-dev and libprotobuf-dev (Debian, Ubuntu), or ONNX and "
                             "protobuf elsewhere, and build again");
 }
 #endif

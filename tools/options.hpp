@@ -47,10 +47,8 @@ class help_formatter : public CLI::Formatter {
     explicit help_formatter(std::string usage) : usage_(std::move(usage)) {}
     std::string make_option(CLI::Option const* option, bool) const override {
         auto name = "  " + option->get_name(false, true);
-        if (auto const comma = name.find(','); comma != std::string::npos)
-            name.insert(comma + 1, " ");
-        else
-            name.insert(2, "    ");
+        if (auto const comma = name.find(','); comma != std::string::npos) name.insert(comma + 1, " ");
+        else name.insert(2, "    ");
         if (!option->get_type_name().empty()) name += ' ' + option->get_type_name();
         auto help = option->get_description();
         if (!option->get_default_str().empty()) help += " [" + option->get_default_str() + ']';
@@ -84,10 +82,8 @@ template <class T> struct inner<std::optional<T>> {
 // What stands for a value of type T, or of what an optional holds.
 template <class T> std::string placeholder_of() {
     using value = ps::io::option_value<typename inner<T>::type>;
-    if constexpr (requires { value::list("|"); })
-        return value::list("|");
-    else
-        return std::string(value::placeholder);
+    if constexpr (requires { value::list("|"); }) return value::list("|");
+    else return std::string(value::placeholder);
 }
 
 // An option --PREFIX.NAME for each described option but those of which `left_out(name)` is true; `used` gets the names that are given.

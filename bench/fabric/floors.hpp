@@ -50,7 +50,8 @@ class effort_watch {
 
 inline nlohmann::json floor_of(std::string what, effort_watch const& watch, double at_most) {
     auto const seconds = watch.seconds(), processor_seconds = watch.processor_seconds();
-    fmt::print("  {:<7}{:<100}{:>9.3f} s, at most {:g}; {:.3f} s of processors\n", seconds <= at_most ? "met" : "MISSED", what, seconds, at_most, processor_seconds);
+    fmt::print("  {:<7}{:<100}{:>9.3f} s, at most {:g}; {:.3f} s of processors\n", seconds <= at_most ? "met" : "MISSED", what, seconds, at_most,
+               processor_seconds);
     std::fflush(stdout);
     return {{"what", std::move(what)}, {"seconds", seconds}, {"processor_seconds", processor_seconds}, {"at_most", at_most}};
 }
@@ -66,10 +67,12 @@ inline nlohmann::json finder_floor(std::uint32_t servers, std::uint32_t degree, 
 struct four_chains {
     std::uint64_t proposals = 0, threads = 0;
     template <class P, class R> auto operator()(P const& problem, strategy start, R& rng) const {
-        auto const one = [](char const* name) { return ps::search::member(name, ps::search::mcmc, ps::search::mcmc_options{.problem_starts = false}); };
-        return ps::search::portfolio_of(one("first"), one("second"), one("third"), one("fourth"))(
-            problem, cheapest_start(problem, std::move(start)).first, rng,
-            {.evaluations = proposals, .slice = proposals / 4, .concurrent = true, .threads = threads});
+        auto const one = [](char const* name) {
+            return ps::search::member(name, ps::search::mcmc, ps::search::mcmc_options{.problem_starts = false});
+        };
+        return ps::search::portfolio_of(one("first"), one("second"), one("third"),
+                                        one("fourth"))(problem, cheapest_start(problem, std::move(start)).first, rng,
+                                                       {.evaluations = proposals, .slice = proposals / 4, .concurrent = true, .threads = threads});
     }
 };
 

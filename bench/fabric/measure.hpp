@@ -32,7 +32,9 @@ struct effort {
 };
 
 inline double ms(ps::picoseconds t) { return ps::to_seconds(t) * 1e3; }
-inline nlohmann::json ms_or_null(ps::picoseconds t) { return t == ps::cost_traits<ps::picoseconds>::infinity() ? nlohmann::json() : nlohmann::json(ms(t)); }
+inline nlohmann::json ms_or_null(ps::picoseconds t) {
+    return t == ps::cost_traits<ps::picoseconds>::infinity() ? nlohmann::json() : nlohmann::json(ms(t));
+}
 
 class stopwatch {
   public:
@@ -82,7 +84,8 @@ inline nlohmann::json drawing_of(fabric::network const& n, fabric::network_repor
     return {{"switches", n.switches}, {"links", std::move(links)}};
 }
 
-// What the best expert and data parallelism do on a problem. Data parallelism may take more memory than there is: its time is that of an iteration all the same.
+// What the best expert and data parallelism do on a problem. Data parallelism may take more memory than there is: its time is that of an iteration
+// all the same.
 template <class P> void add_experts(P const& problem, nlohmann::json& row) {
     auto simulator = problem.simulator();
     auto least = ps::cost_traits<ps::picoseconds>::infinity();
@@ -118,7 +121,8 @@ template <class P> void add_report(cell const& c, P const& placed, fabric::fabri
 }
 
 inline nlohmann::json row_of(cell const& c) {
-    return {{"model", c.model.name}, {"batch", c.batch()}, {"servers", c.servers}, {"gpus", c.gpus()}, {"degree", c.degree}, {"gbps", c.gbps}, {"wiring", c.wiring}};
+    return {{"model", c.model.name}, {"batch", c.batch()}, {"servers", c.servers}, {"gpus", c.gpus()},
+            {"degree", c.degree},    {"gbps", c.gbps},     {"wiring", c.wiring}};
 }
 
 using found_plan = ps::search_result<fabric::fabric_plan, ps::picoseconds>;
@@ -126,7 +130,8 @@ using found_plan = ps::search_result<fabric::fabric_plan, ps::picoseconds>;
 // A strategy for a network that stays as it is, with as many evaluations as all rounds of one start.
 template <class P, class R> found_plan on_fixed(P const& problem, cell const& c, effort const& much, R& rng) {
     auto network = fixed_network(c, much.seed);
-    auto found = searcher{much.rounds * much.evaluations}(problem.on(network).problem, ps::space::data_parallel(problem.graph(), problem.devices()), rng);
+    auto found =
+        searcher{much.rounds * much.evaluations}(problem.on(network).problem, ps::space::data_parallel(problem.graph(), problem.devices()), rng);
     return {{std::move(network), std::move(found.best)}, found.cost, {}, found.stats, found.reason, found.ended};
 }
 
@@ -135,17 +140,18 @@ template <class P, class S, class R>
 found_plan co_optimized(P const& problem, cell const& c, fabric::co_options const& options, S const& search, R& rng, nlohmann::json& row) {
     row["rounds"] = nlohmann::json::array();
     return fabric::co_optimize(search, fabric::wirings{c.degree, interface_of(c.gbps)})(problem, {}, rng, options, [&](fabric::co_round const& r) {
-                                   row["rounds"].push_back({{"start", r.start},
-                                                            {"network", r.wired.name},
-                                                            {"rings", r.wired.rings.size()},
-                                                            {"before_ms", ms_or_null(r.before)},
-                                                            {"iteration_ms", ms_or_null(r.after)},
-                                                            {"evaluations", r.evaluations},
-                                                            {"seconds", r.seconds}});
-                               });
+        row["rounds"].push_back({{"start", r.start},
+                                 {"network", r.wired.name},
+                                 {"rings", r.wired.rings.size()},
+                                 {"before_ms", ms_or_null(r.before)},
+                                 {"iteration_ms", ms_or_null(r.after)},
+                                 {"evaluations", r.evaluations},
+                                 {"seconds", r.seconds}});
+    });
 }
 
-// Both at once, with as many evaluations as all rounds of one start: from the best expert on a fabric wired for the traffic of the best one on an ideal switch.
+// Both at once, with as many evaluations as all rounds of one start: from the best expert on a fabric wired for the traffic of the best one on an
+// ideal switch.
 template <class P, class R> found_plan jointly_moved(P const& problem, cell const& c, effort const& much, R& rng) {
     auto const data_parallel = ps::space::data_parallel(problem.graph(), problem.devices());
     auto expert = cheapest_start(problem.on(ideal_switch_of(c)).problem, data_parallel).first;

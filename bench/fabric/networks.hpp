@@ -31,15 +31,18 @@ struct cell {
     [[nodiscard]] std::int64_t batch() const { return model.batch_per_gpu * gpus(); }
 };
 
-// Fabrics found in rounds and by joint moves (the same search moves strategies in rounds of mcmc as in joint moves), then networks that do not depend on the model.
-inline constexpr std::array<std::string_view, 8> wirings{"found", "rounds of mcmc", "joint moves", "ideal switch", "ideal fat tree", "fat tree", "random", "fully connected"};
+// Fabrics found in rounds and by joint moves (the same search moves strategies in rounds of mcmc as in joint moves), then networks that do not depend
+// on the model.
+inline constexpr std::array<std::string_view, 8> wirings{"found",          "rounds of mcmc", "joint moves", "ideal switch",
+                                                         "ideal fat tree", "fat tree",       "random",      "fully connected"};
 
 inline ps::link_description interface_of(double gbps) { return {{gbps * 1e9 / 8}, std::chrono::microseconds(1)}; }
 
 inline fabric::network ideal_switch_of(cell const& c) { return fabric::ideal_switch(c.servers, interface_of(c.degree * c.gbps)); }
 inline fabric::network fixed_network(cell const& c, std::uint64_t seed) {
     if (c.wiring == "ideal switch") return ideal_switch_of(c);
-    if (c.wiring == "fully connected") return fabric::with_rings(fabric::fully_connected(c.servers, interface_of(c.degree * c.gbps / (c.servers - 1)))); // as much per server
+    if (c.wiring == "fully connected")
+        return fabric::with_rings(fabric::fully_connected(c.servers, interface_of(c.degree * c.gbps / (c.servers - 1)))); // as much per server
     auto const direct = fabric::random_regular(c.servers, c.degree, seed, interface_of(c.gbps));
     if (c.wiring == "random") return fabric::with_rings(direct);
     ps::link_description const link{fabric::fat_tree_rate_of_similar_price(direct), direct.links.front().each.latency};
@@ -69,8 +72,8 @@ inline fabric::server_options servers_of_four() {
             .host_link = {{31.5e9}, std::chrono::microseconds(1)}};
 }
 
-// What is searched. Switches and random graphs spread flows over all shortest paths. Messages along an edge are sent together: one by one they would be
-// up to 512^2 tasks. Strategies must fit the memory.
+// What is searched. Switches and random graphs spread flows over all shortest paths. Messages along an edge are sent together: one by one they would
+// be up to 512^2 tasks. Strategies must fit the memory.
 inline fabric::fabric_problem problem_of(cell const& c) {
     auto servers = servers_of_four();
     servers.interface = interface_of(c.gbps);

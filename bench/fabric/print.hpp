@@ -23,7 +23,8 @@ struct comparison {
 
 inline nlohmann::json json_of(comparison const& made) {
     auto published = nlohmann::json::array();
-    for (auto const& p : published_times()) published.push_back({{"model", p.model}, {"degree", p.degree}, {"least_ms", p.least_ms}, {"most_ms", p.most_ms}});
+    for (auto const& p : published_times())
+        published.push_back({{"model", p.model}, {"degree", p.degree}, {"least_ms", p.least_ms}, {"most_ms", p.most_ms}});
     return {{"format", "parsearch.fabric_comparison"},
             {"version", 1},
             {"library", ps::version},
@@ -40,8 +41,8 @@ inline nlohmann::json json_of(comparison const& made) {
 inline std::string shown(nlohmann::json const& time) { return time.is_null() ? "none fits" : fmt::format("{:.2f}", time.get<double>()); }
 
 inline void print_head() {
-    fmt::print("{:<12}{:>7}{:>3}{:>6}  {:<16}{:>7} |{:>11}  {:<20}{:>11}{:>11} |{:>6}{:>5}{:>6}{:>9} |{:>7}{:>7}\n", "model", "servers", "d", "Gb/s", "network",
-               "link", "data ms", "expert", "expert ms", "found ms", "hops", "most", "tax", "k$", "priced", "s");
+    fmt::print("{:<12}{:>7}{:>3}{:>6}  {:<16}{:>7} |{:>11}  {:<20}{:>11}{:>11} |{:>6}{:>5}{:>6}{:>9} |{:>7}{:>7}\n", "model", "servers", "d", "Gb/s",
+               "network", "link", "data ms", "expert", "expert ms", "found ms", "hops", "most", "tax", "k$", "priced", "s");
 }
 inline void print(nlohmann::json const& r) {
     auto const of = [&](char const* key) { return r[key].get<double>(); };
@@ -49,8 +50,8 @@ inline void print(nlohmann::json const& r) {
     auto const price = r["price"].is_null() ? std::string("-") : fmt::format("{:.1f}", of("price") / 1e3);
     auto const fits = r["data_parallel_fits"].get<bool>() ? ' ' : '*';
     fmt::print("{:<12}{:>7}{:>3}{:>6g}  {:<16}{:>7.4g} |{:>10.2f}{}  {:<20}{:>11}{:>11} |{:>6.2f}{:>5}{:>6.2f}{:>9} |{:>7}{:>7.2f}\n", word("model"),
-               r["servers"].get<int>(), r["degree"].get<int>(), of("gbps"), word("wiring"), of("link_gbps"), of("data_parallel_ms"), fits, word("expert"),
-               shown(r["expert_ms"]), shown(r["iteration_ms"]), of("mean_hops"), r["max_hops"].get<int>(), of("bandwidth_tax"), price,
+               r["servers"].get<int>(), r["degree"].get<int>(), of("gbps"), word("wiring"), of("link_gbps"), of("data_parallel_ms"), fits,
+               word("expert"), shown(r["expert_ms"]), shown(r["iteration_ms"]), of("mean_hops"), r["max_hops"].get<int>(), of("bandwidth_tax"), price,
                r["evaluations"].get<std::uint64_t>(), of("seconds"));
     std::fflush(stdout);
 }
@@ -67,7 +68,8 @@ inline void print_speedups(std::vector<nlohmann::json> const& rows) {
                    found["gbps"].get<double>());
         for (std::size_t i = 1; i < wirings.size(); ++i) {
             auto const &mine = found["iteration_ms"], &other = rows[n + i]["iteration_ms"];
-            fmt::print("{:>16}", mine.is_null() || other.is_null() ? std::string("-") : fmt::format("{:.2f}", other.get<double>() / mine.get<double>()));
+            fmt::print("{:>16}",
+                       mine.is_null() || other.is_null() ? std::string("-") : fmt::format("{:.2f}", other.get<double>() / mine.get<double>()));
         }
         fmt::print("\n");
     }

@@ -23,8 +23,8 @@ struct workload {
     std::function<parsearch::graph::operator_graph(std::int64_t batch)> make;
 };
 
-// Sizes as in TopoOpt; products on tensor cores, values of four bytes. Batches of DLRM, CANDLE, BERT and VGG are those of the measurements that came with
-// it, for 64 GPUs; NCF has that of DLRM, ResNet 128 samples.
+// Sizes as in TopoOpt; products on tensor cores, values of four bytes. Batches of DLRM, CANDLE, BERT and VGG are those of the measurements that came
+// with it, for 64 GPUs; NCF has that of DLRM, ResNet 128 samples.
 inline std::vector<workload> workloads() {
     namespace models = parsearch::models;
     using sizes = std::vector<std::int64_t>;
@@ -33,11 +33,17 @@ inline std::vector<workload> workloads() {
         {"dlrm", 256, [](std::int64_t batch) { return models::dlrm({.batch = batch, .type = type}); }},
         {"dlrm_128", 256, // for 128 servers
          [](std::int64_t batch) {
-             return models::dlrm({.dense = 2048, .bottom = sizes(8, 2048), .tables = sizes(64, 10'000'000), .features = 128, .top = sizes(16, 4096),
-                                  .batch = batch, .type = type});
+             return models::dlrm({.dense = 2048,
+                                  .bottom = sizes(8, 2048),
+                                  .tables = sizes(64, 10'000'000),
+                                  .features = 128,
+                                  .top = sizes(16, 4096),
+                                  .batch = batch,
+                                  .type = type});
          }},
         {"candle_uno", 256, [](std::int64_t batch) { return models::candle_uno({.batch = batch, .type = type}); }},
-        {"bert", 16, [](std::int64_t batch) { return models::bert({.layers = 12, .hidden = 1024, .heads = 16, .sequence = 64, .batch = batch, .type = type}); }},
+        {"bert", 16,
+         [](std::int64_t batch) { return models::bert({.layers = 12, .hidden = 1024, .heads = 16, .sequence = 64, .batch = batch, .type = type}); }},
         {"bert_small", 16,
          [](std::int64_t batch) { return models::bert({.layers = 6, .hidden = 768, .heads = 12, .sequence = 256, .batch = batch, .type = type}); }},
         {"ncf", 256,
@@ -56,8 +62,8 @@ struct published_time {
     double least_ms, most_ms;
 };
 inline std::vector<published_time> published_times() {
-    return {{"dlrm", 4, 23, 34},          {"dlrm", 8, 15, 21},          {"candle_uno", 4, 225, 225}, {"candle_uno", 8, 132, 132},
-            {"bert", 4, 62.8, 62.8},      {"bert", 8, 62.6, 62.6},      {"vgg16", 4, 100.6, 100.6},  {"vgg16", 8, 100.6, 100.6}};
+    return {{"dlrm", 4, 23, 34},     {"dlrm", 8, 15, 21},     {"candle_uno", 4, 225, 225}, {"candle_uno", 8, 132, 132},
+            {"bert", 4, 62.8, 62.8}, {"bert", 8, 62.6, 62.6}, {"vgg16", 4, 100.6, 100.6},  {"vgg16", 8, 100.6, 100.6}};
 }
 inline constexpr double published_speedup = 3.4; // over a fat tree of similar cost, 12 servers, at most
 

@@ -132,17 +132,16 @@ inline ps::graph::operator_graph chain(std::int64_t devices) {
 inline ps::graph::operator_graph inception(std::int64_t devices) { return ps::models::inception_v3({.batch = 16 * devices}); }
 inline ps::graph::operator_graph nmt(std::int64_t devices) { return ps::models::nmt({.steps = 6, .batch = 64 * devices}); }
 inline ps::graph::operator_graph gpt(std::int64_t devices) {
-    return ps::models::gpt({.layers = 3, .hidden = 1024, .heads = 16, .sequence = 1024, .vocabulary = 50304, .batch = 2 * devices,
-                            .type = ps::ops::dtype::bf16});
+    return ps::models::gpt(
+        {.layers = 3, .hidden = 1024, .heads = 16, .sequence = 1024, .vocabulary = 50304, .batch = 2 * devices, .type = ps::ops::dtype::bf16});
 }
 // Nothing but products and sums between what attends and normalises: partial sums may pass.
 inline ps::graph::operator_graph llama(std::int64_t devices) {
-    return ps::models::llama({.layers = 2, .hidden = 512, .heads = 8, .kv_heads = 4, .feed_forward = 1024, .sequence = 256, .vocabulary = 4096, .batch = 2 * devices});
+    return ps::models::llama(
+        {.layers = 2, .hidden = 512, .heads = 8, .kv_heads = 4, .feed_forward = 1024, .sequence = 256, .vocabulary = 4096, .batch = 2 * devices});
 }
 // Fifty tokens, which two, five and ten divide; the classifier reads the first alone, so that shards are left whose output nobody reads.
-inline ps::graph::operator_graph vit(std::int64_t devices) {
-    return ps::models::vit({.image = 112, .layers = 3, .batch = 16 * devices});
-}
+inline ps::graph::operator_graph vit(std::int64_t devices) { return ps::models::vit({.image = 112, .layers = 3, .batch = 16 * devices}); }
 // Half of every layer is dropped, some sums go nowhere, and shards of the joined tensor come from one side alone: what lies on no path may
 // end last. On two devices a single layer, so that what bounds allow is often all there is.
 inline ps::graph::operator_graph slices(std::int64_t devices) {
@@ -178,19 +177,21 @@ inline void add_networks(std::vector<cell>& cells) {
     };
     static constexpr auto p100s = [](std::uint32_t n) { return machine(ps::topology::p100_sxm, n); };
     static constexpr auto k80s = [](std::uint32_t n) { return machine(ps::topology::k80, n); };
-    for (auto const& net : {network{"chain", chain, k80s}, network{"Inception-v3", inception, p100s}, network{"NMT", nmt, p100s}, network{"GPT", gpt, dgx}})
+    for (auto const& net :
+         {network{"chain", chain, k80s}, network{"Inception-v3", inception, p100s}, network{"NMT", nmt, p100s}, network{"GPT", gpt, dgx}})
         for (std::uint32_t const devices : {4u, 16u, 64u})
             for (auto const order : {discipline::fifo, discipline::in_order})
                 for (auto const move : {movement::pairwise, movement::collective}) {
                     auto const seed = cells.size() + 1;
-                    add(cells, {.network = net.name, .devices = devices, .order = order, .move = move, .seed = seed, .run = [=](auto n, auto const& stop) {
-                        auto const cluster = net.machine(devices);
-                        auto const problem = ps::make_problem(net.make(devices), cluster, ps::cost::roofline{cluster},
-                                                              {.simulation = {.movement = move, .discipline = order}});
-                        // Layers over the devices of a node, or tensors over them.
-                        auto const expert = net.make == nmt ? ps::operation_parallel(problem) : ps::tensor_parallel(problem, 4);
-                        return run_walk(problem, {.seed = seed, .most_shards = devices == 64 ? 16 : 0, .expert = expert}, n, stop);
-                    }});
+                    add(cells,
+                        {.network = net.name, .devices = devices, .order = order, .move = move, .seed = seed, .run = [=](auto n, auto const& stop) {
+                             auto const cluster = net.machine(devices);
+                             auto const problem = ps::make_problem(net.make(devices), cluster, ps::cost::roofline{cluster},
+                                                                   {.simulation = {.movement = move, .discipline = order}});
+                             // Layers over the devices of a node, or tensors over them.
+                             auto const expert = net.make == nmt ? ps::operation_parallel(problem) : ps::tensor_parallel(problem, 4);
+                             return run_walk(problem, {.seed = seed, .most_shards = devices == 64 ? 16 : 0, .expert = expert}, n, stop);
+                         }});
                 }
 }
 
@@ -216,9 +217,16 @@ inline void add_special(std::vector<cell>& cells) {
                 options.discipline = order;
                 options.movement = move;
                 auto const seed = cells.size() + 1;
-                add(cells, {.network = network, .about = about, .devices = devices, .order = order, .move = move, .special = true, .seed = seed,
-                            .times = network == std::string_view("slices") && devices <= 4 ? 20u : 1u, // next to no tasks
-                            .run = [=](auto n, auto const& stop) { return run_walk(problem_of(options), {.seed = seed, .cache_bytes = cache}, n, stop); }});
+                add(cells,
+                    {.network = network,
+                     .about = about,
+                     .devices = devices,
+                     .order = order,
+                     .move = move,
+                     .special = true,
+                     .seed = seed,
+                     .times = network == std::string_view("slices") && devices <= 4 ? 20u : 1u, // next to no tasks
+                     .run = [=](auto n, auto const& stop) { return run_walk(problem_of(options), {.seed = seed, .cache_bytes = cache}, n, stop); }});
             }
     };
     auto const on = [](auto const& make, std::uint32_t devices, auto const& oracle) {
@@ -255,7 +263,8 @@ inline void add_special(std::vector<cell>& cells) {
     special("chain", 16, "all-reduce after backward", {.overlap = false}, rooflined(chain, 16));
     special("NMT", 8, "all-reduce after backward, ties", {.overlap = false}, on(nmt, 8, coarse_oracle{}));
     special("GPT", 16, "forward only", {.training = false}, rooflined(gpt, 16));
-    special("chain", 8, "0.96 of the memory of data parallelism, else infeasible", {.memory = ps::sim::memory_policy::reject}, cramped(chain, 8, 0.96));
+    special("chain", 8, "0.96 of the memory of data parallelism, else infeasible", {.memory = ps::sim::memory_policy::reject},
+            cramped(chain, 8, 0.96));
     special("NMT", 8, "Adam, half the memory of data parallelism, penalised", {.optimizer = ps::sim::optimizer::adam}, cramped(nmt, 8, 0.5));
     special("GPT", 8, "no memory, penalised", {.optimizer = ps::sim::optimizer::momentum}, cramped(gpt, 8, 0));
     special("ViT", 8, "outputs that nobody reads", {}, rooflined(vit, 8));

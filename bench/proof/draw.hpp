@@ -107,7 +107,7 @@ template <class P> class proposer {
         auto const blocks = std::max(1, devices_ / shards);
         for (std::size_t i = 0; i < g.order.size(); ++i)
             s[g.order[i]] = ps::space::split_samples(g.operations[g.order[i]], shards, 1,
-                                                             static_cast<std::int32_t>(i * static_cast<std::size_t>(blocks) / g.order.size()) * shards);
+                                                     static_cast<std::int32_t>(i * static_cast<std::size_t>(blocks) / g.order.size()) * shards);
         return s;
     }
     // Every operator drawn, few shards each.

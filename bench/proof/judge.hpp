@@ -40,7 +40,8 @@ template <class Simulator, class S> void refer(Simulator& simulator, S const& s,
 }
 
 inline std::string name_of_task(ps::sim::task_graph const& g, std::size_t t) {
-    return ps::text("task ", t, " (", name_of(g.kind[t]), " of operator ", g.label[t].op, ", number ", g.label[t].number, ", resource ", g.resource[t], ')');
+    return ps::text("task ", t, " (", name_of(g.kind[t]), " of operator ", g.label[t].op, ", number ", g.label[t].number, ", resource ",
+                    g.resource[t], ')');
 }
 
 // The first task at which two arrays differ, as text; empty where they are equal.
@@ -51,8 +52,9 @@ std::string first_difference(char const* what, ps::sim::task_graph const& g, std
     auto const t = static_cast<std::size_t>(std::mismatch(wanted.begin(), wanted.end(), found.begin()).first - wanted.begin());
     return ps::text(what, " of ", name_of_task(g, t), " is ", +found[t], ", not ", +wanted[t]);
 }
-template <> inline std::string first_difference(char const* what, ps::sim::task_graph const& g, std::vector<ps::sim::task_kind> const& wanted,
-                                                std::vector<ps::sim::task_kind> const& found) {
+template <>
+inline std::string first_difference(char const* what, ps::sim::task_graph const& g, std::vector<ps::sim::task_kind> const& wanted,
+                                    std::vector<ps::sim::task_kind> const& found) {
     if (wanted == found) return {};
     auto const t = static_cast<std::size_t>(std::mismatch(wanted.begin(), wanted.end(), found.begin(), found.end()).first - wanted.begin());
     return ps::text(what, " of ", name_of_task(g, t), " differs");
@@ -70,7 +72,8 @@ template <class Delta> std::string difference(reference const& wanted, Delta& de
     // A wrong graph first: what follows from it says less.
     if (same("resource", w.resource, f.resource) || same("duration", w.duration, f.duration) || same("kind", w.kind, f.kind)) return out;
     if (w.first_predecessor != f.first_predecessor || w.predecessors != f.predecessors) return "what tasks wait for";
-    if (same("ready time", wanted.schedule.ready, s.ready) || same("start", wanted.schedule.start, s.start) || same("end", wanted.schedule.end, s.end))
+    if (same("ready time", wanted.schedule.ready, s.ready) || same("start", wanted.schedule.start, s.start) ||
+        same("end", wanted.schedule.end, s.end))
         return out;
     if (wanted.schedule.makespan != s.makespan) return ps::text("the makespan is ", s.makespan, ", not ", wanted.schedule.makespan);
     for (std::uint32_t t = 0; t < w.size(); ++t) {
@@ -81,7 +84,8 @@ template <class Delta> std::string difference(reference const& wanted, Delta& de
     if (memory.size() != wanted.memory.size()) return ps::text("the memory of ", memory.size(), " devices");
     for (std::size_t d = 0; d < memory.size(); ++d) {
         auto const &a = wanted.memory[d], &b = memory[d];
-        if (a.weights != b.weights || a.gradients != b.gradients || a.optimizer != b.optimizer || a.activations != b.activations || a.buffers != b.buffers)
+        if (a.weights != b.weights || a.gradients != b.gradients || a.optimizer != b.optimizer || a.activations != b.activations ||
+            a.buffers != b.buffers)
             return ps::text("the memory of device ", d, ": ", b.total(), " bytes, not ", a.total());
     }
     if (delta.traffic() != wanted.traffic) return "the traffic";

@@ -35,7 +35,7 @@ struct counts {
 
 struct walk_options {
     std::uint64_t seed = 0, proposals = 0;
-    std::int32_t most_shards = 0;   // of operators drawn several at once, and of the stages to start from; 0: as many as devices
+    std::int32_t most_shards = 0; // of operators drawn several at once, and of the stages to start from; 0: as many as devices
     std::optional<strategy> expert{};
     std::optional<std::size_t> cache_bytes{}; // of the delta simulator
 };
@@ -82,8 +82,8 @@ template <class P> class walk {
             for (auto const& c : *changed_)
                 last += ps::text("\n    ", problem_.graph().names[c.op], ": ", to_string(current_[c.op], problem_.graph().operations[c.op]), " -> ",
                                  to_string(c.configuration, problem_.graph().operations[c.op]));
-        throw ps::invalid_input("seed ", options_.seed, ", after ", done_.random, " proposals (leg ", legs_, ", number ", done_.proposals, " asked for, ",
-                                asked_, "): ", what, last);
+        throw ps::invalid_input("seed ", options_.seed, ", after ", done_.random, " proposals (leg ", legs_, ", number ", done_.proposals,
+                                " asked for, ", asked_, "): ", what, last);
     }
 
     void start(std::size_t leg) {
@@ -108,7 +108,8 @@ template <class P> class walk {
             asked_ = "copied";
             delta_ = delta_type(delta_);
             compare(now_);
-            if (auto const whole = delta_.simulate_whole(); whole.count() != now_.schedule.makespan) fail("simulated as a whole it takes another time");
+            if (auto const whole = delta_.simulate_whole(); whole.count() != now_.schedule.makespan)
+                fail("simulated as a whole it takes another time");
             compare(now_);
         }
         // Strategies do not grow beyond: full simulation of them would take too long.
@@ -221,8 +222,8 @@ template <class P> class walk {
     reference now_;
     std::vector<drawn> batch_;
     std::size_t most_tasks_ = 0, legs_ = 0;
-    bool evenly_ = false; // nodes are alike, most proposals keep them so
-    char const* asked_ = "";            // for messages: what was last asked for
+    bool evenly_ = false;    // nodes are alike, most proposals keep them so
+    char const* asked_ = ""; // for messages: what was last asked for
     changes const* changed_ = nullptr;
     counts done_;
 };

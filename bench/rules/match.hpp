@@ -35,7 +35,7 @@ namespace bench {
 namespace ps = parsearch;
 
 struct match_request {
-    std::string model{};                                       // as tools::load_model takes it
+    std::string model{}; // as tools::load_model takes it
     std::vector<std::string> strategies{"none", "data_parallel"};
     std::size_t devices = 4;
     std::string out{}; // the rows as JSON; empty: none
@@ -180,7 +180,8 @@ inline void match(std::vector<ps::rewrite::rule> const& rules, match_request con
     }
     print_summary(rows);
     if (asked.out.empty()) return;
-    write_rows(asked.out, nlohmann::json{{"model", asked.model}, {"devices", asked.devices}, {"strategies", asked.strategies}, {"rules", std::move(written)}});
+    write_rows(asked.out,
+               nlohmann::json{{"model", asked.model}, {"devices", asked.devices}, {"strategies", asked.strategies}, {"rules", std::move(written)}});
 }
 
 } // namespace bench

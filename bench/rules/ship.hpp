@@ -46,11 +46,13 @@ inline std::vector<shipped> mark(std::vector<ps::rewrite::rule> const& rules, ps
         auto const& r = rules[i];
         auto const v = judge(r, how);
         if (v.refuted) throw ps::invalid_input("rule ", r.name, " is false: ", to_string(r, *v.refuted), ": must hold to be shipped");
-        if (v.tested < how.cases) throw ps::invalid_input("rule ", r.name, " was legal in ", v.tested, " draws: must be in ", how.cases, " to be shipped");
+        if (v.tested < how.cases)
+            throw ps::invalid_input("rule ", r.name, " was legal in ", v.tested, " draws: must be in ", how.cases, " to be shipped");
         auto const w = judge(r, wide);
         out[i] = {.proved = ps::verify::prove(r, axioms), .wraps = w.refuted.has_value()};
         if (out[i].wraps && out[i].proved != ps::rewrite::proof::none)
-            throw ps::invalid_input("rule ", r.name, " is ", name_of(out[i].proved), " and false: ", to_string(r, *w.refuted), ": the axioms must be wrong");
+            throw ps::invalid_input("rule ", r.name, " is ", name_of(out[i].proved), " and false: ", to_string(r, *w.refuted),
+                                    ": the axioms must be wrong");
     });
     return out;
 #else
@@ -80,9 +82,10 @@ inline void ship(std::string const& path, std::size_t operators, ps::rewrite::ju
     std::array<std::size_t, 3> counts{};
     for (auto const& m : marks) ++counts[static_cast<std::size_t>(m.proved)];
     auto const wrapping = std::count_if(marks.begin(), marks.end(), [](shipped const& m) { return m.wraps; });
-    fmt::print("wrote {} rules of up to {} operators to {}\n\n| | rules |\n|---|--:|\n| proved for all inputs | {} |\n| proved for whole inputs | {} |\n"
-               "| tested only | {} |\n| of them false where numbers of 64 bits wrap around | {} |\n",
-               made.rules.size(), operators, path, counts[2], counts[1], counts[0], wrapping);
+    fmt::print(
+        "wrote {} rules of up to {} operators to {}\n\n| | rules |\n|---|--:|\n| proved for all inputs | {} |\n| proved for whole inputs | {} |\n"
+        "| tested only | {} |\n| of them false where numbers of 64 bits wrap around | {} |\n",
+        made.rules.size(), operators, path, counts[2], counts[1], counts[0], wrapping);
 }
 
 } // namespace bench

@@ -42,8 +42,10 @@ struct model_entry {
         {"RNNLM", true, [](std::int64_t n) { return zoo::rnnlm({.batch = 64 * n}); }},
         {"NMT", false, [](std::int64_t n) { return zoo::nmt({.batch = 64 * n}); }},
         {"BERT-Large", false, [](std::int64_t n) { return zoo::bert({.layers = 24, .hidden = 1024, .heads = 16, .batch = 8 * n}); }},
-        {"GPT-24", true, [](std::int64_t n) {
-             return zoo::gpt({.layers = 24, .hidden = 2048, .heads = 16, .sequence = 1024, .vocabulary = 51200, .batch = n, .type = ps::ops::dtype::bf16});
+        {"GPT-24", true,
+         [](std::int64_t n) {
+             return zoo::gpt(
+                 {.layers = 24, .hidden = 2048, .heads = 16, .sequence = 1024, .vocabulary = 51200, .batch = n, .type = ps::ops::dtype::bf16});
          }},
     };
 }

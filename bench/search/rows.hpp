@@ -50,8 +50,14 @@ inline constexpr auto format_name = "parsearch.search_comparison";
     for (auto const& r : c.runs) {
         ps::io::ordered_json curve = ps::io::ordered_json::array();
         for (auto const& p : r.curve) curve.push_back({p.seconds, p.evaluations, p.cost});
-        runs.push_back({{"algorithm", r.algorithm}, {"model", r.model}, {"cluster", r.cluster}, {"seed", r.seed}, {"seconds", r.seconds},
-                        {"evaluations", r.evaluations}, {"reason", r.reason}, {"curve", std::move(curve)}});
+        runs.push_back({{"algorithm", r.algorithm},
+                        {"model", r.model},
+                        {"cluster", r.cluster},
+                        {"seed", r.seed},
+                        {"seconds", r.seconds},
+                        {"evaluations", r.evaluations},
+                        {"reason", r.reason},
+                        {"curve", std::move(curve)}});
     }
     return {{"format", format_name}, {"version", 1}, {"library", ps::version}, {"budget_s", c.seconds}, {"runs", std::move(runs)}};
 }
@@ -63,12 +69,20 @@ inline constexpr auto format_name = "parsearch.search_comparison";
     try {
         auto const document = nlohmann::json::parse(in);
         if (document.at("format") != format_name || document.at("version") != 1)
-            throw ps::invalid_input(path, ": format ", document.at("format").dump(), ", version ", document.at("version").dump(), ": must be ", format_name, ", 1");
+            throw ps::invalid_input(path, ": format ", document.at("format").dump(), ", version ", document.at("version").dump(), ": must be ",
+                                    format_name, ", 1");
         comparison out{.seconds = document.at("budget_s").get<double>(), .runs = {}};
         for (auto const& r : document.at("runs")) {
-            run_row row{.algorithm = r.at("algorithm"), .model = r.at("model"), .cluster = r.at("cluster"), .seed = r.at("seed"),
-                        .seconds = r.at("seconds"), .evaluations = r.at("evaluations"), .reason = r.at("reason"), .curve = {}};
-            for (auto const& p : r.at("curve")) row.curve.push_back({p.at(0).get<double>(), p.at(1).get<std::uint64_t>(), p.at(2).get<std::int64_t>()});
+            run_row row{.algorithm = r.at("algorithm"),
+                        .model = r.at("model"),
+                        .cluster = r.at("cluster"),
+                        .seed = r.at("seed"),
+                        .seconds = r.at("seconds"),
+                        .evaluations = r.at("evaluations"),
+                        .reason = r.at("reason"),
+                        .curve = {}};
+            for (auto const& p : r.at("curve"))
+                row.curve.push_back({p.at(0).get<double>(), p.at(1).get<std::uint64_t>(), p.at(2).get<std::int64_t>()});
             if (row.curve.empty()) throw ps::invalid_input(path, ": run number ", out.runs.size(), " has an empty curve: must begin with the start");
             if (row.cost() <= 0) throw ps::invalid_input(path, ": run number ", out.runs.size(), " has a cost of ", row.cost(), ": must be positive");
             out.runs.push_back(std::move(row));

@@ -180,8 +180,7 @@ template <class P> double patch_us(P const& problem, strategy const& start, doub
 }
 
 // Chains in parallel, one per thread: fills in the row's figures of proposals.
-template <class P>
-void run_chains(P const& problem, strategy const& start, std::optional<double> temperature, request const& asked, row& r) {
+template <class P> void run_chains(P const& problem, strategy const& start, std::optional<double> temperature, request const& asked, row& r) {
     std::vector<chain_clock> clocks;
     for (unsigned i = 0; i < r.threads; ++i) clocks.emplace_back(asked.seconds);
     std::vector<std::future<void>> chains;

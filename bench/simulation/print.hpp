@@ -84,8 +84,8 @@ inline std::string shown(std::optional<double> const& value, int decimals) { ret
 inline void print_head() {
     fmt::print("{:<13}{:>5}  {:<20}{:<9}{:<6}{:>9}{:>8}{:>10}{:>9}{:>10}{:>10}{:>9}{:>10}{:>10}{:>9}\n", "workload", "dev", "movement+discipline",
                "space", "abort", "tasks", "full", "rebuild", "patch", "delta", "delta", "delta", "proposals", "times", "accepted");
-    fmt::print("{:<13}{:>5}  {:<20}{:<9}{:<6}{:>9}{:>8}{:>10}{:>9}{:>10}{:>10}{:>9}{:>10}{:>10}{:>9}\n", "", "", "", "", "", "", "ns/task", "us", "us",
-               "median us", "p90 us", "/ full", "per s", "FlexFlow", "%");
+    fmt::print("{:<13}{:>5}  {:<20}{:<9}{:<6}{:>9}{:>8}{:>10}{:>9}{:>10}{:>10}{:>9}{:>10}{:>10}{:>9}\n", "", "", "", "", "", "", "ns/task", "us",
+               "us", "median us", "p90 us", "/ full", "per s", "FlexFlow", "%");
 }
 
 inline void print(row const& r) {

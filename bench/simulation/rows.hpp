@@ -33,7 +33,8 @@ inline double microseconds(steady::duration d) { return std::chrono::duration<do
 inline steady::duration duration_of(double seconds) { return std::chrono::duration_cast<steady::duration>(std::chrono::duration<double>(seconds)); }
 
 // Proposals per second of FlexFlow release 21.09: its simulator and its MCMC loop built alone with stub operator costs, one thread of a
-// 4-core EPYC virtual machine, the same networks at batch 64 per GPU (as 122, 175 and 360 operators; the library's graphs have more, see `operators`).
+// 4-core EPYC virtual machine, the same networks at batch 64 per GPU (as 122, 175 and 360 operators; the library's graphs have more, see
+// `operators`).
 struct flexflow_figure {
     std::string_view workload;
     std::size_t devices;
@@ -62,17 +63,19 @@ inline std::vector<workload> workloads() {
         // FlexFlow's steps have weights of their own.
         {"NMT", 4, {4, 16, 64}, [](std::int64_t n) { return ps::models::nmt({.batch = 64 * n, .unroll_shared = false}); }},
         // Eight samples for each of the groups of eight devices that share them.
-        {gpt_name, 8, {64, 256, 1024}, [](std::int64_t n) {
-             return ps::models::gpt({.layers = 24, .hidden = 2048, .heads = 16, .sequence = 1024, .vocabulary = 51200, .batch = n, .type = dtype::bf16});
+        {gpt_name,
+         8,
+         {64, 256, 1024},
+         [](std::int64_t n) {
+             return ps::models::gpt(
+                 {.layers = 24, .hidden = 2048, .heads = 16, .sequence = 1024, .vocabulary = 51200, .batch = n, .type = dtype::bf16});
          }},
     };
 }
 
 // Of the full pass alone: task graphs of random strategies, large enough to leave the caches.
 inline constexpr double large_graph = 50'000;
-inline std::vector<std::pair<std::string, std::size_t>> large_cases() {
-    return {{"Inception-v3", 64}, {"NMT", 16}, {"NMT", 64}, {gpt_name, 64}};
-}
+inline std::vector<std::pair<std::string, std::size_t>> large_cases() { return {{"Inception-v3", 64}, {"NMT", 16}, {"NMT", 64}, {gpt_name, 64}}; }
 
 struct setting {
     ps::sim::movement movement;

@@ -34,8 +34,8 @@ void print(std::string const& file, ps::flexnet::task_graph const& g, ps::sim::d
     auto const i = ps::flexnet::simulate(g, order);
     auto const most = i.bytes.empty() ? 0 : *std::max_element(i.bytes.begin(), i.bytes.end());
     auto const [least_work, most_work] = std::minmax_element(i.compute.begin(), i.compute.end());
-    fmt::print("{:<24} {:>7} {:>7} {:>12.4f} {:>12.4f} {:>12.4f} {:>16} {:>16}\n", std::filesystem::path(file).filename().string(), g.tasks.size(), i.devices.size(),
-               ms(i.time), i.devices.empty() ? 0 : ms(*least_work), i.devices.empty() ? 0 : ms(*most_work), most, total(i.bytes));
+    fmt::print("{:<24} {:>7} {:>7} {:>12.4f} {:>12.4f} {:>12.4f} {:>16} {:>16}\n", std::filesystem::path(file).filename().string(), g.tasks.size(),
+               i.devices.size(), ms(i.time), i.devices.empty() ? 0 : ms(*least_work), i.devices.empty() ? 0 : ms(*most_work), most, total(i.bytes));
     if (!each) return;
     for (std::size_t d = 0; d < i.devices.size(); ++d) {
         auto const& device = g.devices[i.devices[d]];
@@ -52,9 +52,11 @@ int run(int argc, char** argv) {
     app.add_flag("--in-order", in_order, "tasks run in the order of the file, not of the time when they are ready");
     app.add_flag("--each", each, "a line for each device and link");
     CLI11_PARSE(app, argc, argv);
-    fmt::print("{:<24} {:>7} {:>7} {:>12} {:>12} {:>12} {:>16} {:>16}\n", "file", "tasks", "devices", "iteration ms", "least work", "most work", "busiest link B", "all links B");
+    fmt::print("{:<24} {:>7} {:>7} {:>12} {:>12} {:>12} {:>16} {:>16}\n", "file", "tasks", "devices", "iteration ms", "least work", "most work",
+               "busiest link B", "all links B");
     for (auto const& file : files)
-        print(file, ps::io::read_flexnet_task_graph(std::filesystem::path(file)), in_order ? ps::sim::discipline::in_order : ps::sim::discipline::fifo, each);
+        print(file, ps::io::read_flexnet_task_graph(std::filesystem::path(file)),
+              in_order ? ps::sim::discipline::in_order : ps::sim::discipline::fifo, each);
     return 0;
 }
 

@@ -19,9 +19,9 @@ struct array_bytes {
 };
 
 struct buffer_plan {
-    std::size_t set = 0;       ///< bytes of one set, without what sets have in common
+    std::size_t set = 0; ///< bytes of one set, without what sets have in common
     std::size_t sets = 1;
-    std::size_t common = 0;    ///< bytes of one copy of what sets have in common; set k has copy k % copies
+    std::size_t common = 0; ///< bytes of one copy of what sets have in common; set k has copy k % copies
     std::size_t copies = 1;
     std::size_t workspace = 0; ///< bytes, shared by all
     [[nodiscard]] std::size_t total() const noexcept { return set * sets + common * copies + workspace; }

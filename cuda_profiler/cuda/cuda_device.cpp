@@ -124,10 +124,8 @@ class cuda_device final : public device {
             check(cudaDeviceCanAccessPeer(&direct, session_.ordinal(), other), "cudaDeviceCanAccessPeer", what);
             if (direct != 0) {
                 cudaError_t const s = cudaDeviceEnablePeerAccess(other, 0);
-                if (s == cudaErrorPeerAccessAlreadyEnabled)
-                    (void)cudaGetLastError();
-                else
-                    check(s, "cudaDeviceEnablePeerAccess", what);
+                if (s == cudaErrorPeerAccessAlreadyEnabled) (void)cudaGetLastError();
+                else check(s, "cudaDeviceEnablePeerAccess", what);
             }
             check(cudaSetDevice(other), "cudaSetDevice", what);
             m.there = device_memory(bytes, what);
@@ -157,8 +155,7 @@ std::unique_ptr<device> open_cuda_device(int ordinal) {
     int count = 0;
     cudaError_t const s = cudaGetDeviceCount(&count);
     (void)cudaGetLastError();
-    if (s == cudaErrorInsufficientDriver)
-        throw no_device("no device: the CUDA driver is missing, or older than the CUDA runtime of this program");
+    if (s == cudaErrorInsufficientDriver) throw no_device("no device: the CUDA driver is missing, or older than the CUDA runtime of this program");
     if (s == cudaErrorNoDevice || (s == cudaSuccess && count == 0)) throw no_device("no device: the CUDA driver finds no GPU");
     if (s != cudaSuccess) throw no_device(text("no device: cudaGetDeviceCount answers ", cudaGetErrorName(s), " (", cudaGetErrorString(s), ")"));
     if (ordinal < 0 || ordinal >= count) throw no_device(text("no device number ", ordinal, ": CUDA sees ", count));

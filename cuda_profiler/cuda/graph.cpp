@@ -122,8 +122,7 @@ cudnn_descriptor& cudnn_graph::operation(cudnnBackendDescriptorType_t type,
     return op;
 }
 
-void cudnn_graph::convolution(convolution_pass pass, window const& w, cudnnDataType_t compute, std::int64_t x, std::int64_t filter,
-                              std::int64_t y) {
+void cudnn_graph::convolution(convolution_pass pass, window const& w, cudnnDataType_t compute, std::int64_t x, std::int64_t filter, std::int64_t y) {
     cudnn_descriptor& c = parts_.emplace_back(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, what_);
     cudnnConvolutionMode_t const mode = CUDNN_CROSS_CORRELATION;
     c.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, compute);
@@ -141,9 +140,8 @@ void cudnn_graph::convolution(convolution_pass pass, window const& w, cudnnDataT
     };
     constexpr std::array<names, 3> all{
         {{CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
-          CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
-          CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
-          CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
+          CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
          {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
           CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
           CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
@@ -171,9 +169,9 @@ void cudnn_graph::matmul(std::int64_t a, std::int64_t b, std::int64_t c) {
     cudnn_descriptor& m = parts_.emplace_back(CUDNN_BACKEND_MATMUL_DESCRIPTOR, what_);
     m.set(CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_DATA_FLOAT);
     m.finalize();
-    cudnn_descriptor& op = operation(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, {{CUDNN_ATTR_OPERATION_MATMUL_ADESC, a},
-                                                                                 {CUDNN_ATTR_OPERATION_MATMUL_BDESC, b},
-                                                                                 {CUDNN_ATTR_OPERATION_MATMUL_CDESC, c}});
+    cudnn_descriptor& op =
+        operation(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR,
+                  {{CUDNN_ATTR_OPERATION_MATMUL_ADESC, a}, {CUDNN_ATTR_OPERATION_MATMUL_BDESC, b}, {CUDNN_ATTR_OPERATION_MATMUL_CDESC, c}});
     op.set(CUDNN_ATTR_OPERATION_MATMUL_DESC, m);
     finish(op);
 }
@@ -268,9 +266,7 @@ bool cudnn_graph::close(cudnn_target t) {
     return true;
 }
 
-std::size_t cudnn_graph::proposed(cudnn_target t) {
-    return close(t) ? proposals(graph_.front(), CUDNN_HEUR_MODE_A, t, what_, why_).size() : 0;
-}
+std::size_t cudnn_graph::proposed(cudnn_target t) { return close(t) ? proposals(graph_.front(), CUDNN_HEUR_MODE_A, t, what_, why_).size() : 0; }
 
 std::vector<cudnn_plan> cudnn_graph::plans(cudnn_target t, plan_limits const& limits) {
     if (!close(t)) return {};
@@ -288,10 +284,8 @@ std::vector<cudnn_plan> cudnn_graph::plans(cudnn_target t, plan_limits const& li
 #endif
             if (!p.plan.finalize_if_supported(why_)) continue;
             p.workspace = p.plan.integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
-            if (p.workspace <= limits.workspace)
-                found.push_back(std::move(p));
-            else
-                why_ = text("engines need more than ", limits.workspace, " bytes of work space");
+            if (p.workspace <= limits.workspace) found.push_back(std::move(p));
+            else why_ = text("engines need more than ", limits.workspace, " bytes of work space");
         }
     return found;
 }

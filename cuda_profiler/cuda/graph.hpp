@@ -71,9 +71,9 @@ struct cudnn_plan {
 
 /// What plans are wanted.
 struct plan_limits {
-    std::size_t plans = 8;                            ///< at most
-    std::int64_t workspace = std::int64_t{1} << 30;   ///< bytes of each, at most
-    bool tensor_cores = true;                         ///< false: f32 is computed as f32
+    std::size_t plans = 8;                          ///< at most
+    std::int64_t workspace = std::int64_t{1} << 30; ///< bytes of each, at most
+    bool tensor_cores = true;                       ///< false: f32 is computed as f32
 };
 
 /// Operations over tensors, in the order of their making. A tensor is named by its number, which is its unique id for cuDNN.

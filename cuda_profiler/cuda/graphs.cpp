@@ -99,9 +99,7 @@ built_graph normalization_graph(normalization const& n) {
     extents const scale_extents{1, n.channels, 1, 1};
     extents const statistic_extents = batch ? scale_extents : extents{n.n, 1, 1, 1};
     auto const data = [&] { return g.tensors.emplace_back(g.graph.tensor(type, x_extents, strides_of(x_extents, layout::nhwc))); };
-    auto const narrow = [&](extents const& e) {
-        return g.tensors.emplace_back(g.graph.tensor(CUDNN_DATA_FLOAT, e, strides_of(e, layout::nhwc)));
-    };
+    auto const narrow = [&](extents const& e) { return g.tensors.emplace_back(g.graph.tensor(CUDNN_DATA_FLOAT, e, strides_of(e, layout::nhwc))); };
     if (!n.backward) {
         std::int64_t const x = data(), scale = narrow(scale_extents), bias = rms ? 0 : narrow(scale_extents), y = data();
         std::int64_t const mean = rms ? 0 : narrow(statistic_extents), deviation = narrow(statistic_extents);

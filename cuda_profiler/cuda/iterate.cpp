@@ -56,8 +56,7 @@ std::vector<picoseconds> time_iterations(cuda_session const& s, std::span<std::v
     for (std::size_t const i : order) all += shared_bytes(*ways[i].r);
     std::size_t const free = s.free_memory(), available = free > memory_reserve ? free - memory_reserve : 0;
     std::size_t const flush_bytes = std::max<std::size_t>(2 * s.l2(), 1), needed = kept + workspace + flush_bytes + largest;
-    if (needed > available)
-        throw launch_failure(text(what, ": needs ", needed, " bytes of device memory, of which ", available, " are available"));
+    if (needed > available) throw launch_failure(text(what, ": needs ", needed, " bytes of device memory, of which ", available, " are available"));
     std::size_t const capacity = aligned(std::max(largest, std::min(all, (available - kept - workspace - flush_bytes) / 4 * 3)));
     device_memory const keep(kept, what), work(workspace, what), flush(flush_bytes, what), shared(capacity, what);
     c.flush = flush.get();
@@ -119,10 +118,8 @@ std::vector<picoseconds> time_iterations(cuda_session const& s, std::span<std::v
         cool(c, submission, what);
         check(cudaEventRecord(begin.get(), c.stream), "cudaEventRecord", what);
         submission = seconds_of([&] {
-            if (ready.get() != nullptr)
-                check(cudaGraphLaunch(ready.get(), c.stream), "cudaGraphLaunch", what);
-            else
-                iterate();
+            if (ready.get() != nullptr) check(cudaGraphLaunch(ready.get(), c.stream), "cudaGraphLaunch", what);
+            else iterate();
         });
         check(cudaEventRecord(end.get(), c.stream), "cudaEventRecord", what);
         check(cudaEventSynchronize(end.get()), "cudaEventSynchronize", what);

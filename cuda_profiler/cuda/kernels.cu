@@ -49,20 +49,14 @@ template <> struct element<std::int8_t> {
 };
 
 template <class A, class T> __device__ A widened(T v) {
-    if constexpr (std::is_same_v<T, __half>)
-        return static_cast<A>(__half2float(v));
-    else if constexpr (std::is_same_v<T, __nv_bfloat16>)
-        return static_cast<A>(__bfloat162float(v));
-    else
-        return static_cast<A>(v);
+    if constexpr (std::is_same_v<T, __half>) return static_cast<A>(__half2float(v));
+    else if constexpr (std::is_same_v<T, __nv_bfloat16>) return static_cast<A>(__bfloat162float(v));
+    else return static_cast<A>(v);
 }
 template <class T, class A> __device__ T narrowed(A v) {
-    if constexpr (std::is_same_v<T, __half>)
-        return __float2half(static_cast<float>(v));
-    else if constexpr (std::is_same_v<T, __nv_bfloat16>)
-        return __float2bfloat16(static_cast<float>(v));
-    else
-        return static_cast<T>(v);
+    if constexpr (std::is_same_v<T, __half>) return __float2half(static_cast<float>(v));
+    else if constexpr (std::is_same_v<T, __nv_bfloat16>) return __float2bfloat16(static_cast<float>(v));
+    else return static_cast<T>(v);
 }
 
 /// `N` elements that are loaded and stored at once.
@@ -95,10 +89,8 @@ template <class T> __global__ void fill_kernel(T* to, content c, std::int64_t el
         auto const at = static_cast<std::uint64_t>(i);
         T v{};
         if (c == content::random) {
-            if constexpr (std::is_integral_v<T>)
-                v = static_cast<T>(64 * random_value(seed, at, 6));
-            else
-                v = narrowed<T>(random_value(seed, at, element<T>::bits));
+            if constexpr (std::is_integral_v<T>) v = static_cast<T>(64 * random_value(seed, at, 6));
+            else v = narrowed<T>(random_value(seed, at, element<T>::bits));
         } else if (c == content::positive) {
             v = narrowed<T>(random_positive(seed, at, element<T>::bits));
         } else if (c == content::indices) {
@@ -334,10 +326,8 @@ template <class T, bool Pairs> __global__ void lookup_backward(lookup l, T* grad
         std::int64_t const number = item / of_row, at = item % of_row * each;
         T* const to = gradient + static_cast<std::int64_t>(indices[number]) * l.width + at;
         T const* const from = dy + number / l.bag * l.width + at;
-        if constexpr (Pairs)
-            add_pair(to, from[0], from[1]);
-        else
-            add_to(to, from[0]);
+        if constexpr (Pairs) add_pair(to, from[0], from[1]);
+        else add_to(to, from[0]);
     }
 }
 
@@ -415,7 +405,8 @@ __device__ std::uint64_t nanoseconds() {
     return now;
 }
 __global__ void delay_kernel(std::uint64_t span) {
-    for (std::uint64_t const begin = nanoseconds(); nanoseconds() - begin < span;) {}
+    for (std::uint64_t const begin = nanoseconds(); nanoseconds() - begin < span;) {
+    }
 }
 
 void check_launch(std::string_view kernel, std::string_view what) { check(cudaGetLastError(), kernel, what); }
@@ -478,12 +469,9 @@ void run_streaming(cudaStream_t stream, std::span<stream_array const> reads, std
             stream_kernel<A, G><<<blocks_for((longest + G - 1) / G, multiprocessors), block_threads, 0, stream>>>(in, read_count, out, write_count,
                                                                                                                   longest, fmas, sink);
         };
-        if (widest == 8)
-            go(std::integral_constant<int, 2>{}, double{});
-        else if (widest == 4)
-            go(std::integral_constant<int, 4>{}, float{});
-        else
-            go(std::integral_constant<int, 8>{}, float{});
+        if (widest == 8) go(std::integral_constant<int, 2>{}, double{});
+        else if (widest == 4) go(std::integral_constant<int, 4>{}, float{});
+        else go(std::integral_constant<int, 8>{}, float{});
     }
     check_launch("streaming", what);
 }
@@ -583,10 +571,8 @@ void run_permutation(cudaStream_t stream, permutation_plan const& p, std::size_t
         }
         std::int64_t const n = p.elements();
         int const blocks = blocks_for(n, multiprocessors);
-        if (n < std::int64_t{1} << 31)
-            permute_elements<U, std::uint32_t><<<blocks, block_threads, 0, stream>>>(p, from, to, n);
-        else
-            permute_elements<U, std::uint64_t><<<blocks, block_threads, 0, stream>>>(p, from, to, n);
+        if (n < std::int64_t{1} << 31) permute_elements<U, std::uint32_t><<<blocks, block_threads, 0, stream>>>(p, from, to, n);
+        else permute_elements<U, std::uint64_t><<<blocks, block_threads, 0, stream>>>(p, from, to, n);
     };
     switch (element_bytes) {
     case 1: go(std::uint8_t{}); break;
@@ -610,10 +596,8 @@ void run_lookup(cudaStream_t stream, lookup const& l, void* table, std::int32_t 
             if (!l.backward) {
                 std::int64_t const each = l.width % G == 0 ? G : 1, items = l.lookups / l.bag * (l.width / each);
                 int const blocks = blocks_for(items, multiprocessors);
-                if (each == G)
-                    lookup_forward<T, G><<<blocks, block_threads, 0, stream>>>(l, rows, indices, results, l.width / each, items);
-                else
-                    lookup_forward<T, 1><<<blocks, block_threads, 0, stream>>>(l, rows, indices, results, l.width, items);
+                if (each == G) lookup_forward<T, G><<<blocks, block_threads, 0, stream>>>(l, rows, indices, results, l.width / each, items);
+                else lookup_forward<T, 1><<<blocks, block_threads, 0, stream>>>(l, rows, indices, results, l.width, items);
                 return;
             }
             if constexpr (sizeof(T) == 2)

@@ -20,7 +20,7 @@ enum class content : std::uint8_t {
     indices,  ///< i32 in [0, bound)
     constant, ///< i32, all `bound`
     zero,
-    opaque    ///< whatever a library writes there itself
+    opaque ///< whatever a library writes there itself
 };
 
 /// Fills `elements` of `type` at `to`.

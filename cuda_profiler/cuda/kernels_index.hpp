@@ -119,16 +119,16 @@ PARSEARCH_HD constexpr std::int64_t place_of(pixel const& p, std::int64_t channe
 }
 
 inline constexpr int max_axes = 10;
-inline constexpr int tile = 32;      ///< edge of a transposed tile
-inline constexpr int tile_rows = 8;  ///< rows of threads of a block that moves one
+inline constexpr int tile = 32;     ///< edge of a transposed tile
+inline constexpr int tile_rows = 8; ///< rows of threads of a block that moves one
 
 /// A permutation with the axes that stay together made one and axes of one element left out. Axes are those of the output, in its order.
 struct permutation_plan {
     int rank = 0;
-    std::int64_t extent[max_axes] = {};     ///< of the output
-    std::int64_t source[max_axes] = {};     ///< stride in the input
-    std::int64_t target[max_axes] = {};     ///< stride in the output
-    int turned = -1;                        ///< the axis that is the fastest of the input, where that is not the last; else -1
+    std::int64_t extent[max_axes] = {}; ///< of the output
+    std::int64_t source[max_axes] = {}; ///< stride in the input
+    std::int64_t target[max_axes] = {}; ///< stride in the output
+    int turned = -1;                    ///< the axis that is the fastest of the input, where that is not the last; else -1
     [[nodiscard]] constexpr std::int64_t elements() const noexcept {
         std::int64_t n = 1;
         for (int i = 0; i < rank; ++i) n *= extent[i];

@@ -110,9 +110,8 @@ cuda_sequence::cuda_sequence(cuda_session const& s, std::span<launch const> sequ
 
 void cuda_sequence::enqueue(std::size_t set) {
     for (std::size_t i = 0; i < runners_.size(); ++i)
-        runners_[i]->enqueue(session_.context(), {set,
-                                                  std::span(addresses_).subspan(set * arrays_of_set() + first_[i], first_[i + 1] - first_[i]),
-                                                  workspace_.get()});
+        runners_[i]->enqueue(session_.context(),
+                             {set, std::span(addresses_).subspan(set * arrays_of_set() + first_[i], first_[i + 1] - first_[i]), workspace_.get()});
 }
 
 void cuda_sequence::run_once(std::size_t set) {
@@ -148,10 +147,8 @@ picoseconds cuda_sequence::run(std::int64_t times) {
             }
     auto const part = [&](std::int64_t count) {
         auto const found = recorded_.find(count);
-        if (replay && recordable_ && found != recorded_.end())
-            check(cudaGraphLaunch(found->second.get(), c.stream), "cudaGraphLaunch", "a run");
-        else
-            several(count);
+        if (replay && recordable_ && found != recorded_.end()) check(cudaGraphLaunch(found->second.get(), c.stream), "cudaGraphLaunch", "a run");
+        else several(count);
     };
     // The first part takes the host about as long as it last did; while the device runs it, the host is ahead.
     cool(c, submission_, "a run");

@@ -73,15 +73,15 @@ class cuda_sequence final : public prepared_sequence {
 
     cuda_session const& session_;
     std::vector<std::unique_ptr<runner>> runners_{};
-    std::vector<std::size_t> first_{};   ///< number of the first array of each launch; the last: of all
+    std::vector<std::size_t> first_{}; ///< number of the first array of each launch; the last: of all
     buffer_plan plan_{};
     device_memory buffers_{}, common_{}, workspace_{}, flush_{};
-    std::vector<void*> addresses_{};     ///< of all arrays of all sets
+    std::vector<void*> addresses_{}; ///< of all arrays of all sets
     event_owner begin_{}, end_{};
     std::map<std::int64_t, executable_owner> recorded_{}; ///< by how many runs
     bool recordable_ = true;
-    double last_ = 1;                    ///< seconds of one run, as last seen
-    double submission_ = 0;              ///< seconds that the host took to submit the first part of a series, as last seen
+    double last_ = 1;       ///< seconds of one run, as last seen
+    double submission_ = 0; ///< seconds that the host took to submit the first part of a series, as last seen
 };
 
 /// The version of NCCL; empty where the program is built without.

@@ -89,8 +89,7 @@ class convolution_runner final : public graph_runner {
 /// Arrays: those of `normalization_graph`. Backward, statistics are made of x by the forward pass, whose runner is given.
 class normalization_runner final : public graph_runner {
   public:
-    normalization_runner(normalization const& n, std::unique_ptr<runner> forward)
-        : graph_runner(describe(n)), n_(n), forward_(std::move(forward)) {
+    normalization_runner(normalization const& n, std::unique_ptr<runner> forward) : graph_runner(describe(n)), n_(n), forward_(std::move(forward)) {
         bool const batch = n.kind == normalization_kind::batch, rms = n.kind == normalization_kind::rms;
         array_spec const data{.type = n.type, .elements = n.n * n.channels * n.inner}, channel{.elements = n.channels};
         array_spec const statistic{.elements = batch ? n.channels : n.n};
@@ -122,10 +121,10 @@ class normalization_runner final : public graph_runner {
         // The forward pass writes its result where backward writes dx. What else it has (bias, running statistics) is as small as the channels.
         bool const rms = n_.kind == normalization_kind::rms;
         std::vector<void*> arrays(forward_->arrays().size(), nullptr);
-        arrays[0] = b.arrays[0];                       // x
-        arrays[1] = b.arrays[2];                       // scale
-        arrays[rms ? 2 : 3] = b.arrays[rms ? 4 : 5];   // y
-        std::size_t const first = rms ? 3 : 4;         // of the statistics, forward
+        arrays[0] = b.arrays[0];                     // x
+        arrays[1] = b.arrays[2];                     // scale
+        arrays[rms ? 2 : 3] = b.arrays[rms ? 4 : 5]; // y
+        std::size_t const first = rms ? 3 : 4;       // of the statistics, forward
         for (std::size_t i = 0; i < (rms ? 1U : 2U); ++i) arrays[first + i] = b.arrays[3 + i];
         std::size_t bytes = 0;
         for (std::size_t i = 0; i < arrays.size(); ++i)
@@ -215,8 +214,7 @@ std::unique_ptr<runner> make_graph_runner(run_context const& c, launch const& l,
         auto r = std::make_unique<convolution_runner>(v);
         // f32 may be faster either way; f64 engines are made for NCHW, tensor cores for NHWC.
         bool const nchw = v.type == dtype::f64 || v.type == dtype::f32, nhwc = v.type != dtype::f64;
-        plan_limits const limits{
-            .plans = nchw && nhwc ? trial_ways / 2 : trial_ways, .workspace = c.workspace, .tensor_cores = v.type != dtype::f32};
+        plan_limits const limits{.plans = nchw && nhwc ? trial_ways / 2 : trial_ways, .workspace = c.workspace, .tensor_cores = v.type != dtype::f32};
         bool found = nhwc && r->add(c, convolution_graph(v, layout::nhwc), " nhwc", limits, why);
         if (nchw || !found) found = r->add(c, convolution_graph(v, layout::nchw), " nchw", limits, why) || found;
         if (!found) return nullptr;

@@ -155,10 +155,8 @@ class batch_runner final : public runner {
         dtype const narrow_type = n.type == dtype::f64 ? dtype::f64 : dtype::f32;
         array_spec const x{.type = n.type, .elements = n.n * n.channels * n.inner}, channel{.type = narrow_type, .elements = n.channels};
         array_spec const positive{.holds = content::positive, .type = narrow_type, .elements = n.channels};
-        if (n.backward)
-            arrays_ = {x, x, channel, channel, positive, x, channel, channel};
-        else
-            arrays_ = {x, channel, channel, x, channel, positive, positive, positive, positive, positive};
+        if (n.backward) arrays_ = {x, x, channel, channel, positive, x, channel, channel};
+        else arrays_ = {x, channel, channel, x, channel, positive, positive, positive, positive, positive};
     }
     void initialize(run_context const& c, buffer_set const& b) override {
         // Statistics of x, by a forward pass into dx that keeps no running ones; scale stands for the bias.
@@ -196,7 +194,7 @@ class recurrent_runner final : public runner {
         int const samples = narrow(r.samples, what_), steps = narrow(r.steps, what_);
         int const features = narrow(r.features, what_), hidden = narrow(r.hidden, what_);
         cudnnRNNMode_t const cell = r.cell == cell_kind::lstm ? CUDNN_LSTM : r.cell == cell_kind::gru ? CUDNN_GRU : CUDNN_RNN_TANH;
-        cudnnMathType_t const math = r.type == dtype::f32   ? CUDNN_FMA_MATH // f32 alone, no tf32
+        cudnnMathType_t const math = r.type == dtype::f32                            ? CUDNN_FMA_MATH // f32 alone, no tf32
                                      : r.type == dtype::f16 || r.type == dtype::bf16 ? CUDNN_TENSOR_OP_MATH
                                                                                      : CUDNN_DEFAULT_MATH;
         check(cudnnCreateDropoutDescriptor(dropout_.out()), "cudnnCreateDropoutDescriptor", what_);
@@ -223,7 +221,10 @@ class recurrent_runner final : public runner {
         array_spec const x{.type = r.type, .elements = r.samples * r.steps * r.features};
         array_spec const y{.type = r.type, .elements = r.samples * r.steps * r.hidden};
         array_spec const w{.type = r.type, .elements = static_cast<std::int64_t>(weights_) / ops::size_of(r.type)};
-        arrays_ = {x, w, y, {.holds = content::opaque, .type = dtype::i8, .elements = static_cast<std::int64_t>(reserve_)},
+        arrays_ = {x,
+                   w,
+                   y,
+                   {.holds = content::opaque, .type = dtype::i8, .elements = static_cast<std::int64_t>(reserve_)},
                    {.holds = content::constant, .type = dtype::i32, .elements = r.samples, .bound = r.steps}};
         if (r.backward) arrays_.insert(arrays_.end(), {y, x, w});
     }

@@ -41,36 +41,36 @@ constexpr std::int64_t product_workspace = std::int64_t{32} << 20;
 /// first operand is b, and its bias, one number for each row of cT, is ours for each column of c.
 class matmul_runner final : public runner {
   public:
-      matmul_runner(run_context const& c, matmul const& m, double scale)
-          : m_(m), scale_(scale), scale32_(static_cast<float>(scale)), what_(describe(m)) {
-          product_types const types = types_of(m.type, what_);
-          arrays_ = {{.type = m.type, .elements = m.batch * m.m * m.k},
-                     {.type = m.type, .elements = m.batch * m.k * m.n},
-                     {.type = m.type, .elements = m.batch * m.m * m.n}};
-          if (m.bias) arrays_.push_back({.type = m.type, .elements = m.n});
+    matmul_runner(run_context const& c, matmul const& m, double scale)
+        : m_(m), scale_(scale), scale32_(static_cast<float>(scale)), what_(describe(m)) {
+        product_types const types = types_of(m.type, what_);
+        arrays_ = {{.type = m.type, .elements = m.batch * m.m * m.k},
+                   {.type = m.type, .elements = m.batch * m.k * m.n},
+                   {.type = m.type, .elements = m.batch * m.m * m.n}};
+        if (m.bias) arrays_.push_back({.type = m.type, .elements = m.n});
 
-          // Rows and columns as cuBLASLt counts them, of the matrices as they are stored.
-          make(first_, types.data, m.transpose_b ? m.k : m.n, m.transpose_b ? m.n : m.k, m.k * m.n);
-          make(second_, types.data, m.transpose_a ? m.m : m.k, m.transpose_a ? m.k : m.m, m.m * m.k);
-          make(result_, types.data, m.n, m.m, m.m * m.n);
-          check(cublasLtMatmulDescCreate(product_.out(), types.compute, types.scale), "cublasLtMatmulDescCreate", what_);
-          set(CUBLASLT_MATMUL_DESC_TRANSA, m.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
-          set(CUBLASLT_MATMUL_DESC_TRANSB, m.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
-          if (m.bias) {
-              set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-              set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, types.data);
-              // Some address is needed for the question alone; every run sets its own.
-              set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<void const*>(array_alignment));
-              fused_bias_ = true;
-          }
-          ask(c);
-          if (ways_.empty() && m.bias) { // no epilogue for these types: the bias is added by a kernel of our own
-              set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT);
-              fused_bias_ = false;
-              ask(c);
-          }
-          if (ways_.empty()) throw launch_failure(text(what_, ": cuBLASLt proposes no algorithm"));
-      }
+        // Rows and columns as cuBLASLt counts them, of the matrices as they are stored.
+        make(first_, types.data, m.transpose_b ? m.k : m.n, m.transpose_b ? m.n : m.k, m.k * m.n);
+        make(second_, types.data, m.transpose_a ? m.m : m.k, m.transpose_a ? m.k : m.m, m.m * m.k);
+        make(result_, types.data, m.n, m.m, m.m * m.n);
+        check(cublasLtMatmulDescCreate(product_.out(), types.compute, types.scale), "cublasLtMatmulDescCreate", what_);
+        set(CUBLASLT_MATMUL_DESC_TRANSA, m.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+        set(CUBLASLT_MATMUL_DESC_TRANSB, m.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+        if (m.bias) {
+            set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+            set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, types.data);
+            // Some address is needed for the question alone; every run sets its own.
+            set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<void const*>(array_alignment));
+            fused_bias_ = true;
+        }
+        ask(c);
+        if (ways_.empty() && m.bias) { // no epilogue for these types: the bias is added by a kernel of our own
+            set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT);
+            fused_bias_ = false;
+            ask(c);
+        }
+        if (ways_.empty()) throw launch_failure(text(what_, ": cuBLASLt proposes no algorithm"));
+    }
     std::size_t workspace() const override {
         std::size_t most = 0;
         for (auto const& w : ways_) most = std::max(most, w.workspaceSize);
@@ -173,12 +173,12 @@ class composed_attention final : public runner {
             steps_.push_back({product(rows, a.value_size, a.keys, false, false, 1), {4, 2, 3}});
             return;
         }
-        for (std::int64_t const n : {q, k, v, all, all}) array(n); // dq, dk, dv, dp, ds
-        steps_.push_back({product(a.keys, a.value_size, rows, true, false, 1), {4, 3, 7}});     // dv = pT do
-        steps_.push_back({product(rows, a.keys, a.value_size, false, true, 1), {3, 2, 8}});     // dp = do vT
-        steps_.push_back({scores(true), {4, 8, 9}});                                            // ds
-        steps_.push_back({product(rows, a.size, a.keys, false, false, scale), {9, 1, 5}});      // dq = ds k
-        steps_.push_back({product(a.keys, a.size, rows, true, false, scale), {9, 0, 6}});       // dk = dsT q
+        for (std::int64_t const n : {q, k, v, all, all}) array(n);                          // dq, dk, dv, dp, ds
+        steps_.push_back({product(a.keys, a.value_size, rows, true, false, 1), {4, 3, 7}}); // dv = pT do
+        steps_.push_back({product(rows, a.keys, a.value_size, false, true, 1), {3, 2, 8}}); // dp = do vT
+        steps_.push_back({scores(true), {4, 8, 9}});                                        // ds
+        steps_.push_back({product(rows, a.size, a.keys, false, false, scale), {9, 1, 5}});  // dq = ds k
+        steps_.push_back({product(a.keys, a.size, rows, true, false, scale), {9, 0, 6}});   // dk = dsT q
         making_.push_back({product(rows, a.keys, a.size, false, true, scale), {0, 1, 4}});
         making_.push_back({scores(false), {4, 4}});
     }

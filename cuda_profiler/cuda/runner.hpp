@@ -106,8 +106,8 @@ template <class Enqueue> [[nodiscard]] float best_time(run_context const& c, int
     }
     return best;
 }
-inline constexpr int trial_runs = 3;          ///< of each way that is tried
-inline constexpr std::size_t trial_ways = 8;  ///< at most
+inline constexpr int trial_runs = 3;         ///< of each way that is tried
+inline constexpr std::size_t trial_ways = 8; ///< at most
 
 /// The way of `ways` whose `trial(i)`, milliseconds, is the least; those whose trial fails are left out. Throws `launch_failure` with what
 /// the last of them said, behind `what` and `complaint`, where none runs.

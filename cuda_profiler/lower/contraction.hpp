@@ -155,10 +155,8 @@ class pair_product {
     for (std::size_t i = 0; i < op.inputs.size(); ++i) factors.push_back({&op.inputs[i], s.wants(i)});
     ops::operand const* bias = nullptr;
     for (auto const& w : op.weights)
-        if (w.name == "bias" && op.kind == "linear")
-            bias = &w;
-        else
-            factors.push_back({&w, true});
+        if (w.name == "bias" && op.kind == "linear") bias = &w;
+        else factors.push_back({&w, true});
     for (auto const& f : factors)
         s.expect(f.operand->type == y.type && ops::kit::is_floating(y.type),
                  text("operand '", f.operand->name, "' is of type ", ops::name_of(f.operand->type), " and the result of type ", ops::name_of(y.type),

@@ -32,10 +32,8 @@ namespace parsearch::profiler::detail {
     std::int64_t copied = 0;
     for (auto const* const o : wanted) {
         bool const repeated = op.outputs.size() == 1 && s.elements(*o) < s.elements(op.outputs[0]) && (op.kind == "expand" || op.kind == "tile");
-        if (repeated)
-            append_reduction(out, s, op.outputs[0], *o, type);
-        else
-            copied += s.elements(*o);
+        if (repeated) append_reduction(out, s, op.outputs[0], *o, type);
+        else copied += s.elements(*o);
         // A weight that is repeated beside others (a class token for each sample) is summed too.
         if (!repeated && op.kind == "concat") {
             std::vector<std::int64_t> extents;
@@ -189,10 +187,8 @@ namespace parsearch::profiler::detail {
     auto const from = s.backward() ? s.elements(y) : s.elements(x), to = s.backward() ? s.elements(x) : s.elements(y);
     launches out;
     if (s.backward() && !s.wants(0)) return out;
-    if (from <= to)
-        append_streaming(out, {{from, x.type}}, {{to, x.type}}, s.work().flops);
-    else
-        out.emplace_back(reduction{.outer = to, .summed = from / to, .inner = 1, .type = x.type});
+    if (from <= to) append_streaming(out, {{from, x.type}}, {{to, x.type}}, s.work().flops);
+    else out.emplace_back(reduction{.outer = to, .summed = from / to, .inner = 1, .type = x.type});
     return out;
 }
 

@@ -11,7 +11,9 @@ namespace parsearch::profiler::detail {
 
 [[nodiscard]] inline launches lower_recurrent(shard const& s) {
     auto const& op = s.op();
-    recurrent r{.cell = op.kind == "lstm" ? cell_kind::lstm : op.kind == "gru" ? cell_kind::gru : cell_kind::rnn,
+    recurrent r{.cell = op.kind == "lstm"  ? cell_kind::lstm
+                        : op.kind == "gru" ? cell_kind::gru
+                                           : cell_kind::rnn,
                 .backward = s.backward(),
                 .samples = s.extent("s"),
                 .steps = s.extent("l"),

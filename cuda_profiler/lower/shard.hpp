@@ -147,8 +147,7 @@ inline void append_reductions(launches& out, std::vector<std::int64_t> extents, 
         std::vector<bool> kinds;
         for (std::size_t i = 0; i < extents.size(); ++i) {
             if (extents[i] == 1) continue;
-            if (!runs.empty() && kinds.back() == kept[i])
-                runs.back() *= extents[i];
+            if (!runs.empty() && kinds.back() == kept[i]) runs.back() *= extents[i];
             else {
                 runs.push_back(extents[i]);
                 kinds.push_back(kept[i]);

@@ -112,12 +112,11 @@ void add_options(CLI::App& app, request& asked, bool& version) {
     add_text(
         app, "--warm-up", how, "TIME", "of each kernel before it is timed",
         [&](std::string const& s) { io::read_option(s, "warm-up", "--warm-up", asked.timing.warm_up); }, "50ms");
-    add_text(
-        app, "--time-limit", how, "TIME", "of the whole run, such as 10min: ends as Ctrl-C does, with exit code 4 [none]",
-        [&](std::string const& s) {
-            io::read_option(s, "time-limit", "--time-limit", asked.time_limit.emplace());
-            if (asked.time_limit->count() <= 0) throw invalid_input("--time-limit is '", s, "': must be above 0");
-        });
+    add_text(app, "--time-limit", how, "TIME", "of the whole run, such as 10min: ends as Ctrl-C does, with exit code 4 [none]",
+             [&](std::string const& s) {
+                 io::read_option(s, "time-limit", "--time-limit", asked.time_limit.emplace());
+                 if (asked.time_limit->count() <= 0) throw invalid_input("--time-limit is '", s, "': must be above 0");
+             });
     app.add_option("--device", asked.devices,
                    "the GPU, as CUDA counts them; may be given several times: kernels are measured on the first, links between all [all]")
         ->type_name("INTEGER")
@@ -126,12 +125,15 @@ void add_options(CLI::App& app, request& asked, bool& version) {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 
     std::string const check = "Validation: whole training iterations on one device, beside what the table predicts";
-    app.add_flag("--validate", asked.validate,
-                 "runs an iteration of each model, kernel after kernel on one stream, and compares its time with the simulator's for one device. What "
-                 "the table lacks is measured first, and added to it")
+    app.add_flag(
+           "--validate", asked.validate,
+           "runs an iteration of each model, kernel after kernel on one stream, and compares its time with the simulator's for one device. What "
+           "the table lacks is measured first, and added to it")
         ->group(check);
     add_text(app, "--profile", check, "TABLE", "the table; begun where it is not there", to(asked.profile));
-    auto* const keep = app.add_flag_callback("--no-measure", [&] { asked.measure = false; }, "what the table lacks is estimated")->group(check);
+    auto* const keep = app.add_flag_callback(
+                              "--no-measure", [&] { asked.measure = false; }, "what the table lacks is estimated")
+                           ->group(check);
     add_text(
         app, "--within", check, "NUMBER", "the error, by the measured time, above which a prediction is off",
         [&](std::string const& s) {
@@ -169,9 +171,8 @@ void add_options(CLI::App& app, request& asked, bool& version) {
 
 command read_command_line(int argc, char const* const* argv, console const& to) {
     CLI::App app{std::string(description)};
-    app.formatter(
-        std::make_shared<tools::help_formatter>("parsearch-profile --model MODEL --cluster CLUSTER (--list | --out FILE | --resume FILE |\n"
-                                                "           --validate --profile TABLE [--out FILE]) [OPTIONS]"));
+    app.formatter(std::make_shared<tools::help_formatter>("parsearch-profile --model MODEL --cluster CLUSTER (--list | --out FILE | --resume FILE |\n"
+                                                          "           --validate --profile TABLE [--out FILE]) [OPTIONS]"));
     app.footer(std::string(examples_and_codes));
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
     app.set_help_flag();

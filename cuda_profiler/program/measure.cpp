@@ -101,14 +101,13 @@ measured_work measure_kernels(request const& asked, listed_work const& work, dev
     auto const& items = work.list.items();
     std::vector<order_item> contributions;
     for (auto const& item : items)
-        contributions.push_back({.family = cost::family_of(item.kernel),
-                                 .contribution = static_cast<double>(predicted_time(oracle, item, work.example).count()) *
-                                                 static_cast<double>(item.shared)});
+        contributions.push_back(
+            {.family = cost::family_of(item.kernel),
+             .contribution = static_cast<double>(predicted_time(oracle, item, work.example).count()) * static_cast<double>(item.shared)});
     std::vector<work_item const*> todo;
     std::vector<double> weights;
     for (auto const i : measuring_order(contributions))
-        if (table.table().knows(work.kind, items[i].kernel))
-            ++done.skipped;
+        if (table.table().knows(work.kind, items[i].kernel)) ++done.skipped;
         else {
             todo.push_back(&items[i]);
             auto const launches = lower(items[i].work, asked.unknown).launches;
@@ -130,12 +129,10 @@ measured_work measure_kernels(request const& asked, listed_work const& work, dev
             ++done.failed;
         };
         auto const made = lower(item.work, asked.unknown);
-        if (!made)
-            fail(made.reason);
+        if (!made) fail(made.reason);
         else if (memory > 0 && item.memory > memory)
             fail(fmt::format("needs {} of memory: the device has {}", tools::shown_memory(item.memory), tools::shown_memory(memory)));
-        else
-            try {
+        else try {
                 auto const ready = on.prepare(made.launches);
                 auto const t = measure(
                     *ready, asked.timing, [] { return host_clock::now(); }, stop);

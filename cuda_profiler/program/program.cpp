@@ -37,7 +37,8 @@ std::vector<int> chosen_devices(request const& asked, device_source const& devic
     if (!asked.devices.empty()) {
         // The first is opened, which says why it cannot be; of the others nothing would be said.
         for (int const d : asked.devices | std::views::drop(1))
-            if (int const n = devices.count(); d >= n) throw no_device(fmt::format("no device: --device {} is asked for, and there are {}, counted from 0", d, n));
+            if (int const n = devices.count(); d >= n)
+                throw no_device(fmt::format("no device: --device {} is asked for, and there are {}, counted from 0", d, n));
         return asked.devices;
     }
     std::vector<int> all;
@@ -107,8 +108,8 @@ void keep_measured(table_file& table) noexcept {
 
 int measure_all(request const& asked, listed_work const& work, device_source const& devices, ending const& stop, console const& to) {
     auto opened = open_device(asked, work, devices, to);
-    auto table = asked.resume.empty() ? table_file::create(asked.out, std::move(opened.notes))
-                                      : table_file::resume(asked.resume, std::move(opened.notes));
+    auto table =
+        asked.resume.empty() ? table_file::create(asked.out, std::move(opened.notes)) : table_file::resume(asked.resume, std::move(opened.notes));
     say_differences(table, to);
     if (asked.retry) table.table().clear_failures();
     table.save(); // now, rather than after the first minutes, is the time to find out that it cannot be

@@ -20,8 +20,8 @@ namespace parsearch::profiler {
 struct request {
     std::vector<std::string> models{};
     std::string cluster{};
-    std::vector<std::string> types{};  // with which the models are built; empty: as they are named
-    std::string kind{};                // of device, under which the entries are written; empty: the cluster's only one
+    std::vector<std::string> types{}; // with which the models are built; empty: as they are named
+    std::string kind{};               // of device, under which the entries are written; empty: the cluster's only one
     bool list = false, list_kernels = false;
     std::string out{}, resume{};
     bool retry = false;                // what failed before
@@ -34,9 +34,9 @@ struct request {
     unknown_kinds unknown = unknown_kinds::refuse;
     timing_options timing{};
     std::optional<std::chrono::nanoseconds> time_limit{}; // of the whole run
-    bool validate = false;             // whole iterations, with the table `profile`, of which `out` is the report
+    bool validate = false;                                // whole iterations, with the table `profile`, of which `out` is the report
     std::string profile{};
-    bool measure = true;               // what the table lacks for that
+    bool measure = true; // what the table lacks for that
     double within = 0.1;
     std::int64_t iterations = 20;
     bool quiet = false;

@@ -26,15 +26,15 @@ struct left_out_kernel {
 // A network's iteration.
 struct validation {
     std::string model{};
-    std::size_t kernels = 0, distinct = 0;            // that ran
-    std::vector<picoseconds> iterations{};            // as timed, whole; empty where there is a failure
-    picoseconds measured{}, spread{};                 // their median; 1.4826 times the median absolute deviation
-    picoseconds predicted{};                          // the simulator's makespan for one device
+    std::size_t kernels = 0, distinct = 0;                   // that ran
+    std::vector<picoseconds> iterations{};                   // as timed, whole; empty where there is a failure
+    picoseconds measured{}, spread{};                        // their median; 1.4826 times the median absolute deviation
+    picoseconds predicted{};                                 // the simulator's makespan for one device
     std::array<picoseconds, cost::cost_sources> by_source{}; // what the oracle answers for the kernels that ran, by what it rests on
     std::vector<left_out_kernel> left_out{};
-    std::string failure{};                            // why it could not be run whole
+    std::string failure{}; // why it could not be run whole
 
-    [[nodiscard]] picoseconds sum() const;            // of `by_source`
+    [[nodiscard]] picoseconds sum() const; // of `by_source`
     [[nodiscard]] picoseconds left_out_time() const;
     // (predicted - measured) / measured.
     [[nodiscard]] double error() const;

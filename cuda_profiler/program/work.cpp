@@ -90,9 +90,10 @@ listed_work make_work(request const& asked) {
         if (std::ranges::none_of(work.list.items(), [&](auto const& item) { return item.work.op->kind == kind; }))
             throw invalid_input("--operators has '", kind, "': no operation of this kind is in the models, or none that takes time");
     if (work.list.bracketed_updates() > 0)
-        work.notes.push_back(text(work.list.bracketed_updates(), work.list.bracketed_updates() == 1 ? " set" : " sets",
-                                  " of operators with common weights: of their updates the smallest amounts and the largest are listed, those between are"
-                                  " left to interpolation"));
+        work.notes.push_back(
+            text(work.list.bracketed_updates(), work.list.bracketed_updates() == 1 ? " set" : " sets",
+                 " of operators with common weights: of their updates the smallest amounts and the largest are listed, those between are"
+                 " left to interpolation"));
     return work;
 }
 
@@ -135,10 +136,8 @@ void print_work(request const& asked, listed_work const& work, console const& to
             r->flops += item.work.flops;
             r->bytes += item.work.bytes;
             r->predicted += to_seconds(time);
-            if (made)
-                r->measuring += measuring_seconds(time, made.launches, asked.timing);
-            else
-                ++r->refused;
+            if (made) r->measuring += measuring_seconds(time, made.launches, asked.timing);
+            else ++r->refused;
             if (!made && r->reason.empty()) r->reason = made.reason;
         }
         largest = std::max(largest, item.memory);

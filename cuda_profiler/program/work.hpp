@@ -20,12 +20,12 @@ struct named_graph {
 };
 
 struct listed_work {
-    work_list list{};                      // with --validate: of the models' iterations on one device
-    std::vector<named_graph> models{};     // to be validated
+    work_list list{};                  // with --validate: of the models' iterations on one device
+    std::vector<named_graph> models{}; // to be validated
     topology::cluster cluster;
-    std::string kind{};                    // of device
-    std::uint32_t example = 0;             // a device of that kind
-    std::vector<std::string> notes{};      // what the user should know
+    std::string kind{};               // of device
+    std::uint32_t example = 0;        // a device of that kind
+    std::vector<std::string> notes{}; // what the user should know
 };
 
 // Reads models and cluster. Throws `invalid_input`.

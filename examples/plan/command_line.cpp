@@ -94,10 +94,12 @@ void print_list(std::string const& what) {
     } else if (what == "clusters") {
         for (auto const& d : ps::io::device_names)
             fmt::print("  NODESxGPUSx{:<8}{:.0f} GiB, {}\n", d.name, static_cast<double>(d.spec->memory) / (1 << 30), d.spec->kind);
-        fmt::print("\nsuch as 4x8xh100; or fabric:NAME[,key=value...], see --list fabrics; or FILE.json, topology JSON; or FILE,device=NAME, a machine file of FlexFlow with the GPU that it does not name.\n");
+        fmt::print("\nsuch as 4x8xh100; or fabric:NAME[,key=value...], see --list fabrics; or FILE.json, topology JSON; or FILE,device=NAME, a "
+                   "machine file of FlexFlow with the GPU that it does not name.\n");
     } else if (what == "fabrics") {
         for (auto const& f : ps::io::fabrics) fmt::print("  {:<17}{}\n", f.name, f.help);
-        fmt::print("\nSay --fabric NAME, with --servers, --degree and so on, or --cluster fabric:NAME[,key=value...]; --list NAME lists the options of a fabric and their "
+        fmt::print("\nSay --fabric NAME, with --servers, --degree and so on, or --cluster fabric:NAME[,key=value...]; --list NAME lists the options "
+                   "of a fabric and their "
                    "defaults.\n");
     } else if (what == "pipeline") {
         fmt::print("pipeline: stages and micro-batches of the operators found; ends by itself\n");
@@ -125,7 +127,9 @@ void print_list(std::string const& what) {
                 print_options(options);
             });
         } catch (ps::invalid_input const& e) {
-            throw ps::invalid_input("--list ", what, ": must be models, clusters, fabrics, searches, experts or pipeline, or the name of a model, fabric or search; ", e.what());
+            throw ps::invalid_input("--list ", what,
+                                    ": must be models, clusters, fabrics, searches, experts or pipeline, or the name of a model, fabric or search; ",
+                                    e.what());
         }
     }
 }
@@ -150,51 +154,65 @@ struct raw_command {
 void add_general(CLI::App& app, raw_command& raw) {
     auto const text = [](std::string& to) { return [&to](std::string const& s) { to = s; }; };
     std::string const input = "What to plan", search = "Search", output = "Output", other = "Other";
-    tools::add_text(app, "-m,--model", input, "MODEL",
-             "FILE.onnx[,key=value...], or zoo:NAME[,key=value...] with the options of the model. Keys for a file: batch=N rescales the samples of "
-             "an iteration, type=bf16 the element type, recognise=false keeps attention, norms and the like in the pieces that the file has, "
-             "replicate_unknown=true runs operators that are not known on one device; any other key is a symbolic dimension: sequence=2048",
-             text(raw.asked.model));
+    tools::add_text(
+        app, "-m,--model", input, "MODEL",
+        "FILE.onnx[,key=value...], or zoo:NAME[,key=value...] with the options of the model. Keys for a file: batch=N rescales the samples of "
+        "an iteration, type=bf16 the element type, recognise=false keeps attention, norms and the like in the pieces that the file has, "
+        "replicate_unknown=true runs operators that are not known on one device; any other key is a symbolic dimension: sequence=2048",
+        text(raw.asked.model));
     tools::add_text(app, "-c,--cluster", input, "CLUSTER",
-             "NODESxGPUSxDEVICE such as 4x8xh100 (devices: " + ps::io::known_devices() +
-                 "), fabric:NAME[,key=value...], or a file: topology JSON, or FILE,device=DEVICE for a machine file of FlexFlow",
-             text(raw.asked.cluster));
+                    "NODESxGPUSxDEVICE such as 4x8xh100 (devices: " + ps::io::known_devices() +
+                        "), fabric:NAME[,key=value...], or a file: topology JSON, or FILE,device=DEVICE for a machine file of FlexFlow",
+                    text(raw.asked.cluster));
     tools::add_text(app, "--fabric", input, "NAME",
-             "in the place of --cluster: servers on a network, which report.html draws: " + ps::io::fabric_names() + "; with the options of a fabric. There --simulation.movement is grouped unless given", text(raw.fabric));
-    tools::add_text(app, "-p,--profile", input, "FILE|NAME",
-             "measured kernels, to be used before the roofline: a profile, a file of FlexNet's measures, or the name of a profile that comes with the "
-             "library, such as h100",
-             text(raw.asked.profile), "none");
-    tools::add_text(app, "--rerun", input, "FILE",
-             "repeats the run whose run.json this is and tells whether the result is the same; of the other options "
-             "only --out, --quiet, --pipeline with its options and, where the files have moved, --model, --cluster, --profile and --rules go with it",
-             text(raw.rerun));
-    tools::add_text(app, "-s,--search", search, "NAME", "how to search: " + ps::io::search_names() + ", or none to evaluate the start", text(raw.search), "portfolio");
+                    "in the place of --cluster: servers on a network, which report.html draws: " + ps::io::fabric_names() +
+                        "; with the options of a fabric. There --simulation.movement is grouped unless given",
+                    text(raw.fabric));
+    tools::add_text(
+        app, "-p,--profile", input, "FILE|NAME",
+        "measured kernels, to be used before the roofline: a profile, a file of FlexNet's measures, or the name of a profile that comes with the "
+        "library, such as h100",
+        text(raw.asked.profile), "none");
+    tools::add_text(
+        app, "--rerun", input, "FILE",
+        "repeats the run whose run.json this is and tells whether the result is the same; of the other options "
+        "only --out, --quiet, --pipeline with its options and, where the files have moved, --model, --cluster, --profile and --rules go with it",
+        text(raw.rerun));
+    tools::add_text(app, "-s,--search", search, "NAME", "how to search: " + ps::io::search_names() + ", or none to evaluate the start",
+                    text(raw.search), "portfolio");
     tools::add_text(app, "-t,--time", search, "TIME",
-             "wall time of the search, such as 500ms, 10s, 2min; none: until the search ends by itself [10s; none with --evaluations]",
-             [&raw](std::string const& s) {
-                 ps::io::read_option(s, "time", "command line", raw.time);
-                 raw.time_given = true;
-             });
-    tools::add_text(app, "-n,--evaluations", search, "INTEGER",
-             "strategies to price, at least 1; none: no limit. The same seed and number give the same plan",
-             [&raw](std::string const& s) { ps::io::read_option(s, "evaluations", "command line", raw.evaluations); }, "none");
-    tools::add_text(app, "--seed", search, "INTEGER", "of the random numbers",
-             [&raw](std::string const& s) { ps::io::read_option(s, "seed", "command line", raw.asked.seed); }, "42");
+                    "wall time of the search, such as 500ms, 10s, 2min; none: until the search ends by itself [10s; none with --evaluations]",
+                    [&raw](std::string const& s) {
+                        ps::io::read_option(s, "time", "command line", raw.time);
+                        raw.time_given = true;
+                    });
+    tools::add_text(
+        app, "-n,--evaluations", search, "INTEGER", "strategies to price, at least 1; none: no limit. The same seed and number give the same plan",
+        [&raw](std::string const& s) { ps::io::read_option(s, "evaluations", "command line", raw.evaluations); }, "none");
+    tools::add_text(
+        app, "--seed", search, "INTEGER", "of the random numbers",
+        [&raw](std::string const& s) { ps::io::read_option(s, "seed", "command line", raw.asked.seed); }, "42");
     tools::add_text(app, "--start", search, "NAME|FILE",
-             "where the search begins: cheapest (of data parallelism and the experts that are compared), the name of an expert (--list experts), or a strategy file",
-             text(raw.asked.start), "cheapest");
+                    "where the search begins: cheapest (of data parallelism and the experts that are compared), the name of an expert (--list "
+                    "experts), or a strategy file",
+                    text(raw.asked.start), "cheapest");
     tools::add_text(app, "--rules", search, "FILE",
-             "substitution rules in Unity's format, for --search joint beside those of the library: those that change operators and are not refuted on random tensors",
-             text(raw.asked.rules), "none");
+                    "substitution rules in Unity's format, for --search joint beside those of the library: those that change operators and are not "
+                    "refuted on random tensors",
+                    text(raw.asked.rules), "none");
     tools::add_text(app, "--import", search, "FILE", "evaluates a strategy file, JSON or FlexFlow's, without a search: --search none --start FILE",
-             text(raw.import));
-    app.add_flag("--pipeline", raw.pipeline, "then divides the operators planned into the stages of a pipeline, and the samples into micro-batches")->group(search);
-    tools::add_text(app, "-o,--out", output, "DIR", "the folder to write the plan to; it is made where it does not exist [no files]", text(raw.asked.out));
-    tools::add_text(app, "--compare", output, "LIST", "the experts to show beside the plan, comma separated; all: those that apply; none",
-             [&raw](std::string const& s) { raw.asked.compare = tools::split_at_commas(s); }, "all");
+                    text(raw.import));
+    app.add_flag("--pipeline", raw.pipeline, "then divides the operators planned into the stages of a pipeline, and the samples into micro-batches")
+        ->group(search);
+    tools::add_text(app, "-o,--out", output, "DIR", "the folder to write the plan to; it is made where it does not exist [no files]",
+                    text(raw.asked.out));
+    tools::add_text(
+        app, "--compare", output, "LIST", "the experts to show beside the plan, comma separated; all: those that apply; none",
+        [&raw](std::string const& s) { raw.asked.compare = tools::split_at_commas(s); }, "all");
     app.add_flag("-q,--quiet", raw.asked.quiet, "the table only: no progress, notes or operators")->group(output);
-    tools::add_text(app, "--list", other, "WHAT", "lists models, clusters, fabrics, searches or experts, or the options of pipeline or of one model, fabric or search, and ends", text(raw.list));
+    tools::add_text(app, "--list", other, "WHAT",
+                    "lists models, clusters, fabrics, searches or experts, or the options of pipeline or of one model, fabric or search, and ends",
+                    text(raw.list));
     app.add_flag("--version", raw.version, "prints the version and ends")->group(other);
     app.set_help_flag("-h,--help", "prints this and ends")->group(other);
 }
@@ -206,12 +224,15 @@ void add_fabric(CLI::App& app, raw_command& raw) {
         using type = std::remove_cvref_t<decltype(shown)>;
         auto const position = raw.fabric_settings.size();
         raw.fabric_settings.push_back({std::string(f.name), {}});
-        tools::add_text(app, flag_of(f.name), "Fabric", tools::placeholder_of<type>(), std::string(f.help), [&raw, position](std::string const& given) {
+        tools::add_text(
+            app, flag_of(f.name), "Fabric", tools::placeholder_of<type>(), std::string(f.help),
+            [&raw, position](std::string const& given) {
                 auto& [name, value] = raw.fabric_settings[position];
                 type read{};
                 ps::io::read_option(given, name, "fabric", read);
                 value = given;
-            }, ps::io::option_value<type>::print(shown));
+            },
+            ps::io::option_value<type>::print(shown));
     });
 }
 
@@ -238,9 +259,8 @@ command read_command_line(int argc, char const* const* argv) {
     tools::add_described(app, raw.asked.space, "space", "Configurations that the search may choose");
     // Each search's options, and which of them were given.
     std::vector<std::pair<ps::io::search_options, std::set<std::string>>> algorithms;
-    boost::hana::for_each(ps::io::named_searches, [&](auto const& entry) {
-        algorithms.emplace_back(ps::io::default_options(entry.name), std::set<std::string>{});
-    });
+    boost::hana::for_each(ps::io::named_searches,
+                          [&](auto const& entry) { algorithms.emplace_back(ps::io::default_options(entry.name), std::set<std::string>{}); });
     for (auto& [options, used] : algorithms)
         ps::io::visit_search(options, [&, given = &used](auto const& entry, auto& chosen) {
             tools::add_described(app, chosen, std::string(entry.name), "Search " + std::string(entry.name), given, is_general);
@@ -289,13 +309,16 @@ command read_command_line(int argc, char const* const* argv) {
     for (auto const& [name, value] : raw.fabric_settings)
         if (!value.empty() && raw.fabric.empty()) throw ps::invalid_input(flag_of(name), " is given without --fabric");
     if (!raw.fabric.empty()) {
-        if (!asked.cluster.empty()) throw ps::invalid_input("--fabric ", raw.fabric, " is given beside --cluster ", asked.cluster, ": one of them says what to plan on");
+        if (!asked.cluster.empty())
+            throw ps::invalid_input("--fabric ", raw.fabric, " is given beside --cluster ", asked.cluster, ": one of them says what to plan on");
         asked.cluster = fabric_cluster(raw);
     }
     // On long routes a task for each link of each message is too much to simulate.
-    if (asked.cluster.starts_with(ps::io::fabric_prefix) && app.count("--simulation.movement") == 0) asked.simulation.movement = ps::sim::movement::grouped;
+    if (asked.cluster.starts_with(ps::io::fabric_prefix) && app.count("--simulation.movement") == 0)
+        asked.simulation.movement = ps::sim::movement::grouped;
     if (asked.model.empty() || asked.cluster.empty())
-        throw ps::invalid_input(asked.model.empty() ? "--model" : "--cluster", " is missing: plan needs a model, and a cluster or fabric; plan --help shows examples");
+        throw ps::invalid_input(asked.model.empty() ? "--model" : "--cluster",
+                                " is missing: plan needs a model, and a cluster or fabric; plan --help shows examples");
     if (!raw.import.empty()) {
         if (app.count("--start") > 0) throw ps::invalid_input("--start is given beside --import, which sets it");
         if (app.count("--search") > 0 && raw.search != "none")
@@ -308,7 +331,8 @@ command read_command_line(int argc, char const* const* argv) {
         if (!used.empty() && name != raw.search)
             throw ps::invalid_input("--", name, '.', *used.begin(), " is given, but the search is ", raw.search, ": say --search ", name);
     }
-    if (!asked.rules.empty() && raw.search != "joint") throw ps::invalid_input("--rules is given, but the search is ", raw.search, ": say --search joint");
+    if (!asked.rules.empty() && raw.search != "joint")
+        throw ps::invalid_input("--rules is given, but the search is ", raw.search, ": say --search joint");
     if (raw.search == "joint" && app.count("--start") > 0)
         throw ps::invalid_input("--start ", asked.start, " is given, but search joint begins with the operators of the model and no strategy");
     if (raw.search == "none") return {.asked = asked};

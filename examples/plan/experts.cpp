@@ -46,8 +46,7 @@ constexpr std::array<entry, 8> entries{{
     {"tensor_parallel_8", "the same over 8", tensor<8>},
     {"expert_parallel", "the experts of mixtures over all devices, samples for the rest (Lepikhin et al. 2021)",
      [](ps::parallelization const& p) { return ps::expert_parallel(p); }},
-    {"table_parallel", "embedding tables on different devices, samples for the rest (Naumov et al. 2019)",
-     tables},
+    {"table_parallel", "embedding tables on different devices, samples for the rest (Naumov et al. 2019)", tables},
 }};
 } // namespace
 

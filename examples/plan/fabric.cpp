@@ -24,8 +24,9 @@ ps::fabric::network switch_of(ps::io::fabric_options const& o) {
     return ps::io::find_fabric("ideal_switch").make(o, ps::io::servers_of(o).interface);
 }
 
-// The searches of the rounds. Each gets the same part of the budget that is left, so that those which are sure to come get most, and all of them no more
-// than there is; where rounds end by themselves, a last search on the best fabric gets what they left. Each begins with the cheapest of what it is given and the experts.
+// The searches of the rounds. Each gets the same part of the budget that is left, so that those which are sure to come get most, and all of them no
+// more than there is; where rounds end by themselves, a last search on the best fabric gets what they left. Each begins with the cheapest of what it
+// is given and the experts.
 class round_search {
   public:
     round_search(request const& asked, std::uint64_t rounds) : asked_(asked), rounds_(rounds) {}
@@ -41,7 +42,8 @@ class round_search {
         });
     }
 
-    ps::search_result<ps::space::flat_strategy, ps::picoseconds> operator()(ps::parallelization const& placed, ps::space::flat_strategy start, std::mt19937_64& rng) {
+    ps::search_result<ps::space::flat_strategy, ps::picoseconds> operator()(ps::parallelization const& placed, ps::space::flat_strategy start,
+                                                                            std::mt19937_64& rng) {
         auto cost_of = placed.evaluator();
         auto cost = cost_of(start);
         auto const experts = placed.starts();
@@ -92,17 +94,21 @@ std::optional<ps::io::asked_fabric> fabric_to_wire(request const& asked) {
     auto out = ps::io::read_fabric(asked.cluster.substr(ps::io::fabric_prefix.size()));
     if (out.entry->make) return std::nullopt;
     auto const name = out.entry->name;
-    if (out.options.rounds < 1 || out.options.rounds > 1'000'000) throw ps::invalid_input("fabric ", name, ": option 'rounds' is ", out.options.rounds, ": must be from 1 to 1000000");
+    if (out.options.rounds < 1 || out.options.rounds > 1'000'000)
+        throw ps::invalid_input("fabric ", name, ": option 'rounds' is ", out.options.rounds, ": must be from 1 to 1000000");
     if (!asked.search) throw ps::invalid_input("fabric ", name, ": is wired for what a search finds, and there is none: say --search");
     if (std::holds_alternative<ps::rewrite::joint_options>(*asked.search))
         throw ps::invalid_input("fabric ", name, ": search joint changes operators, which a wiring is made for: must be another");
-    if (asked.start != "cheapest") throw ps::invalid_input("fabric ", name, ": start is ", asked.start, ": the first wiring is for data parallelism, so there is none to give");
+    if (asked.start != "cheapest")
+        throw ps::invalid_input("fabric ", name, ": start is ", asked.start, ": the first wiring is for data parallelism, so there is none to give");
     if (asked.rerun) {
         auto const reason = asked.rerun->result.reason;
         bool const timed = ps::io::visit_search(*asked.rerun->search, [](auto const&, auto const& options) { return options.time.has_value(); });
         if (timed || reason == ps::stop_reason::time_budget || reason == ps::stop_reason::stop_requested)
-            throw ps::invalid_input("--rerun: fabric ", name, " was wired in rounds that a clock or a signal ended, which no rerun repeats: plan on the topology.json beside the file, "
-                                    "or say --evaluations in the place of --time for a run that can be repeated");
+            throw ps::invalid_input(
+                "--rerun: fabric ", name,
+                " was wired in rounds that a clock or a signal ended, which no rerun repeats: plan on the topology.json beside the file, "
+                "or say --evaluations in the place of --time for a run that can be repeated");
     }
     return out;
 }
@@ -113,7 +119,8 @@ ps::io::named_cluster unwired(ps::io::asked_fabric const& fabric) {
         auto const servers = ps::io::servers_of(o);
         auto network = switch_of(o);
         auto cluster = ps::fabric::server_cluster(network, ps::io::paths_of(o), servers);
-        (void)ps::fabric::wirings{o.degree, servers.interface}(ps::fabric::demand(o.servers)); // refuses what cannot be wired before anything is searched
+        (void)ps::fabric::wirings{o.degree,
+                                  servers.interface}(ps::fabric::demand(o.servers)); // refuses what cannot be wired before anything is searched
         return {.cluster = std::move(cluster), .source = ps::io::cluster_source::fabric, .network = std::move(network)};
     } catch (ps::invalid_input const& e) {
         throw ps::invalid_input("fabric ", fabric.entry->name, ": ", e.what());
@@ -124,10 +131,13 @@ void wire_fabric(request const& asked, inputs& given, planned& made, std::stop_t
     auto const& o = given.to_wire->options;
     auto const servers = ps::io::servers_of(o);
     auto const oracle_of = [&](ps::topology::cluster const& c) { return cost_oracle(c, given.profile ? &*given.profile : nullptr); };
-    ps::fabric::fabric_problem const problem(given.model.graph, o.servers,
-                                             {.servers = servers, .routes = ps::io::paths_of(o), .problem = {.space = asked.space, .simulation = asked.simulation}}, oracle_of);
+    ps::fabric::fabric_problem const problem(
+        given.model.graph, o.servers,
+        {.servers = servers, .routes = ps::io::paths_of(o), .problem = {.space = asked.space, .simulation = asked.simulation}}, oracle_of);
     round_search rounds(asked, o.rounds);
-    auto const searcher = [&](ps::parallelization const& placed, ps::space::flat_strategy start, std::mt19937_64& rng) { return rounds(placed, std::move(start), rng); };
+    auto const searcher = [&](ps::parallelization const& placed, ps::space::flat_strategy start, std::mt19937_64& rng) {
+        return rounds(placed, std::move(start), rng);
+    };
     ps::fabric::co_options options{.stop = stop, .rounds = o.rounds, .starts = {{.wired = switch_of(o), .final = false}}};
     ps::io::visit_search(*asked.search, [&](auto const&, auto const& all) {
         options.time = all.time;
@@ -144,7 +154,8 @@ void wire_fabric(request const& asked, inputs& given, planned& made, std::stop_t
         auto const began = std::chrono::steady_clock::now();
         auto more = rounds(placed.problem, found.best.strategy, rng);
         auto const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-        auto const start = std::find_if(found.rounds.begin(), found.rounds.end(), [&](auto const& r) { return r.final && r.after == found.cost; })->start;
+        auto const start =
+            std::find_if(found.rounds.begin(), found.rounds.end(), [&](auto const& r) { return r.final && r.after == found.cost; })->start;
         auto const round = std::count_if(found.rounds.begin(), found.rounds.end(), [&](auto const& r) { return r.start == start; });
         found.rounds.push_back({start, static_cast<std::uint64_t>(round), wired, true, found.cost, more.cost, more.stats.evaluations, seconds});
         add_counts(found.stats, more.stats);

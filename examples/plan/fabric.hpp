@@ -8,14 +8,15 @@
 
 namespace plan {
 
-// The fabric that `asked` wants wired for the model, where it does. Throws invalid_input where what else is asked for does not go with that, or no rerun
-// can repeat the run.
+// The fabric that `asked` wants wired for the model, where it does. Throws invalid_input where what else is asked for does not go with that, or no
+// rerun can repeat the run.
 [[nodiscard]] std::optional<ps::io::asked_fabric> fabric_to_wire(request const& asked);
 
 // Its servers on an ideal switch. Throws invalid_input on servers, or interfaces, that cannot be wired.
 [[nodiscard]] ps::io::named_cluster unwired(ps::io::asked_fabric const& fabric);
 
-// Wires the fabric and searches a strategy for it, in turns: `given` has then its network and cluster, `made` the problem on these and what was found.
+// Wires the fabric and searches a strategy for it, in turns: `given` has then its network and cluster, `made` the problem on these and what was
+// found.
 void wire_fabric(request const& asked, inputs& given, planned& made, std::stop_token const& stop);
 
 } // namespace plan

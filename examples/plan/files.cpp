@@ -113,7 +113,9 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
 ps::io::report_data report_of(request const& asked, inputs const& given, planned const& made, std::vector<std::string> const& notes) {
     ps::io::report_data d;
     auto const short_name = [](std::string const& input) { return fs::path(ps::io::parse_settings(input).name).filename().string(); };
-    auto const without = [](std::string const& input, std::string_view prefix) { return input.starts_with(prefix) ? input.substr(prefix.size()) : input; };
+    auto const without = [](std::string const& input, std::string_view prefix) {
+        return input.starts_with(prefix) ? input.substr(prefix.size()) : input;
+    };
     d.title = short_name(without(asked.model, "zoo:")) + " on " + short_name(without(asked.cluster, ps::io::fabric_prefix));
     d.model = summary_of_model(made.given_problem().graph(), asked.simulation.training);
     d.cluster_text = summary_of_cluster(given.cluster.cluster);
@@ -125,7 +127,9 @@ ps::io::report_data report_of(request const& asked, inputs const& given, planned
     d.strategy = &made.found().strategy;
     d.simulation = &made.report;
     d.curve = made.curve;
-    if (made.traffic) d.network = ps::io::report_network{.network = &*given.cluster.network, .traffic = &*made.traffic, .price = made.price, .rounds = rounds_of(made)};
+    if (made.traffic)
+        d.network =
+            ps::io::report_network{.network = &*given.cluster.network, .traffic = &*made.traffic, .price = made.price, .rounds = rounds_of(made)};
     if (made.rewritten)
         d.rewriting = ps::io::report_rewriting{.graph = &made.rewritten->original.graph(),
                                                .strategy = &made.strategies[made.rewritten->plain].strategy,
@@ -142,7 +146,8 @@ ps::io::report_data report_of(request const& asked, inputs const& given, planned
     d.options.push_back({"start", asked.start});
     d.options.push_back({"seed", ps::text(asked.seed)});
     if (asked.search)
-        ps::io::visit_search(*asked.search, [&](auto const& entry, auto const& options) { add(ps::text(entry.name, '.'), ps::io::settings_of(options)); });
+        ps::io::visit_search(*asked.search,
+                             [&](auto const& entry, auto const& options) { add(ps::text(entry.name, '.'), ps::io::settings_of(options)); });
     add("simulation.", ps::io::settings_of(asked.simulation));
     add("space.", ps::io::settings_of(asked.space));
     d.notes = notes;
@@ -171,11 +176,14 @@ std::vector<std::string> write_files(request const& asked, inputs const& given, 
     fs::path const folder = asked.out;
     auto const& strategy = made.found().strategy;
     auto const& cluster = given.cluster.cluster;
-    ps::io::strategy_notes const said{.model = asked.model, .topology = asked.cluster, .predicted = made.found().figures.time,
+    ps::io::strategy_notes const said{.model = asked.model,
+                                      .topology = asked.cluster,
+                                      .predicted = made.found().figures.time,
                                       .rewritten_by = made.rewritten ? made.rewritten->applied : std::vector<std::string>{}};
     write_file(folder, "strategy.json", [&](std::ostream& out) { ps::io::write_strategy_json(out, made.problem, strategy, said); });
     try {
-        if (made.rewritten && !made.rewritten->applied.empty()) throw ps::invalid_input("rules have changed the operators, and FlexFlow knows the model's only");
+        if (made.rewritten && !made.rewritten->applied.empty())
+            throw ps::invalid_input("rules have changed the operators, and FlexFlow knows the model's only");
         write_file(folder, "strategy.flexflow", [&](std::ostream& out) {
             auto const lost = ps::io::write_flexflow_strategy(out, made.problem.graph(), cluster.size(), strategy, ps::io::flexflow_losses::report);
             if (!lost.empty())

@@ -67,7 +67,14 @@ joint_outcome search_jointly(request const& asked, ps::parallelization const& pr
         others.erase(others.begin() + (same - simulated.begin()));
     for (auto& o : others) ps::rewrite::keep_names(o.operators, problem.graph());
     std::ranges::stable_sort(others, {}, &rewritten_graph::cost);
-    joint_outcome out{.problem = problem, .applied = std::move(found.best.applied), .cost = found.cost, .bound = found.best.bound, .stats = found.stats, .reason = found.ended, .nothing_feasible = found.reason == ps::stop_reason::nothing_feasible, .others = std::move(others)};
+    joint_outcome out{.problem = problem,
+                      .applied = std::move(found.best.applied),
+                      .cost = found.cost,
+                      .bound = found.best.bound,
+                      .stats = found.stats,
+                      .reason = found.ended,
+                      .nothing_feasible = found.reason == ps::stop_reason::nothing_feasible,
+                      .others = std::move(others)};
     auto const& operators = found.best.operators;
     if (out.applied.empty()) {
         out.strategy = reordered(found.best.strategy, operators, problem.graph());

@@ -28,7 +28,7 @@ struct rewritten_graph {
 
 // What a joint search found: operators and their strategy.
 struct joint_outcome {
-    ps::parallelization problem;              // of the operators found, each with a name of its own; where no rule was applied, the one given
+    ps::parallelization problem; // of the operators found, each with a name of its own; where no rule was applied, the one given
     ps::space::flat_strategy strategy{};
     std::vector<std::string> applied{}; // rules that made them of those given: name, then operators
     ps::picoseconds cost{};

@@ -20,8 +20,8 @@ void prepare_folder(request const& asked);
 // "81% measured, 17% interpolated, 2% calibrated roofline".
 [[nodiscard]] std::string summary_of_sources(ps::source_times const& computed);
 
-// Of a fabric: "random regular, degree 4: 1.73 hops between servers, at most 3; bandwidth tax 1.62; busiest link server 3 -> server 8, 41% of the time,
-// 1.234 GB; 61,340 $".
+// Of a fabric: "random regular, degree 4: 1.73 hops between servers, at most 3; bandwidth tax 1.62; busiest link server 3 -> server 8, 41% of the
+// time, 1.234 GB; 61,340 $".
 [[nodiscard]] std::string summary_of_network(std::string const& cluster, ps::fabric::network const& network, planned const& made);
 
 // The rounds in which fabric and strategy were made for each other; the first that found the plan is the one chosen.

@@ -18,8 +18,8 @@ namespace plan {
 namespace {
 
 // Pipelines of other operators that the joint search made: of the cheapest two, with what is left of the budget. `cost` is that of `out`.
-void try_other_operators(ps::pipeline::partition_options const& options, ps::picoseconds cost, rewriting const& rewritten, ps::parallelization const& problem,
-                         progress_display& progress, pipelined& out) {
+void try_other_operators(ps::pipeline::partition_options const& options, ps::picoseconds cost, rewriting const& rewritten,
+                         ps::parallelization const& problem, progress_display& progress, pipelined& out) {
     auto const most = static_cast<std::size_t>(ps::rewrite::joint_pipeline_options{}.rewritten);
     std::vector<ps::rewrite::known_graph> graphs;
     for (auto const& o : rewritten.others)
@@ -48,7 +48,8 @@ void plan_pipeline(request const& asked, inputs const& given, planned& made) {
     auto const as_it_is = ps::pipeline::unpipelined(problem.graph());
     auto const found_cost = simulator(as_it_is, found.strategy), found_time = simulator.simulate(as_it_is, found.strategy);
     auto const& data_parallel = made.strategies.front();
-    progress_display progress(asked.quiet, asked.pipeline->time, found_cost, data_parallel.figures.fits ? std::optional(data_parallel.cost) : std::nullopt);
+    progress_display progress(asked.quiet, asked.pipeline->time, found_cost,
+                              data_parallel.figures.fits ? std::optional(data_parallel.cost) : std::nullopt);
     auto options = *asked.pipeline;
     options.starts = {found.strategy};
     std::mt19937_64 unused;
@@ -67,9 +68,11 @@ void plan_pipeline(request const& asked, inputs const& given, planned& made) {
     std::istringstream lines(ps::pipeline::to_string(of, out.plan));
     for (std::string line; std::getline(lines, line);) out.text.push_back(line);
     if (out.problem)
-        made.notes.push_back(out.applied.empty() ? std::string("the pipeline is of the model's own operators: rules that pay without it do not pay in it")
-                                                 : ps::text("the pipeline is of operators that ", out.applied.size(), " rules made, others than those of the plan without it: ",
-                                                            out.applied.front(), out.applied.size() > 1 ? ", ..." : ""));
+        made.notes.push_back(out.applied.empty()
+                                 ? std::string("the pipeline is of the model's own operators: rules that pay without it do not pay in it")
+                                 : ps::text("the pipeline is of operators that ", out.applied.size(),
+                                            " rules made, others than those of the plan without it: ", out.applied.front(),
+                                            out.applied.size() > 1 ? ", ..." : ""));
 
     auto const& how = out.plan.how;
     if (how.stages == 1 && how.micro_batches == 1)
@@ -78,8 +81,8 @@ void plan_pipeline(request const& asked, inputs const& given, planned& made) {
                                       how.sharded_optimizer ? " with a sharded optimizer" : "",
                                       out.reason == ps::stop_reason::time_budget ? "; a longer --pipeline.time may find it" : ""));
     if (auto const& f = out.figures; !f.fits)
-        made.notes.push_back(ps::text("the pipeline does not fit: device ", f.fullest_device, " needs ", tools::shown_memory(f.fullest_device_use), " of ",
-                                      tools::shown_memory(f.fullest_device_memory)));
+        made.notes.push_back(ps::text("the pipeline does not fit: device ", f.fullest_device, " needs ", tools::shown_memory(f.fullest_device_use),
+                                      " of ", tools::shown_memory(f.fullest_device_memory)));
 }
 
 void write_pipeline(std::ostream& out, ps::parallelization const& problem, pipelined const& found, ps::io::strategy_notes notes) {

@@ -20,11 +20,11 @@ namespace plan {
 struct pipelined {
     ps::pipeline::pipeline_plan plan;
     std::optional<ps::parallelization> problem{}; // of its operators, where they are others than those planned: a joint search made them
-    std::vector<std::string> applied{};    // by these rules
-    ps::io::compared figures{};      // speed-up over `unpipelined`; what moves is not counted
-    ps::picoseconds unpipelined{};   // time of the strategy found, with devices that run operators in the order of pipelines, too
-    double idle = 0;                 // share of the iteration in which its devices compute nothing
-    std::vector<std::string> text{}; // the plan in lines
+    std::vector<std::string> applied{};           // by these rules
+    ps::io::compared figures{};                   // speed-up over `unpipelined`; what moves is not counted
+    ps::picoseconds unpipelined{};                // time of the strategy found, with devices that run operators in the order of pipelines, too
+    double idle = 0;                              // share of the iteration in which its devices compute nothing
+    std::vector<std::string> text{};              // the plan in lines
     ps::search_stats stats{};
     ps::stop_reason reason{};
 };

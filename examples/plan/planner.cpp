@@ -48,7 +48,8 @@ void require_same(std::string const& what, std::string const& given, std::string
                                 before.given, "' of hash ", before.hash.empty() ? "of no file" : before.hash);
     // What moved has another name, what is no file has the same; options are the same.
     if (hash.empty() ? given != before.given : ps::io::parse_settings(given).settings != ps::io::parse_settings(before.given).settings)
-        throw ps::invalid_input("--rerun: ", what, " '", given, "': the run was made with '", before.given, "': must be the same, with the same options");
+        throw ps::invalid_input("--rerun: ", what, " '", given, "': the run was made with '", before.given,
+                                "': must be the same, with the same options");
 }
 
 std::size_t batch_of(ps::graph::dense_graph const& g) {
@@ -106,7 +107,8 @@ void add_experts(planned& made, std::vector<std::string> const& asked) {
 
 // A line for each move of the problem; none where the search does not draw from them.
 std::vector<move_line> lines_of(ps::search::move_counts const& counts, ps::io::search_options const& search) {
-    bool const draws = ps::io::visit_search(search, [](auto const& entry, auto const&) { return ps::traits_of<std::remove_cvref_t<decltype(entry.run)>>.draws_moves; });
+    bool const draws = ps::io::visit_search(
+        search, [](auto const& entry, auto const&) { return ps::traits_of<std::remove_cvref_t<decltype(entry.run)>>.draws_moves; });
     std::vector<move_line> out;
     if (!draws) return out;
     std::size_t number = 0;
@@ -154,10 +156,11 @@ void add_notes(request const& asked, planned& made, std::size_t compared) {
                                       *made.reason == ps::stop_reason::time_budget ? "; a longer --time may find it" : ""));
     for (std::size_t i = 0; i < compared; ++i)
         if (auto const& other = made.strategies[i]; other.cost < made.found().cost)
-            made.notes.push_back(made.wired ? ps::text(other.name, " costs less on this fabric than what was found: a larger budget may find better")
-                                 : made.rewritten ? ps::text(other.name, " costs less than what was found: --joint.refinement looks further, ",
-                                                           "and other searches for the model's own operators begin there")
-                                                : ps::text(other.name, " costs less than what was found from '", made.start, "': --start cheapest begins there"));
+            made.notes.push_back(
+                made.wired       ? ps::text(other.name, " costs less on this fabric than what was found: a larger budget may find better")
+                : made.rewritten ? ps::text(other.name, " costs less than what was found: --joint.refinement looks further, ",
+                                            "and other searches for the model's own operators begin there")
+                                 : ps::text(other.name, " costs less than what was found from '", made.start, "': --start cheapest begins there"));
     if (!made.found().figures.fits)
         made.notes.push_back(ps::text("the strategy does not fit: device ", made.found().figures.fullest_device, " needs ",
                                       tools::shown_memory(made.found().figures.fullest_device_use), " of ",
@@ -172,8 +175,8 @@ void add_notes(request const& asked, planned& made, std::size_t compared) {
             if (auto const& other = made.strategies[i]; other.figures.fits && (!rival || other.figures.time < rival->figures.time)) rival = &other;
         if (rival) {
             auto const times = std::round(100 * ps::to_seconds(rival->figures.time) / ps::to_seconds(made.found().figures.time)) / 100;
-            made.notes.push_back(ps::text(made.strategies.front().name, " does not fit; against the fastest that does, ", rival->name, ", the plan is ",
-                                          times == 1 ? std::string("as fast") : ps::text(times, " times as fast")));
+            made.notes.push_back(ps::text(made.strategies.front().name, " does not fit; against the fastest that does, ", rival->name,
+                                          ", the plan is ", times == 1 ? std::string("as fast") : ps::text(times, " times as fast")));
         }
     }
     if (!asked.rerun) return;
@@ -255,8 +258,8 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
 }
 
 ps::search_result<ps::space::flat_strategy, ps::picoseconds> search_once(ps::io::search_options const& options, ps::parallelization const& problem,
-                                                                        ps::space::flat_strategy start, std::mt19937_64& rng, progress_display& progress,
-                                                                        ps::search::move_counts& counts) {
+                                                                         ps::space::flat_strategy start, std::mt19937_64& rng,
+                                                                         progress_display& progress, ps::search::move_counts& counts) {
     return ps::io::run_search(options, problem, std::move(start), rng, progress, counts);
 }
 
@@ -295,13 +298,17 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
             found.applied.clear();
             found.bound.reset(); // of the operators found
         }
-        if (made.bound = found.bound; !made.bound && std::get<ps::rewrite::joint_options>(*asked.search).bound) made.bound = bound_of(found.problem, stop);
+        if (made.bound = found.bound; !made.bound && std::get<ps::rewrite::joint_options>(*asked.search).bound)
+            made.bound = bound_of(found.problem, stop);
         made.stats = found.stats;
         made.reason = found.reason;
         made.nothing_feasible = found.nothing_feasible;
         made.curve = progress.curve();
-        made.rewritten = rewriting{.original = made.problem, .plain = made.strategies.size() - 1, .plain_evaluations = plain.stats.evaluations,
-                                   .applied = std::move(found.applied), .others = std::move(found.others)};
+        made.rewritten = rewriting{.original = made.problem,
+                                   .plain = made.strategies.size() - 1,
+                                   .plain_evaluations = plain.stats.evaluations,
+                                   .applied = std::move(found.applied),
+                                   .others = std::move(found.others)};
         made.problem = std::move(found.problem);
         made.strategies.push_back({.name = "found by joint", .strategy = std::move(found.strategy)});
         evaluate(made.strategies.back());

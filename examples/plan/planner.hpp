@@ -52,10 +52,10 @@ struct move_line {
 
 // What a joint search started from.
 struct rewriting {
-    ps::parallelization original;              // the problem of the model's operators
-    std::size_t plain = 0;              // the strategy that it found for these, among `planned::strategies`
-    std::uint64_t plain_evaluations = 0; // that this took
-    std::vector<std::string> applied{}; // the rules that made the operators found, in order
+    ps::parallelization original;          // the problem of the model's operators
+    std::size_t plain = 0;                 // the strategy that it found for these, among `planned::strategies`
+    std::uint64_t plain_evaluations = 0;   // that this took
+    std::vector<std::string> applied{};    // the rules that made the operators found, in order
     std::vector<rewritten_graph> others{}; // operators that it simulated beside those found, the cheapest first
 };
 
@@ -67,28 +67,28 @@ struct co_optimized {
 };
 
 struct planned {
-    ps::parallelization problem;                     // after a joint search that of the operators found, to which the found strategy belongs
+    ps::parallelization problem;              // after a joint search that of the operators found, to which the found strategy belongs
     cost_oracle oracle;                       // a copy of the problem's
     std::vector<named_strategy> strategies{}; // data parallelism first, the found one last
     std::string start{};                      // the name of the strategy that the search begins with; a joint search begins with none
     ps::space::flat_strategy start_strategy{};
-    ps::sim::report report{};                 // of the found one
-    std::optional<ps::source_times> computed{}; // of the found one, where there is a profile
+    ps::sim::report report{};                            // of the found one
+    std::optional<ps::source_times> computed{};          // of the found one, where there is a profile
     std::optional<ps::fabric::network_report> traffic{}; // of the found one, where the cluster is a fabric
-    std::optional<double> price{};            // of the fabric in US dollars, where its parts are listed
-    std::optional<co_optimized> wired{};      // where the fabric is wired for the model
-    std::optional<ps::picoseconds> bound{};   // no strategy in the space of these operators costs less
+    std::optional<double> price{};                       // of the fabric in US dollars, where its parts are listed
+    std::optional<co_optimized> wired{};                 // where the fabric is wired for the model
+    std::optional<ps::picoseconds> bound{};              // no strategy in the space of these operators costs less
     std::optional<ps::search_stats> stats{};
     std::optional<ps::stop_reason> reason{};
     bool nothing_feasible = false; // the search found no plan that fits
     std::vector<ps::io::cost_point> curve{};
-    std::optional<rewriting> rewritten{};     // by a joint search
+    std::optional<rewriting> rewritten{};        // by a joint search
     std::optional<std::size_t> rules_matching{}; // of the file of rules: those that apply to the model's operators
-    std::vector<move_line> moves{};           // of a search that draws from the problem's moves
-    std::optional<pipelined> pipeline{};      // of the problem's operators, where one is wanted
+    std::vector<move_line> moves{};              // of a search that draws from the problem's moves
+    std::optional<pipelined> pipeline{};         // of the problem's operators, where one is wanted
     std::vector<std::string> notes{};
-    std::string verdict{};                    // of a rerun, the last of the notes
-    bool differs = false;                     // a rerun found something else
+    std::string verdict{}; // of a rerun, the last of the notes
+    bool differs = false;  // a rerun found something else
 
     [[nodiscard]] named_strategy const& found() const { return strategies.back(); }
     // The problem of the model's operators.
@@ -103,9 +103,10 @@ struct planned {
 [[nodiscard]] planned begin_plan(request& asked, inputs const& given, std::stop_token const& stop);
 
 // One search.
-[[nodiscard]] ps::search_result<ps::space::flat_strategy, ps::picoseconds> search_once(ps::io::search_options const& options, ps::parallelization const& problem,
-                                                                                      ps::space::flat_strategy start, std::mt19937_64& rng,
-                                                                                      progress_display& progress, ps::search::move_counts& counts);
+[[nodiscard]] ps::search_result<ps::space::flat_strategy, ps::picoseconds> search_once(ps::io::search_options const& options,
+                                                                                       ps::parallelization const& problem,
+                                                                                       ps::space::flat_strategy start, std::mt19937_64& rng,
+                                                                                       progress_display& progress, ps::search::move_counts& counts);
 
 // Evaluates the experts, searches, and evaluates what was found; ends soon after `stop` is requested.
 void finish_plan(request const& asked, inputs const& given, planned& made, std::stop_token const& stop);

@@ -28,7 +28,8 @@ struct column {
 
 // `s` without what a terminal would obey: names come from files.
 std::string harmless(std::string s) {
-    std::replace_if(s.begin(), s.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+    std::replace_if(
+        s.begin(), s.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
     return s;
 }
 
@@ -56,7 +57,8 @@ void print_table(std::vector<column> const& columns, std::vector<std::vector<std
 
 std::vector<std::string> cells(named_strategy const& s) {
     auto const& f = s.figures;
-    std::vector<std::string> out{s.name, tools::shown_time(f.time), fmt::format("{:.2f}x", f.speed_up), fmt::format("{}/s", tools::shown_count(f.samples_per_second)),
+    std::vector<std::string> out{s.name, tools::shown_time(f.time), fmt::format("{:.2f}x", f.speed_up),
+                                 fmt::format("{}/s", tools::shown_count(f.samples_per_second)),
                                  f.flops_utilisation > 0 ? fmt::format("{:.1f}%", 100 * f.flops_utilisation) : "?"};
     for (auto const bytes : f.moved) out.push_back(tools::shown_bytes(bytes));
     out.push_back(tools::shown_memory(f.fullest_device_use));
@@ -76,7 +78,8 @@ void print_pipeline(planned const& made) {
                limited(f.fullest_device_memory)
                    ? fmt::format(" of {}, {}", tools::shown_memory(f.fullest_device_memory), f.fits ? "fits" : "does NOT fit")
                    : "");
-    fmt::print("         {} pipelines simulated in {}, ended by {}\n", p.stats.evaluations, tools::shown_seconds(p.stats.seconds), ps::name_of(p.reason));
+    fmt::print("         {} pipelines simulated in {}, ended by {}\n", p.stats.evaluations, tools::shown_seconds(p.stats.seconds),
+               ps::name_of(p.reason));
     for (auto const& line : p.text) fmt::print("  {}\n", harmless(line));
 }
 
@@ -86,11 +89,12 @@ void print_rounds(planned const& made) {
     auto const told = rounds_of(made);
     for (std::size_t i = 0; i < told.size(); ++i) {
         auto const& r = told[i];
-        rows.push_back({r.network, fmt::format("{}", r.round), tools::shown_time(r.before), tools::shown_time(r.after), fmt::format("{}", r.evaluations),
-                        tools::shown_seconds(made.wired->rounds[i].seconds), r.chosen ? "the plan" : ""});
+        rows.push_back({r.network, fmt::format("{}", r.round), tools::shown_time(r.before), tools::shown_time(r.after),
+                        fmt::format("{}", r.evaluations), tools::shown_seconds(made.wired->rounds[i].seconds), r.chosen ? "the plan" : ""});
     }
     fmt::print("\n");
-    print_table({{"", "network", true}, {"", "round"}, {"cost", "before"}, {"cost", "found"}, {"", "evaluations"}, {"", "time"}, {"", "", true}}, rows);
+    print_table({{"", "network", true}, {"", "round"}, {"cost", "before"}, {"cost", "found"}, {"", "evaluations"}, {"", "time"}, {"", "", true}},
+                rows);
 }
 } // namespace
 
@@ -102,7 +106,10 @@ std::vector<ps::io::report_round> rounds_of(planned const& made) {
         bool const last = made.wired->searched_on && &r == &made.wired->rounds.back();
         bool const best = !chosen && r.final && r.after == made.found().cost;
         chosen = chosen || best;
-        out.push_back({.network = last ? "the best of these" : !r.final ? "ideal switch" : r.round == 0 ? "wired for data parallelism" : "wired for what was found",
+        out.push_back({.network = last           ? "the best of these"
+                                  : !r.final     ? "ideal switch"
+                                  : r.round == 0 ? "wired for data parallelism"
+                                                 : "wired for what was found",
                        .round = r.round + 1,
                        .before = r.before,
                        .after = r.after,
@@ -116,7 +123,8 @@ std::string summary_of_model(ps::graph::dense_graph const& g, bool training) {
     auto const totals = ps::models::summarize(g);
     auto const batch = ps::io::batch_of(g);
     return fmt::format("{} operators, {} parameters, {}flop per {}, {} {} per iteration", totals.operators,
-                       tools::shown_count(static_cast<double>(totals.parameters)), tools::shown_count(training ? totals.training_flops : totals.forward_flops), training ? "training step" : "forward pass",
+                       tools::shown_count(static_cast<double>(totals.parameters)),
+                       tools::shown_count(training ? totals.training_flops : totals.forward_flops), training ? "training step" : "forward pass",
                        static_cast<std::int64_t>(batch.size), batch.unit.substr(0, batch.unit.size() - (batch.size > 1 ? 0 : 1)));
 }
 
@@ -129,8 +137,9 @@ std::string summary_of_cluster(ps::topology::cluster const& cluster) {
         hosts.insert(cluster.node_of(d));
     }
     auto const nodes = hosts.size();
-    return fmt::format("{} device{} on {} node{}, {} with {}{}", cluster.size(), cluster.size() == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s", first.kind,
-                       limited(first.memory) ? tools::shown_memory(first.memory) : "unlimited memory", one_kind ? " each" : " and others");
+    return fmt::format("{} device{} on {} node{}, {} with {}{}", cluster.size(), cluster.size() == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s",
+                       first.kind, limited(first.memory) ? tools::shown_memory(first.memory) : "unlimited memory",
+                       one_kind ? " each" : " and others");
 }
 
 // What the found strategy is beside the bound, where there is one.
@@ -144,11 +153,13 @@ std::string summary_of_bound(planned const& made) {
 
 std::string summary_of_search(request const& asked, planned const& made) {
     auto const& s = *made.stats;
-    auto const work = made.wired ? fmt::format("{} in {} round{}: {} evaluations in {}", ps::io::search_name(*asked.search), made.wired->rounds.size(),
-                                               made.wired->rounds.size() == 1 ? "" : "s", s.evaluations, tools::shown_seconds(s.seconds))
-                                 : fmt::format("{} from {}: {} evaluations in {}, {} improvement{}", ps::io::search_name(*asked.search), made.start, s.evaluations,
-                                               tools::shown_seconds(s.seconds), s.improved, s.improved == 1 ? "" : "s");
-    return fmt::format("{}, ended by {}{}{}", work, ps::name_of(*made.reason), made.nothing_feasible ? ", nothing feasible found" : "", summary_of_bound(made));
+    auto const work = made.wired
+                          ? fmt::format("{} in {} round{}: {} evaluations in {}", ps::io::search_name(*asked.search), made.wired->rounds.size(),
+                                        made.wired->rounds.size() == 1 ? "" : "s", s.evaluations, tools::shown_seconds(s.seconds))
+                          : fmt::format("{} from {}: {} evaluations in {}, {} improvement{}", ps::io::search_name(*asked.search), made.start,
+                                        s.evaluations, tools::shown_seconds(s.seconds), s.improved, s.improved == 1 ? "" : "s");
+    return fmt::format("{}, ended by {}{}{}", work, ps::name_of(*made.reason), made.nothing_feasible ? ", nothing feasible found" : "",
+                       summary_of_bound(made));
 }
 
 std::string summary_of_sources(ps::source_times const& computed) {
@@ -165,7 +176,11 @@ std::string summary_of_sources(ps::source_times const& computed) {
     for (auto const& [source, name] : sources) {
         auto const percent = 100 * computed.share(source);
         if (percent <= 0) continue;
-        out += fmt::format("{}{} {}", out.empty() ? "" : ", ", percent < 1 ? "<1%" : percent > 99 && percent < 100 ? ">99%" : fmt::format("{:.0f}%", percent), name);
+        out += fmt::format("{}{} {}", out.empty() ? "" : ", ",
+                           percent < 1                     ? "<1%"
+                           : percent > 99 && percent < 100 ? ">99%"
+                                                           : fmt::format("{:.0f}%", percent),
+                           name);
     }
     return out.empty() ? "none" : out;
 }
@@ -187,9 +202,11 @@ std::string summary_of_network(std::string const& cluster, ps::fabric::network c
     if (!t.utilisation.empty()) {
         auto const busiest = static_cast<std::uint32_t>(std::max_element(t.utilisation.begin(), t.utilisation.end()) - t.utilisation.begin());
         auto const& link = network.links[busiest / 2];
-        auto const name = [&](std::uint32_t v) { return v < network.servers ? fmt::format("server {}", v) : fmt::format("switch {}", v - network.servers); };
-        out += fmt::format("; busiest link {} -> {}, {:.0f}% of the time, {}", name(busiest % 2 == 0 ? link.a : link.b), name(busiest % 2 == 0 ? link.b : link.a),
-                           100 * t.utilisation[busiest], tools::shown_bytes(t.bytes(busiest)));
+        auto const name = [&](std::uint32_t v) {
+            return v < network.servers ? fmt::format("server {}", v) : fmt::format("switch {}", v - network.servers);
+        };
+        out += fmt::format("; busiest link {} -> {}, {:.0f}% of the time, {}", name(busiest % 2 == 0 ? link.a : link.b),
+                           name(busiest % 2 == 0 ? link.b : link.a), 100 * t.utilisation[busiest], tools::shown_bytes(t.bytes(busiest)));
     }
     if (made.price) out += fmt::format("; {:.0f} $", *made.price);
     return out;
@@ -199,7 +216,8 @@ void print_inputs(request const& asked, inputs const& given, planned const& made
     fmt::print("model    {}: {}\n", asked.model, summary_of_model(made.problem.graph(), asked.simulation.training));
     fmt::print("cluster  {}: {}\n", asked.cluster, summary_of_cluster(given.cluster.cluster));
     if (given.rules)
-        fmt::print("rules    {}: {} rules, {} in terms of parallel tensors, {} of these without splits, {} of these refuted; {} of the other {} match the model\n",
+        fmt::print("rules    {}: {} rules, {} in terms of parallel tensors, {} of these without splits, {} of these refuted; {} of the other {} "
+                   "match the model\n",
                    asked.rules, given.rules->read, given.rules->translated, given.rules->unsplit, given.rules->refuted,
                    made.rules_matching.value_or(0), given.rules->rules.size());
     if (given.profile) fmt::print("profile  {}: {} measured kernels\n", asked.profile, given.profile->size());
@@ -213,8 +231,18 @@ void print_plan(request const& asked, inputs const& given, planned const& made) 
     std::vector<std::vector<std::string>> rows;
     for (auto const& s : made.strategies) rows.push_back(cells(s));
     fmt::print("\n");
-    print_table({{"", "strategy", true}, {"", "iteration"}, {"", "speed-up"}, {unit, "throughput"}, {"of peak", "flops"}, {"moved:", "activations"},
-                 {"", "gradients"}, {"partial", "sums"}, {"weight", "gradients"}, {"fullest", "device"}, {"of its", "memory"}, {"", "fits"}},
+    print_table({{"", "strategy", true},
+                 {"", "iteration"},
+                 {"", "speed-up"},
+                 {unit, "throughput"},
+                 {"of peak", "flops"},
+                 {"moved:", "activations"},
+                 {"", "gradients"},
+                 {"partial", "sums"},
+                 {"weight", "gradients"},
+                 {"fullest", "device"},
+                 {"of its", "memory"},
+                 {"", "fits"}},
                 rows);
     if (made.computed) fmt::print("\ncompute time: {}\n", summary_of_sources(*made.computed));
     if (made.traffic) fmt::print("\nnetwork  {}\n", summary_of_network(asked.cluster, *given.cluster.network, made));
@@ -222,7 +250,9 @@ void print_plan(request const& asked, inputs const& given, planned const& made) 
     if (asked.quiet) return;
     if (!made.moves.empty()) {
         rows.clear();
-        auto const percent = [](std::uint64_t part, std::uint64_t of) { return of > 0 ? fmt::format("{:.1f}%", 100 * static_cast<double>(part) / static_cast<double>(of)) : ""; };
+        auto const percent = [](std::uint64_t part, std::uint64_t of) {
+            return of > 0 ? fmt::format("{:.1f}%", 100 * static_cast<double>(part) / static_cast<double>(of)) : "";
+        };
         for (auto const& m : made.moves)
             rows.push_back({m.name, fmt::format("{}", m.counts.proposed), fmt::format("{}", m.counts.accepted),
                             percent(m.counts.accepted, m.counts.proposed), fmt::format("{}", m.counts.improved)});
@@ -244,8 +274,6 @@ void print_plan(request const& asked, inputs const& given, planned const& made) 
     std::fflush(stdout);
 }
 
-void print_note(std::string const& note) {
-    fmt::print(stderr, "note: {}\n", harmless(note));
-}
+void print_note(std::string const& note) { fmt::print(stderr, "note: {}\n", harmless(note)); }
 
 } // namespace plan

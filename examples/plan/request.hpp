@@ -22,8 +22,8 @@ enum exit_code { ok = 0, failed = 1, bad_input = 2, nothing_fits = 3, another_re
 
 struct request {
     std::string model, cluster;
-    std::string profile{}; // of measured kernels: a file or the name of one; empty: none
-    std::string rules{};   // a file of substitution rules, for the joint search; empty: none
+    std::string profile{};          // of measured kernels: a file or the name of one; empty: none
+    std::string rules{};            // a file of substitution rules, for the joint search; empty: none
     std::string start = "cheapest"; // or the name of an expert strategy, or a file
     std::optional<ps::io::search_options> search{};
     std::optional<ps::pipeline::partition_options> pipeline{}; // where a pipeline is wanted, too

@@ -138,9 +138,9 @@ static_assert(HasInputs<handle_not_hashable> && HasDescription<handle_not_hashab
 
 static_assert(std::is_same_v<operator_handle_t<foreign>, foreign::node const*>);
 static_assert(std::is_same_v<input_source_t<members>, tensor_source<int>>);
-static_assert(std::is_same_v<decltype(parsearch::description(std::declval<foreign const&>(), std::declval<foreign::node const* const&>())),
-                             std::string const&>,
-              "a reference is passed on as such");
+static_assert(
+    std::is_same_v<decltype(parsearch::description(std::declval<foreign const&>(), std::declval<foreign::node const* const&>())), std::string const&>,
+    "a reference is passed on as such");
 
 /// What an algorithm does with a graph: names of the producers of every operator.
 template <OperatorGraph G> std::string edges(G const& g) {

@@ -1,6 +1,5 @@
 #include <parsearch/core/collective.hpp>
 
-
 #include <doctest/doctest.h>
 
 using namespace parsearch;

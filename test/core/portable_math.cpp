@@ -27,7 +27,8 @@ TEST_CASE("binary_log: exact at powers of two, near the C library's elsewhere, g
     }
     // The same bits everywhere.
     CHECK(std::bit_cast<std::uint64_t>(binary_log(3)) == std::bit_cast<std::uint64_t>(1.5849625007211563));
-    for (double const bad : {0.0, -1.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) CHECK(std::isnan(binary_log(bad)));
+    for (double const bad : {0.0, -1.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
+        CHECK(std::isnan(binary_log(bad)));
 }
 
 TEST_CASE("binary_exp: exact at integers, near the C library's elsewhere, clamped") {

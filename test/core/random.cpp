@@ -119,8 +119,8 @@ TEST_CASE("random: uniform_bits puts the draws of smaller engines together, firs
 
 TEST_CASE("random: uniform_bits draws again what is above the largest power of two in the engine's range") {
     // A range of 5 values holds 2 bits: 32 draws, and the offset of the range does not show.
-    scripted<unsigned, 10, 14> five{14, 11, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 14, 14,
-                                    10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 13};
+    scripted<unsigned, 10, 14> five{14, 11, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 14,
+                                    14, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 13};
     CHECK(uniform_bits(five) == (std::uint64_t{1} << 62 | 3));
     CHECK(five.left() == 0);
 }

@@ -48,8 +48,8 @@ static_assert(SizedRandomAccessRange<squares>);
 template <class R>
 constexpr bool agree = InputRange<R> == std::ranges::input_range<R> && ForwardRange<R> == std::ranges::forward_range<R> &&
                        SizedRandomAccessRange<R> == (std::ranges::random_access_range<R> && std::ranges::sized_range<R>);
-static_assert(agree<int> && agree<single_pass> && agree<std::forward_list<int>> && agree<std::list<int> const> &&
-              agree<std::vector<int>&> && agree<std::span<int>> && agree<squares> && agree<int[4]> && agree<std::vector<bool>>);
+static_assert(agree<int> && agree<single_pass> && agree<std::forward_list<int>> && agree<std::list<int> const> && agree<std::vector<int>&> &&
+              agree<std::span<int>> && agree<squares> && agree<int[4]> && agree<std::vector<bool>>);
 
 static_assert(std::is_same_v<range_value_t<std::vector<int> const&>, int>);
 static_assert(std::is_same_v<range_value_t<std::vector<bool>>, bool>);

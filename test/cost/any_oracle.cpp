@@ -52,7 +52,8 @@ TEST_CASE("any_oracle: what an oracle leaves out has the library's times") {
     any_oracle const oracle(plain_oracle{}, std::vector<std::uint32_t>{0, 1, 2});
     link_description const link{.rate = {1e9}, .latency = picoseconds{5}};
     CHECK(oracle.transfer_time(1000, link) == transfer_time(plain_oracle{}, 1000, link));
-    collective_group const group{.size = 4, .per_node = 4, .ring_rate = {1e9}, .ring_latency = picoseconds{5}, .inside_rate = {1e9}, .inside_latency = picoseconds{5}};
+    collective_group const group{
+        .size = 4, .per_node = 4, .ring_rate = {1e9}, .ring_latency = picoseconds{5}, .inside_rate = {1e9}, .inside_latency = picoseconds{5}};
     CHECK(oracle.collective_time(collective_kind::all_reduce, 1000, group) == alpha_beta{}.collective_time(collective_kind::all_reduce, 1000, group));
 }
 

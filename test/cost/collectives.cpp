@@ -15,9 +15,7 @@ namespace {
 constexpr std::array kinds{all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce};
 
 /// p devices of one node: 10 GB/s (10 bytes per ns), 2 us.
-collective_group flat(std::uint32_t p) {
-    return {.size = p, .nodes = 1, .per_node = p, .ring_rate = {10e9}, .ring_latency = microseconds{2}};
-}
+collective_group flat(std::uint32_t p) { return {.size = p, .nodes = 1, .per_node = p, .ring_rate = {10e9}, .ring_latency = microseconds{2}}; }
 /// 4 nodes of 8 devices: 100 GB/s and 1 us inside, 10 GB/s and 5 us between.
 collective_group layered() {
     return {.size = 32,
@@ -30,7 +28,9 @@ collective_group layered() {
             .between_rate = {10e9},
             .between_latency = microseconds{5}};
 }
-picoseconds by(collective_algorithm a, collective_kind k, byte_count bytes, collective_group const& g) { return alpha_beta{}.time_by(a, k, bytes, g); }
+picoseconds by(collective_algorithm a, collective_kind k, byte_count bytes, collective_group const& g) {
+    return alpha_beta{}.time_by(a, k, bytes, g);
+}
 picoseconds best(collective_kind k, byte_count bytes, collective_group const& g) { return alpha_beta{}.collective_time(k, bytes, g); }
 } // namespace
 
@@ -130,7 +130,8 @@ TEST_CASE("an all-to-all takes no less than its most loaded link, where that is 
 }
 
 TEST_CASE("mistakes are named") {
-    CHECK_THROWS_WITH_AS((void)best(collective_kind::all_to_all_v, 1000, flat(4)), doctest::Contains("its cost follows from its messages"), invalid_input);
+    CHECK_THROWS_WITH_AS((void)best(collective_kind::all_to_all_v, 1000, flat(4)), doctest::Contains("its cost follows from its messages"),
+                         invalid_input);
     CHECK_THROWS_WITH_AS((void)best(all_reduce, -1, flat(2)), doctest::Contains("collective of -1 bytes: must not be negative"), invalid_input);
     auto no_rate = flat(2);
     no_rate.ring_rate = {0};

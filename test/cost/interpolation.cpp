@@ -25,7 +25,10 @@ using extents = std::array<std::int64_t, 3>;
 constexpr std::uint64_t seed = 11;
 
 kernel kernel_at(extents const& e) {
-    return {.op = "linear", .pass = ops::pass::forward, .dims = {{"s", e[0]}, {"o", e[1]}, {"k", e[2]}}, .operands = "x:f32[s,k] w:f32[o,k] -> y:f32[s,o]"};
+    return {.op = "linear",
+            .pass = ops::pass::forward,
+            .dims = {{"s", e[0]}, {"o", e[1]}, {"k", e[2]}},
+            .operands = "x:f32[s,k] w:f32[o,k] -> y:f32[s,o]"};
 }
 double flops_at(extents const& e) { return 2.0 * static_cast<double>(e[0]) * static_cast<double>(e[1]) * static_cast<double>(e[2]); }
 double bytes_at(extents const& e) {
@@ -53,9 +56,7 @@ profile_entry entry_at(extents const& e, picoseconds time, bool knows_work) {
     }
     return out;
 }
-auto asked(interpolation const& table, extents const& e) {
-    return table("gpu", kernel_at(e), flops_at(e), bytes_at(e), ops::work_class::matmul);
-}
+auto asked(interpolation const& table, extents const& e) { return table("gpu", kernel_at(e), flops_at(e), bytes_at(e), ops::work_class::matmul); }
 /// A table of `n` kernels: times of the device, or wild ones that contradict every rule.
 std::vector<profile_entry> random_entries(std::mt19937_64& rng, std::size_t n, bool knows_work, bool wild) {
     std::vector<profile_entry> out;
@@ -78,7 +79,8 @@ measured_options const everything{.octaves = 100};
 
 TEST_CASE("family: what separates kernels, and what does not") {
     CHECK(family_of(kernel_at({1, 2, 3})) == "linear forward s o k (x:f32[s,k] w:f32[o,k] -> y:f32[s,o])");
-    CHECK(family_of({.op = "update", .pass = ops::pass::update, .dims = {{"flops", 1}, {"bytes", 2}}, .operands = {}}) == "update update flops bytes");
+    CHECK(family_of({.op = "update", .pass = ops::pass::update, .dims = {{"flops", 1}, {"bytes", 2}}, .operands = {}}) ==
+          "update update flops bytes");
     auto const conv = [](std::int64_t image, std::int64_t step, std::vector<std::int32_t> const& degrees) {
         std::vector<ops::tensor> const x{{{8, 4, image, image}}};
         auto const op = ops::conv2d{.out = 64, .kernel = {7, 7}, .stride = {step, step}, .padding = {3, 3}, .bias = false}.infer(x);
@@ -95,11 +97,18 @@ TEST_CASE("family: what separates kernels, and what does not") {
 }
 
 TEST_CASE("family: names with blanks are not taken for several names") {
-    profile_entry one{.device = "gpu", .kernel = {.op = "mine", .pass = ops::pass::forward, .dims = {{"a", 4}, {"b c d", 8}}, .operands = {}}, .time = picoseconds{4000}};
-    profile_entry other{.device = "gpu", .kernel = {.op = "mine", .pass = ops::pass::forward, .dims = {{"a b", 8}, {"c", 3}, {"d", 3}}, .operands = {}}, .time = picoseconds{9000}};
+    profile_entry one{.device = "gpu",
+                      .kernel = {.op = "mine", .pass = ops::pass::forward, .dims = {{"a", 4}, {"b c d", 8}}, .operands = {}},
+                      .time = picoseconds{4000}};
+    profile_entry other{.device = "gpu",
+                        .kernel = {.op = "mine", .pass = ops::pass::forward, .dims = {{"a b", 8}, {"c", 3}, {"d", 3}}, .operands = {}},
+                        .time = picoseconds{9000}};
     CHECK(family_of(one.kernel) != family_of(other.kernel));
-    auto const with_op = [](std::string op, std::string dim) { return kernel{.op = std::move(op), .pass = ops::pass::forward, .dims = {{std::move(dim), 1}}, .operands = {}}; };
-    CHECK(family_of(with_op("a forward b", "c")) != family_of({.op = "a", .pass = ops::pass::forward, .dims = {{"b", 1}, {"forward", 1}, {"c", 1}}, .operands = {}}));
+    auto const with_op = [](std::string op, std::string dim) {
+        return kernel{.op = std::move(op), .pass = ops::pass::forward, .dims = {{std::move(dim), 1}}, .operands = {}};
+    };
+    CHECK(family_of(with_op("a forward b", "c")) !=
+          family_of({.op = "a", .pass = ops::pass::forward, .dims = {{"b", 1}, {"forward", 1}, {"c", 1}}, .operands = {}}));
     CHECK(family_of(with_op("a", "3:b c")) != family_of(with_op("a", "b c")));
     profile p;
     p.add(one);
@@ -191,7 +200,8 @@ TEST_CASE("interpolation: within the range of its neighbours, and near the devic
     std::vector<double> errors;
     for (int round = 0; round < 20; ++round) {
         auto const entries = random_entries(rng, 60, true, false);
-        auto const launch = to_seconds(entries[0].time) - device_seconds({entries[0].kernel.dims[0].extent, entries[0].kernel.dims[1].extent, entries[0].kernel.dims[2].extent}, 0);
+        auto const launch = to_seconds(entries[0].time) -
+                            device_seconds({entries[0].kernel.dims[0].extent, entries[0].kernel.dims[1].extent, entries[0].kernel.dims[2].extent}, 0);
         interpolation const table(table_of(entries), everything);
         for (int i = 0; i < 100; ++i) {
             auto const e = drawn(rng);
@@ -203,7 +213,8 @@ TEST_CASE("interpolation: within the range of its neighbours, and near the devic
                 bool const below = x[0].extent <= y[0].extent && x[1].extent <= y[1].extent && x[2].extent <= y[2].extent;
                 double factor = 1; // the most that growing to the larger may cost
                 for (std::size_t d = 0; d < 3; ++d)
-                    factor *= above ? static_cast<double>(x[d].extent) / static_cast<double>(y[d].extent) : static_cast<double>(y[d].extent) / static_cast<double>(x[d].extent);
+                    factor *= above ? static_cast<double>(x[d].extent) / static_cast<double>(y[d].extent)
+                                    : static_cast<double>(y[d].extent) / static_cast<double>(x[d].extent);
                 double const ratio = to_seconds(found->time) / to_seconds(other.time);
                 if (above) REQUIRE((ratio >= 1 - 1e-6 && ratio <= factor * (1 + 1e-6)));
                 if (below) REQUIRE((ratio <= 1 + 1e-6 && ratio >= (1 - 1e-6) / factor));
@@ -269,9 +280,11 @@ TEST_CASE("interpolation: what the entries leave open is the roofline's, and sai
     CHECK_FALSE(asked(interpolation(zero), {2, 2, 2}));
     profile updates;
     for (std::int64_t n = 0; n < 6; ++n)
-        updates.add({.device = "gpu", .kernel = {"update", ops::pass::update, {{"flops", n << 20}, {"bytes", n << 22}}, ""}, .time = picoseconds{1'000'000 + 3'000'000 * n}});
-    auto const update = interpolation(updates)("gpu", {"update", ops::pass::update, {{"flops", 40 << 20}, {"bytes", 160 << 20}}, ""}, 40 << 20, 160 << 20,
-                                               ops::work_class::elementwise);
+        updates.add({.device = "gpu",
+                     .kernel = {"update", ops::pass::update, {{"flops", n << 20}, {"bytes", n << 22}}, ""},
+                     .time = picoseconds{1'000'000 + 3'000'000 * n}});
+    auto const update = interpolation(updates)("gpu", {"update", ops::pass::update, {{"flops", 40 << 20}, {"bytes", 160 << 20}}, ""}, 40 << 20,
+                                               160 << 20, ops::work_class::elementwise);
     REQUIRE(update);
     CHECK(update->source == cost_source::roofline);
     CHECK(to_seconds(update->time) == doctest::Approx(121e-6).epsilon(0.05));

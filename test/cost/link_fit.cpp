@@ -83,11 +83,14 @@ TEST_CASE("fit: no other latency and bandwidth are nearer to noisy points; neith
 }
 
 TEST_CASE("fit: what tells no bandwidth is refused") {
-    auto const refused = [](std::vector<link_point> const& points) { return support::refusal([&] { return fit_latency_bandwidth(points).latency.count(); }); };
+    auto const refused = [](std::vector<link_point> const& points) {
+        return support::refusal([&] { return fit_latency_bandwidth(points).latency.count(); });
+    };
     std::string const first = "fit of latency and bandwidth";
     CHECK(refused({}) == first + " to 0 points: must be of at least two sizes");
     CHECK(refused({{8, picoseconds{1}}, {8, picoseconds{2}}}) == first + " to 2 points: must be of at least two sizes");
-    CHECK(refused({{8, picoseconds{5}}, {16, picoseconds{5}}}) == first + " to 2 points: their times do not grow with bytes, and so tell no bandwidth");
+    CHECK(refused({{8, picoseconds{5}}, {16, picoseconds{5}}}) ==
+          first + " to 2 points: their times do not grow with bytes, and so tell no bandwidth");
     CHECK(refused({{8, picoseconds{5}}, {16, picoseconds{4}}}).find("do not grow") != std::string::npos);
     CHECK(refused({{8, picoseconds{5}}, {16, picoseconds{0}}}) == first + ": points[1] (16 bytes) takes 0 ps: must take longer");
     CHECK(refused({{-8, picoseconds{5}}, {16, picoseconds{1}}}) == first + ": points[0] has -8 bytes: must not be negative");
@@ -108,8 +111,9 @@ TEST_CASE("models of links and collectives: what breaks a rule is named") {
     CHECK(refused([](auto& m) { m.fitted.rate = {0}; }).ends_with("rate is 0 B/s: must be positive and finite"));
     CHECK(refused([](auto& m) { m.fitted.largest_error = -0.5; }).ends_with("largest error is -0.5: must be finite and not negative"));
     CHECK(refused([](auto& m) { m.points[0].bytes = -1; }).ends_with("points[0] has -1 bytes: must not be negative"));
-    CHECK(support::refusal([] { return validate(collective_model{.device = "H100", .size = 1, .fitted = {{}, {1}, {}}}, ""), 0; }) ==
-          "all_reduce of 1 on 'H100': size is 1: must be at least 2");
+    CHECK(support::refusal([] {
+              return validate(collective_model{.device = "H100", .size = 1, .fitted = {{}, {1}, {}}}, ""), 0;
+          }) == "all_reduce of 1 on 'H100': size is 1: must be at least 2");
     CHECK(support::refusal([] { return validate(collective_model{.device = "H100", .kind = static_cast<collective_kind>(7)}, ""), 0; }) ==
           "kind of collective is number 7: unknown");
 }

@@ -71,9 +71,10 @@ TEST_CASE("measured: without a fallback what is missing is refused by name") {
     p.add({.device = topology::k80.kind, .kernel = kernel_of(work(op, {1, 1, 1})), .time = picoseconds{7}});
     measured_table const oracle(p, mixed());
     CHECK(shard_time(oracle, work(op, {1, 1, 1}), handle{0}) == picoseconds{7});
-    CHECK(support::refusal([&] { return shard_time(oracle, work(op, {2, 1, 1}), handle{0}); }) ==
-          "kernel 'product forward m=32 n=32 k=16 (x:f32[m,k] w:f32[n,k] -> y:f32[m,n])' was not measured on '" + topology::k80.kind +
-              "', nor enough like it: must be in the profile where there is no fallback");
+    CHECK(support::refusal([&] {
+              return shard_time(oracle, work(op, {2, 1, 1}), handle{0});
+          }) == "kernel 'product forward m=32 n=32 k=16 (x:f32[m,k] w:f32[n,k] -> y:f32[m,n])' was not measured on '" + topology::k80.kind +
+                    "', nor enough like it: must be in the profile where there is no fallback");
     CHECK(oracle.statistics().misses() == 1);
     CHECK(support::refusal([&] { return shard_time(oracle, work(op, {1, 1, 1}), handle{9}); }).find("does not name") != std::string::npos);
     CHECK(transfer_time(oracle, 1000, {{1e9}, picoseconds{1}}) == picoseconds{1'000'001});

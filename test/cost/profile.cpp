@@ -63,7 +63,8 @@ TEST_CASE("kernel: windows, parts, blocks and whole axes") {
 TEST_CASE("kernel: the same shard of differently split operators is the same kernel") {
     auto const a = support::product(64, 32, 16), b = support::product(16, 32, 16);
     auto const whole = std::vector<std::int32_t>{1, 1, 1};
-    CHECK(kernel_of(ops::work_of(a, std::vector<std::int32_t>{4, 1, 1}, ops::pass::forward)) == kernel_of(ops::work_of(b, whole, ops::pass::forward)));
+    CHECK(kernel_of(ops::work_of(a, std::vector<std::int32_t>{4, 1, 1}, ops::pass::forward)) ==
+          kernel_of(ops::work_of(b, whole, ops::pass::forward)));
     CHECK_FALSE(kernel_of(ops::work_of(a, whole, ops::pass::forward)) == kernel_of(ops::work_of(b, whole, ops::pass::forward)));
     // Which axis is which matters even where extents agree.
     std::vector<ops::tensor> const square(2, {{2, 8, 8}});
@@ -182,7 +183,8 @@ TEST_CASE("profile: a kernel that failed is known and has no time") {
 TEST_CASE("profile: links and collectives, one of each kind") {
     profile p;
     link_model const peer{.device = "H100", .kind = link_kind::peer, .fitted = {picoseconds{5}, {1e9}, {}}, .points = {}};
-    collective_model const sum{.device = "H100", .kind = collective_kind::all_reduce, .size = 4, .fitted = {picoseconds{5}, {1e9}, 0.5}, .points = {}};
+    collective_model const sum{
+        .device = "H100", .kind = collective_kind::all_reduce, .size = 4, .fitted = {picoseconds{5}, {1e9}, 0.5}, .points = {}};
     p.add_link(peer);
     p.add_collective(sum);
     CHECK(*p.find_link("H100", link_kind::peer) == peer);

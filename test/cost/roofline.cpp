@@ -35,8 +35,15 @@ topology::cluster pair(topology::device_spec const& a, topology::device_spec con
 }
 /// Everything at its peak, so that times are round.
 roofline_options ideal() {
-    return {.efficiency = {.matmul = 1, .convolution = 1, .attention = 1, .recurrent = 1, .normalization = 1, .softmax = 1, .pooling = 1,
-                           .elementwise = 1, .memory = 1},
+    return {.efficiency = {.matmul = 1,
+                           .convolution = 1,
+                           .attention = 1,
+                           .recurrent = 1,
+                           .normalization = 1,
+                           .softmax = 1,
+                           .pooling = 1,
+                           .elementwise = 1,
+                           .memory = 1},
             .memory_efficiency = 1};
 }
 ops::shard_work work(ops::operation const& op, double flops, double bytes, ops::pass pass = ops::pass::forward) {

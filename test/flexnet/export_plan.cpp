@@ -70,7 +70,9 @@ TEST_CASE("FlexNet export: work and bytes are those of the plan, and links carry
         CAPTURE(seed);
         std::mt19937_64 rng(seed);
         auto const servers = static_cast<std::uint32_t>(2 + uniform_index(rng, 5));
-        auto const net = seed % 3 == 0 ? fabric::ideal_switch(servers, wire) : seed % 3 == 1 ? fabric::torus({servers}, wire) : fabric::fat_tree(servers, wire, 4);
+        auto const net = seed % 3 == 0   ? fabric::ideal_switch(servers, wire)
+                         : seed % 3 == 1 ? fabric::torus({servers}, wire)
+                                         : fabric::fat_tree(servers, wire, 4);
         fabric::path_table const ways(net, {.policy = seed % 2 ? fabric::routing::shortest : fabric::routing::ecmp});
         auto const p = make_problem(support::random_network(rng), fabric::server_cluster(net, ways, servers_of(1)), support::mixed_oracle{},
                                     {.simulation = support::random_options(rng)});
@@ -81,15 +83,17 @@ TEST_CASE("FlexNet export: work and bytes are those of the plan, and links carry
         for (auto const& w : work_of(p, s, g)) CHECK(std::abs(w.planned - w.exported) <= w.tasks + (w.planned >> 24));
         auto const demand = fabric::traffic_of(p, s);
         CHECK(sent(g) == demand.point_to_point_bytes() + demand.all_reduce_bytes());
-        // The demand sums up the all-reduces of a group before it cuts them in chunks, and takes a broadcast with the reduction of its gradients for an all-reduce, which is as
-        // much in all, evenly on all links of the ring.
+        // The demand sums up the all-reduces of a group before it cuts them in chunks, and takes a broadcast with the reduction of its gradients for
+        // an all-reduce, which is as much in all, evenly on all links of the ring.
         auto simulator = p.simulator();
         (void)simulator.assemble(s);
         byte_count rooted = 0;
         for (auto const& e : simulator.plan().edges)
-            for (auto const& c : e.collectives) rooted += c.forward_kind == collective_kind::broadcast || c.forward_kind == collective_kind::reduce ? c.bytes : 0;
+            for (auto const& c : e.collectives)
+                rooted += c.forward_kind == collective_kind::broadcast || c.forward_kind == collective_kind::reduce ? c.bytes : 0;
         auto const load = fabric::load_of(net, ways, demand);
-        auto const collectives = std::count_if(g.tasks.begin(), g.tasks.end(), [](auto const& t) { return t.type == task_type::all_reduce || t.type == task_type::barrier; });
+        auto const collectives = std::count_if(g.tasks.begin(), g.tasks.end(),
+                                               [](auto const& t) { return t.type == task_type::all_reduce || t.type == task_type::barrier; });
         std::map<std::pair<std::uint32_t, std::uint32_t>, byte_count> expected; // by both ends
         for (fabric::link_direction d = 0; d < 2 * net.links.size(); ++d) {
             auto const& l = net.links[d / 2];
@@ -102,7 +106,9 @@ TEST_CASE("FlexNet export: work and bytes are those of the plan, and links carry
             CHECK(std::abs(i.bytes[c] - expected.at(ends)) <= 4 * static_cast<byte_count>(servers) * collectives + rooted);
         }
     }
-    for (auto const t : {task_type::forward, task_type::backward, task_type::update, task_type::nominal_comm, task_type::all_reduce, task_type::barrier}) CHECK(met[t] > 50);
+    for (auto const t :
+         {task_type::forward, task_type::backward, task_type::update, task_type::nominal_comm, task_type::all_reduce, task_type::barrier})
+        CHECK(met[t] > 50);
 }
 
 TEST_CASE("FlexNet export: nodes of several devices") {
@@ -160,9 +166,10 @@ TEST_CASE("FlexNet export: an iteration without latencies and collectives takes 
     auto const net = fabric::ideal_switch(4, wire);
     fabric::path_table const ways(net, {});
     for (bool const training : {false, true}) {
-        auto const p = make_problem(models::alexnet({.batch = 64}), fabric::server_cluster(net, ways, servers_of(1)),
-                                    cost::roofline{fabric::server_cluster(net, ways, servers_of(1))},
-                                    {.simulation = {.movement = sim::movement::pairwise, .training = training, .memory = sim::memory_policy::ignore}});
+        auto const p =
+            make_problem(models::alexnet({.batch = 64}), fabric::server_cluster(net, ways, servers_of(1)),
+                         cost::roofline{fabric::server_cluster(net, ways, servers_of(1))},
+                         {.simulation = {.movement = sim::movement::pairwise, .training = training, .memory = sim::memory_policy::ignore}});
         std::vector<space::configuration> s; // each operator on one device, neighbours on others
         for (std::size_t op = 0; op < p.size(); ++op) {
             s.push_back(space::whole(p.graph().operations[op]));
@@ -202,10 +209,12 @@ TEST_CASE("FlexNet wiring: links of several rates, and what the format cannot sa
     auto const w = flexnet::wiring_of(net, ways, read(fabric::server_cluster(net, ways, servers_of(1))));
     CHECK(w.graph.connections == std::vector<flexnet::connection>{{3, 0, 1}, {3, 1, 4}, {3, 2, 1}});
     net.links[1].each.rate.bytes_per_second *= 1.1;
-    CHECK(support::refusal([&] { return flexnet::wiring_of(net, ways, read(fabric::server_cluster(net, ways, servers_of(1)))).graph; }).find("all must be multiples of the least") !=
-          std::string::npos);
-    CHECK(support::refusal([&] { return flexnet::wiring_of(fabric::ideal_switch(4, wire), ways, read(fabric::server_cluster(net, ways, servers_of(1)))).graph; }).find("must be the same") !=
-          std::string::npos);
+    CHECK(support::refusal([&] {
+              return flexnet::wiring_of(net, ways, read(fabric::server_cluster(net, ways, servers_of(1)))).graph;
+          }).find("all must be multiples of the least") != std::string::npos);
+    CHECK(support::refusal([&] {
+              return flexnet::wiring_of(fabric::ideal_switch(4, wire), ways, read(fabric::server_cluster(net, ways, servers_of(1)))).graph;
+          }).find("must be the same") != std::string::npos);
     // An interface for each of eight GPUs.
     auto const dgx = flexnet::star_wiring(read(topology::dgx_a100(2)));
     CHECK(dgx.graph.connections == std::vector<flexnet::connection>{{2, 0, 8}, {2, 1, 8}});
@@ -218,7 +227,8 @@ TEST_CASE("FlexNet wiring: links of several rates, and what the format cannot sa
     auto const shared = flexnet::star_wiring(read(fabric::server_cluster(behind, fabric::path_table(behind, {}), narrow)));
     CHECK(shared.graph.connections == std::vector<flexnet::connection>{{3, 0, 4}, {3, 1, 4}, {3, 2, 4}});
     CHECK(shared.graph.link_bytes_per_ms == 12.5e6F);
-    CHECK(std::count(shared.losses.begin(), shared.losses.end(), "links of 3.15e+10 bytes per second share others on their way out of a node: all are written as 1.25e+10") == 1);
+    CHECK(std::count(shared.losses.begin(), shared.losses.end(),
+                     "links of 3.15e+10 bytes per second share others on their way out of a node: all are written as 1.25e+10") == 1);
     // Rings that have no constant step, and rings of servers of several GPUs.
     auto ringed = fabric::fully_connected(5, wire);
     ringed.rings = {{0, 1, 2, 3, 4}, {0, 1, 3, 2, 4}, {0, 1, 2}, {1, 2, 3}};

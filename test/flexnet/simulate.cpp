@@ -42,8 +42,11 @@ byte_count on(iteration const& i, std::uint32_t from, std::uint32_t to) {
 TEST_CASE("FlexNet simulation: work, messages and their order") {
     auto g = star(3);
     // GPU 0 sends to 1 and 2, which share its link up: 1 ms of work, 2 ms and 3 ms of messages, 4 ms of work on GPU 2.
-    g.tasks = {{task_type::forward, 1, 0, 1, 0, {2, 3}}, {task_type::nominal_comm, 2, 101, 99, 2000, {4}}, {task_type::nominal_comm, 3, 102, 99, 3000, {5}},
-               {task_type::backward, 4, 1, 5, 0, {}}, {task_type::update, 5, 2, 4, 0, {}}};
+    g.tasks = {{task_type::forward, 1, 0, 1, 0, {2, 3}},
+               {task_type::nominal_comm, 2, 101, 99, 2000, {4}},
+               {task_type::nominal_comm, 3, 102, 99, 3000, {5}},
+               {task_type::backward, 4, 1, 5, 0, {}},
+               {task_type::update, 5, 2, 4, 0, {}}};
     auto const i = simulate(g);
     CHECK(i.time == ms(10)); // the second message ends at 6
     CHECK(i.compute == std::vector{ms(1), ms(5), ms(4)});
@@ -99,9 +102,15 @@ TEST_CASE("FlexNet simulation: routes of several paths share the bytes, and conn
 
 TEST_CASE("FlexNet simulation: what joins the GPUs of a node, and other devices") {
     task_graph g{.gpus_per_node = 2, .nodes = 1, .gpu_bytes_per_ms = 500, .memory_bytes_per_ms = 250};
-    g.devices = {{device_type::gpu, 0, 0, 0, 0}, {device_type::gpu, 1, 0, 1, 0}, {device_type::nvlink, 2, 0, 1, 1000}, {device_type::memory_bus, 3, 0, 0, 0},
+    g.devices = {{device_type::gpu, 0, 0, 0, 0},
+                 {device_type::gpu, 1, 0, 1, 0},
+                 {device_type::nvlink, 2, 0, 1, 1000},
+                 {device_type::memory_bus, 3, 0, 0, 0},
                  {device_type::nic_out, 4, 0, 0, 50}};
-    g.tasks = {{task_type::comm, 1, 2, 0, 1000, {}}, {task_type::comm, 2, 3, 0, 1000, {}}, {task_type::comm, 3, 4, 0, 1000, {}}, {task_type::all_reduce, 4, 0, 0, 2000, {0, 1}}};
+    g.tasks = {{task_type::comm, 1, 2, 0, 1000, {}},
+               {task_type::comm, 2, 3, 0, 1000, {}},
+               {task_type::comm, 3, 4, 0, 1000, {}},
+               {task_type::all_reduce, 4, 0, 0, 2000, {0, 1}}};
     auto const i = simulate(g);
     REQUIRE(i.carriers.size() == 4);
     CHECK(name_of(g, i.carriers[0]) == "gpu 0 -> gpu 1");
@@ -121,14 +130,18 @@ TEST_CASE("FlexNet simulation: what has no way is refused") {
     auto g = star(3);
     g.tasks = {{task_type::nominal_comm, 9, 102, 0, 1, {}}};
     g.routes.clear();
-    CHECK(support::refusal([&] { return simulate(g).time; }) ==
-          "FlexNet task graph: tasks[0] (nominal_comm, taskid 9) sends from vertex 0 to vertex 2: no route leads there, and no connection joins them");
+    CHECK(
+        support::refusal([&] { return simulate(g).time; }) ==
+        "FlexNet task graph: tasks[0] (nominal_comm, taskid 9) sends from vertex 0 to vertex 2: no route leads there, and no connection joins them");
     g.devices.push_back({device_type::network, 500, 0, 2, 0});
     g.tasks = {{task_type::comm, 9, 500, 0, 1, {}}};
-    CHECK(support::refusal([&] { return simulate(g).time; }) == "FlexNet task graph: tasks[0] (comm, taskid 9) sends from vertex 0 to vertex 2: no connection joins them");
+    CHECK(support::refusal([&] { return simulate(g).time; }) ==
+          "FlexNet task graph: tasks[0] (comm, taskid 9) sends from vertex 0 to vertex 2: no connection joins them");
     g.link_bytes_per_ms = 1e-30F;
     g.devices.back().property = g.pair(0, 3);
-    CHECK(support::refusal([&] { return simulate(g).time; }).starts_with("FlexNet task graph: tasks[0] (comm, taskid 9) sends 1 bytes over vertex 0 -> vertex 3: time of "));
+    CHECK(support::refusal([&] {
+              return simulate(g).time;
+          }).starts_with("FlexNet task graph: tasks[0] (comm, taskid 9) sends 1 bytes over vertex 0 -> vertex 3: time of "));
 }
 
 TEST_CASE("FlexNet simulation: random graphs keep the order of their tasks, and their totals") {

@@ -1,4 +1,5 @@
-/// The fuzz target of the reader of FlexNet's task graphs: any bytes end in a task graph, which is written, read and simulated, or an `invalid_input`.
+/// The fuzz target of the reader of FlexNet's task graphs: any bytes end in a task graph, which is written, read and simulated, or an
+/// `invalid_input`.
 ///
 /// Inputs are files. The mutator changes numbers of the task graph, now and then bytes; what it cannot read it replaces by a random one.
 
@@ -50,7 +51,11 @@ void change_number(std::mt19937_64& rng, flexnet::task_graph& g) {
     case 2:
         if (auto* const d = any(g.devices)) {
             if (uniform_index(rng, 3) == 0) d->type = static_cast<flexnet::device_type>(uniform_index(rng, flexnet::device_types + 1));
-            else change(uniform_index(rng, 2) ? d->property : uniform_index(rng, 2) ? d->node : d->bytes_per_ms, std::uint64_t{g.vertices()} * g.vertices());
+            else
+                change(uniform_index(rng, 2)   ? d->property
+                       : uniform_index(rng, 2) ? d->node
+                                               : d->bytes_per_ms,
+                       std::uint64_t{g.vertices()} * g.vertices());
         }
         break;
     case 3:

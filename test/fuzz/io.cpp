@@ -242,8 +242,8 @@ reader runs() {
 
 std::vector<reader> const& readers() {
     static auto const all = [] {
-        std::vector<reader> list{topologies(), machine_files(), strategies(),       flexflow_strategies(), pipelines(),
-                                 profiles(),   substitutions(), flexnet_measures(), runs()};
+        std::vector<reader> list{topologies(),    machine_files(),    strategies(), flexflow_strategies(), pipelines(), profiles(),
+                                 substitutions(), flexnet_measures(), runs()};
         for (auto const& r : list) r.read(r.good);
         return list;
     }();

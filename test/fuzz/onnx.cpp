@@ -35,9 +35,9 @@ io::onnx_options options_for(std::string const& bytes, io::onnx::pb::ModelProto 
 
 std::string seed(unsigned which) {
     switch (which % 3) {
-        case 0: return support::small_convolution().bytes();
-        case 1: return support::small_attention().bytes();
-        default: return support::small_mixture().bytes();
+    case 0: return support::small_convolution().bytes();
+    case 1: return support::small_attention().bytes();
+    default: return support::small_mixture().bytes();
     }
 }
 

@@ -36,8 +36,7 @@ struct cable {
     int colour = 0;
 };
 
-template <class Vertices, class Op, class... Edge>
-using graph_of = boost::adjacency_list<boost::vecS, Vertices, boost::bidirectionalS, Op, Edge...>;
+template <class Vertices, class Op, class... Edge> using graph_of = boost::adjacency_list<boost::vecS, Vertices, boost::bidirectionalS, Op, Edge...>;
 
 static_assert(OperatorGraph<graph_of<boost::vecS, ops::operation>>);
 static_assert(OperatorGraph<graph_of<boost::listS, ops::operation>>);

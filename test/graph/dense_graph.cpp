@@ -29,7 +29,7 @@ struct table_graph {
         [[nodiscard]] ops::operation const& describe() const { return operation; }
     };
     std::vector<int> handles;
-    std::vector<node> nodes;                                 ///< by position in `handles`
+    std::vector<node> nodes; ///< by position in `handles`
     std::vector<std::vector<tensor_source<int>>> sources;
 
     void add(int handle, std::string name, ops::operation op, std::vector<tensor_source<int>> in) {

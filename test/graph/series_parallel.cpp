@@ -135,7 +135,8 @@ TEST_CASE("series-parallel: any random DAG gives a valid tree, in which modules 
         std::string expected;
         auto const write = [&](auto const& self, std::size_t p, bool in_series) -> std::string {
             auto const& part = t.parts[p];
-            if (part.kind == composition::task) return in_series ? text(part.task, ' ', part.task + m) : text('(', part.task, ' ', part.task + m, ')');
+            if (part.kind == composition::task)
+                return in_series ? text(part.task, ' ', part.task + m) : text('(', part.task, ' ', part.task + m, ')');
             std::vector<std::string> parts;
             for (auto const c : part.parts) parts.push_back(self(self, c, part.kind == composition::series));
             if (part.kind == composition::parallel) std::sort(parts.begin(), parts.end());
@@ -156,14 +157,16 @@ TEST_CASE("series-parallel: bad graphs and trees are refused") {
 
     edges_type const edge{{0, 1}};
     auto const leaf = [](std::uint32_t v) { return composition_tree::part{composition::task, v, {}}; };
-    auto const with = [&](composition kind, std::vector<std::uint32_t> parts) { return composition_tree{{leaf(0), leaf(1), {kind, 0, std::move(parts)}}}; };
+    auto const with = [&](composition kind, std::vector<std::uint32_t> parts) {
+        return composition_tree{{leaf(0), leaf(1), {kind, 0, std::move(parts)}}};
+    };
     CHECK_NOTHROW(validate(with(composition::series, {0, 1}), 2, edge));
     CHECK_THROWS_AS(validate(with(composition::series, {1, 0}), 2, edge), invalid_input);
     CHECK_THROWS_AS(validate(with(composition::parallel, {0, 1}), 2, edge), invalid_input);
     CHECK_NOTHROW(validate(with(composition::parallel, {1, 0}), 2, {}));
     CHECK_THROWS_WITH_AS(validate(with(composition::series, {0, 1}), 3, edge), "composition tree: task 2 is missing", invalid_input);
-    CHECK_THROWS_WITH_AS(validate(with(composition::series, {0, 0}), 2, edge), "composition tree: part 2 has part 0, as has part 2: must be in one place",
-                         invalid_input);
+    CHECK_THROWS_WITH_AS(validate(with(composition::series, {0, 0}), 2, edge),
+                         "composition tree: part 2 has part 0, as has part 2: must be in one place", invalid_input);
     CHECK_THROWS_AS(validate(with(composition::series, {0, 2}), 2, edge), invalid_input);
     CHECK_THROWS_AS(validate(with(composition::series, {0}), 2, edge), invalid_input);
     CHECK_THROWS_AS(validate(composition_tree{{leaf(0), leaf(1)}}, 2, edge), invalid_input);

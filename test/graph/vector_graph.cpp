@@ -31,7 +31,8 @@ TEST_CASE("operator_graph: shapes follow from the inputs") {
     CHECK(to_string(g.shape(joined)) == "bf16[8,16]");
     auto const read = graph::read_graph(g);
     CHECK(read.graph.names == std::vector<std::string>{"x", "fc", "split", "sum", "joined"});
-    CHECK(read.graph.edges == std::vector<graph::edge>{{0, 0, 1, 0}, {1, 0, 2, 0}, {2, 1, 3, 0}, {0, 0, 3, 1}, {3, 0, 4, 0}, {3, 0, 4, 1}, {2, 0, 4, 2}});
+    CHECK(read.graph.edges ==
+          std::vector<graph::edge>{{0, 0, 1, 0}, {1, 0, 2, 0}, {2, 1, 3, 0}, {0, 0, 3, 1}, {3, 0, 4, 0}, {3, 0, 4, 1}, {2, 0, 4, 2}});
     CHECK(read.graph.trains == std::vector<bool>{false, true, true, true, true});
 }
 
@@ -53,8 +54,9 @@ TEST_CASE("operator_graph: refusals name the operator") {
     auto const y = g.input("y", {{8, 5}});
     CHECK(support::refusal([&] { return g.add("sum", ops::add{}, x, y); }).find("operator 'sum' (add): input 1 of shape f32[8,5]") == 0);
     CHECK(support::refusal([&] { return g.add("fc", ops::linear{.out = 0}, x); }).find("operator 'fc' (linear): ") == 0);
-    CHECK(support::refusal([&] { return g.add("fc", ops::linear{.out = 4}, graph::tensor_ref{7, 0}); }) ==
-          "operator 'fc': input is output 0 of operator 7, which does not exist");
+    CHECK(support::refusal([&] {
+              return g.add("fc", ops::linear{.out = 4}, graph::tensor_ref{7, 0});
+          }) == "operator 'fc': input is output 0 of operator 7, which does not exist");
     CHECK(support::refusal([&] { return g.add("fc", ops::linear{.out = 4}, x[1]); }) ==
           "operator 'fc': input is output 1 of operator 0, which does not exist");
     CHECK(g.size() == 2); // what was refused left nothing behind

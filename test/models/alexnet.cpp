@@ -25,8 +25,6 @@ TEST_CASE("alexnet: bad options are refused") {
     CHECK(support::refusal([] { return models::alexnet({.batch = 0}); }) == "alexnet: batch is 0: must be at least 1");
     CHECK(support::refusal([] { return models::alexnet({.image = 62}); }) == "alexnet: image is 62: must be at least 63");
     CHECK(support::refusal([] { return models::alexnet({.classes = 0}); }) == "alexnet: classes is 0: must be at least 1");
-    CHECK(support::refusal([] { return models::alexnet({.dropout = 1}); }) ==
-          "alexnet: dropout is 1: must be at least 0 and below 1");
-    CHECK(support::refusal([] { return models::alexnet({.type = ops::dtype::i64}); }) ==
-          "alexnet: type is i64: must be a floating-point type");
+    CHECK(support::refusal([] { return models::alexnet({.dropout = 1}); }) == "alexnet: dropout is 1: must be at least 0 and below 1");
+    CHECK(support::refusal([] { return models::alexnet({.type = ops::dtype::i64}); }) == "alexnet: type is i64: must be a floating-point type");
 }

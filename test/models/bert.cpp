@@ -26,8 +26,7 @@ TEST_CASE("bert: multiply-adds by hand") {
 }
 
 TEST_CASE("bert: bad options are refused") {
-    CHECK(support::refusal([] { return models::bert({.hidden = 1000}); }) ==
-          "bert: hidden is 1000: must be a multiple of heads, which is 16");
+    CHECK(support::refusal([] { return models::bert({.hidden = 1000}); }) == "bert: hidden is 1000: must be a multiple of heads, which is 16");
     CHECK(support::refusal([] { return models::bert({.layers = -1}); }) == "bert: layers is -1: must be at least 1");
     CHECK(support::refusal([] { return models::bert({.batch = 0}); }) == "bert: batch is 0: must be at least 1");
 }

@@ -26,8 +26,8 @@ struct counts {
         }
     }
 };
-models::dlrm_options const small{.dense = 16, .bottom = {32, 8}, .tables = std::vector<std::int64_t>(8, 100'000), .features = 8,
-                                 .bag = 4, .top = {32}, .batch = 64};
+models::dlrm_options const small{
+    .dense = 16, .bottom = {32, 8}, .tables = std::vector<std::int64_t>(8, 100'000), .features = 8, .bag = 4, .top = {32}, .batch = 64};
 } // namespace
 
 TEST_CASE("dlrm: TopoOpt's sizes have 41,041,831,937 parameters") {
@@ -82,7 +82,8 @@ TEST_CASE("dlrm: whole tables on devices of their own move less than data parall
     CHECK(data.traffic[weight_gradients] == 14 * 4 * (dense + 8 * 100'000 * 8));
     CHECK(tables.traffic[weight_gradients] == 14 * 4 * dense);
     // What is sent instead: each table's vectors to the seven other devices, and their gradients back.
-    auto const activations = static_cast<std::size_t>(sim::traffic_kind::activation), gradients = static_cast<std::size_t>(sim::traffic_kind::gradient);
+    auto const activations = static_cast<std::size_t>(sim::traffic_kind::activation),
+               gradients = static_cast<std::size_t>(sim::traffic_kind::gradient);
     CHECK(tables.traffic[activations] == 8.0 * 64 * 8 * 4 * 7 / 8);
     CHECK(tables.traffic[gradients] == tables.traffic[activations]);
     CHECK(tables.makespan < data.makespan);

@@ -20,6 +20,5 @@ TEST_CASE("inception_v3: bad options are refused") {
     CHECK(support::refusal([] { return models::inception_v3({.image = 74}); }) == "inception_v3: image is 74: must be at least 75");
     CHECK(support::refusal([] { return models::inception_v3({.classes = 0}); }) == "inception_v3: classes is 0: must be at least 1");
     CHECK(support::refusal([] { return models::inception_v3({.batch = 0}); }) == "inception_v3: batch is 0: must be at least 1");
-    CHECK(support::refusal([] { return models::inception_v3({.dropout = 1.5}); }) ==
-          "inception_v3: dropout is 1.5: must be at least 0 and below 1");
+    CHECK(support::refusal([] { return models::inception_v3({.dropout = 1.5}); }) == "inception_v3: dropout is 1.5: must be at least 0 and below 1");
 }

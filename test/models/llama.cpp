@@ -14,7 +14,8 @@
 using namespace parsearch;
 
 namespace {
-constexpr models::llama_options small{.layers = 2, .hidden = 256, .heads = 16, .kv_heads = 8, .feed_forward = 512, .sequence = 64, .vocabulary = 1024, .batch = 16};
+constexpr models::llama_options small{
+    .layers = 2, .hidden = 256, .heads = 16, .kv_heads = 8, .feed_forward = 512, .sequence = 64, .vocabulary = 1024, .batch = 16};
 } // namespace
 
 TEST_CASE("llama: Llama 3.2 1B has 1,235,814,400 parameters, the output layer's shared with the embedding") {
@@ -29,7 +30,8 @@ TEST_CASE("llama: parameters of others as published") {
     auto const parameters = [](models::llama_options const& o) { return models::summarize(models::llama(o)).parameters; };
     // Llama 2 7B, 13B and 70B; Llama 3 8B and 70B; Llama 3.2 3B; Mistral 7B; Mistral NeMo 12B, whose heads are smaller than hidden / heads.
     CHECK(parameters({.layers = 32, .hidden = 4096, .kv_heads = 32, .feed_forward = 11008, .vocabulary = 32000, .tied = false}) == 6'738'415'616);
-    CHECK(parameters({.layers = 40, .hidden = 5120, .heads = 40, .kv_heads = 40, .feed_forward = 13824, .vocabulary = 32000, .tied = false}) == 13'015'864'320);
+    CHECK(parameters({.layers = 40, .hidden = 5120, .heads = 40, .kv_heads = 40, .feed_forward = 13824, .vocabulary = 32000, .tied = false}) ==
+          13'015'864'320);
     CHECK(parameters({.layers = 80, .hidden = 8192, .heads = 64, .feed_forward = 28672, .vocabulary = 32000, .tied = false}) == 68'976'648'192);
     CHECK(parameters({.layers = 32, .hidden = 4096, .feed_forward = 14336, .tied = false}) == 8'030'261'248);
     CHECK(parameters({.layers = 80, .hidden = 8192, .heads = 64, .feed_forward = 28672, .tied = false}) == 70'553'706'496);

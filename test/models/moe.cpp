@@ -19,8 +19,8 @@ namespace {
 constexpr std::int64_t attention(std::int64_t h, std::int64_t heads, std::int64_t kv_heads) {
     return 2 * h * h + 2 * h * (h / heads * kv_heads) + 2 * h;
 }
-constexpr models::moe_options small{.layers = 2, .hidden = 256, .heads = 4, .kv_heads = 2, .feed_forward = 1024, .experts = 8,
-                                    .sequence = 64, .vocabulary = 1000, .batch = 16};
+constexpr models::moe_options small{
+    .layers = 2, .hidden = 256, .heads = 4, .kv_heads = 2, .feed_forward = 1024, .experts = 8, .sequence = 64, .vocabulary = 1000, .batch = 16};
 } // namespace
 
 TEST_CASE("moe: Mixtral 8x7B has 46,702,792,704 parameters") {
@@ -43,8 +43,19 @@ TEST_CASE("moe: multiply-adds by hand") {
 }
 
 TEST_CASE("moe: a decoder of the sizes of Switch-Base, experts in every other block") {
-    models::moe_options const o{.layers = 12, .hidden = 768, .heads = 12, .kv_heads = 12, .feed_forward = 3072, .experts = 128, .experts_per_token = 1,
-                                .every = 2, .gated = false, .sequence = 512, .vocabulary = 32128, .tied = true, .batch = 1};
+    models::moe_options const o{.layers = 12,
+                                .hidden = 768,
+                                .heads = 12,
+                                .kv_heads = 12,
+                                .feed_forward = 3072,
+                                .experts = 128,
+                                .experts_per_token = 1,
+                                .every = 2,
+                                .gated = false,
+                                .sequence = 512,
+                                .vocabulary = 32128,
+                                .tied = true,
+                                .batch = 1};
     auto const model = models::moe(o);
     auto const s = support::check_model(model);
     std::int64_t const h = 768, perceptron = 2 * h * 3072;
@@ -79,7 +90,8 @@ TEST_CASE("moe: bad options are refused") {
     CHECK(support::refusal([] { return models::moe({.kv_heads = 5}); }) == "moe: heads is 32: must be a multiple of kv_heads, which is 5");
     CHECK(support::refusal([] { return models::moe({.feed_forward = 0}); }) == "moe: feed_forward is 0: must be at least 1");
     CHECK(support::refusal([] { return models::moe({.experts = 0}); }) == "moe: experts is 0: must be at least 1");
-    CHECK(support::refusal([] { return models::moe({.experts_per_token = 9}); }) == "moe: experts_per_token is 9: must be at most experts, which is 8");
+    CHECK(support::refusal([] { return models::moe({.experts_per_token = 9}); }) ==
+          "moe: experts_per_token is 9: must be at most experts, which is 8");
     CHECK(support::refusal([] { return models::moe({.experts_per_token = 0}); }) == "moe: experts_per_token is 0: must be at least 1");
     CHECK(support::refusal([] { return models::moe({.capacity_factor = 0}); }) == "moe: capacity_factor is 0: must be above 0 and at most 1e6");
     CHECK(support::refusal([] { return models::moe({.every = 0}); }) == "moe: every is 0: must be at least 1");

@@ -12,7 +12,7 @@ namespace {
 constexpr models::nmt_options small{.layers = 2, .hidden = 16, .steps = 10, .vocabulary = 50, .batch = 8};
 /// Tables, LSTMs of encoder and decoder, query and attentional state, output layer.
 constexpr std::int64_t parameters = 2 * 50 * 16 + 4 * support::lstm_parameters(16) + 16 * 16 + 32 * 16 + 16 * 50 + 50;
-}
+} // namespace
 
 TEST_CASE("nmt: shared parameters count once, whatever the number of steps") {
     auto longer = small;

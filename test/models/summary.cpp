@@ -17,8 +17,7 @@ ops::operation layer(std::int64_t elements, std::string parameter, double unit) 
     ops::operand const x{.name = "x", .axes = {{.extent = 8}}, .gradient_flops = unit * 10};
     ops::operation op{.kind = "layer", .inputs = {x}, .outputs = {{.name = "y", .axes = {{.extent = 8}}}}};
     if (elements)
-        op.weights.push_back(
-            {.name = "w", .axes = {{.extent = elements}}, .gradient_flops = unit * 100, .parameter = std::move(parameter)});
+        op.weights.push_back({.name = "w", .axes = {{.extent = elements}}, .gradient_flops = unit * 100, .parameter = std::move(parameter)});
     op.flops = unit;
     op.multiply_adds = unit / 2;
     op.backward_flops = unit * 1000;

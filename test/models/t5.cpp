@@ -73,8 +73,16 @@ TEST_CASE("t5: relative positions are weights of the self-attention of a stack, 
 
 TEST_CASE("t5: with tensor parallelism, devices exchange gradients of normalizations alone") {
     auto const cluster = topology::dgx_a100(1);
-    models::t5_options const small{.layers = 2, .hidden = 64, .heads = 8, .head_size = 16, .feed_forward = 256, .gated = true,
-                                   .source = 64, .target = 32, .vocabulary = 512, .batch = 16};
+    models::t5_options const small{.layers = 2,
+                                   .hidden = 64,
+                                   .heads = 8,
+                                   .head_size = 16,
+                                   .feed_forward = 256,
+                                   .gated = true,
+                                   .source = 64,
+                                   .target = 32,
+                                   .vocabulary = 512,
+                                   .batch = 16};
     auto const problem = make_problem(models::t5(small), cluster, cost::roofline{cluster});
     auto const data = simulate(problem, data_parallel(problem)), tensor = simulate(problem, tensor_parallel(problem, 8));
     auto const weight_gradients = static_cast<std::size_t>(sim::traffic_kind::weight_gradient);

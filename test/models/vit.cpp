@@ -45,12 +45,14 @@ TEST_CASE("vit: mean pooling has neither the token nor its position") {
 
 TEST_CASE("vit: data parallelism exchanges every gradient once, tensor parallelism few") {
     auto const cluster = topology::dgx_a100(1);
-    models::vit_options const small{.image = 64, .patch = 8, .layers = 2, .hidden = 128, .heads = 8, .pooling = models::token_pooling::mean, .classes = 64, .batch = 16};
+    models::vit_options const small{
+        .image = 64, .patch = 8, .layers = 2, .hidden = 128, .heads = 8, .pooling = models::token_pooling::mean, .classes = 64, .batch = 16};
     auto const problem = make_problem(models::vit(small), cluster, cost::roofline{cluster});
     auto const data = simulate(problem, data_parallel(problem)), tensor = simulate(problem, tensor_parallel(problem, 8));
     auto const weight_gradients = static_cast<std::size_t>(sim::traffic_kind::weight_gradient);
     CHECK(data.traffic[weight_gradients] == 14 * 4 * static_cast<double>(models::summarize(problem.graph()).parameters));
-    // What is not split: five normalizations of two vectors, and the biases behind partial sums: of attention, the second linear layer, the classifier.
+    // What is not split: five normalizations of two vectors, and the biases behind partial sums: of attention, the second linear layer, the
+    // classifier.
     CHECK(tensor.traffic[weight_gradients] == 14 * 4 * (128.0 * (5 * 2 + 2 * 2) + 64));
 }
 
@@ -62,7 +64,8 @@ TEST_CASE("vit: bad options are refused") {
     CHECK(support::refusal([] { return models::vit({.layers = 70000}); }) == "vit: layers is 70000: must be at most 65536");
     CHECK(support::refusal([] { return models::vit({.hidden = 770}); }) == "vit: hidden is 770: must be a multiple of heads, which is 12");
     CHECK(support::refusal([] { return models::vit({.heads = 0}); }) == "vit: heads is 0: must be at least 1");
-    CHECK(support::refusal([] { return models::vit({.pooling = static_cast<models::token_pooling>(2)}); }) == "vit: pooling is number 2: must be one of those declared");
+    CHECK(support::refusal([] { return models::vit({.pooling = static_cast<models::token_pooling>(2)}); }) ==
+          "vit: pooling is number 2: must be one of those declared");
     CHECK(support::refusal([] { return models::vit({.classes = 0}); }) == "vit: classes is 0: must be at least 1");
     CHECK(support::refusal([] { return models::vit({.batch = 0}); }) == "vit: batch is 0: must be at least 1");
     CHECK(support::refusal([] { return models::vit({.dropout = 1}); }) == "vit: dropout is 1: must be at least 0 and below 1");

@@ -13,7 +13,8 @@ TEST_CASE("expand: what is repeated is read by all, and its gradient is summed")
     CHECK(replicated_by(op, op.inputs[0]) == "s l");
     CHECK(op.inputs[0].gradient_flops == 4 * 6 * 8);
     CHECK(infer(ops::expand{{4, 1}}, {f32({4, 8})}).inputs[0].gradient_flops == 0);
-    CHECK(refusal(ops::expand{{3}}, {f32({4, 8})}) == "input 1 of shape f32[3]: axis 0 must have extent 8 or 1 to be combined with the inputs before it");
+    CHECK(refusal(ops::expand{{3}}, {f32({4, 8})}) ==
+          "input 1 of shape f32[3]: axis 0 must have extent 8 or 1 to be combined with the inputs before it");
 }
 
 TEST_CASE("tile: repetitions are divisible, what is repeated is not") {

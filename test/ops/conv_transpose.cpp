@@ -14,7 +14,8 @@ using namespace parsearch::test;
 
 TEST_CASE("conv_transpose2d: extents, weights, counts") {
     // PyTorch: ConvTranspose2d(6, 4, 3, stride=2, padding=1, output_padding=1) doubles 5x7.
-    auto const op = infer(ops::conv_transpose2d{.out = 4, .kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}, .output_padding = {1, 1}}, {f32({2, 6, 5, 7})});
+    auto const op =
+        infer(ops::conv_transpose2d{.out = 4, .kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}, .output_padding = {1, 1}}, {f32({2, 6, 5, 7})});
     CHECK(extents(op.outputs[0]) == shape{2, 4, 10, 14});
     CHECK(extents(op.weights[0]) == shape{6, 4, 3, 3});
     CHECK(dims(op) == "s2 o4* h5~ w7~ c6+");
@@ -28,7 +29,9 @@ TEST_CASE("conv_transpose2d: extents, weights, counts") {
 
 TEST_CASE("conv_transpose: a shard reads the positions whose windows reach its results") {
     std::mt19937_64 rng{7};
-    auto const draw = [&](std::int64_t least, std::int64_t most) { return least + static_cast<std::int64_t>(uniform_index(rng, static_cast<std::uint64_t>(most - least + 1))); };
+    auto const draw = [&](std::int64_t least, std::int64_t most) {
+        return least + static_cast<std::int64_t>(uniform_index(rng, static_cast<std::uint64_t>(most - least + 1)));
+    };
     for (int trial = 0; trial < 300; ++trial) {
         CAPTURE(trial);
         auto const extent = draw(2, 9), kernel = draw(1, 5), stride = draw(1, 4), dilation = draw(1, 2), padding = draw(0, kernel / 2);
@@ -52,7 +55,8 @@ TEST_CASE("conv_transpose: a shard reads the positions whose windows reach its r
 }
 
 TEST_CASE("conv_transpose: refusals") {
-    CHECK(refusal(ops::conv_transpose1d{.out = 1, .kernel = 1, .padding = 3}, {f32({1, 1, 4})}) == "padding leaves -2 results along l: must leave something");
+    CHECK(refusal(ops::conv_transpose1d{.out = 1, .kernel = 1, .padding = 3}, {f32({1, 1, 4})}) ==
+          "padding leaves -2 results along l: must leave something");
     CHECK(refusal(ops::conv_transpose1d{.out = 3, .groups = 2}, {f32({1, 2, 4})}) ==
           "input 0 of shape f32[1,2,4]: option groups is 2: must divide the channels (2) and option out (3)");
 }

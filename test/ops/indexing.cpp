@@ -49,6 +49,8 @@ TEST_CASE("scatter_elements and scatter_nd: axes that are named are whole") {
     auto const nd = infer(ops::scatter_nd{}, {f32({4, 5, 8}), i64({7, 2}), f32({7, 8})});
     CHECK(dims(nd) == "s4! l5! e8~");
     CHECK(shard_extents(nd, nd.inputs[2], {1, 1, 2}, 0) == shape{7, 4});
-    CHECK(refusal(ops::scatter_nd{}, {f32({4, 5, 8}), i64({7, 2}), f32({7, 9})}) == "input 2 of shape f32[7,9]: axis 1 must have extent 8, that of input 0");
-    CHECK(refusal(ops::scatter_elements{}, {f32({4}), i64({2}), i64({2})}) == "input 2 of shape i64[2]: must have the type of input 0 of shape f32[4]");
+    CHECK(refusal(ops::scatter_nd{}, {f32({4, 5, 8}), i64({7, 2}), f32({7, 9})}) ==
+          "input 2 of shape f32[7,9]: axis 1 must have extent 8, that of input 0");
+    CHECK(refusal(ops::scatter_elements{}, {f32({4}), i64({2}), i64({2})}) ==
+          "input 2 of shape i64[2]: must have the type of input 0 of shape f32[4]");
 }

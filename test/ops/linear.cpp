@@ -94,7 +94,8 @@ TEST_CASE("batched_matmul: refusals") {
           "input 1 of shape f32[4,7,3]: axis 1 must have extent 8, the extent of input 0 that is summed over");
     CHECK(refusal(ops::batched_matmul{.transpose_b = true}, {f32({4, 5, 8}), f32({4, 8, 3})}) ==
           "input 1 of shape f32[4,8,3]: axis 2 must have extent 8, the extent of input 0 that is summed over");
-    CHECK(refusal(ops::batched_matmul{}, {f32({4, 5, 8}), f32({2, 8, 3})}) == "input 1 of shape f32[2,8,3]: axis 0 must have extent 4, that of input 0");
+    CHECK(refusal(ops::batched_matmul{}, {f32({4, 5, 8}), f32({2, 8, 3})}) ==
+          "input 1 of shape f32[2,8,3]: axis 0 must have extent 4, that of input 0");
     CHECK(refusal(ops::batched_matmul{}, {f32({4, 5, 8}), f32({8, 3})}) == "input 1 of shape f32[8,3]: must have 3 axes");
     CHECK(refusal(ops::batched_matmul{}, {f32({5, 8}), ops::tensor{{8, 3}, ops::dtype::f16}}) ==
           "input 1 of shape f16[8,3]: must have the type of input 0 of shape f32[5,8]");

@@ -70,7 +70,8 @@ TEST_CASE("layers: initial states are inputs, biases may be left out") {
     CHECK(op.weights.size() == 2);
     CHECK(op.multiply_adds == 4.0 * 7 * 64 * 26);
     CHECK(refusal(ops::lstm{.hidden = 16}, {f32({4, 7, 10}), f32({4, 16})}) == "2 inputs: must have 1, or 3 with the initial states");
-    CHECK(refusal(ops::lstm{.hidden = 16}, {f32({4, 7, 10}), f32({4, 16}), f32({4, 15})}) == "input 2 of shape f32[4,15]: axis 1 must have extent 16, option hidden");
+    CHECK(refusal(ops::lstm{.hidden = 16}, {f32({4, 7, 10}), f32({4, 16}), f32({4, 15})}) ==
+          "input 2 of shape f32[4,15]: axis 1 must have extent 16, option hidden");
 }
 
 TEST_CASE("gru and rnn: three matrices per weight, and one") {

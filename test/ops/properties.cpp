@@ -229,7 +229,8 @@ void check(trial const& t) {
     }
     for (auto const& in : op.inputs) {
         // Which tokens go where is decided, not differentiated; nor are indices, truth values, integers.
-        bool const decides = (op.kind == "moe_dispatch" && in.name == "gates") || op.kind == "compare" || op.kind == "logical" || op.kind == "arg_max";
+        bool const decides =
+            (op.kind == "moe_dispatch" && in.name == "gates") || op.kind == "compare" || op.kind == "logical" || op.kind == "arg_max";
         bool const converts = op.kind == "cast" && !ops::kit::is_floating(op.outputs[0].type);
         CHECK(in.differentiable == (ops::kit::is_floating(in.type) && !decides && !converts));
         if (!in.differentiable) CHECK(in.gradient_flops == 0);

@@ -20,7 +20,8 @@ TEST_CASE("resize: a part of the result is made of the same part of the input, w
     CHECK(linear.flops == 2 * 4 * 2 * 3 * 16 * 12); // four taps
     // Every position of the result lies between input positions of its shard: centre (j + 1/2) / 2 - 1/2.
     for (std::int64_t shard = 0; shard < 8; ++shard) {
-        auto const made = shard_interval(linear, linear.outputs[0], 2, {1, 1, 8, 1}, shard), read = shard_interval(linear, linear.inputs[0], 2, {1, 1, 8, 1}, shard);
+        auto const made = shard_interval(linear, linear.outputs[0], 2, {1, 1, 8, 1}, shard),
+                   read = shard_interval(linear, linear.inputs[0], 2, {1, 1, 8, 1}, shard);
         for (auto j = made.begin; j < made.end; ++j)
             for (auto const i : {(2 * j - 1 < 0 ? -1 : (2 * j - 1) / 4), (2 * j - 1 < 0 ? -1 : (2 * j - 1) / 4) + 1})
                 if (i >= 0 && i < 8) CHECK((i >= read.begin && i < read.end));

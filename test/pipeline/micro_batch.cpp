@@ -72,11 +72,15 @@ TEST_CASE("micro_batch: any network is one micro-batch, and no network more than
     CHECK(pipeline::micro_batch(read(g), 1).operations == read(g).operations);
     CHECK(refusal([&] { return pipeline::micro_batch(read(g), 2).size(); }).find("it can not be divided") != std::string::npos);
     auto const one = read(ps::models::mlp({.features = 8, .hidden = {8}, .classes = 8, .batch = 1}));
-    CHECK(refusal([&] { return pipeline::micro_batch(one, 7).size(); }) == "micro-batches: the graph has 1 samples: 7 micro-batches must divide them");
+    CHECK(refusal([&] { return pipeline::micro_batch(one, 7).size(); }) ==
+          "micro-batches: the graph has 1 samples: 7 micro-batches must divide them");
 }
 
 TEST_CASE("micro_batch: operators without samples do all of their work each time") {
-    ops::operation const op{.kind = "positions", .dims = {{"o", 6, ops::dim_kind::parameter}}, .outputs = {{.name = "out", .axes = {{.extent = 6, .terms = {{0, 1}}}}}}, .flops = 5};
+    ops::operation const op{.kind = "positions",
+                            .dims = {{"o", 6, ops::dim_kind::parameter}},
+                            .outputs = {{.name = "out", .axes = {{.extent = 6, .terms = {{0, 1}}}}}},
+                            .flops = 5};
     CHECK(pipeline::micro_batch(op, 4, "op") == op);
     graph::operator_graph g;
     g.insert("op", op, {});
@@ -97,17 +101,20 @@ TEST_CASE("micro_batch: what can not be divided is refused by name") {
     CHECK(refused(weighted, 2) == "micro-batches: operator 'x' (made up) has weights 'w' of which each sample has its own: they can not be divided");
     auto padded = op;
     padded.inputs = {{.name = "in", .axes = {{.extent = 8, .terms = {{0, 1}}, .offset = 2}}}};
-    CHECK(refused(padded, 2) ==
-          "micro-batches: operator 'x' (made up) has an axis of extent 8 in 'in' that is not 6 equal parts of consecutive samples: it can not be divided");
+    CHECK(refused(padded, 2) == "micro-batches: operator 'x' (made up) has an axis of extent 8 in 'in' that is not 6 equal parts of consecutive "
+                                "samples: it can not be divided");
 
     graph::operator_graph g;
     auto const in = g.input("in", {{6, 3}});
     auto const y = g.add("y", ops::relu{}, in);
-    ops::operation all{.kind = "statistics", .dims = {{"o", 3, ops::dim_kind::parameter}}, .inputs = {{.name = "in", .axes = {{.extent = 6}, {.extent = 3, .terms = {{0, 1}}}}}},
+    ops::operation all{.kind = "statistics",
+                       .dims = {{"o", 3, ops::dim_kind::parameter}},
+                       .inputs = {{.name = "in", .axes = {{.extent = 6}, {.extent = 3, .terms = {{0, 1}}}}}},
                        .outputs = {{.name = "out", .axes = {{.extent = 3, .terms = {{0, 1}}}}}}};
     g.add("all", all, y);
     CHECK(refusal([&] { return pipeline::micro_batch(read(g), 3); }) ==
-          "micro-batches: operator 'all' (statistics) reads f32[6,3] of 'y', which makes f32[2,3] in a micro-batch: the samples are along another axis for it, or it needs those of all "
+          "micro-batches: operator 'all' (statistics) reads f32[6,3] of 'y', which makes f32[2,3] in a micro-batch: the samples are along another "
+          "axis for it, or it needs those of all "
           "micro-batches at once");
     CHECK(pipeline::micro_batch(read(g), 1).operations == read(g).operations);
 }

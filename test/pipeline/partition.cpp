@@ -31,10 +31,12 @@ using support::refusal;
 namespace {
 std::mt19937_64 unused; // a partition draws nothing
 
-auto gpt(std::int64_t layers, std::int64_t batch, sim::simulation_options const& simulation = {.optimizer = sim::optimizer::adam}, std::int64_t hidden = 1024) {
+auto gpt(std::int64_t layers, std::int64_t batch, sim::simulation_options const& simulation = {.optimizer = sim::optimizer::adam},
+         std::int64_t hidden = 1024) {
     auto const cluster = ps::topology::summit(1);
-    return ps::make_problem(ps::models::gpt({.layers = layers, .hidden = hidden, .heads = 16, .vocabulary = 50304, .batch = batch, .type = ps::ops::dtype::f16}), cluster,
-                            ps::cost::roofline{cluster}, {.simulation = simulation});
+    return ps::make_problem(
+        ps::models::gpt({.layers = layers, .hidden = hidden, .heads = 16, .vocabulary = 50304, .batch = batch, .type = ps::ops::dtype::f16}), cluster,
+        ps::cost::roofline{cluster}, {.simulation = simulation});
 }
 
 // The pipeline is legal, and costs what its result says.
@@ -60,10 +62,12 @@ TEST_CASE("partition: a network that fits no single device runs as a pipeline th
     CHECK(best_expert(problem) == ps::cost_traits<picoseconds>::infinity());
     CHECK(found.best.how.micro_batches > 1);
     auto const written = to_string(problem, found.best);
-    CHECK(written.starts_with(ps::text(found.best.how.stages, found.best.how.stages == 1 ? " stage, " : " stages, ", found.best.how.micro_batches, " micro-batches")));
+    CHECK(written.starts_with(
+        ps::text(found.best.how.stages, found.best.how.stages == 1 ? " stage, " : " stages, ", found.best.how.micro_batches, " micro-batches")));
     CHECK(written.find("stage 0: tokens ... ") != std::string::npos);
     auto const other = gpt(1, 6);
-    CHECK(refusal([&] { return to_string(other, found.best); }) == ps::text("pipeline: stages of ", problem.size(), " operators: the graph has ", other.size(), ", must be one each"));
+    CHECK(refusal([&] { return to_string(other, found.best); }) ==
+          ps::text("pipeline: stages of ", problem.size(), " operators: the graph has ", other.size(), ", must be one each"));
     auto cut = found.best;
     cut.strategy.pop_back();
     CHECK(refusal([&] { return to_string(problem, cut); }).starts_with("a pipeline's strategy of "));
@@ -76,7 +80,8 @@ TEST_CASE("partition: never worse than the experts, the same for every run, and 
         std::mt19937_64 rng(seed);
         auto options = support::random_options(rng);
         options.memory = static_cast<sim::memory_policy>(ps::uniform_index(rng, 3));
-        auto const problem = support::random_problem(rng, options, {.devices = 4, .operators = 10, .memory = static_cast<ps::byte_count>(500 + ps::uniform_index(rng, 8000))});
+        auto const problem = support::random_problem(
+            rng, options, {.devices = 4, .operators = 10, .memory = static_cast<ps::byte_count>(500 + ps::uniform_index(rng, 8000))});
         bool const has_work = std::ranges::any_of(problem.graph().operations, [](auto const& op) { return op.work != ps::ops::work_class::source; });
         if (!has_work) continue;
         std::uint64_t proposals = 0;
@@ -106,7 +111,9 @@ TEST_CASE("partition: devices of several kinds have stages of their own size") {
     for (int i = 0; i < 10; ++i) x = g.add(ps::text("fc", i), ps::ops::linear{.out = 4}, x);
     auto topology = support::mesh(2, 1e9);
     topology.device[0].kind = "slow";
-    auto const times = [](ps::ops::shard_work const& w, std::uint32_t d) { return picoseconds{static_cast<std::int64_t>(w.flops * (d == 0 ? 4 : 1))}; };
+    auto const times = [](ps::ops::shard_work const& w, std::uint32_t d) {
+        return picoseconds{static_cast<std::int64_t>(w.flops * (d == 0 ? 4 : 1))};
+    };
     struct oracle {
         decltype(times) time;
         [[nodiscard]] picoseconds shard_time(ps::ops::shard_work const& w, std::uint32_t d) const { return time(w, d); }
@@ -133,7 +140,9 @@ TEST_CASE("partition: a network that mixes samples is planned with one micro-bat
 TEST_CASE("partition: a start that is better than all else is the answer") {
     // Work on the second device alone, which nobody expects to be the faster one: what experts split takes as long, and moves.
     struct second_is_faster : support::mixed_oracle {
-        [[nodiscard]] ps::picoseconds shard_time(ps::ops::shard_work const&, std::uint32_t device) const { return ps::picoseconds{device == 1 ? 10 : 20}; }
+        [[nodiscard]] ps::picoseconds shard_time(ps::ops::shard_work const&, std::uint32_t device) const {
+            return ps::picoseconds{device == 1 ? 10 : 20};
+        }
     };
     auto two = support::mesh(2, 1e-6);
     two.device[1].kind = "faster";
@@ -148,7 +157,8 @@ TEST_CASE("partition: a start that is better than all else is the answer") {
 
 TEST_CASE("partition: choices that are not allowed are not made") {
     auto const problem = gpt(4, 12, {.optimizer = sim::optimizer::adam, .memory = sim::memory_policy::reject}, 2048);
-    auto const found = pipeline::partition(problem, {}, unused, {.max_stages = 2, .max_micro_batches = 3, .recomputation = false, .sharded_optimizer = false});
+    auto const found =
+        pipeline::partition(problem, {}, unused, {.max_stages = 2, .max_micro_batches = 3, .recomputation = false, .sharded_optimizer = false});
     check(problem, found);
     CHECK(found.best.how.stages <= 2);
     CHECK(found.best.how.micro_batches <= 3);
@@ -168,9 +178,13 @@ TEST_CASE("partition: budgets end it, and it still answers") {
     std::stop_source stopped;
     stopped.request_stop();
     CHECK(pipeline::partition(problem, {}, unused, {.stop = stopped.get_token()}).reason == stop_reason::stop_requested);
-    CHECK(refusal([&] { return pipeline::partition(problem, {}, unused, {.evaluations = 0}).cost; }).starts_with("partition: option 'evaluations' is 0"));
-    CHECK(refusal([&] { return pipeline::partition(problem, {}, unused, {.max_stages = 0}).cost; }) == "partition: option 'max_stages' is 0: must be at least 1");
-    CHECK(refusal([&] { return pipeline::partition(problem, {}, unused, {.max_micro_batches = 0}).cost; }) == "partition: option 'max_micro_batches' is 0: must be at least 1");
+    CHECK(refusal([&] {
+              return pipeline::partition(problem, {}, unused, {.evaluations = 0}).cost;
+          }).starts_with("partition: option 'evaluations' is 0"));
+    CHECK(refusal([&] { return pipeline::partition(problem, {}, unused, {.max_stages = 0}).cost; }) ==
+          "partition: option 'max_stages' is 0: must be at least 1");
+    CHECK(refusal([&] { return pipeline::partition(problem, {}, unused, {.max_micro_batches = 0}).cost; }) ==
+          "partition: option 'max_micro_batches' is 0: must be at least 1");
     CHECK(refusal([&] { return pipeline::partition(problem, {}, unused, {.beam = 0}).cost; }) == "partition: option 'beam' is 0: must be at least 1");
 }
 
@@ -210,5 +224,6 @@ TEST_CASE("partition: one device, inference, networks without samples") {
     ps::graph::operator_graph g;
     g.input("in", {{4, 4}});
     auto const nothing = ps::make_problem(g, cluster, ps::cost::roofline{cluster});
-    CHECK(refusal([&] { return pipeline::partition(nothing, {}, unused).cost; }) == "partition: the graph has inputs only: at least one operator must have work");
+    CHECK(refusal([&] { return pipeline::partition(nothing, {}, unused).cost; }) ==
+          "partition: the graph has inputs only: at least one operator must have work");
 }

@@ -63,15 +63,19 @@ std::vector<std::uint32_t> random_stages(std::mt19937_64& rng, graph::dense_grap
     for (std::uint32_t s = 1; s < stages; ++s) cut.push_back(static_cast<std::uint32_t>(ps::uniform_index(rng, g.size() + 1)));
     std::sort(cut.begin(), cut.end());
     std::vector<std::uint32_t> stage(g.size());
-    for (std::uint32_t i = 0; i < g.size(); ++i) stage[g.order[i]] = static_cast<std::uint32_t>(std::upper_bound(cut.begin(), cut.end(), i) - cut.begin());
+    for (std::uint32_t i = 0; i < g.size(); ++i)
+        stage[g.order[i]] = static_cast<std::uint32_t>(std::upper_bound(cut.begin(), cut.end(), i) - cut.begin());
     return stage;
 }
 
 // Strategies of the micro-batches of a problem.
-template <class P> space::flat_strategy random_micro_strategy(std::mt19937_64& rng, P const& micro) { return support::random_strategy(rng, micro, 0.3); }
+template <class P> space::flat_strategy random_micro_strategy(std::mt19937_64& rng, P const& micro) {
+    return support::random_strategy(rng, micro, 0.3);
+}
 
 // Random pipelines: `check(problem, simulator, how, strategy)` answers how many were checked, 1 or 0.
-template <class Change, class Check> int on_random(std::uint64_t seed, int rounds, Change const& change, Check const& check, support::problem_shape shape = {.devices = 3}) {
+template <class Change, class Check>
+int on_random(std::uint64_t seed, int rounds, Change const& change, Check const& check, support::problem_shape shape = {.devices = 3}) {
     int checked = 0;
     for (int round = 0; round < support::cases(rounds); ++round) {
         std::mt19937_64 rng(seed + static_cast<std::uint64_t>(round));
@@ -81,7 +85,8 @@ template <class Change, class Check> int on_random(std::uint64_t seed, int round
         shape.kinds = ps::bernoulli(rng, 0.3);
         auto const p = support::random_problem(rng, options, shape, support::mixed_oracle{ps::bernoulli(rng, 0.5) ? 100 : 1});
         pipeline::pipeline_simulator simulator(p);
-        pipeline::pipelining how{.stages = static_cast<std::uint32_t>(1 + ps::uniform_index(rng, std::min<std::size_t>(3, p.graph().size()))), .micro_batches = micro_batches};
+        pipeline::pipelining how{.stages = static_cast<std::uint32_t>(1 + ps::uniform_index(rng, std::min<std::size_t>(3, p.graph().size()))),
+                                 .micro_batches = micro_batches};
         how.stage = random_stages(rng, p.graph(), how.stages);
         how.order = ps::bernoulli(rng, 0.5) ? launch_order::gpipe : launch_order::one_f_one_b;
         how.sharded_optimizer = options.synchronisation == sim::synchronisation::all_reduce && ps::bernoulli(rng, 0.3);
@@ -114,7 +119,8 @@ bool shares_between_stages(graph::dense_graph const& g, pipeline::pipelining con
     return false;
 }
 
-// Residual blocks, each on its stage of `stage_of`: where a block is the first of a stage and `relays`, an operator without work hands both of its readers the tensor.
+// Residual blocks, each on its stage of `stage_of`: where a block is the first of a stage and `relays`, an operator without work hands both of its
+// readers the tensor.
 struct residual_network {
     graph::operator_graph graph;
     std::vector<std::uint32_t> stage; // of each operator
@@ -216,12 +222,15 @@ TEST_CASE("pipeline_simulator: any pipeline keeps the rules of schedules and of 
             for (std::uint32_t i = 0; i < t.size(); ++i)
                 if (t.kind[i] == sim::task_kind::backward) last_backward = i, training = true;
             enum class role { forward, enters, backward, once };
-            auto const moves = [&](std::uint32_t i) { return t.kind[i] == sim::task_kind::transfer || t.kind[i] == sim::task_kind::collective || t.kind[i] == sim::task_kind::barrier; };
+            auto const moves = [&](std::uint32_t i) {
+                return t.kind[i] == sim::task_kind::transfer || t.kind[i] == sim::task_kind::collective || t.kind[i] == sim::task_kind::barrier;
+            };
             auto const role_of = [&](std::uint32_t i) {
                 if (t.kind[i] == sim::task_kind::update || (training && i > last_backward)) return role::once;
                 if (!moves(i)) return t.kind[i] == sim::task_kind::forward ? role::forward : role::backward;
                 if (t.label[i].traffic == sim::traffic_kind::weight_gradient) return role::once;
-                if (p.options().training && !p.options().overlap && i + 1 == t.size() && t.kind[i] == sim::task_kind::barrier) return role::once; // nothing to synchronise
+                if (p.options().training && !p.options().overlap && i + 1 == t.size() && t.kind[i] == sim::task_kind::barrier)
+                    return role::once; // nothing to synchronise
                 if (t.label[i].traffic == sim::traffic_kind::gradient) return role::backward;
                 auto const e = t.label[i].edge;
                 auto const place = [&](std::uint32_t op) { return std::pair{how.stage[op], how.segment_of(op)}; };
@@ -232,7 +241,9 @@ TEST_CASE("pipeline_simulator: any pipeline keeps the rules of schedules and of 
             std::set<std::pair<std::uint32_t, std::uint32_t>> goes_back; // stages and segments with backward tasks
             for (std::uint32_t i = 0; i < t.size(); ++i)
                 if (t.kind[i] == sim::task_kind::backward) goes_back.insert(place_of(i));
-            auto const recomputed = [&](std::uint32_t i) { return role_of(i) == role::forward && how.recomputes(place_of(i).first) && goes_back.contains(place_of(i)); };
+            auto const recomputed = [&](std::uint32_t i) {
+                return role_of(i) == role::forward && how.recomputes(place_of(i).first) && goes_back.contains(place_of(i));
+            };
             std::map<std::array<std::uint32_t, 3>, std::uint32_t> number; // (task, micro-batch, again)
             std::size_t expected = 0;
             for (std::uint32_t i = 0; i < t.size(); ++i) expected += role_of(i) == role::once ? 1 : how.micro_batches * (recomputed(i) ? 2u : 1u);
@@ -308,7 +319,8 @@ TEST_CASE("pipeline_simulator: what several operators of a stage read is sent th
         INFO("seed ", seed);
         std::mt19937_64 rng(seed);
         auto options = support::random_options(rng);
-        pipeline::pipelining how{.stages = static_cast<std::uint32_t>(1 + ps::uniform_index(rng, 3)), .micro_batches = std::array{1u, 2u, 4u}[ps::uniform_index(rng, 3)]};
+        pipeline::pipelining how{.stages = static_cast<std::uint32_t>(1 + ps::uniform_index(rng, 3)),
+                                 .micro_batches = std::array{1u, 2u, 4u}[ps::uniform_index(rng, 3)]};
         how.order = ps::bernoulli(rng, 0.5) ? launch_order::gpipe : launch_order::one_f_one_b;
         for (std::uint32_t s = 0; s < how.stages; ++s) how.recompute.push_back(ps::bernoulli(rng, 0.3));
         std::vector<std::uint32_t> stage_of; // of each block
@@ -482,7 +494,8 @@ TEST_CASE("pipeline_simulator: a sharded optimizer keeps and updates its share")
     (void)simulator.simulate(how, single);
     CHECK(simulator.memory()[0].optimizer == 2 * 20 * 8);
 
-    auto const served = ps::make_problem(chain(2), support::mesh(4, 1e9), support::mixed_oracle{}, {.simulation = {.synchronisation = sim::synchronisation::parameter_server}});
+    auto const served = ps::make_problem(chain(2), support::mesh(4, 1e9), support::mixed_oracle{},
+                                         {.simulation = {.synchronisation = sim::synchronisation::parameter_server}});
     pipeline::pipeline_simulator other(served);
     CHECK(refusal([&] { return other(how, strategy); }) ==
           "pipeline: a sharded optimizer with parameter servers: each server keeps the only state already, must be all_reduce");
@@ -509,15 +522,18 @@ TEST_CASE("pipeline_simulator: a strategy that splits more than a micro-batch ha
     pipeline::pipeline_simulator simulator(p);
     auto how = pipeline::unpipelined(p.graph());
     how.micro_batches = 32; // of 2 samples
-    CHECK(refusal([&] { return simulator(how, data_parallel(p)); }) == "operator 'fc0' (linear): configuration splits dim 's' of extent 2 by 4: must be a divisor; a strategy of a pipeline is one of its "
+    CHECK(refusal([&] { return simulator(how, data_parallel(p)); }) ==
+          "operator 'fc0' (linear): configuration splits dim 's' of extent 2 by 4: must be a divisor; a strategy of a pipeline is one of its "
           "micro-batches, here of one of 32");
     how.micro_batches = 5;
-    CHECK(refusal([&] { return simulator(how, data_parallel(p)); }) == "micro-batches: operator 'fc0' (linear) has 64 samples: 5 micro-batches must divide them");
+    CHECK(refusal([&] { return simulator(how, data_parallel(p)); }) ==
+          "micro-batches: operator 'fc0' (linear) has 64 samples: 5 micro-batches must divide them");
 }
 
 TEST_CASE("pipeline_simulator: other transfers than streaming are refused") {
     auto const cluster = ps::topology::dgx_a100(1);
-    auto const p = ps::make_problem(ps::models::mlp({}), cluster, ps::cost::roofline{cluster}, {.simulation = {.transfers = sim::transfer_model::cut_through}});
+    auto const p =
+        ps::make_problem(ps::models::mlp({}), cluster, ps::cost::roofline{cluster}, {.simulation = {.transfers = sim::transfer_model::cut_through}});
     CHECK(refusal([&] { return pipeline::pipeline_simulator(p).over_capacity(); }) ==
           "pipeline: option 'transfers' of the simulation is cut_through: pipelines are simulated with streaming");
 }

@@ -17,7 +17,8 @@ TEST_CASE("stage_builder: what bounds a candidate is no more than it takes") {
     double closest = 0;
     for (std::uint64_t seed = 0; seed < support::cases(400u); ++seed) {
         std::mt19937_64 rng(seed);
-        auto const problem = support::random_problem(rng, support::random_options(rng), {.devices = 4, .operators = 10, .kinds = ps::bernoulli(rng, 0.5)});
+        auto const problem =
+            support::random_problem(rng, support::random_options(rng), {.devices = 4, .operators = 10, .kinds = ps::bernoulli(rng, 0.5)});
         pipeline::detail::stage_builder builder(problem);
         if (builder.order().empty()) continue;
         for (std::size_t const stages : {1u, 2u, 4u}) {
@@ -25,7 +26,8 @@ TEST_CASE("stage_builder: what bounds a candidate is no more than it takes") {
             auto c = builder.balanced(stages, 1, 1);
             auto const degrees = builder.degrees(4 / stages);
             for (auto& t : c.tensor) t = degrees[ps::uniform_index(rng, degrees.size())];
-            for (std::size_t s = 1; s < stages; ++s) c.first[s] = c.first[s - 1] + 1 + ps::uniform_index(rng, builder.order().size() - c.first[s - 1] - (stages - s));
+            for (std::size_t s = 1; s < stages; ++s)
+                c.first[s] = c.first[s - 1] + 1 + ps::uniform_index(rng, builder.order().size() - c.first[s - 1] - (stages - s));
             try {
                 if (ps::bernoulli(rng, 0.5)) {
                     (void)builder.simulator().micro_batches(2);

@@ -18,7 +18,9 @@ using times = std::vector<std::int64_t>;
 
 namespace {
 // Stages on which operators take the same times.
-std::vector<std::size_t> balanced_cuts(times const& t, times const& crossing, std::size_t stages) { return ps::pipeline::balanced_cuts(std::vector<times>(stages, t), crossing); }
+std::vector<std::size_t> balanced_cuts(times const& t, times const& crossing, std::size_t stages) {
+    return ps::pipeline::balanced_cuts(std::vector<times>(stages, t), crossing);
+}
 
 // The largest load of a stage.
 std::int64_t largest_load(std::vector<times> const& t, times const& crossing, std::vector<std::size_t> const& first) {
@@ -49,7 +51,8 @@ TEST_CASE("balanced_cuts: no other cuts are better") {
         std::vector<times> t(stages);
         times crossing;
         for (std::size_t i = 0; i < n; ++i) {
-            for (auto& of_stage : t) of_stage.push_back(alike && &of_stage != &t[0] ? t[0][i] : static_cast<std::int64_t>(ps::uniform_index(rng, 10)));
+            for (auto& of_stage : t)
+                of_stage.push_back(alike && &of_stage != &t[0] ? t[0][i] : static_cast<std::int64_t>(ps::uniform_index(rng, 10)));
             crossing.push_back(static_cast<std::int64_t>(ps::uniform_index(rng, 12)));
         }
         auto const found = ps::pipeline::balanced_cuts(t, crossing);
@@ -88,9 +91,15 @@ TEST_CASE("narrow_cuts: near equal loads, where the least crosses") {
 }
 
 TEST_CASE("balanced_cuts: what does not fit is refused; times that no sum can hold are not cut off") {
-    CHECK(support::refusal([] { return balanced_cuts(times{1, 2}, times{0, 0}, 3); }) == "balanced_cuts: 3 stages of 2 operators: must be from 1 to as many as operators");
-    CHECK(support::refusal([] { return balanced_cuts(times{1, 2}, times{0, 0}, 0); }) == "balanced_cuts: 0 stages of 2 operators: must be from 1 to as many as operators");
-    CHECK(support::refusal([] { return balanced_cuts(times{1}, times{0, 0}, 1); }) == "balanced_cuts: 1 times of a stage: must be one for each of 2 operators");
+    CHECK(support::refusal([] {
+              return balanced_cuts(times{1, 2}, times{0, 0}, 3);
+          }) == "balanced_cuts: 3 stages of 2 operators: must be from 1 to as many as operators");
+    CHECK(support::refusal([] {
+              return balanced_cuts(times{1, 2}, times{0, 0}, 0);
+          }) == "balanced_cuts: 0 stages of 2 operators: must be from 1 to as many as operators");
+    CHECK(support::refusal([] {
+              return balanced_cuts(times{1}, times{0, 0}, 1);
+          }) == "balanced_cuts: 1 times of a stage: must be one for each of 2 operators");
     auto const most = std::numeric_limits<std::int64_t>::max();
     CHECK(balanced_cuts(times{most, most, most}, times{0, 0, 0}, 3) == std::vector<std::size_t>{0, 1, 2});
 }

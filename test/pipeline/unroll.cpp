@@ -28,25 +28,27 @@ std::string written(sim::task_graph const& g, std::vector<pipeline::task_origin>
 } // namespace
 
 TEST_CASE("unroll: by hand") {
-    // Two operators on two devices with weights: input, a, b; tasks of one micro-batch: forward of a, message, forward of b, backward of b, its synchronisation and message, backward of a, update of b.
+    // Two operators on two devices with weights: input, a, b; tasks of one micro-batch: forward of a, message, forward of b, backward of b, its
+    // synchronisation and message, backward of a, update of b.
     ps::graph::dense_graph g;
     g.names = {"in", "a", "b"};
     g.operations.resize(3);
     g.edges = {{0, 0, 1, 0}, {1, 0, 2, 0}};
     sim::task_graph one;
     one.clear(4);
-    auto const add = [&](std::uint32_t resource, std::int64_t time, sim::task_kind kind, sim::task_label label, std::vector<std::uint32_t> const& after) {
+    auto const add = [&](std::uint32_t resource, std::int64_t time, sim::task_kind kind, sim::task_label label,
+                         std::vector<std::uint32_t> const& after) {
         for (auto const p : after) one.after(p);
         one.add(resource, time, kind, label);
     };
-    add(0, 1, sim::task_kind::forward, {1}, {});                                                              // 0
-    add(2, 1, sim::task_kind::transfer, {2, 0, 1, sim::traffic_kind::activation}, {0});                       // 1
-    add(1, 1, sim::task_kind::forward, {2}, {1});                                                             // 2
-    add(1, 1, sim::task_kind::backward, {2}, {2});                                                            // 3
-    add(3, 0, sim::task_kind::barrier, {2, 0, no_edge, sim::traffic_kind::weight_gradient}, {3});             // 4
-    add(2, 1, sim::task_kind::transfer, {1, 0, 1, sim::traffic_kind::gradient}, {3});                         // 5
-    add(0, 1, sim::task_kind::backward, {1}, {0, 5});                                                         // 6
-    add(1, 1, sim::task_kind::update, {2}, {4});                                                              // 7
+    add(0, 1, sim::task_kind::forward, {1}, {});                                                  // 0
+    add(2, 1, sim::task_kind::transfer, {2, 0, 1, sim::traffic_kind::activation}, {0});           // 1
+    add(1, 1, sim::task_kind::forward, {2}, {1});                                                 // 2
+    add(1, 1, sim::task_kind::backward, {2}, {2});                                                // 3
+    add(3, 0, sim::task_kind::barrier, {2, 0, no_edge, sim::traffic_kind::weight_gradient}, {3}); // 4
+    add(2, 1, sim::task_kind::transfer, {1, 0, 1, sim::traffic_kind::gradient}, {3});             // 5
+    add(0, 1, sim::task_kind::backward, {1}, {0, 5});                                             // 6
+    add(1, 1, sim::task_kind::update, {2}, {4});                                                  // 7
     pipeline::unroller unroll;
     sim::task_graph out;
     pipeline::pipelining how{.stage = {0, 0, 1}, .stages = 2, .micro_batches = 2, .order = pipeline::launch_order::one_f_one_b};

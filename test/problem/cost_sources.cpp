@@ -25,7 +25,8 @@ template <class Table> cost::profile taken(Table const& table, std::size_t each)
     cost::profile p;
     std::size_t number = 0;
     for (auto const& m : table.missing())
-        if (++number % each != 0) p.add({.device = m.device, .kernel = m.kernel, .time = picoseconds{static_cast<std::int64_t>(1'000'000 + 1000 * number)}});
+        if (++number % each != 0)
+            p.add({.device = m.device, .kernel = m.kernel, .time = picoseconds{static_cast<std::int64_t>(1'000'000 + 1000 * number)}});
     return p;
 }
 } // namespace

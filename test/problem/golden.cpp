@@ -33,7 +33,7 @@ struct golden {
 };
 
 std::vector<golden> const goldens{
-// clang-format off
+    // clang-format off
     {"lenet", [] { return ps::models::lenet({.batch = 64}); }, 166459281, 2185073684238750337U, 164730019, 14162503308950075230U},
     {"alexnet", [] { return ps::models::alexnet({.batch = 64}); }, 8461221313, 6447909742688711756U, 8069227302, 122428877851512988U},
     {"vgg", [] { return ps::models::vgg({.batch = 32}); }, 75565682595, 9242107698901085312U, 118459259852, 2900237982627510352U},
@@ -53,7 +53,7 @@ std::vector<golden> const goldens{
     {"candle_uno", [] { return ps::models::candle_uno({.tower = {1024, 1024}, .dense = {1024, 1024}, .batch = 64}); }, 2143381096, 6258090737140468522U, 1845774863, 10547228923446899076U},
     {"ncf", [] { return ps::models::ncf({.batch = 256}); }, 405937790, 6722741235080087580U, 382776844, 15480752010797267391U},
     {"xdl", [] { return ps::models::xdl({.tables = {100'000, 100'000}, .batch = 256}); }, 234561245, 8770145506236664621U, 198619472, 8191639221718065854U},
-// clang-format on
+    // clang-format on
 };
 
 /// What a search finds: picoseconds, and the hash of what was proposed and accepted.
@@ -70,13 +70,13 @@ struct golden_defaults {
 };
 
 std::vector<golden_defaults> const defaults{
-// clang-format off
+    // clang-format off
     {"lenet", [] { return ps::models::lenet({.batch = 64}); }, {175963763, 89856859807728898U}, {162238116, 6444786988633530374U}, {170012178, 5115116117716229273U}, {160409812, 8797343520454171635U}},
     {"inception_v3", [] { return ps::models::inception_v3({.batch = 32}); }, {33662480691, 4424585493006306193U}, {33662288889, 6369873998866725225U}, {33662480691, 7785776789187165846U}, {33662417740, 4858051187291269792U}},
     {"nmt", [] { return ps::models::nmt({.steps = 4, .batch = 64}); }, {13507133610, 2221499955406690482U}, {77855410346, 13779169941289637575U}, {19336953513, 15362468394647755322U}, {11593594770, 12677405399293562469U}},
     {"gpt", [] { return ps::models::gpt({.layers = 2, .batch = 16}); }, {125962448953, 707364234028278866U}, {125962448953, 14695981039346656037U}, {125942308177, 3861356432268554453U}, {125962448953, 6581313332309934904U}},
     {"dlrm", [] { return ps::models::dlrm({.tables = {100'000, 100'000, 100'000, 100'000}, .batch = 256}); }, {12731798694, 17072048177482998009U}, {36146369050, 11030074221569588490U}, {15820877181, 483932302352348096U}, {7175919506, 8980613442584686199U}},
-// clang-format on
+    // clang-format on
 };
 
 template <class Result> void check(Result const& result, found const& expected) {
@@ -93,8 +93,10 @@ TEST_CASE("the same seed gives the same trajectory and cost everywhere, model by
         INFO(g.model);
         auto const problem = ps::make_problem(g.make(), cluster, ps::cost::roofline{cluster});
         std::mt19937_64 rng{2019};
-        auto const mcmc = ps::search::mcmc(problem, ps::data_parallel(problem), rng, {.evaluations = 150, .target_acceptance = std::nullopt, .problem_starts = false});
-        auto const greedy = ps::search::greedy(problem, ps::operation_parallel(problem), rng, {.evaluations = 1500, .order = ps::search::visit_order::numbered});
+        auto const mcmc = ps::search::mcmc(problem, ps::data_parallel(problem), rng,
+                                           {.evaluations = 150, .target_acceptance = std::nullopt, .problem_starts = false});
+        auto const greedy =
+            ps::search::greedy(problem, ps::operation_parallel(problem), rng, {.evaluations = 1500, .order = ps::search::visit_order::numbered});
         CHECK(mcmc.cost.count() == g.mcmc_cost);
         CHECK(mcmc.stats.trajectory == g.mcmc_trajectory);
         CHECK(greedy.cost.count() == g.greedy_cost);

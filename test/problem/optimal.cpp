@@ -49,7 +49,8 @@ TEST_CASE("LeNet and two steps of RNNLM on two devices: the optimum is proved, a
             CHECK(*search::root_bound<space::flat_strategy>(p) <= proof.cost);
             for (auto const& start : {data_parallel(p), one_weird_trick(p), first_strategy(p)}) {
                 auto best = picoseconds::max();
-                for (int chain = 0; chain < 4 && best > proof.cost; ++chain) best = std::min(best, search::mcmc(p, start, rng, {.evaluations = 20'000}).cost);
+                for (int chain = 0; chain < 4 && best > proof.cost; ++chain)
+                    best = std::min(best, search::mcmc(p, start, rng, {.evaluations = 20'000}).cost);
                 CHECK(best == proof.cost);
             }
         }
@@ -75,9 +76,8 @@ TEST_CASE("exact search finds what enumeration finds, and no bound is above it")
         auto const all = search::exhaustive(p, start, rng, {.bound = false});
         REQUIRE(all.reason == stop_reason::proved_optimal);
         for (std::uint64_t const open : {1U, 50U, 100'000U}) {
-            auto const proof = search::exact(p, start, rng, {.walk = 0, .sweeps = open % 2, .open = open}, search::on<search::bound_raised>([&](auto const& e) {
-                                                 CHECK(e.bound <= all.cost);
-                                             }));
+            auto const proof = search::exact(p, start, rng, {.walk = 0, .sweeps = open % 2, .open = open},
+                                             search::on<search::bound_raised>([&](auto const& e) { CHECK(e.bound <= all.cost); }));
             CHECK(proof.cost == all.cost);
             CHECK(proof.reason == stop_reason::proved_optimal);
         }

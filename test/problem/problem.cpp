@@ -140,7 +140,8 @@ TEST_CASE("problem: handles are those of the caller's graph") {
 }
 
 TEST_CASE("problem: options reach space and simulation") {
-    auto const p = make_problem(two_layers(), support::mesh(4), ten, {.space = {.sample = false, .max_shards = 2}, .simulation = {.training = false}});
+    auto const p =
+        make_problem(two_layers(), support::mesh(4), ten, {.space = {.sample = false, .max_shards = 2}, .simulation = {.training = false}});
     for (std::size_t op = 1; op < 3; ++op)
         for (auto const& c : p.space()[op]) {
             CHECK(c.degree[0] == 1);
@@ -225,7 +226,9 @@ TEST_CASE("problem: starts of networks with tables or experts, legal on any numb
         auto const tables = make_problem(models::dlrm({.batch = 32}), support::mesh(count), ten);
         CHECK(has(tables, "table_parallel"));
         CHECK_FALSE(has(tables, "expert_parallel"));
-        auto const mixture = make_problem(models::moe({.layers = 2, .hidden = 64, .heads = 4, .kv_heads = 4, .feed_forward = 128, .sequence = 32, .vocabulary = 128, .batch = 32}), support::mesh(count), ten);
+        auto const mixture = make_problem(
+            models::moe({.layers = 2, .hidden = 64, .heads = 4, .kv_heads = 4, .feed_forward = 128, .sequence = 32, .vocabulary = 128, .batch = 32}),
+            support::mesh(count), ten);
         CHECK(has(mixture, "expert_parallel") == (count != 3)); // eight experts: three devices share none out evenly
         for (auto const& s : mixture.named_starts()) {
             REQUIRE(s.strategy.size() == mixture.size());
@@ -339,7 +342,8 @@ TEST_CASE("problem: searches take the same course with bounds, without, and with
             };
             auto const as_it_is = options([](auto&) {});
             take_the_same_course(make_problem(models::lenet({.batch = 64}), nodes, cost::roofline{nodes}, as_it_is), seed, support::cases(800u));
-            take_the_same_course(make_problem(models::nmt({.steps = 3, .batch = 64}), nodes, cost::roofline{nodes}, as_it_is), seed, support::cases(300u));
+            take_the_same_course(make_problem(models::nmt({.steps = 3, .batch = 64}), nodes, cost::roofline{nodes}, as_it_is), seed,
+                                 support::cases(300u));
             auto const served = options([](auto& o) {
                 o.movement = sim::movement::pairwise;
                 o.synchronisation = sim::synchronisation::parameter_server;

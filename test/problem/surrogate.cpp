@@ -77,7 +77,9 @@ TEST_CASE("candidates are few, of the space or of experts") {
         auto const& candidates = surrogate.space()[op];
         CHECK(candidates.size() <= 20 + 5); // data_parallel, one_weird_trick, tensor_parallel of 2, 4 and 8
         CHECK(std::find(candidates.begin(), candidates.end(), expert[op]) != candidates.end());
-        for (std::size_t n = 0; n < candidates.size(); ++n) CHECK(std::find(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(n), candidates[n]) == candidates.begin() + static_cast<std::ptrdiff_t>(n));
+        for (std::size_t n = 0; n < candidates.size(); ++n)
+            CHECK(std::find(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(n), candidates[n]) ==
+                  candidates.begin() + static_cast<std::ptrdiff_t>(n));
     }
     CHECK_THROWS_WITH_AS((void)problem.surrogate({.candidates = 0}), "surrogate option candidates is 0: must be at least 1", ps::invalid_input);
 }

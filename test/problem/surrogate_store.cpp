@@ -24,7 +24,8 @@ std::vector<ps::surrogate_tables::choices> some_choices(std::mt19937_64& rng, au
     for (std::size_t op = 0; op < problem.size(); ++op) {
         std::vector<ps::space::configuration> list;
         for (std::uint64_t n = 0, count = 1 + ps::uniform_index(rng, 3); n < count; ++n)
-            list.push_back(support::random_configuration(rng, problem.graph().operations[op], problem.space()[op], problem.topology().size(), ps::bernoulli(rng, 0.3)));
+            list.push_back(support::random_configuration(rng, problem.graph().operations[op], problem.space()[op], problem.topology().size(),
+                                                         ps::bernoulli(rng, 0.3)));
         out.push_back(std::make_shared<std::vector<ps::space::configuration> const>(std::move(list)));
     }
     return out;
@@ -62,7 +63,8 @@ TEST_CASE("surrogate_store: tables are the terms, whichever graphs came before a
 
 TEST_CASE("surrogate_store: what is known is not made again, and repeats share their tables") {
     auto const cluster = support::star(4, 1, 2);
-    auto const problem = ps::make_problem(ps::models::mlp({.features = 16, .hidden = {16, 16, 16}, .classes = 16, .batch = 8}), cluster, support::mixed_oracle{});
+    auto const problem =
+        ps::make_problem(ps::models::mlp({.features = 16, .hidden = {16, 16, 16}, .classes = 16, .batch = 8}), cluster, support::mixed_oracle{});
     auto const& g = problem.graph();
     store_type store;
     terms_type terms(problem.workload());
@@ -70,7 +72,9 @@ TEST_CASE("surrogate_store: what is known is not made again, and repeats share t
         auto const numbers = store.numbers_of(g);
         std::vector<ps::surrogate_tables::choices> choices;
         for (std::size_t op = 0; op < g.size(); ++op)
-            choices.push_back(store.choices_of(numbers[op], [&] { return std::vector{ps::data_parallel(problem)[op], ps::space::whole(g.operations[op])}; }));
+            choices.push_back(store.choices_of(numbers[op], [&] {
+                return std::vector{ps::data_parallel(problem)[op], ps::space::whole(g.operations[op])};
+            }));
         return store.tables_of(g, numbers, choices, need);
     };
     auto const first = read([&]() -> auto& { return terms; });
@@ -88,7 +92,8 @@ TEST_CASE("surrogate_store: what is known is not made again, and repeats share t
 TEST_CASE("surrogate_store: an oracle that throws leaves nothing behind") {
     auto const cluster = support::star(4, 1, 2);
     auto const left = std::make_shared<std::int64_t>(25);
-    auto const problem = ps::make_problem(ps::models::mlp({.features = 16, .hidden = {16, 16}, .classes = 16, .batch = 8}), cluster, support::failing_oracle{left});
+    auto const problem =
+        ps::make_problem(ps::models::mlp({.features = 16, .hidden = {16, 16}, .classes = 16, .batch = 8}), cluster, support::failing_oracle{left});
     auto const& g = problem.graph();
     ps::surrogate_store store;
     auto const read = [&] {
@@ -96,7 +101,9 @@ TEST_CASE("surrogate_store: an oracle that throws leaves nothing behind") {
         auto const numbers = store.numbers_of(g);
         std::vector<ps::surrogate_tables::choices> choices;
         for (std::size_t op = 0; op < g.size(); ++op)
-            choices.push_back(store.choices_of(numbers[op], [&] { return std::vector{ps::data_parallel(problem)[op], ps::space::whole(g.operations[op])}; }));
+            choices.push_back(store.choices_of(numbers[op], [&] {
+                return std::vector{ps::data_parallel(problem)[op], ps::space::whole(g.operations[op])};
+            }));
         return store.tables_of(g, numbers, choices, [&]() -> auto& { return terms; });
     };
     CHECK_THROWS_AS((void)read(), std::runtime_error);

@@ -24,9 +24,8 @@ template <class Search, class P, class Options> auto run(Search const& search, P
     options.threads = threads;
     std::mt19937_64 rng{7};
     std::vector<std::tuple<std::uint64_t, std::optional<std::size_t>, std::size_t, std::optional<ps::picoseconds>>> proposals;
-    auto const found = search(problem, ps::data_parallel(problem), rng, options, [&](ps::search::proposed<ps::picoseconds> const& e) {
-        proposals.emplace_back(e.evaluation, e.op, e.move, e.cost);
-    });
+    auto const found = search(problem, ps::data_parallel(problem), rng, options,
+                              [&](ps::search::proposed<ps::picoseconds> const& e) { proposals.emplace_back(e.evaluation, e.op, e.move, e.cost); });
     CHECK(problem.simulator()(found.best) == found.cost);
     auto const& s = found.stats;
     return std::tuple(found.best, found.cost, s.evaluations, s.proposals, s.accepted, s.improved, s.trajectory, found.reason, proposals, rng());
@@ -45,7 +44,8 @@ TEST_CASE("threads: searches of real problems are the same for any number of thr
     auto const check = [&](auto const& graph) {
         auto const problem = ps::make_problem(graph, cluster, ps::cost::roofline{cluster});
         check_same(ps::search::mcmc, problem, ps::search::mcmc_options{.evaluations = support::cases(800u)});
-        check_same(ps::search::mcmc, problem, ps::search::mcmc_options{.evaluations = support::cases(400u), .temperature = 0, .reset_interval = 30, .random_starts = 2});
+        check_same(ps::search::mcmc, problem,
+                   ps::search::mcmc_options{.evaluations = support::cases(400u), .temperature = 0, .reset_interval = 30, .random_starts = 2});
         check_same(ps::search::tempering, problem, ps::search::tempering_options{.evaluations = support::cases(600u), .replicas = 4});
     };
     check(ps::models::lenet({.batch = 64}));

@@ -30,7 +30,7 @@ struct fake_script {
     bool groups = true;
     std::function<void(std::span<profiler::launch const>)> on_prepare = [](std::span<profiler::launch const>) {};
     std::function<void()> on_run = [] {};
-    double iteration = 1; ///< the time of a whole iteration, by the sum of its kernels
+    double iteration = 1;         ///< the time of a whole iteration, by the sum of its kernels
     std::vector<double> noise{0}; ///< of one iteration after the other, in turns: part of the time that is added
     std::function<void(std::span<std::vector<profiler::launch> const>)> on_iterate = [](std::span<std::vector<profiler::launch> const>) {};
     std::int64_t prepared = 0, runs = 0;

@@ -31,8 +31,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::vector<std::string> const networks{"--model", "zoo:mlp,features=64,hidden=64*3,classes=16,batch=64", "--model", "zoo:bert,layers=2,batch=2",
-                                        "--cluster", "1x4xh100", "--kernel-time", "1ms", "--warm-up", "0ms", "--validate"};
+std::vector<std::string> const networks{"--model",       "zoo:mlp,features=64,hidden=64*3,classes=16,batch=64",
+                                        "--model",       "zoo:bert,layers=2,batch=2",
+                                        "--cluster",     "1x4xh100",
+                                        "--kernel-time", "1ms",
+                                        "--warm-up",     "0ms",
+                                        "--validate"};
 std::vector<std::string> with(std::vector<std::string> a, std::vector<std::string> const& b) {
     a.insert(a.end(), b.begin(), b.end());
     return a;
@@ -224,8 +228,9 @@ TEST_CASE("validate: --list, and options that do not go together") {
 
 TEST_CASE("time limit: ends as Ctrl-C does, with a code of its own, and --resume goes on") {
     support::scratch const dir;
-    std::vector<std::string> const small{"--model", "zoo:mlp,features=64,hidden=64,classes=16,batch=64", "--cluster", "1x4xh100",
-                                         "--kernel-time", "1ms", "--warm-up", "0ms", "--kernels-only"};
+    std::vector<std::string> const small{
+        "--model",       "zoo:mlp,features=64,hidden=64,classes=16,batch=64", "--cluster", "1x4xh100", "--kernel-time", "1ms", "--warm-up", "0ms",
+        "--kernels-only"};
     REQUIRE(run(new_script(), with(small, {"--out", dir / "whole.json"})).code == ok);
     auto const whole = support::read_table(dir / "whole.json");
     auto const slow = new_script();

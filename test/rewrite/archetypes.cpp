@@ -69,8 +69,11 @@ TEST_CASE("joint, pipeline and fabric searches run on archetypes") {
     auto const both = rewrite::joint_pipeline(plain, {}, rng);
     CHECK(both.cost <= pipeline::partition(plain, {}, rng).cost);
 
-    fabric::fabric_problem const servers(graph, 4, {.servers = support::slow_servers(1)}, [](topology::cluster const&) { return at::cost_oracle<ops::shard_work, std::uint32_t>(picoseconds{1000}); });
-    auto const searcher = [](parallelization const& p, space::flat_strategy start, at::random_bits& bits) { return search::mcmc(p, std::move(start), bits, {.evaluations = 30}); };
+    fabric::fabric_problem const servers(graph, 4, {.servers = support::slow_servers(1)},
+                                         [](topology::cluster const&) { return at::cost_oracle<ops::shard_work, std::uint32_t>(picoseconds{1000}); });
+    auto const searcher = [](parallelization const& p, space::flat_strategy start, at::random_bits& bits) {
+        return search::mcmc(p, std::move(start), bits, {.evaluations = 30});
+    };
     auto const wired = fabric::co_optimize(searcher, fabric::wirings{2, servers.options().servers.interface})(servers, {}, rng, {.rounds = 2});
     auto const rewired = fabric::joint_mcmc(servers, wired.best, rng, {.evaluations = 30});
     CHECK(rewired.cost <= wired.cost);

@@ -48,7 +48,7 @@ TEST_CASE("configurations that are in no table are refused") {
     CHECK_THROWS_WITH_AS((void)costs(numbered_strategy{1, 3}), second, ps::invalid_input);
     CHECK_THROWS_WITH_AS((void)costs.operator_cost(1, 3), second, ps::invalid_input);
     CHECK_THROWS_WITH_AS((void)costs.edge_cost(0, 3, 0), second, ps::invalid_input);
-    CHECK_THROWS_WITH_AS((void)costs(numbered_strategy{1}),
-                         "additive_cost: the strategy has 1 configurations: must be 2, one per operator", ps::invalid_input);
+    CHECK_THROWS_WITH_AS((void)costs(numbered_strategy{1}), "additive_cost: the strategy has 1 configurations: must be 2, one per operator",
+                         ps::invalid_input);
     CHECK(costs(numbered_strategy{1, 2}) == 2 + 30 + 6);
 }

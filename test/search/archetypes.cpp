@@ -204,7 +204,8 @@ TEST_CASE("threads: portfolio runs on archetypes, with those of its members that
     for (bool const concurrent : {false, true}) {
         auto const r = ps::search::portfolio(foreign::purchase{}, foreign::plan(0, 0, 0), rng, {.evaluations = 500, .concurrent = concurrent});
         CHECK(r.cost == foreign::price(0));
-        CHECK(r.cost == ps::search::portfolio(foreign::purchase{}, foreign::plan(0, 0, 0), again, {.evaluations = 500, .concurrent = concurrent}).cost);
+        CHECK(r.cost ==
+              ps::search::portfolio(foreign::purchase{}, foreign::plan(0, 0, 0), again, {.evaluations = 500, .concurrent = concurrent}).cost);
     }
     auto const bounded = ps::search::portfolio(foreign::bounded_purchase{}, foreign::plan(0, 0, 0), rng);
     CHECK(bounded.cost == foreign::price(0));

@@ -297,9 +297,11 @@ TEST_CASE("bad evaluators are refused by place and rule") {
     CHECK_THROWS_WITH_AS(refuse({{0, 2}}, 1), "dominator_dp: edge number 0 joins operators 0 and 2: the space has 2", ps::invalid_input);
     CHECK_THROWS_WITH_AS(refuse({{0, 1}, {1, 1}}, 1), "dominator_dp: edge number 1 joins operator 1 to itself: must join two", ps::invalid_input);
     CHECK_THROWS_WITH_AS(refuse({{0, 1}}, std::numeric_limits<double>::quiet_NaN()),
-                         "dominator_dp: operator_cost(0, configuration number 0) is nan: terms must be numbers above negative infinity", ps::invalid_input);
+                         "dominator_dp: operator_cost(0, configuration number 0) is nan: terms must be numbers above negative infinity",
+                         ps::invalid_input);
     CHECK_THROWS_WITH_AS(refuse({{0, 1}}, -ps::cost_traits<double>::infinity()),
-                         "dominator_dp: operator_cost(0, configuration number 0) is -inf: terms must be numbers above negative infinity", ps::invalid_input);
+                         "dominator_dp: operator_cost(0, configuration number 0) is -inf: terms must be numbers above negative infinity",
+                         ps::invalid_input);
     CHECK_THROWS_WITH_AS((void)additive_cost<int>({{1}, {}}, {}, {}), "additive_cost: operator number 1 has 0 configurations: must be from 1 to 2^31",
                          ps::invalid_input);
     CHECK_THROWS_WITH_AS((void)additive_cost<int>({{1}, {2, 3}}, {{0, 1}}, {{1}}), "additive_cost: the table of edge number 0 has 1 costs: must be 2",
@@ -396,7 +398,8 @@ TEST_CASE("a small budget of memory still proves what branch and bound can") {
 TEST_CASE("equal calls give equal runs") {
     auto const problem = grid(6, 6, 5, 2);
     toys::splitmix a{1}, b{77};
-    auto const one = dominator_dp(problem, problem.first(), a, {.memory = 1 << 20}), other = dominator_dp(problem, problem.first(), b, {.memory = 1 << 20});
+    auto const one = dominator_dp(problem, problem.first(), a, {.memory = 1 << 20}),
+               other = dominator_dp(problem, problem.first(), b, {.memory = 1 << 20});
     CHECK(toys::same_run(one, other));
     CHECK(a.state == 1); // the engine is not used
 }
@@ -434,12 +437,12 @@ TEST_CASE("of other costs the surrogate is minimised and its answer priced") {
 }
 
 TEST_CASE("data: PaSE's problems are solved to their proven optima") {
-    std::map<std::string, double> const optima{
-        {"alexnet_p4", 148215719552}, {"alexnet_p8", 97098296512}, {"alexnet_p16", 70320712672}, {"alexnet_p32", 53136349552},
-        {"alexnet_p64", 41120456048}, {"rnnlm_p4", 13247562153984}, {"rnnlm_p8", 7462723813376}, {"rnnlm_p16", 4322906226688},
-        {"rnnlm_p32", 2625038401536}, {"rnnlm_p64", 1566423818240}, {"inception3_p4", 986757044608}, {"inception3_p8", 782140602432},
-        {"inception3_p16", 673045949344}, {"resnet101_p4", 1718742247936}, {"resnet101_p8", 1425262849920},
-        {"transformer_p4", 3943828242432}, {"transformer_p8", 2340308361216}};
+    std::map<std::string, double> const optima{{"alexnet_p4", 148215719552},      {"alexnet_p8", 97098296512},      {"alexnet_p16", 70320712672},
+                                               {"alexnet_p32", 53136349552},      {"alexnet_p64", 41120456048},     {"rnnlm_p4", 13247562153984},
+                                               {"rnnlm_p8", 7462723813376},       {"rnnlm_p16", 4322906226688},     {"rnnlm_p32", 2625038401536},
+                                               {"rnnlm_p64", 1566423818240},      {"inception3_p4", 986757044608},  {"inception3_p8", 782140602432},
+                                               {"inception3_p16", 673045949344},  {"resnet101_p4", 1718742247936},  {"resnet101_p8", 1425262849920},
+                                               {"transformer_p4", 3943828242432}, {"transformer_p8", 2340308361216}};
     toys::splitmix rng{1};
     for (auto const& [name, optimum] : optima) {
         CAPTURE(name);

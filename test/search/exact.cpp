@@ -29,7 +29,8 @@ TEST_CASE("exact proves what brute force finds, for all kinds of costs") {
             toys::splitmix rng{seed};
             auto const problem = toys::random_additive<cost>(rng, 2 + seed % 5, 4);
             for (auto const open : {std::uint64_t{1}, std::uint64_t{3}, std::uint64_t{1} << 16}) {
-                auto const found = search::exact(problem, toys::strategy(problem.space().size(), 0), rng, {.walk = seed % 2 ? 0 : 20, .sweeps = seed % 3, .open = open});
+                auto const found = search::exact(problem, toys::strategy(problem.space().size(), 0), rng,
+                                                 {.walk = seed % 2 ? 0 : 20, .sweeps = seed % 3, .open = open});
                 CHECK(found.reason == stop_reason::proved_optimal);
                 CHECK(found.cost == toys::brute_force(problem));
                 CHECK(found.lower_bound == found.cost);
@@ -89,7 +90,8 @@ TEST_CASE("a start outside the space may be the best, and an infeasible space is
     CHECK(found.lower_bound == 0);
     CHECK(found.reason == stop_reason::proved_optimal);
     auto const never = std::numeric_limits<double>::infinity();
-    toys::additive_problem<double> const infeasible{{{0, 1}, {0}}, toys::additive<double>{.own = {{1, never}, {1}}, .pairs = {{0, 1}}, .terms = {{{never}, {2}}}}};
+    toys::additive_problem<double> const infeasible{{{0, 1}, {0}},
+                                                    toys::additive<double>{.own = {{1, never}, {1}}, .pairs = {{0, 1}}, .terms = {{{never}, {2}}}}};
     auto const none = search::exact(infeasible, toys::strategy{0, 0}, rng);
     CHECK(none.cost == never);
     CHECK(none.ended == stop_reason::proved_optimal);
@@ -112,5 +114,6 @@ TEST_CASE("an exact search ends by its budget and tells its progress") {
     CHECK(told == found.stats.nodes / 10);
     CHECK_THROWS_WITH_AS(search::exact(problem, start, rng, {.open = 0}), "exact: option 'open' is 0: must be at least 1, the empty strategy is kept",
                          ps::invalid_input);
-    CHECK_THROWS_WITH_AS(search::exact(problem, start, rng, {.time = -1ns}), "exact: option 'time' is -1 ns: must not be negative", ps::invalid_input);
+    CHECK_THROWS_WITH_AS(search::exact(problem, start, rng, {.time = -1ns}), "exact: option 'time' is -1 ns: must not be negative",
+                         ps::invalid_input);
 }

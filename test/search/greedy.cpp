@@ -239,8 +239,8 @@ TEST_CASE("nothing to choose") {
     CHECK(single.reason == stop_reason::exhausted);
     CHECK(single.stats.proposals == 0);
     ps::search_problem const hole{toys::space{{0, 1}, {}}, [](toys::strategy const&) { return 3; }};
-    CHECK_THROWS_WITH_AS(search::greedy(hole, toys::strategy{0, 0}, rng),
-                         "greedy: operator number 1 has 0 configurations: each needs at least one", ps::invalid_input);
+    CHECK_THROWS_WITH_AS(search::greedy(hole, toys::strategy{0, 0}, rng), "greedy: operator number 1 has 0 configurations: each needs at least one",
+                         ps::invalid_input);
 }
 
 namespace {
@@ -317,7 +317,8 @@ TEST_CASE("construct never ends above the best known strategy, gives the same ru
 
         // Without other strategies than the start it is a sweep like the others.
         toys::splitmix d{seed};
-        CHECK(toys::same_run(search::greedy(table, toys::strategy(9, 0), c, options), search::greedy(table, toys::strategy(9, 0), d, {.candidates = 3})));
+        CHECK(toys::same_run(search::greedy(table, toys::strategy(9, 0), c, options),
+                             search::greedy(table, toys::strategy(9, 0), d, {.candidates = 3})));
     }
 }
 

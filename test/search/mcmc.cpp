@@ -29,17 +29,19 @@ template <class C> double accepted_share(C step, double temperature) {
     toys::splitmix rng{77};
     int up = 0, taken = 0;
     auto const above = [](auto const& e) { return e.cost && *e.cost > e.best; };
-    search::mcmc(
-        problem, toys::strategy{0}, rng, {.evaluations = 100'000, .temperature = temperature, .reset_interval = 0},
-        [&, at = C{}](auto const& e) mutable {
-            // From the low state only the high one is priced; above the bound there is no cost.
-            if constexpr (requires { e.cost.has_value(); }) {
-                if (at == C{} && (!e.cost || above(e))) ++up;
-            } else if constexpr (requires { e.move; e.best; }) {
-                if (at == C{}) ++taken;
-                at = e.cost;
-            }
-        });
+    search::mcmc(problem, toys::strategy{0}, rng, {.evaluations = 100'000, .temperature = temperature, .reset_interval = 0},
+                 [&, at = C{}](auto const& e) mutable {
+                     // From the low state only the high one is priced; above the bound there is no cost.
+                     if constexpr (requires { e.cost.has_value(); }) {
+                         if (at == C{} && (!e.cost || above(e))) ++up;
+                     } else if constexpr (requires {
+                                              e.move;
+                                              e.best;
+                                          }) {
+                         if (at == C{}) ++taken;
+                         at = e.cost;
+                     }
+                 });
     CHECK(up > 10'000);
     return static_cast<double>(taken) / up;
 }
@@ -81,7 +83,8 @@ TEST_CASE("golden trajectories") {
     auto const x = toys::make_space(12, 3, 4);
     auto const run = [&](auto kind, auto rng) {
         auto const problem = toys::table_problem<decltype(kind)>(x, 5, true);
-        return search::mcmc(problem, toys::strategy(12, 0), rng, {.evaluations = 5000, .relative_temperature = 0.02, .target_acceptance = std::nullopt, .reheat_interval = 0});
+        return search::mcmc(problem, toys::strategy(12, 0), rng,
+                            {.evaluations = 5000, .relative_temperature = 0.02, .target_acceptance = std::nullopt, .reheat_interval = 0});
     };
     auto const a = run(double{}, std::mt19937_64{42});
     CHECK(a.stats.trajectory == 0xe79fb1f35794941c);
@@ -105,7 +108,9 @@ TEST_CASE("a chain that is stuck is heated until it leaves") {
                                      }};
     auto const run = [&](std::uint64_t reheat_interval) {
         std::mt19937_64 rng{3};
-        return search::mcmc(problem, toys::strategy(4, 0), rng, {.evaluations = 5000, .target_acceptance = std::nullopt, .reheat_interval = reheat_interval}).cost;
+        return search::mcmc(problem, toys::strategy(4, 0), rng,
+                            {.evaluations = 5000, .target_acceptance = std::nullopt, .reheat_interval = reheat_interval})
+            .cost;
     };
     CHECK(run(0) == 100);
     CHECK(run(search::mcmc_options{}.reheat_interval) == 50);
@@ -135,8 +140,7 @@ TEST_CASE("the chain visits strategies as Boltzmann's law says") {
     double sum = 0;
     for (double const c : cost) sum += std::exp(-c / temperature);
     for (std::size_t n = 0; n < cost.size(); ++n)
-        CHECK(visits[n] / static_cast<double>(result.stats.proposals) ==
-              doctest::Approx(std::exp(-cost[n] / temperature) / sum).epsilon(0.02));
+        CHECK(visits[n] / static_cast<double>(result.stats.proposals) == doctest::Approx(std::exp(-cost[n] / temperature) / sum).epsilon(0.02));
 }
 
 TEST_CASE("incremental and plain evaluators give the same chain") {
@@ -146,8 +150,8 @@ TEST_CASE("incremental and plain evaluators give the same chain") {
         toys::splitmix a{seed}, b{seed};
         search::mcmc_options const options{.evaluations = 3000, .relative_temperature = 0.03, .reset_interval = 100};
         std::vector<std::optional<double>> plain_costs, stepped_costs;
-        auto const plain = search::mcmc(problem, toys::strategy(9, 0), a, options,
-                                        [&](search::proposed<double> const& e) { plain_costs.push_back(e.cost); });
+        auto const plain =
+            search::mcmc(problem, toys::strategy(9, 0), a, options, [&](search::proposed<double> const& e) { plain_costs.push_back(e.cost); });
         auto const stepped = search::mcmc(toys::incremental(problem, counts), toys::strategy(9, 0), b, options,
                                           [&](search::proposed<double> const& e) { stepped_costs.push_back(e.cost); });
         CHECK(toys::same_run(plain, stepped));
@@ -220,10 +224,8 @@ TEST_CASE("options out of range are refused") {
     toys::splitmix rng{1};
     auto const run = [&](search::mcmc_options const& options) { return search::mcmc(problem, toys::strategy(3, 0), rng, options); };
     CHECK_THROWS_WITH_AS(run({.time = -1s}), "mcmc: option 'time' is -1000000000 ns: must not be negative", ps::invalid_input);
-    CHECK_THROWS_WITH_AS(run({.evaluations = 0}),
-                         "mcmc: option 'evaluations' is 0: must be at least 1, the start is priced too", ps::invalid_input);
-    CHECK_THROWS_WITH_AS(run({.temperature = -2}),
-                         "mcmc: option 'temperature' is -2: must be finite and not negative", ps::invalid_input);
+    CHECK_THROWS_WITH_AS(run({.evaluations = 0}), "mcmc: option 'evaluations' is 0: must be at least 1, the start is priced too", ps::invalid_input);
+    CHECK_THROWS_WITH_AS(run({.temperature = -2}), "mcmc: option 'temperature' is -2: must be finite and not negative", ps::invalid_input);
     CHECK_THROWS_AS(run({.temperature = nan}), ps::invalid_input);
     CHECK_THROWS_WITH_AS(run({.relative_temperature = 0}),
                          "mcmc: option 'relative_temperature' is 0 where 'target_acceptance' is 0.02: must be positive, since it is adapted by "
@@ -232,8 +234,7 @@ TEST_CASE("options out of range are refused") {
     CHECK_THROWS_WITH_AS(run({.relative_temperature = std::numeric_limits<double>::infinity()}),
                          "mcmc: option 'relative_temperature' is inf: must be finite and not negative", ps::invalid_input);
     CHECK_THROWS_WITH_AS(run({.patience = 1.5}), "mcmc: option 'patience' is 1.5: must be between 0 and 1", ps::invalid_input);
-    CHECK_THROWS_WITH_AS(run({.time_patience = -0.5}),
-                         "mcmc: option 'time_patience' is -0.5: must be between 0 and 1", ps::invalid_input);
+    CHECK_THROWS_WITH_AS(run({.time_patience = -0.5}), "mcmc: option 'time_patience' is -0.5: must be between 0 and 1", ps::invalid_input);
     CHECK_THROWS_WITH_AS(run({.patience = 0}),
                          "mcmc: option 'patience' is 0, and neither 'time', 'evaluations', 'stop' nor 'time_patience' is set: one of them "
                          "must end the search",
@@ -260,9 +261,9 @@ TEST_CASE("the interval of going back to the best") {
         CHECK(at.size() >= 2);
         CHECK(at[1] - at[0] == interval);
     };
-    check({.evaluations = 50}, 1);            // a budget below 100
-    check({.evaluations = 2000}, 20);         // a hundredth
-    check({.evaluations = 200'000}, 1000);    // at most 1000
+    check({.evaluations = 50}, 1);         // a budget below 100
+    check({.evaluations = 2000}, 20);      // a hundredth
+    check({.evaluations = 200'000}, 1000); // at most 1000
     check({.evaluations = 2000, .reset_interval = 37}, 37);
     check({.patience = 0.9, .min_evaluations = 9000}, 100); // no budget of evaluations
     CHECK(restarts_at({.evaluations = 2000, .reset_interval = 0}).empty());
@@ -286,12 +287,11 @@ TEST_CASE("infeasible costs") {
 
         // No temperature makes a feasible chain infeasible.
         bool was_feasible = false, left = false;
-        search::mcmc(problem, toys::strategy{0, 1, 2}, rng, {.evaluations = 2000, .temperature = 1e300},
-                     [&](search::accepted<cost> const& e) {
-                         bool const feasible = e.cost < ps::cost_traits<cost>::infinity();
-                         left = left || (was_feasible && !feasible);
-                         was_feasible = feasible;
-                     });
+        search::mcmc(problem, toys::strategy{0, 1, 2}, rng, {.evaluations = 2000, .temperature = 1e300}, [&](search::accepted<cost> const& e) {
+            bool const feasible = e.cost < ps::cost_traits<cost>::infinity();
+            left = left || (was_feasible && !feasible);
+            was_feasible = feasible;
+        });
         CHECK(was_feasible);
         CHECK(!left);
     };
@@ -330,8 +330,7 @@ TEST_CASE("nothing to choose") {
     CHECK(single.stats.proposals == 0);
 
     ps::search_problem const hole{toys::space{{0, 1}, {}}, [](toys::strategy const&) { return 3; }};
-    CHECK_THROWS_WITH_AS(search::mcmc(hole, toys::strategy{0, 0}, rng),
-                         "mcmc: operator number 1 has 0 configurations: each needs at least one",
+    CHECK_THROWS_WITH_AS(search::mcmc(hole, toys::strategy{0, 0}, rng), "mcmc: operator number 1 has 0 configurations: each needs at least one",
                          ps::invalid_input);
     CHECK_THROWS_WITH_AS(search::mcmc(empty, toys::strategy{0, 0}, rng), "mcmc: the start has 2 configurations: the space has 0 operators",
                          ps::invalid_input);
@@ -439,17 +438,16 @@ TEST_CASE("the temperature follows the target acceptance") {
             std::uint64_t worse = 0, taken = 0, proposals = 0;
             double current = problem.evaluator()(toys::strategy(40, 0));
             std::optional<double> asked;
-            search::mcmc(
-                problem, toys::strategy(40, 0), rng,
-                {.evaluations = 60'000, .relative_temperature = first, .target_acceptance = target, .reset_interval = 0},
-                search::on<search::proposed>([&](auto const& e) {
-                    asked = e.cost;
-                    if (++proposals > 10'000 && (!e.cost || *e.cost > current)) ++worse;
-                }),
-                search::on<search::accepted>([&](auto const& e) {
-                    if (proposals > 10'000 && e.cost > current) ++taken;
-                    current = e.cost;
-                }));
+            search::mcmc(problem, toys::strategy(40, 0), rng,
+                         {.evaluations = 60'000, .relative_temperature = first, .target_acceptance = target, .reset_interval = 0},
+                         search::on<search::proposed>([&](auto const& e) {
+                             asked = e.cost;
+                             if (++proposals > 10'000 && (!e.cost || *e.cost > current)) ++worse;
+                         }),
+                         search::on<search::accepted>([&](auto const& e) {
+                             if (proposals > 10'000 && e.cost > current) ++taken;
+                             current = e.cost;
+                         }));
             CAPTURE(target);
             CAPTURE(first);
             CHECK(static_cast<double>(taken) / static_cast<double>(worse) == doctest::Approx(target).epsilon(0.1));
@@ -464,5 +462,6 @@ TEST_CASE("options of starts and temperature out of range are refused") {
     CHECK_THROWS_WITH_AS(run({.target_acceptance = 1.5}), "mcmc: option 'target_acceptance' is 1.5: must be between 0 and 1", ps::invalid_input);
     CHECK_THROWS_WITH_AS(run({.race_length = 0}), "mcmc: option 'race_length' is 0: must be at least 1", ps::invalid_input);
     with_starts const wrong{problem, {toys::strategy(2, 0)}};
-    CHECK_THROWS_WITH_AS(search::mcmc(wrong, toys::strategy(3, 0), rng), "mcmc: the start has 2 configurations: the space has 3 operators", ps::invalid_input);
+    CHECK_THROWS_WITH_AS(search::mcmc(wrong, toys::strategy(3, 0), rng), "mcmc: the start has 2 configurations: the space has 3 operators",
+                         ps::invalid_input);
 }

@@ -128,7 +128,8 @@ TEST_CASE("portfolio keeps to its budgets") {
         for (std::uint64_t evaluations = 1; evaluations < 200; evaluations += 7) {
             CAPTURE(evaluations);
             std::mt19937_64 rng{2};
-            auto const found = search::portfolio(problem, toys::strategy(6, 0), rng, {.evaluations = evaluations, .slice = 20, .concurrent = concurrent});
+            auto const found =
+                search::portfolio(problem, toys::strategy(6, 0), rng, {.evaluations = evaluations, .slice = 20, .concurrent = concurrent});
             CHECK(found.stats.evaluations <= evaluations);
             CHECK(found.reason == ps::stop_reason::evaluation_budget);
         }
@@ -162,7 +163,8 @@ TEST_CASE("a portfolio of one's own") {
     CHECK(mine.names() == std::array<std::string_view, 2>{"guess", "walk"});
     std::mt19937_64 rng{4};
     std::vector<std::size_t> members;
-    auto const found = mine(problem, toys::strategy(4, 0), rng, {.evaluations = 2000}, search::on<search::member_turn>([&](auto const& e) { members.push_back(e.member); }));
+    auto const found = mine(problem, toys::strategy(4, 0), rng, {.evaluations = 2000},
+                            search::on<search::member_turn>([&](auto const& e) { members.push_back(e.member); }));
     CHECK(found.cost == least(x, problem.evaluator()));
     CHECK(!members.empty());
     for (auto const m : members) CHECK(m < 2);
@@ -172,7 +174,8 @@ TEST_CASE("threads: what a member throws reaches the caller") {
     ps::search_problem const problem(toys::make_space(2, 3), throwing{});
     for (bool const concurrent : {false, true}) {
         std::mt19937_64 rng{4};
-        CHECK_THROWS_WITH_AS(search::portfolio(problem, toys::strategy(2, 0), rng, {.concurrent = concurrent, .threads = 2}), "no measurement", std::runtime_error);
+        CHECK_THROWS_WITH_AS(search::portfolio(problem, toys::strategy(2, 0), rng, {.concurrent = concurrent, .threads = 2}), "no measurement",
+                             std::runtime_error);
     }
 }
 
@@ -182,7 +185,8 @@ TEST_CASE("threads: a portfolio that was cut short is the portfolio of as many e
     int first_round = 0, later = 0;
     for (int n = 0; n < 150; ++n) {
         CAPTURE(n);
-        search::portfolio_options options{.slice = 10 + ps::uniform_index(draw, 60), .concurrent = n % 3 != 0, .threads = 1 + ps::uniform_index(draw, 3)};
+        search::portfolio_options options{
+            .slice = 10 + ps::uniform_index(draw, 60), .concurrent = n % 3 != 0, .threads = 1 + ps::uniform_index(draw, 3)};
         CAPTURE(options.concurrent);
         auto const seed = draw();
         auto const after = 1 + ps::uniform_index(draw, n % 2 == 0 ? 200 : 2000);

@@ -52,7 +52,8 @@ TEST_CASE("random search ends by its budget, where there is nothing to draw, and
     CHECK(cut.stats.evaluations == 50);
     CHECK(search::random_search(problem, start, rng, {.time = 1ms}).reason == stop_reason::time_budget);
     CHECK(search::random_search(toys::table_problem<double>(toys::make_space(6, 1), 2, true), start, rng).reason == stop_reason::exhausted);
-    toys::additive_problem<std::int64_t> const separable{{{0, 1}, {0, 1, 2}}, toys::additive<std::int64_t>{.own = {{3, 1}, {4, 2, 9}}, .pairs = {}, .terms = {}}};
+    toys::additive_problem<std::int64_t> const separable{{{0, 1}, {0, 1, 2}},
+                                                         toys::additive<std::int64_t>{.own = {{3, 1}, {4, 2, 9}}, .pairs = {}, .terms = {}}};
     auto const met = search::random_search(separable, toys::strategy{0, 0}, rng);
     CHECK(met.reason == stop_reason::proved_optimal);
     CHECK(met.cost == 3);
@@ -64,6 +65,7 @@ TEST_CASE("bad options of random search are refused") {
     toys::splitmix rng{2};
     auto const problem = toys::table_problem<double>(toys::make_space(2, 2), 2, true);
     CHECK_THROWS_WITH_AS(search::random_search(problem, toys::strategy(2, 0), rng, {.patience = 0.0}),
-                         "random: option 'patience' is 0, and none of 'time', 'evaluations' and 'stop' is set: one of them must end the search", ps::invalid_input);
+                         "random: option 'patience' is 0, and none of 'time', 'evaluations' and 'stop' is set: one of them must end the search",
+                         ps::invalid_input);
     CHECK_THROWS_AS(search::random_search(problem, toys::strategy(2, 0), rng, {.patience = 1.5}), ps::invalid_input);
 }

@@ -64,10 +64,13 @@ TEST_CASE("threads: tempering finds the optimum of small problems and ends by it
 
 TEST_CASE("threads: tempering is the same for any number of threads") {
     auto const table = toys::table_problem<double>(toys::make_space(9, 3, 4), 4, true);
-    for (search::tempering_options const& o :
-         {search::tempering_options{.evaluations = 3000}, {.evaluations = 777, .replicas = 5, .exchange_interval = 7},
-          {.evaluations = 1000, .replicas = 1}, {.evaluations = 11, .replicas = 8}, {.evaluations = 2000, .temperature = 0, .ratio = 1},
-          {.evaluations = 2000, .replicas = 3, .random_starts = 6}, {.replicas = 4, .temperature = 3, .patience = 0.5, .min_evaluations = 300}}) {
+    for (search::tempering_options const& o : {search::tempering_options{.evaluations = 3000},
+                                               {.evaluations = 777, .replicas = 5, .exchange_interval = 7},
+                                               {.evaluations = 1000, .replicas = 1},
+                                               {.evaluations = 11, .replicas = 8},
+                                               {.evaluations = 2000, .temperature = 0, .ratio = 1},
+                                               {.evaluations = 2000, .replicas = 3, .random_starts = 6},
+                                               {.replicas = 4, .temperature = 3, .patience = 0.5, .min_evaluations = 300}}) {
         check_same(table, toys::strategy(9, 0), o);
         check_same(toys::own_counts(table), toys::strategy(9, 0), o);
     }
@@ -100,7 +103,8 @@ TEST_CASE("tempering: every temperature has Boltzmann's distribution") {
     std::uint64_t last = 1;
     auto const chain_of = [](std::uint64_t evaluation) { return (evaluation - 2) / interval % chains; };
     search::tempering(
-        problem, toys::strategy{3}, rng, {.evaluations = 1 + 6666 * chains * interval, .replicas = chains, .temperature = 0.6, .ratio = 1.5, .exchange_interval = interval},
+        problem, toys::strategy{3}, rng,
+        {.evaluations = 1 + 6666 * chains * interval, .replicas = chains, .temperature = 0.6, .ratio = 1.5, .exchange_interval = interval},
         [&](search::proposed<double> const& e) {
             if (std::exchange(last, e.evaluation) == e.evaluation) return; // changes nothing
             auto const c = chain_of(e.evaluation);
@@ -197,7 +201,8 @@ TEST_CASE("tempering: options out of range are refused") {
     CHECK_THROWS_WITH_AS(run({.replicas = 0}), "tempering: option 'replicas' is 0: must be between 1 and 1024", ps::invalid_input);
     CHECK_THROWS_WITH_AS(run({.ratio = 0.5}), "tempering: option 'ratio' is 0.5: must be at least 1", ps::invalid_input);
     CHECK_THROWS_WITH_AS(run({.exchange_interval = 0}), "tempering: option 'exchange_interval' is 0: must be at least 1", ps::invalid_input);
-    CHECK_THROWS_WITH_AS(run({.evaluations = 0}), "tempering: option 'evaluations' is 0: must be at least 1, the start is priced too", ps::invalid_input);
+    CHECK_THROWS_WITH_AS(run({.evaluations = 0}), "tempering: option 'evaluations' is 0: must be at least 1, the start is priced too",
+                         ps::invalid_input);
     CHECK_THROWS_WITH_AS(run({.temperature = -1}), "tempering: option 'temperature' is -1: must be finite and not negative", ps::invalid_input);
     CHECK_THROWS_WITH_AS(run({.threads = 1025}), "tempering: option 'threads' is 1025: must be at most 1024, or 0 for as many as the machine has",
                          ps::invalid_input);

@@ -94,9 +94,9 @@ picoseconds draw_bound(std::mt19937_64& rng, picoseconds exact, picoseconds curr
 
 struct walk_options {
     int steps = 60;
-    double free = 0.1;         ///< share of configurations outside the space
-    int look_every = 5;        ///< steps between comparisons of all that can be read
-    bool even = false;         ///< most configurations use all devices
+    double free = 0.1;  ///< share of configurations outside the space
+    int look_every = 5; ///< steps between comparisons of all that can be read
+    bool even = false;  ///< most configurations use all devices
     sim::delta_options delta{};
 };
 struct walk_counts {
@@ -147,8 +147,7 @@ problem_shape random_shape(std::mt19937_64& rng, std::size_t operators) {
 }
 
 /// Walks of as many seeds under random options, which `alter` changes.
-template <class Alter>
-walk_counts walks(std::uint64_t seeds, std::size_t operators, walk_options const& o, Alter const& alter) {
+template <class Alter> walk_counts walks(std::uint64_t seeds, std::size_t operators, walk_options const& o, Alter const& alter) {
     walk_counts counts;
     for (std::uint64_t seed = 0; seed < support::cases(seeds); ++seed) {
         INFO("seed ", seed);
@@ -157,8 +156,8 @@ walk_counts walks(std::uint64_t seeds, std::size_t operators, walk_options const
         auto shape = random_shape(rng, operators);
         support::mixed_oracle oracle{bernoulli(rng, 0.5) ? 1 : 100};
         alter(rng, options, shape, oracle);
-        INFO(name_of(options.discipline), " ", name_of(options.movement), " ", name_of(options.synchronisation), " overlap ", options.overlap, " training ",
-             options.training, " devices ", shape.devices, " grain ", oracle.grain);
+        INFO(name_of(options.discipline), " ", name_of(options.movement), " ", name_of(options.synchronisation), " overlap ", options.overlap,
+             " training ", options.training, " devices ", shape.devices, " grain ", oracle.grain);
         auto const p = support::random_workload(rng, options, shape, oracle);
         walk(rng, p, o, counts);
     }
@@ -230,9 +229,8 @@ TEST_CASE("delta_simulator: walks under every transfer model") {
 }
 
 TEST_CASE("delta_simulator: walks on networks of hundreds of tasks") {
-    auto const counts = walks(60, 60, {.steps = 80, .free = 0.05, .look_every = 8}, [](auto& rng, auto&, auto& shape, auto&) {
-        shape.devices = static_cast<std::uint32_t>(4 + uniform_index(rng, 5));
-    });
+    auto const counts = walks(60, 60, {.steps = 80, .free = 0.05, .look_every = 8},
+                              [](auto& rng, auto&, auto& shape, auto&) { shape.devices = static_cast<std::uint32_t>(4 + uniform_index(rng, 5)); });
     CHECK(counts.within > support::cases(1000));
     CHECK(counts.above > support::cases(1000));
 }
@@ -351,7 +349,9 @@ namespace {
 
 /// Times up to the most that an oracle may answer, beside short ones.
 struct vast_oracle {
-    [[nodiscard]] picoseconds shard_time(ops::shard_work const& w, std::uint32_t) const { return time_of(static_cast<std::int64_t>(w.flops + w.bytes)); }
+    [[nodiscard]] picoseconds shard_time(ops::shard_work const& w, std::uint32_t) const {
+        return time_of(static_cast<std::int64_t>(w.flops + w.bytes));
+    }
     [[nodiscard]] picoseconds transfer_time(byte_count bytes, link_description const&) const { return time_of(bytes / 16); }
     [[nodiscard]] picoseconds collective_time(collective_kind, byte_count bytes, collective_group const&) const { return time_of(bytes / 32); }
 
@@ -683,7 +683,8 @@ TEST_CASE("delta_simulator: refused proposals and strategies leave the current s
     CHECK(refused() == "operator 'd' (add): configuration splits dim 'c' of extent 100 by 3: must be a divisor");
     auto bad = s;
     bad[2].start = 2;
-    CHECK(support::refusal([&] { return simulator.reset(bad); }) == "operator 'b' (relu): configuration puts shard 0 on device 2: the topology has 2");
+    CHECK(support::refusal([&] { return simulator.reset(bad); }) ==
+          "operator 'b' (relu): configuration puts shard 0 on device 2: the topology has 2");
     bad.pop_back();
     CHECK(support::refusal([&] { return simulator(bad); }) == "a strategy of 4 configurations: the graph has 5 operators, must be one each");
     auto full = p.simulator();

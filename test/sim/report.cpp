@@ -20,7 +20,8 @@ TEST_CASE("report: two devices and a message by hand") {
     graph::operator_graph g;
     auto const a = g.add("a", ops::linear{.out = 100, .bias = false}, g.input("x", {{1, 8}}));
     g.add("b", ops::relu{}, a);
-    auto const p = make_problem(g, support::mesh(2), [](ops::shard_work const&, std::uint32_t) { return picoseconds{100}; }, {.simulation = {.training = false}});
+    auto const p = make_problem(g, support::mesh(2), [](ops::shard_work const&, std::uint32_t) { return picoseconds{100}; },
+                                {.simulation = {.training = false}});
     auto s = support::all_on_first(p.graph());
     s[2].start = 1;
     auto simulator = p.simulator();
@@ -78,7 +79,8 @@ TEST_CASE("report: the critical path under every transfer model") {
                 if (flows) REQUIRE(r.schedule.ready[t] == at);
                 at = r.schedule.end[t];
                 auto const next = i + 1 < r.critical_path.size() ? r.critical_path[i + 1] : t;
-                if (model == sim::transfer_model::cut_through && next != t && r.tasks.ties[next].task == t && r.schedule.start[next] < at) at = r.schedule.start[next];
+                if (model == sim::transfer_model::cut_through && next != t && r.tasks.ties[next].task == t && r.schedule.start[next] < at)
+                    at = r.schedule.start[next];
             }
             REQUIRE(at == r.makespan.count());
             for (auto const u : r.utilisation) REQUIRE((u >= 0 && u <= 1.000001));

@@ -172,7 +172,8 @@ TEST_CASE("timeline: a message by every transfer model") {
 }
 
 TEST_CASE("timeline: zero durations") {
-    auto const p = make_problem(diamond(), support::mesh(2), [](auto const&, std::uint32_t) { return picoseconds{0}; }, pairwise());
+    auto const p = make_problem(
+        diamond(), support::mesh(2), [](auto const&, std::uint32_t) { return picoseconds{0}; }, pairwise());
     auto s = support::all_on_first(p.graph());
     CHECK(p.simulator()(s).count() == 0);
     s[op_named(p.graph(), "c")].start = 1;
@@ -309,7 +310,8 @@ TEST_CASE("simulator: schedules of random problems keep the rules and are the na
                 INFO("seed ", seed, ' ', name_of(order), ' ', name_of(how));
                 std::mt19937_64 rng(seed);
                 auto const size = static_cast<std::uint32_t>(1 + uniform_index(rng, 6));
-                auto const p = support::random_problem(rng, {.movement = how, .discipline = order, .memory = sim::memory_policy::ignore}, {.devices = size});
+                auto const p =
+                    support::random_problem(rng, {.movement = how, .discipline = order, .memory = sim::memory_policy::ignore}, {.devices = size});
                 auto simulator = p.simulator();
                 auto const makespan = simulator(support::random_strategy(rng, p, 0.2));
                 auto const& tasks = simulator.tasks();
@@ -375,7 +377,11 @@ TEST_CASE("simulator: copies are independent") {
     auto const cost_b = (*second)(b);
     auto third = *second;
     auto fresh = p.simulator();
-    CHECK(support::simulation_difference(first, [&] { auto f = p.simulator(); (void)f(a); return f; }()) == "");
+    CHECK(support::simulation_difference(first, [&] {
+              auto f = p.simulator();
+              (void)f(a);
+              return f;
+          }()) == "");
     CHECK(first(a) == cost_a);
     CHECK((*second)(a) == cost_a);
     second.reset();
@@ -450,10 +456,11 @@ TEST_CASE("simulator: refused strategies leave it usable") {
 }
 
 TEST_CASE("simulator: what an oracle answers wrongly is named") {
-    auto const p = make_problem(
-        chain(), support::mesh(2), [](ops::shard_work const& w, std::uint32_t) { return picoseconds{w.pass == ops::pass::backward ? -5 : 5}; });
+    auto const p = make_problem(chain(), support::mesh(2),
+                                [](ops::shard_work const& w, std::uint32_t) { return picoseconds{w.pass == ops::pass::backward ? -5 : 5}; });
     CHECK(support::refusal([&] { return p.simulator()(support::all_on_first(p.graph())); }) ==
-          "operator 'fc1' (linear), backward on a device of kind 'gpu': the cost oracle answers -5 ps: must be from 0 to 1152921504606846976 (13 days)");
+          "operator 'fc1' (linear), backward on a device of kind 'gpu': the cost oracle answers -5 ps: must be from 0 to 1152921504606846976 (13 "
+          "days)");
 }
 
 TEST_CASE("simulator: several edges between two operators, and an operator that reads a tensor twice") {

@@ -151,7 +151,8 @@ struct totals {
 };
 
 /// Judges strategies of experts and random ones in both disciplines and both movements.
-template <class Oracle> void judge_all(std::string const& name, graph::operator_graph const& g, topology::cluster const& t, Oracle const& oracle, totals& sum) {
+template <class Oracle>
+void judge_all(std::string const& name, graph::operator_graph const& g, topology::cluster const& t, Oracle const& oracle, totals& sum) {
     for (auto const order : {discipline::fifo, discipline::in_order})
         for (auto const how : {movement::pairwise, movement::collective}) {
             problem_options options{.simulation = {.movement = how, .discipline = order, .memory = sim::memory_policy::ignore}};
@@ -192,12 +193,14 @@ TEST_CASE("SimGrid runs the tasks of real problems when we do") {
     };
     totals sum;
     for (auto const& [name, g] : models)
-        for (auto const& t : {topology::nodes({.count = 1, .gpus_per_node = 1, .device = topology::p100_sxm}), mixed_devices(), topology::p100_cluster(4)}) {
+        for (auto const& t :
+             {topology::nodes({.count = 1, .gpus_per_node = 1, .device = topology::p100_sxm}), mixed_devices(), topology::p100_cluster(4)}) {
             cost::roofline const oracle{t};
             judge_all(name, g, t, oracle, sum);
             judge_all(name + " (coarse)", g, t, coarse_oracle{oracle}, sum);
         }
-    std::printf("judged by SimGrid: %zu cases, %zu tasks; largest difference %g ps, %g of the makespan\n", sum.cases, sum.tasks, sum.largest, sum.share);
+    std::printf("judged by SimGrid: %zu cases, %zu tasks; largest difference %g ps, %g of the makespan\n", sum.cases, sum.tasks, sum.largest,
+                sum.share);
 }
 
 TEST_CASE("SimGrid finds a schedule that is wrong") {

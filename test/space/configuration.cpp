@@ -22,7 +22,10 @@ space::configuration made(std::vector<std::int32_t> const& degrees, std::vector<
     return c;
 }
 std::string refused(space::configuration const& c) {
-    return support::refusal([&] { space::validate(c, linear(), 8, "fc"); return 0; });
+    return support::refusal([&] {
+        space::validate(c, linear(), 8, "fc");
+        return 0;
+    });
 }
 } // namespace
 
@@ -66,8 +69,10 @@ TEST_CASE("configuration: what does not fit is refused") {
     // In 32 bits these would wrap around to device 0.
     CHECK(refused(made({8, 1, 1}, {1 << 30, 0, 0}, 0)) == place + "puts shard 1 on device 1073741824: the topology has 8");
     CHECK(refused(made({8, 1, 4}, {0, 0, 1 << 30}, 0)) == place + "puts shard 1 on device 1073741824: the topology has 8");
-    CHECK(support::refusal([&] { space::validate(made({8, 1, 1}, {1 << 30, 0, 0}, 0), linear(), std::size_t{1} << 31, "fc"); return 0; }) ==
-          place + "puts shard 2 on device 2147483648: the topology has 2147483648");
+    CHECK(support::refusal([&] {
+              space::validate(made({8, 1, 1}, {1 << 30, 0, 0}, 0), linear(), std::size_t{1} << 31, "fc");
+              return 0;
+          }) == place + "puts shard 2 on device 2147483648: the topology has 2147483648");
     auto c = made({2, 1, 1}, {}, 0);
     c.listed = {1};
     CHECK(refused(c) == place + "lists 1 devices for 2 shards: must be one each");
@@ -75,14 +80,18 @@ TEST_CASE("configuration: what does not fit is refused") {
     CHECK(refused(c) == place + "puts shard 1 on device 8: the topology has 8");
     auto fixed = linear();
     fixed.dims[1].kind = ops::dim_kind::fixed;
-    CHECK(support::refusal([&] { space::validate(made({1, 2, 1}, {0, 1, 0}, 0), fixed, 8, "fc"); return 0; }) ==
-          place + "splits dim 'o' by 2: the dim is not divisible");
+    CHECK(support::refusal([&] {
+              space::validate(made({1, 2, 1}, {0, 1, 0}, 0), fixed, 8, "fc");
+              return 0;
+          }) == place + "splits dim 'o' by 2: the dim is not divisible");
 }
 
 TEST_CASE("configuration: an absurd number of shards is refused at once") {
     ops::operation op{.kind = "huge"};
     for (int k = 0; k < 4; ++k) op.dims.push_back({text("d", k), std::int64_t{1} << 30, ops::dim_kind::attribute});
     constexpr std::int32_t degree = 1 << 30; // 2^120 shards
-    CHECK(support::refusal([&] { space::validate(made({degree, degree, degree, degree}, {}, 0), op, 8, "x"); return 0; }) ==
-          "operator 'x' (huge): configuration makes more than 1048576 shards: too many");
+    CHECK(support::refusal([&] {
+              space::validate(made({degree, degree, degree, degree}, {}, 0), op, 8, "x");
+              return 0;
+          }) == "operator 'x' (huge): configuration makes more than 1048576 shards: too many");
 }

@@ -19,7 +19,9 @@ namespace ps = parsearch;
 using ps::space::likely_configurations;
 
 namespace {
-bool has(std::vector<ps::space::configuration> const& list, ps::space::configuration const& c) { return std::find(list.begin(), list.end(), c) != list.end(); }
+bool has(std::vector<ps::space::configuration> const& list, ps::space::configuration const& c) {
+    return std::find(list.begin(), list.end(), c) != list.end();
+}
 } // namespace
 
 TEST_CASE("candidates: data parallelism first, none twice, all legal, at most so many") {
@@ -40,7 +42,8 @@ TEST_CASE("candidates: data parallelism first, none twice, all legal, at most so
             for (std::size_t n = 0; n < list.size(); ++n) {
                 CHECK_NOTHROW(ps::space::validate(list[n], g.operations[op], devices, g.names[op]));
                 CHECK((n == 0 || all.contains(list[n])));
-                CHECK(std::find(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(n), list[n]) == list.begin() + static_cast<std::ptrdiff_t>(n));
+                CHECK(std::find(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(n), list[n]) ==
+                      list.begin() + static_cast<std::ptrdiff_t>(n));
             }
         }
     }

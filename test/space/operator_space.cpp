@@ -70,12 +70,9 @@ TEST_CASE("operator_space: strided placements, aligned blocks and every stride t
     auto const found = all(with_dims({{4, sample}}), 8);
     std::set<std::vector<std::int32_t>> devices;
     for (auto const& c : found) devices.insert(devices_of(c));
-    CHECK(devices == std::set<std::vector<std::int32_t>>{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7},
-                                                         {0, 1}, {2, 3}, {4, 5}, {6, 7},
-                                                         {0, 2}, {1, 3}, {4, 6}, {5, 7},
-                                                         {0, 4}, {1, 5}, {2, 6}, {3, 7},
-                                                         {0, 1, 2, 3}, {4, 5, 6, 7},
-                                                         {0, 2, 4, 6}, {1, 3, 5, 7}});
+    CHECK(devices == std::set<std::vector<std::int32_t>>{{0},    {1},    {2},    {3},    {4},          {5},          {6},          {7},
+                                                         {0, 1}, {2, 3}, {4, 5}, {6, 7}, {0, 2},       {1, 3},       {4, 6},       {5, 7},
+                                                         {0, 4}, {1, 5}, {2, 6}, {3, 7}, {0, 1, 2, 3}, {4, 5, 6, 7}, {0, 2, 4, 6}, {1, 3, 5, 7}});
     CHECK(found.size() == devices.size());
 }
 
@@ -113,7 +110,8 @@ TEST_CASE("operator_space: limits") {
     CHECK(largest({.max_shards = 100}) == degrees{8, 8, 8, 8, 1, 8});
     CHECK(largest({.max_degree = [](ops::operation const&, ops::dim const& d) { return d.kind == reduction ? 2 : 4; }}) == degrees{4, 4, 4, 2, 1, 8});
     CHECK(largest({.max_degree = [](ops::operation const&, ops::dim const&) { return 1; }}) == degrees{1, 1, 1, 1, 1, 1});
-    CHECK_THROWS_WITH_AS(largest({.max_degree = [](ops::operation const&, ops::dim const&) { return 0; }}), doctest::Contains("is 0: must be at least 1"), invalid_input);
+    CHECK_THROWS_WITH_AS(largest({.max_degree = [](ops::operation const&, ops::dim const&) { return 0; }}),
+                         doctest::Contains("is 0: must be at least 1"), invalid_input);
 }
 
 TEST_CASE("operator_space: contains exactly what it enumerates") {
@@ -151,12 +149,14 @@ TEST_CASE("operator_space: random spaces are valid, distinct and of the counted 
                                            .all_orders = bernoulli(rng, 0.5)};
         std::set<key> seen;
         for (auto const& c : all(op, devices, options)) {
-            REQUIRE(support::refusal([&] { space::validate(c, op, devices, "x"); return 0; }) == "");
+            REQUIRE(support::refusal([&] {
+                        space::validate(c, op, devices, "x");
+                        return 0;
+                    }) == "");
             REQUIRE(seen.insert(key_of(c)).second);
             auto const where = devices_of(c);
             REQUIRE(std::set<std::int32_t>(where.begin(), where.end()).size() == where.size());
-            for (std::size_t k = 0; k < dims.size(); ++k)
-                REQUIRE((c.degree[k] == 1 || dims[k].first / c.degree[k] >= options.min_shard));
+            for (std::size_t k = 0; k < dims.size(); ++k) REQUIRE((c.degree[k] == 1 || dims[k].first / c.degree[k] >= options.min_shard));
             REQUIRE((options.max_shards == 0 || c.shards() <= options.max_shards));
             // Split over a block of neighbours, or over equally spaced devices that tile all of them.
             auto sorted = where;
@@ -168,7 +168,8 @@ TEST_CASE("operator_space: random spaces are valid, distinct and of the counted 
         }
         // The size by counting: combinations of degrees, orders of the split dims, placements.
         std::size_t expected = 0;
-        auto const limit = options.max_shards == 0 ? static_cast<std::int64_t>(devices) : std::min<std::int64_t>(options.max_shards, static_cast<std::int64_t>(devices));
+        auto const limit = options.max_shards == 0 ? static_cast<std::int64_t>(devices)
+                                                   : std::min<std::int64_t>(options.max_shards, static_cast<std::int64_t>(devices));
         std::vector<std::int64_t> degree(dims.size(), 1);
         for (bool more = true; more;) {
             std::int64_t shards = 1;

@@ -51,7 +51,8 @@ bool has_windows(ops::operand const& o) {
     return false;
 }
 
-std::optional<space::configuration> carried(graph::dense_graph const& g, std::string_view consumer, space::configuration const& c, bool forward = true) {
+std::optional<space::configuration> carried(graph::dense_graph const& g, std::string_view consumer, space::configuration const& c,
+                                            bool forward = true) {
     return space::carried_over(g, g.in(support::op_named(g, consumer)).front(), c, forward);
 }
 
@@ -105,8 +106,8 @@ TEST_CASE("propagate: nothing where an axis cannot be split alike") {
         c.stride[dim] = 1;
         return c;
     };
-    CHECK(carried(g, "joined", split("a", 0)));             // the batch goes over
-    CHECK_FALSE(carried(g, "joined", split("a", 1)));       // half of a is not half of what is joined
+    CHECK(carried(g, "joined", split("a", 0)));       // the batch goes over
+    CHECK_FALSE(carried(g, "joined", split("a", 1))); // half of a is not half of what is joined
     CHECK_FALSE(carried(g, "joined", split("joined", 1), false));
     CHECK_FALSE(carried(g, "part", split("joined", 1)));
     CHECK_FALSE(carried(g, "softmax", split("joined", 1))); // its axis is not divisible
@@ -146,7 +147,10 @@ TEST_CASE("propagate: what is carried over on random edges is legal, and its ten
         auto const there = space::carried_over(g, e, c, forward);
         if (!there) continue;
         ++found;
-        REQUIRE(support::refusal([&] { space::validate(*there, g.operations[to], devices, "x"); return 0; }) == "");
+        REQUIRE(support::refusal([&] {
+                    space::validate(*there, g.operations[to], devices, "x");
+                    return 0;
+                }) == "");
         std::set<std::int32_t> where;
         for (std::int64_t n = 0; n < there->shards(); ++n) where.insert(there->device(n));
         REQUIRE(where.size() == static_cast<std::size_t>(there->shards()));
@@ -182,7 +186,10 @@ TEST_CASE("propagate: the move proposes legal configurations for operators that 
             for (auto const& c : out) {
                 REQUIRE(changed.insert(c.op).second);
                 REQUIRE(g.operations[c.op].work != ops::work_class::source);
-                REQUIRE(support::refusal([&] { space::validate(c.configuration, g.operations[c.op], 4, "x"); return 0; }) == "");
+                REQUIRE(support::refusal([&] {
+                            space::validate(c.configuration, g.operations[c.op], 4, "x");
+                            return 0;
+                        }) == "");
                 REQUIRE(space.of(c.op).contains(c.configuration));
             }
             proposed += some;

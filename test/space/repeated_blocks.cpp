@@ -49,10 +49,10 @@ std::string blocks_of(std::string const& letters) {
 
 TEST_CASE("blocks: stretches that come several times in a row") {
     CHECK(blocks_of("lrlrlr") == "2x3@0");
-    CHECK(blocks_of("slrlrlrs") == "2x3@1");   // the "s" before and behind have no part in it
-    CHECK(blocks_of("lrlrl") == "2x2@0");      // what is left over is left
+    CHECK(blocks_of("slrlrlrs") == "2x3@1"); // the "s" before and behind have no part in it
+    CHECK(blocks_of("lrlrl") == "2x2@0");    // what is left over is left
     CHECK(blocks_of("lrslrs") == "3x2@0");
-    CHECK(blocks_of("llll") == "");            // one operator again and again: see repeat_move
+    CHECK(blocks_of("llll") == ""); // one operator again and again: see repeat_move
     CHECK(blocks_of("lrs") == "");
     CHECK(blocks_of("lrlrslrlrs") == "2x2@0 2x2@5 5x2@0"); // a block of blocks
     CHECK(blocks_of("l") == "");
@@ -66,8 +66,9 @@ TEST_CASE("blocks: the layers of transformers and the modules of Inception are f
     };
     for (std::int64_t layers : {2, 5, 12}) {
         CAPTURE(layers);
-        CHECK(most(graph::read_graph(models::gpt({.layers = layers, .hidden = 64, .heads = 4, .sequence = 32, .vocabulary = 128, .batch = 4})).graph) ==
-              static_cast<std::size_t>(layers));
+        CHECK(
+            most(graph::read_graph(models::gpt({.layers = layers, .hidden = 64, .heads = 4, .sequence = 32, .vocabulary = 128, .batch = 4})).graph) ==
+            static_cast<std::size_t>(layers));
     }
     auto const g = graph::read_graph(models::inception_v3({.batch = 4})).graph;
     // Its three modules of 35 x 35 and four of 17 x 17: their products differ in extents only.

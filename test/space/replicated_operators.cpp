@@ -37,7 +37,8 @@ TEST_CASE("replicas: partial sums where they may come, copies everywhere") {
     net.add("fc2", ops::linear{.out = 6, .bias = false}, soft);
     net.add("product", ops::multiply{}, soft, y);
     net.add("negate", ops::unary{ops::function::negate}, net.add("max", ops::reduce{.mode = ops::reduction_mode::max, .axes = {1}, .keep = true}, x));
-    net.add("with max", ops::add{}, net.add("all", ops::reduce{.axes = {1}, .keep = true}, y), net.add("largest", ops::reduce{.mode = ops::reduction_mode::max, .axes = {1}, .keep = true}, y));
+    net.add("with max", ops::add{}, net.add("all", ops::reduce{.axes = {1}, .keep = true}, y),
+            net.add("largest", ops::reduce{.mode = ops::reduction_mode::max, .axes = {1}, .keep = true}, y));
     auto const g = space::with_replicas(graph::read_graph(net).graph, {.copies = 4, .sums = 2});
     for (std::size_t i = 0; i < g.size(); ++i) {
         CAPTURE(g.names[i]);
@@ -51,7 +52,7 @@ TEST_CASE("replicas: partial sums where they may come, copies everywhere") {
     CHECK_FALSE(sums("softmax")); // not linear
     CHECK_FALSE(sums("fc2"));     // of what is never in partial sums
     CHECK(sums("product"));
-    CHECK_FALSE(sums("negate")); // of partial maxima
+    CHECK_FALSE(sums("negate"));   // of partial maxima
     CHECK_FALSE(sums("with max")); // one of the terms may come in partial maxima
     CHECK(named(g, "sum").inputs[0].summed);
     CHECK(named(g, "sum").inputs[1].summed);
@@ -67,7 +68,8 @@ TEST_CASE("replicas: strategies without them cost what they did") {
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
         CAPTURE(seed);
         std::mt19937_64 rng(seed);
-        auto const plain = make_problem(support::random_network(rng, 8, 0), support::mesh(4, 2, 3), support::mixed_oracle{}, {.simulation = support::random_options(rng)});
+        auto const plain = make_problem(support::random_network(rng, 8, 0), support::mesh(4, 2, 3), support::mixed_oracle{},
+                                        {.simulation = support::random_options(rng)});
         auto const p = with_graph(plain, space::with_replicas(plain.graph(), {.copies = 4, .sums = 4}));
         auto before = plain.evaluator();
         auto after = p.evaluator();
@@ -88,7 +90,8 @@ TEST_CASE("replicas: a search finds that a cheap operator is better done twice t
     auto const z = net.add("relu", ops::relu{}, y);
     net.add("fc", ops::linear{.out = 64, .bias = false}, z);
     auto const plain = make_problem(net, support::mesh(2, 100, 50), support::mixed_oracle{}, {.simulation = {.training = false}});
-    auto const repeated = make_problem(net, support::mesh(2, 100, 50), support::mixed_oracle{}, {.space = {.copies = 2}, .simulation = {.training = false}});
+    auto const repeated =
+        make_problem(net, support::mesh(2, 100, 50), support::mixed_oracle{}, {.space = {.copies = 2}, .simulation = {.training = false}});
     CHECK(with_graph(repeated, plain.graph()).graph().operations == repeated.graph().operations); // as the options of the problem say
     std::mt19937_64 rng(1);
     auto const without = search::exhaustive(plain, data_parallel(plain), rng), with = search::exhaustive(repeated, data_parallel(repeated), rng);

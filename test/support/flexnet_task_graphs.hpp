@@ -18,7 +18,12 @@ namespace support {
 inline parsearch::flexnet::task_graph random_task_graph(std::mt19937_64& rng) {
     using namespace parsearch::flexnet;
     auto const below = [&](std::uint64_t n) { return static_cast<std::uint32_t>(parsearch::uniform_index(rng, n)); };
-    task_graph g{.gpus_per_node = 1 + below(3), .nodes = 2 + below(4), .switches = below(3), .gpu_bytes_per_ms = 3e8F, .memory_bytes_per_ms = 3e7F, .link_bytes_per_ms = 1.25e7F};
+    task_graph g{.gpus_per_node = 1 + below(3),
+                 .nodes = 2 + below(4),
+                 .switches = below(3),
+                 .gpu_bytes_per_ms = 3e8F,
+                 .memory_bytes_per_ms = 3e7F,
+                 .link_bytes_per_ms = 1.25e7F};
     auto const n = g.vertices();
     std::vector<std::uint32_t> parent(n, 0);
     for (std::uint32_t v = 1; v < n; ++v) {
@@ -41,7 +46,8 @@ inline parsearch::flexnet::task_graph random_task_graph(std::mt19937_64& rng) {
             auto& way = g.routes.emplace_back(vertex_route{a, b, {}});
             if (a == b) continue;
             way.paths.push_back({along_tree(a, b), 1});
-            bool const direct = std::any_of(g.connections.begin(), g.connections.end(), [&](auto const& c) { return c.links > 0 && c.from == std::max(a, b) && c.to == std::min(a, b); });
+            bool const direct = std::any_of(g.connections.begin(), g.connections.end(),
+                                            [&](auto const& c) { return c.links > 0 && c.from == std::max(a, b) && c.to == std::min(a, b); });
             if (!direct) continue;
             way.paths.push_back({{a, b}, 0.25F});
             way.paths.front().chance = 0.75F;

@@ -37,7 +37,9 @@ struct grown_graph {
         std::vector<tensor_ref> results;
         auto const uses = g.uses();
         for (auto const& t : tensors)
-            if (g[t.producer]->kind == parsearch::rewrite::node_kind::compute && std::ranges::none_of(uses[t.producer], [&](auto const& u) { return u.first == t.slot; })) results.push_back(t);
+            if (g[t.producer]->kind == parsearch::rewrite::node_kind::compute &&
+                std::ranges::none_of(uses[t.producer], [&](auto const& u) { return u.first == t.slot; }))
+                results.push_back(t);
         g.set_results(std::move(results));
     }
 };

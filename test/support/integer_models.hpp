@@ -55,7 +55,9 @@ inline std::int64_t& element(reference::array& a, std::initializer_list<std::int
     for (auto const i : at) n = n * *e++ + i;
     return a.values[static_cast<std::size_t>(n)];
 }
-inline std::int64_t element(reference::array const& a, std::initializer_list<std::int64_t> at) { return element(const_cast<reference::array&>(a), at); }
+inline std::int64_t element(reference::array const& a, std::initializer_list<std::int64_t> at) {
+    return element(const_cast<reference::array&>(a), at);
+}
 
 /// Calls `body(rng, drawer)` for every one of `count` random cases of a test, fewer under sanitizers; a failure shows seed and number.
 template <class Body> void on_random(std::uint64_t seed, int count, Body&& body) {
@@ -107,7 +109,8 @@ template <class R> parsearch::ops::operation random_known_operation(parsearch::t
             case 10: return ops::reduce{.axes = {0}}.infer(std::vector{d.floats(2, 3)});
             case 11: return ops::nary{d.coin() ? ops::combine::add : ops::combine::multiply}.infer(std::vector(2, d.floats(1, 3)));
             case 12: return random_application<ops::transpose>::draw(d).infer();
-            default: return ops::pool2d{.mode = ops::pool_mode::average, .kernel = {2, 2}, .padding = {1, 1}}.infer(std::vector{d.floats(d.extents(4))});
+            default:
+                return ops::pool2d{.mode = ops::pool_mode::average, .kernel = {2, 2}, .padding = {1, 1}}.infer(std::vector{d.floats(d.extents(4))});
             }
         }();
         auto const floating = [](auto const& o) { return ops::kit::is_floating(o.type); };

@@ -108,7 +108,8 @@ class json_schema {
             } else if (keyword == "additionalProperties") {
                 if (v.is_object())
                     for (auto const& [name, inner] : v.items())
-                        if (!schema.contains("properties") || !schema.at("properties").contains(name)) first(check(rule, inner, text(path, '.', name)));
+                        if (!schema.contains("properties") || !schema.at("properties").contains(name))
+                            first(check(rule, inner, text(path, '.', name)));
             } else if (keyword == "prefixItems") {
                 for (std::size_t i = 0; v.is_array() && i < v.size() && i < rule.size(); ++i) first(check(rule[i], v[i], text(path, '[', i, ']')));
             } else if (keyword == "items") {

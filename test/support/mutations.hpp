@@ -47,9 +47,31 @@ inline std::string mutated_bytes(std::mt19937_64& rng, std::string text) {
 /// `document` with one or two values replaced, removed, doubled, renamed or added, anywhere in it.
 inline nlohmann::json mutated_values(std::mt19937_64& rng, nlohmann::json document) {
     using nlohmann::json, parsearch::uniform_index;
-    static std::vector<json> const odd{nullptr, true, false, "", "x", 0, 1, -1, 2, 3, 7, 0.5, -0.0, 1e300, 8192, 2147483648u, -2147483649, 4294967296u,
-                                       std::int64_t{9223372036854775807}, std::uint64_t{18446744073709551615u}, json::array(), json::object(), json::array({0}),
-                                       json::array({"s", 4}), json{{"device", 0}}};
+    static std::vector<json> const odd{nullptr,
+                                       true,
+                                       false,
+                                       "",
+                                       "x",
+                                       0,
+                                       1,
+                                       -1,
+                                       2,
+                                       3,
+                                       7,
+                                       0.5,
+                                       -0.0,
+                                       1e300,
+                                       8192,
+                                       2147483648u,
+                                       -2147483649,
+                                       4294967296u,
+                                       std::int64_t{9223372036854775807},
+                                       std::uint64_t{18446744073709551615u},
+                                       json::array(),
+                                       json::object(),
+                                       json::array({0}),
+                                       json::array({"s", 4}),
+                                       json{{"device", 0}}};
     for (auto changes = 1 + uniform_index(rng, 2); changes > 0; --changes) {
         std::vector<json*> all{&document};
         for (std::size_t i = 0; i < all.size(); ++i)

@@ -56,7 +56,8 @@ namespace detail {
 using element_set = std::vector<bool>; ///< of the elements of a tensor, row major
 
 /// The values of each dim in shard `n`: the last dim's part changes first.
-inline std::vector<std::vector<std::int64_t>> points_of(parsearch::ops::operation const& op, std::vector<std::int32_t> const& degrees, std::int64_t n) {
+inline std::vector<std::vector<std::int64_t>> points_of(parsearch::ops::operation const& op, std::vector<std::int32_t> const& degrees,
+                                                        std::int64_t n) {
     std::vector<std::vector<std::int64_t>> values(op.dims.size());
     for (std::size_t k = op.dims.size(); k-- > 0;) {
         auto const part = n % degrees[k];
@@ -87,7 +88,8 @@ inline std::vector<bool> axis_positions(parsearch::ops::axis const& a, std::vect
     return touched;
 }
 
-inline element_set elements(parsearch::ops::operation const& op, parsearch::ops::operand const& o, std::vector<std::int32_t> const& degrees, std::int64_t n) {
+inline element_set elements(parsearch::ops::operation const& op, parsearch::ops::operand const& o, std::vector<std::int32_t> const& degrees,
+                            std::int64_t n) {
     auto const values = points_of(op, degrees, n);
     element_set all{true};
     for (auto const& a : o.axes) {
@@ -102,7 +104,8 @@ inline element_set elements(parsearch::ops::operation const& op, parsearch::ops:
 }
 
 /// Number `n` of a shard among the shards that are alike but for the dims that `counts(k)`, the last fastest, and how many there are.
-template <class Counts> std::pair<std::int64_t, std::int64_t> number_among(std::vector<std::int32_t> const& degrees, std::int64_t n, Counts const& counts) {
+template <class Counts>
+std::pair<std::int64_t, std::int64_t> number_among(std::vector<std::int32_t> const& degrees, std::int64_t n, Counts const& counts) {
     std::vector<std::int64_t> at(degrees.size());
     for (std::size_t k = degrees.size(); k-- > 0; n /= degrees[k]) at[k] = n % degrees[k];
     std::int64_t number = 0, all = 1;
@@ -151,7 +154,8 @@ iteration naive_iteration(parsearch::graph::dense_graph const& g, Strategy const
     auto const shards = [&](std::size_t op) { return static_cast<std::uint32_t>(s[op].shards()); };
     auto const device = [&](std::size_t op, std::uint32_t n) { return static_cast<device_number>(s[op].device(n)); };
     auto const flows_back = [&](graph::edge const& e) {
-        return trains[e.producer] && g.operations[e.consumer].inputs[e.input].differentiable && g.operations[e.producer].outputs[e.slot].differentiable;
+        return trains[e.producer] && g.operations[e.consumer].inputs[e.input].differentiable &&
+               g.operations[e.producer].outputs[e.slot].differentiable;
     };
     auto const parts_summed = [&](std::size_t op) {
         for (std::size_t k = 0; k < g.operations[op].dims.size(); ++k)
@@ -178,7 +182,8 @@ iteration naive_iteration(parsearch::graph::dense_graph const& g, Strategy const
                 return operation.work == ops::work_class::view ? 0 : time(ops::work_of(operation, degrees[op], p, wanted), d).count();
             };
             out.steps[{task_kind::forward, op, n}] = {d, duration(ops::pass::forward), {}, {}};
-            if (training && trains[op]) out.steps[{task_kind::backward, op, n}] = {d, duration(ops::pass::backward), {{task_kind::forward, op, n}}, {}};
+            if (training && trains[op])
+                out.steps[{task_kind::backward, op, n}] = {d, duration(ops::pass::backward), {{task_kind::forward, op, n}}, {}};
         }
     }
     for (auto const& e : g.edges) {
@@ -204,17 +209,20 @@ iteration naive_iteration(parsearch::graph::dense_graph const& g, Strategy const
             return detail::number_among(degrees[e.producer], p, [&](std::size_t k) { return maker.dims[k].kind == ops::dim_kind::copies; });
         };
         auto const sum_of = [&](std::uint32_t p) {
-            return detail::number_among(degrees[e.producer], p, [&](std::size_t k) { return maker.dims[k].kind != ops::dim_kind::copies && !detail::indexes(made, k); });
+            return detail::number_among(degrees[e.producer], p,
+                                        [&](std::size_t k) { return maker.dims[k].kind != ops::dim_kind::copies && !detail::indexes(made, k); });
         };
         auto const share_of = [&](std::uint32_t c) {
-            return detail::number_among(degrees[e.consumer], c, [&](std::size_t k) { return read.summed && reader_op.dims[k].kind == ops::dim_kind::sums; });
+            return detail::number_among(degrees[e.consumer], c,
+                                        [&](std::size_t k) { return read.summed && reader_op.dims[k].kind == ops::dim_kind::sums; });
         };
         // Of the copies a shard reads one: its number among the shards that read the same, in proportion.
         auto const reads = [&](std::uint32_t p, std::uint32_t c) {
             auto const [copy, copies] = copy_of(p);
             std::int64_t before = 0, alike = 0;
             for (std::uint32_t other = 0; other < shards(e.consumer); ++other)
-                if (share_of(other) == share_of(c) && detail::elements(reader_op, read, degrees[e.consumer], other) == detail::elements(reader_op, read, degrees[e.consumer], c)) {
+                if (share_of(other) == share_of(c) &&
+                    detail::elements(reader_op, read, degrees[e.consumer], other) == detail::elements(reader_op, read, degrees[e.consumer], c)) {
                     ++alike;
                     before += other < c;
                 }
@@ -258,7 +266,9 @@ iteration naive_iteration(parsearch::graph::dense_graph const& g, Strategy const
             std::map<std::int64_t, std::vector<std::set<std::uint32_t>>> holders;
             for (std::uint32_t n = 0; n < shards(op); ++n) {
                 auto const mine = detail::elements(g.operations[op], o, degrees[op], n);
-                auto& copy = holders[detail::number_among(degrees[op], n, [&](std::size_t k) { return g.operations[op].dims[k].kind == ops::dim_kind::copies; }).first];
+                auto& copy = holders[detail::number_among(degrees[op], n, [&](std::size_t k) {
+                                         return g.operations[op].dims[k].kind == ops::dim_kind::copies;
+                                     }).first];
                 copy.resize(mine.size());
                 for (std::size_t i = 0; i < mine.size(); ++i)
                     if (mine[i]) copy[i].insert(n);
@@ -300,7 +310,8 @@ iteration naive_iteration(parsearch::graph::dense_graph const& g, Strategy const
         for (std::uint32_t op = 0; op < g.size(); ++op)
             for (std::size_t w = 0; w < g.operations[op].weights.size() && first[op] == c; ++w) {
                 auto const& weight = g.operations[op].weights[w];
-                auto& [size, held] = tensors[weight.parameter.empty() ? std::pair(std::string("own"), op * 100 + w) : std::pair("shared " + weight.parameter, std::size_t{0})];
+                auto& [size, held] = tensors[weight.parameter.empty() ? std::pair(std::string("own"), op * 100 + w)
+                                                                      : std::pair("shared " + weight.parameter, std::size_t{0})];
                 size = ops::size_of(weight.type);
                 held.resize(static_cast<std::size_t>(ops::elements_of(weight)));
                 for (std::uint32_t n = 0; n < shards(op); ++n) {

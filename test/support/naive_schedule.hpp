@@ -38,7 +38,8 @@ inline parsearch::sim::schedule naive_schedule(parsearch::sim::task_graph const&
         for (std::uint32_t r = 0; r < g.resources; ++r) {
             std::vector<std::pair<std::int64_t, std::uint32_t>> queue;
             for (std::uint32_t t = 0; t < g.size(); ++t)
-                if (g.resource[t] == r && g.kind[t] != sim::task_kind::barrier) queue.emplace_back(order == sim::discipline::fifo ? s.ready[t] : 0, t);
+                if (g.resource[t] == r && g.kind[t] != sim::task_kind::barrier)
+                    queue.emplace_back(order == sim::discipline::fifo ? s.ready[t] : 0, t);
             std::sort(queue.begin(), queue.end());
             std::int64_t free_at = 0;
             for (auto const& [key, t] : queue) {

@@ -62,7 +62,7 @@ class onnx_model_builder {
         return *this;
     }
     onnx_model_builder& node(std::string const& type, std::vector<std::string> const& inputs, std::vector<std::string> const& outputs,
-                       std::vector<onnx_attribute> const& attributes = {}, std::string const& domain = {}) {
+                             std::vector<onnx_attribute> const& attributes = {}, std::string const& domain = {}) {
         *model.mutable_graph()->add_node() = make_node(type, inputs, outputs, attributes, domain);
         return *this;
     }

@@ -55,16 +55,20 @@ struct onnx_builder {
     std::vector<onnx::value_id> nodes(std::string type, std::vector<onnx::value_id> inputs, std::vector<ops::tensor> outputs, attributes given = {},
                                       std::string domain = "") {
         auto const number = static_cast<std::uint32_t>(net.nodes.size());
-        onnx::node n{.name = parsearch::text("n", number), .domain = std::move(domain), .type = std::move(type), .version = version,
-                .inputs = std::move(inputs),
-                     .outputs = {}, .attributes = std::move(given)};
+        onnx::node n{.name = parsearch::text("n", number),
+                     .domain = std::move(domain),
+                     .type = std::move(type),
+                     .version = version,
+                     .inputs = std::move(inputs),
+                     .outputs = {},
+                     .attributes = std::move(given)};
         for (std::size_t i = 0; i < outputs.size(); ++i)
             n.outputs.push_back(net.add({.name = parsearch::text(n.name, ":", i), .shape = outputs[i], .producer = number}));
         net.nodes.push_back(std::move(n));
         return net.nodes.back().outputs;
     }
-    onnx::value_id node(std::string type, std::vector<onnx::value_id> inputs, shape output, attributes given = {}, ops::dtype out_type = ops::dtype::f32,
-                        std::string domain = "") {
+    onnx::value_id node(std::string type, std::vector<onnx::value_id> inputs, shape output, attributes given = {},
+                        ops::dtype out_type = ops::dtype::f32, std::string domain = "") {
         return nodes(std::move(type), std::move(inputs), {{std::move(output), out_type}}, std::move(given), std::move(domain))[0];
     }
 
@@ -80,7 +84,9 @@ struct onnx_builder {
 
   private:
     onnx::value_id known(shape extents, ops::dtype type, onnx::constant elements) {
-        return net.add({.name = parsearch::text("c", net.values.size()), .from = onnx::origin::fixed, .shape = {std::move(extents), type},
+        return net.add({.name = parsearch::text("c", net.values.size()),
+                        .from = onnx::origin::fixed,
+                        .shape = {std::move(extents), type},
                         .contents = std::make_shared<onnx::constant const>(std::move(elements))});
     }
 };

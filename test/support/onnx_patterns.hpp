@@ -102,7 +102,9 @@ struct primitives : onnx_builder {
         return node("ReduceMean", {x, list}, out, {}, type(x));
     }
     value_id matrix(shape extents, std::vector<double> elements) {
-        return net.add({.name = parsearch::text("m", net.values.size()), .from = onnx::origin::fixed, .shape = {std::move(extents)},
+        return net.add({.name = parsearch::text("m", net.values.size()),
+                        .from = onnx::origin::fixed,
+                        .shape = {std::move(extents)},
                         .contents = std::make_shared<onnx::constant const>(onnx::constant{std::move(elements)})});
     }
     /// [.., length, length] with one number on and below the diagonal and another above.

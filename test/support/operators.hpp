@@ -47,7 +47,8 @@ template <class Op> [[nodiscard]] std::string refusal(Op const& op, std::initial
 }
 
 /// Extents of operand `o` in shard number `shard`.
-[[nodiscard]] inline shape shard_extents(ops::operation const& op, ops::operand const& o, std::vector<std::int32_t> const& degrees, std::int64_t shard) {
+[[nodiscard]] inline shape shard_extents(ops::operation const& op, ops::operand const& o, std::vector<std::int32_t> const& degrees,
+                                         std::int64_t shard) {
     auto const b = ops::shard_box(op, degrees, shard);
     shape out;
     for (auto const& a : o.axes) out.push_back(ops::axis_interval(a, b).size());

@@ -23,7 +23,9 @@ inline parsearch::search::additive_problem<double> read_pase(std::filesystem::pa
     using parsearch::invalid_input;
     std::ifstream in(file, std::ios::binary);
     if (!in) throw invalid_input(file.string(), ": cannot be opened");
-    auto const left = [&, size = static_cast<std::uint64_t>(std::filesystem::file_size(file))] { return size - static_cast<std::uint64_t>(in.tellg()); };
+    auto const left = [&, size = static_cast<std::uint64_t>(std::filesystem::file_size(file))] {
+        return size - static_cast<std::uint64_t>(in.tellg());
+    };
     auto const read = [&](void* to, std::uint64_t bytes, char const* what) {
         if (left() < bytes) throw invalid_input(file.string(), ": ends within ", what);
         in.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes));
@@ -50,7 +52,8 @@ inline parsearch::search::additive_problem<double> read_pase(std::filesystem::pa
     std::vector<parsearch::operator_pair> ends;
     std::vector<std::vector<double>> tables;
     for (std::size_t e = 0; e < edges; ++e) {
-        auto const u = number("an edge's vertex", static_cast<std::int32_t>(vertices)), v = number("an edge's vertex", static_cast<std::int32_t>(vertices));
+        auto const u = number("an edge's vertex", static_cast<std::int32_t>(vertices)),
+                   v = number("an edge's vertex", static_cast<std::int32_t>(vertices));
         ends.push_back({u, v});
         tables.push_back(costs(std::uint64_t{own[u].size()} * own[v].size(), "edge costs"));
     }

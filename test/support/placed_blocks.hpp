@@ -96,7 +96,8 @@ template <class Cache, class Strategy> placed_blocks place_blocks(Cache& cache, 
 }
 
 /// All that bounds need of them.
-template <class Cache> void note_facts(parsearch::sim::path_bounds& bounds, Cache& cache, parsearch::sim::block_graph const& g, placed_blocks const& placed) {
+template <class Cache>
+void note_facts(parsearch::sim::path_bounds& bounds, Cache& cache, parsearch::sim::block_graph const& g, placed_blocks const& placed) {
     constexpr auto none = parsearch::sim::block_graph::none;
     auto const& edges = cache.input().graph.edges;
     for (std::uint32_t op = 0; op < placed.operators.size(); ++op) {

@@ -26,7 +26,8 @@ namespace support {
 
 /// Up to `most` operators on a matrix, an image and a list of indices, in one component or several: linear layers (some share
 /// weights), convolutions with halo and stride, sums of two tensors or of one with itself, concat and split, reshapes, lookups.
-/// Every tensor has at most some hundred elements. A share `replicas` of the operators may run in copies, as many on partial sums where they are linear.
+/// Every tensor has at most some hundred elements. A share `replicas` of the operators may run in copies, as many on partial sums where they are
+/// linear.
 inline parsearch::graph::operator_graph random_network(std::mt19937_64& rng, std::size_t most = 8, double replicas = 0.2) {
     using namespace parsearch;
     graph::operator_graph g;
@@ -66,9 +67,7 @@ inline parsearch::graph::operator_graph random_network(std::mt19937_64& rng, std
             case 3: outputs.push_back(put(name, ops::relu{}, x)); break;
             case 4: outputs.push_back(put(name, ops::add{}, x, y)); break;
             case 5: outputs.push_back(put(name, ops::multiply{}, x, x)); break;
-            case 6:
-                outputs.push_back(put(name, ops::conv2d{.out = 2, .kernel = {3, 3}, .stride = {pick(1, 2), 1}, .padding = {1, 1}}, x));
-                break;
+            case 6: outputs.push_back(put(name, ops::conv2d{.out = 2, .kernel = {3, 3}, .stride = {pick(1, 2), 1}, .padding = {1, 1}}, x)); break;
             case 7:
                 if (rank == 2) outputs.push_back(put(name, ops::concat{.axis = 1}, x, y));
                 break;
@@ -103,8 +102,8 @@ inline parsearch::graph::operator_graph random_network(std::mt19937_64& rng, std
 
 /// A random element of the operator's space or, where `free`, any divisors with at most `most` shards on any devices, several on one too.
 template <class Range>
-parsearch::space::configuration random_configuration(std::mt19937_64& rng, parsearch::ops::operation const& op, Range const& space, std::size_t devices,
-                                                     bool free, std::int64_t most = 8) {
+parsearch::space::configuration random_configuration(std::mt19937_64& rng, parsearch::ops::operation const& op, Range const& space,
+                                                     std::size_t devices, bool free, std::int64_t most = 8) {
     using namespace parsearch;
     if (!free) return space[static_cast<std::uint32_t>(uniform_index(rng, space.size()))];
     auto c = space::whole(op);

@@ -144,8 +144,15 @@ template <> struct random_application<ops::conv1d> {
     template <class R> static application<ops::conv1d> draw(drawer<R>& d) {
         auto const groups = d.between(1, 3), length = d.between(1, 16);
         auto const w = random_window(d, length, false);
-        ops::conv1d const op{.out = groups * d.extent(), .kernel = w.kernel, .stride = w.stride, .padding = w.padding,
-                             .dilation = w.dilation, .padding_end = w.padding_end, .groups = groups, .bias = d.coin(), .parameter = "p"};
+        ops::conv1d const op{.out = groups * d.extent(),
+                             .kernel = w.kernel,
+                             .stride = w.stride,
+                             .padding = w.padding,
+                             .dilation = w.dilation,
+                             .padding_end = w.padding_end,
+                             .groups = groups,
+                             .bias = d.coin(),
+                             .parameter = "p"};
         return {op, {d.floats({d.extent(), groups * d.extent(), length})}};
     }
 };
@@ -169,8 +176,12 @@ template <> struct random_application<ops::pool1d> {
     template <class R> static application<ops::pool1d> draw(drawer<R>& d) {
         auto const length = d.between(1, 16);
         auto const w = random_window(d, length, true);
-        return {{.mode = static_cast<ops::pool_mode>(d.place(3)), .kernel = w.kernel, .stride = w.stride,
-                 .padding = w.padding, .padding_end = w.padding_end, .ceil_mode = d.coin()},
+        return {{.mode = static_cast<ops::pool_mode>(d.place(3)),
+                 .kernel = w.kernel,
+                 .stride = w.stride,
+                 .padding = w.padding,
+                 .padding_end = w.padding_end,
+                 .ceil_mode = d.coin()},
                 {d.floats({d.extent(), d.extent(), length})}};
     }
 };
@@ -203,9 +214,7 @@ template <class Op, class R> application<Op> recurrent(drawer<R>& d, std::size_t
     return out;
 }
 template <> struct random_application<ops::lstm> {
-    template <class R> static application<ops::lstm> draw(drawer<R>& d) {
-        return recurrent<ops::lstm>(d, 2);
-    }
+    template <class R> static application<ops::lstm> draw(drawer<R>& d) { return recurrent<ops::lstm>(d, 2); }
 };
 template <> struct random_application<ops::multi_head_attention> {
     template <class R> static application<ops::multi_head_attention> draw(drawer<R>& d) {
@@ -220,7 +229,8 @@ template <> struct random_application<ops::multi_head_attention> {
     }
 };
 /// The extents of an operand of attention in a layout.
-inline std::vector<std::int64_t> laid_out(ops::attention_layout layout, std::int64_t samples, std::int64_t length, std::int64_t heads, std::int64_t size) {
+inline std::vector<std::int64_t> laid_out(ops::attention_layout layout, std::int64_t samples, std::int64_t length, std::int64_t heads,
+                                          std::int64_t size) {
     switch (layout) {
     case ops::attention_layout::packed: return {samples, length, heads * size};
     case ops::attention_layout::by_position: return {samples, length, heads, size};
@@ -246,10 +256,12 @@ template <> struct random_application<ops::attention> {
         auto const groups = op.kv_heads ? op.kv_heads : op.heads;
         auto const samples = d.extent(), lq = d.extent(), lk = op.causal ? lq : d.extent(), size = d.between(1, 3);
         application<ops::attention> out{op,
-                                        {d.floats(laid_out(op.layouts[0], samples, lq, op.heads, size)), d.floats(laid_out(op.layouts[1], samples, lk, groups, size)),
+                                        {d.floats(laid_out(op.layouts[0], samples, lq, op.heads, size)),
+                                         d.floats(laid_out(op.layouts[1], samples, lk, groups, size)),
                                          d.floats(laid_out(op.layouts[2], samples, lk, groups, d.between(1, 3)))}};
         for (auto masks = d.between(0, 2); masks > 0; --masks) {
-            auto extents = d.between(0, 3) ? broadcast_part(d, {samples, op.heads, lq, lk}, 0) : std::vector<std::int64_t>{samples * op.heads, lq, lk};
+            auto extents =
+                d.between(0, 3) ? broadcast_part(d, {samples, op.heads, lq, lk}, 0) : std::vector<std::int64_t>{samples * op.heads, lq, lk};
             out.inputs.push_back(d.coin() ? d.floats(std::move(extents)) : d.indices(std::move(extents)));
         }
         return out;
@@ -257,7 +269,8 @@ template <> struct random_application<ops::attention> {
 };
 template <> struct random_application<ops::rotary_embedding> {
     template <class R> static application<ops::rotary_embedding> draw(drawer<R>& d) {
-        ops::rotary_embedding const op{.heads = d.extent(), .layout = static_cast<ops::attention_layout>(d.place(ops::attention_layouts)),
+        ops::rotary_embedding const op{.heads = d.extent(),
+                                       .layout = static_cast<ops::attention_layout>(d.place(ops::attention_layouts)),
                                        .tables = d.coin() ? ops::attention_layout::by_head : ops::attention_layout::by_position};
         auto const samples = d.extent(), length = d.extent(), size = 2 * d.between(1, 3);
         application<ops::rotary_embedding> out{op, {d.floats(laid_out(op.layout, samples, length, op.heads, size))}};
@@ -315,7 +328,9 @@ template <class R> std::vector<ops::tensor> broadcastable(drawer<R>& d) {
     return out;
 }
 template <> struct random_application<ops::nary> {
-    template <class R> static application<ops::nary> draw(drawer<R>& d) { return {{static_cast<ops::combine>(d.place(ops::combine_table.size()))}, broadcastable(d)}; }
+    template <class R> static application<ops::nary> draw(drawer<R>& d) {
+        return {{static_cast<ops::combine>(d.place(ops::combine_table.size()))}, broadcastable(d)};
+    }
 };
 template <ops::combine C> struct random_application<ops::fixed_nary<C>> {
     template <class R> static application<ops::fixed_nary<C>> draw(drawer<R>& d) { return {{}, broadcastable(d)}; }
@@ -340,7 +355,8 @@ template <> struct random_application<ops::split> {
     template <class R> static application<ops::split> draw(drawer<R>& d) {
         auto x = d.floats(1, 4);
         application<ops::split> out{{.axis = d.axis(x.extents.size()), .sizes = d.extents(d.between(1, 4))}, {}};
-        x.extents[ops::kit::axis_number("axis", out.op.axis, x.extents.size())] = std::accumulate(out.op.sizes.begin(), out.op.sizes.end(), std::int64_t{0});
+        x.extents[ops::kit::axis_number("axis", out.op.axis, x.extents.size())] =
+            std::accumulate(out.op.sizes.begin(), out.op.sizes.end(), std::int64_t{0});
         out.inputs = {x};
         return out;
     }
@@ -457,8 +473,14 @@ template <> struct random_application<ops::conv_transpose2d> {
 template <> struct random_application<ops::conv_transpose1d> {
     template <class R> static application<ops::conv_transpose1d> draw(drawer<R>& d) {
         auto const groups = d.between(1, 3), kernel = d.between(1, 5);
-        ops::conv_transpose1d const op{.out = groups * d.extent(), .kernel = kernel, .stride = d.between(1, 4), .padding = d.between(0, kernel / 2),
-                                       .padding_end = d.coin() ? 0 : -1, .groups = groups, .bias = d.coin(), .parameter = "p"};
+        ops::conv_transpose1d const op{.out = groups * d.extent(),
+                                       .kernel = kernel,
+                                       .stride = d.between(1, 4),
+                                       .padding = d.between(0, kernel / 2),
+                                       .padding_end = d.coin() ? 0 : -1,
+                                       .groups = groups,
+                                       .bias = d.coin(),
+                                       .parameter = "p"};
         return {op, {d.floats({d.extent(), groups * d.extent(), d.between(2, 12)})}};
     }
 };

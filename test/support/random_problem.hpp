@@ -51,7 +51,9 @@ struct failing_oracle {
     [[nodiscard]] parsearch::picoseconds shard_time(parsearch::ops::shard_work const& w, std::uint32_t) const {
         return answer(10 + static_cast<std::int64_t>(w.pass) + static_cast<std::int64_t>(w.bytes));
     }
-    [[nodiscard]] parsearch::picoseconds transfer_time(parsearch::byte_count bytes, parsearch::link_description const&) const { return answer(bytes); }
+    [[nodiscard]] parsearch::picoseconds transfer_time(parsearch::byte_count bytes, parsearch::link_description const&) const {
+        return answer(bytes);
+    }
     [[nodiscard]] parsearch::picoseconds collective_time(parsearch::collective_kind, parsearch::byte_count bytes,
                                                          parsearch::collective_group const&) const {
         return answer(2 * bytes);
@@ -111,17 +113,18 @@ struct workload_problem {
 
 template <class Oracle>
 workload_problem make_workload_problem(parsearch::graph::operator_graph const& graph, plain_topology const& topology, Oracle oracle,
-                                               parsearch::sim::simulation_options const& options = {}) {
+                                       parsearch::sim::simulation_options const& options = {}) {
     using namespace parsearch;
     auto g = graph::read_graph(graph);
     auto t = topology::read_topology(topology);
-    auto const work = sim::make_workload(std::move(g.graph), std::move(t.topology), cost::any_oracle(std::move(oracle), std::move(t.devices)), options);
+    auto const work =
+        sim::make_workload(std::move(g.graph), std::move(t.topology), cost::any_oracle(std::move(oracle), std::move(t.devices)), options);
     return {work, space::strategy_space(work->graph, work->topology.size())};
 }
 
 template <class Oracle = mixed_oracle>
 workload_problem random_workload(std::mt19937_64& rng, parsearch::sim::simulation_options const& options, problem_shape const& shape,
-                                         Oracle oracle = {}) {
+                                 Oracle oracle = {}) {
     auto const topology = random_topology(rng, shape);
     return make_workload_problem(random_network(rng, shape.operators), topology, std::move(oracle), options);
 }
@@ -172,8 +175,8 @@ template <class A, class B> std::string simulation_difference(A&& a, B&& b) {
     auto const& n = b.memory();
     if (m.size() != n.size()) return "number of devices";
     for (std::size_t d = 0; d < m.size(); ++d)
-        if (m[d].weights != n[d].weights || m[d].gradients != n[d].gradients || m[d].optimizer != n[d].optimizer || m[d].activations != n[d].activations ||
-            m[d].buffers != n[d].buffers)
+        if (m[d].weights != n[d].weights || m[d].gradients != n[d].gradients || m[d].optimizer != n[d].optimizer ||
+            m[d].activations != n[d].activations || m[d].buffers != n[d].buffers)
             return parsearch::text("memory of device ", d);
     return {};
 }

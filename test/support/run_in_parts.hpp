@@ -48,7 +48,8 @@ inline parallel_graph attention_of_parts(ops::operation const& op) {
             if (bias) in.push_back(w[2 * i + 1]);
             x[i] = add(ops::linear{.out = g.tensor(in[1]).whole.extents[0], .bias = bias}, in, 1);
         }
-    auto const size = g.tensor(x[1]).whole.extents[2] / heads, wide = g.tensor(x[2]).whole.extents[2] / heads, per_group = g.tensor(x[0]).whole.extents[2] / heads / size;
+    auto const size = g.tensor(x[1]).whole.extents[2] / heads, wide = g.tensor(x[2]).whole.extents[2] / heads,
+               per_group = g.tensor(x[0]).whole.extents[2] / heads / size;
     auto const q = add(ops::reshape{.shape = {s, lq, heads, per_group, size}}, {x[0]}, 1);
     auto const k = add(ops::reshape{.shape = {s, lk, heads, size}}, {x[1]}, 1);
     auto const v = add(ops::reshape{.shape = {s, lk, heads, wide}}, {x[2]}, 1);
@@ -94,7 +95,8 @@ inline evaluated evaluate(ops::operation const& op, arrays const& operands, arra
     if (op.kind == "embedding" || op.kind == "embedding_bag") {
         auto const &indices = operands[0], &table = operands[1];
         auto const rows = table.extents[0];
-        auto const features = static_cast<std::size_t>(table.extents[1]), bag = op.kind == "embedding" ? 1 : static_cast<std::size_t>(indices.extents.back());
+        auto const features = static_cast<std::size_t>(table.extents[1]),
+                   bag = op.kind == "embedding" ? 1 : static_cast<std::size_t>(indices.extents.back());
         out = {{reference::zeros_of(op.outputs[0])}, {reference::filled(indices.extents), reference::filled(table.extents)}};
         for (std::size_t i = 0; i < indices.values.size(); ++i)
             for (std::size_t o = 0; o < features && indices.values[i] != unseen; ++o) {
@@ -132,7 +134,8 @@ inline void add_to(reference::array& to, reference::array const& more) {
     for (std::size_t i = 0; i < to.values.size(); ++i) to.values[i] = reference::sum(to.values[i], more.values[i]);
 }
 
-/// Calls `visit(box, partial sum of the operands, partial sum of output 0, whether biases are added)` for each task of an operator; its copies are alike.
+/// Calls `visit(box, partial sum of the operands, partial sum of output 0, whether biases are added)` for each task of an operator; its copies are
+/// alike.
 template <class F> void for_each_task(ops::operation const& op, operator_split const& s, F const& visit) {
     for (std::int64_t task = 0; task < ops::shard_count(s.degree); ++task) {
         auto const box = ops::shard_box(op, s.degree, task);
@@ -142,18 +145,19 @@ template <class F> void for_each_task(ops::operation const& op, operator_split c
             auto const size = op.dims[d].extent / s.degree[d];
             part = part * static_cast<std::size_t>(s.degree[d]) + static_cast<std::size_t>(box[d].begin / size);
         }
-        for (std::size_t sum = 0; sum < static_cast<std::size_t>(s.sums); ++sum) visit(box, sum, part * static_cast<std::size_t>(s.sums) + sum, part == 0);
+        for (std::size_t sum = 0; sum < static_cast<std::size_t>(s.sums); ++sum)
+            visit(box, sum, part * static_cast<std::size_t>(s.sums) + sum, part == 0);
     }
 }
 
 } // namespace in_parts
 
-/// Runs `g` in parts. A tensor is held as its partial sums, each in the shape of the whole: blocks stand where they belong, and copies are alike, so that
-/// their gradients are added up. A task sees of its operands what its part of the iteration space touches (windows beyond its block too), and zeros elsewhere, or
-/// unseen indices; of what it makes counts its block alone. All outputs of an operator are indexed by the same dims. Where an operator sums over a dim that is
-/// split, its first part adds the bias.
-inline graph_run run_in_parts(parsearch::rewrite::parallel_graph const& g, named_arrays const& values, std::span<parsearch::rewrite::reference::array const> seeds,
-                              parsearch::rewrite::purpose use) {
+/// Runs `g` in parts. A tensor is held as its partial sums, each in the shape of the whole: blocks stand where they belong, and copies are alike, so
+/// that their gradients are added up. A task sees of its operands what its part of the iteration space touches (windows beyond its block too), and
+/// zeros elsewhere, or unseen indices; of what it makes counts its block alone. All outputs of an operator are indexed by the same dims. Where an
+/// operator sums over a dim that is split, its first part adds the bias.
+inline graph_run run_in_parts(parsearch::rewrite::parallel_graph const& g, named_arrays const& values,
+                              std::span<parsearch::rewrite::reference::array const> seeds, parsearch::rewrite::purpose use) {
     using namespace in_parts;
     std::vector<std::vector<arrays>> made(g.bound()), gradients(g.bound()); // by node, output, partial sum
     auto const order = g.order();
@@ -173,7 +177,8 @@ inline graph_run run_in_parts(parsearch::rewrite::parallel_graph const& g, named
             auto const& t = g[n].inputs[i];
             auto const& parts = made[t.producer][t.slot];
             auto const& a = parts.at(summed(g[n]->split, i) ? sum : 0);
-            out.push_back(biases(op, i) && !first ? reference::filled(a.extents) : within(a, operand_of(op, i), box, operand_of(op, i).type > ops::dtype::bf16 ? unseen : 0));
+            out.push_back(biases(op, i) && !first ? reference::filled(a.extents)
+                                                  : within(a, operand_of(op, i), box, operand_of(op, i).type > ops::dtype::bf16 ? unseen : 0));
         }
         return out;
     };
@@ -187,7 +192,8 @@ inline graph_run run_in_parts(parsearch::rewrite::parallel_graph const& g, named
             auto const& op = g[n]->operation;
             for_each_task(op, g[n]->split, [&](ops::box const& box, std::size_t sum, std::size_t part, bool first) {
                 auto const all = evaluate(op, operands(n, box, sum, first), nullptr, use);
-                for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) add_to(made[n][slot].at(part), within(all.outputs[slot], op.outputs[slot], box));
+                for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
+                    add_to(made[n][slot].at(part), within(all.outputs[slot], op.outputs[slot], box));
             });
         } else made[n][0][0] = values.at(g[n]->name);
     }
@@ -207,7 +213,8 @@ inline graph_run run_in_parts(parsearch::rewrite::parallel_graph const& g, named
             auto const& op = g[n]->operation;
             for_each_task(op, g[n]->split, [&](ops::box const& box, std::size_t sum, std::size_t part, bool first) {
                 arrays given;
-                for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) given.push_back(within(gradients[n][slot].at(part), op.outputs[slot], box));
+                for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
+                    given.push_back(within(gradients[n][slot].at(part), op.outputs[slot], box));
                 auto const all = evaluate(op, operands(n, box, sum, first), &given, use);
                 for (std::size_t i = 0; i < operands_of(op); ++i)
                     if (auto const& t = g[n].inputs[i]; first || !biases(op, i))

@@ -26,7 +26,8 @@ struct graph_run {
 using arrays = std::vector<parsearch::rewrite::reference::array>;
 
 /// Part `m` of `a`, which is held as `t`, where that comes in several.
-inline parsearch::rewrite::reference::array micro_batch_of(parsearch::rewrite::reference::array const& a, parsearch::rewrite::parallel_tensor const& t, std::int64_t m) {
+inline parsearch::rewrite::reference::array micro_batch_of(parsearch::rewrite::reference::array const& a,
+                                                           parsearch::rewrite::parallel_tensor const& t, std::int64_t m) {
     if (t.micro_batches == 1) return a;
     auto const size = a.extents[t.sample_axis] / t.micro_batches;
     return parsearch::rewrite::reference::part(a, t.sample_axis, m * size, size);
@@ -40,9 +41,10 @@ inline parsearch::rewrite::reference::array of_micro_batches(arrays const& made,
         for (std::size_t i = 0; i < out.values.size(); ++i) out.values[i] = reference::sum(out.values[i], made[m].values[i]);
     return out;
 }
-/// Runs node `n` of `g` on whole operands, micro-batch after micro-batch, each on its samples alone; answers its outputs, or the gradients of its operands where
-/// those of its outputs are `given`.
-inline arrays run_node(parsearch::rewrite::parallel_graph const& g, std::uint32_t n, arrays const& operands, arrays const* given, parsearch::rewrite::purpose use) {
+/// Runs node `n` of `g` on whole operands, micro-batch after micro-batch, each on its samples alone; answers its outputs, or the gradients of its
+/// operands where those of its outputs are `given`.
+inline arrays run_node(parsearch::rewrite::parallel_graph const& g, std::uint32_t n, arrays const& operands, arrays const* given,
+                       parsearch::rewrite::purpose use) {
     using namespace parsearch::rewrite;
     auto const count = g[n]->split.micro_batches;
     auto const part = parsearch::pipeline::micro_batch(g[n]->operation, count, g[n]->name);
@@ -70,8 +72,8 @@ inline arrays run_node(parsearch::rewrite::parallel_graph const& g, std::uint32_
 }
 
 /// Runs `g` on whole tensors: what reshards changes none. `seeds`: the gradients of the results.
-inline graph_run run(parsearch::rewrite::parallel_graph const& g, named_arrays const& values, std::span<parsearch::rewrite::reference::array const> seeds,
-                     parsearch::rewrite::purpose use) {
+inline graph_run run(parsearch::rewrite::parallel_graph const& g, named_arrays const& values,
+                     std::span<parsearch::rewrite::reference::array const> seeds, parsearch::rewrite::purpose use) {
     using namespace parsearch::rewrite;
     std::vector<std::vector<reference::array>> made(g.bound()), gradients(g.bound());
     auto const order = g.order();

@@ -164,15 +164,14 @@ template <class P> auto incremental(P const& problem, asked& counts) {
 /// All of a result but the wall time.
 template <class R> bool same_run(R const& a, R const& b) {
     return a.best == b.best && a.cost == b.cost && a.reason == b.reason && a.stats.evaluations == b.stats.evaluations &&
-           a.stats.proposals == b.stats.proposals && a.stats.accepted == b.stats.accepted &&
-           a.stats.improved == b.stats.improved && a.stats.trajectory == b.stats.trajectory;
+           a.stats.proposals == b.stats.proposals && a.stats.accepted == b.stats.accepted && a.stats.improved == b.stats.improved &&
+           a.stats.trajectory == b.stats.trajectory;
 }
 
 /// Runs `search(problem, options)` with a stop in its `after`-th evaluation, then again with the evaluations that it made for its budget, and
 /// checks that both are the same but for what they proposed, which is the caller's to compare. Returns both results, the cut one first;
 /// nothing where the search ended by itself.
-template <class P, class Options, class Search>
-auto check_cut(P const& problem, Options options, std::uint64_t after, Search const& search) {
+template <class P, class Options, class Search> auto check_cut(P const& problem, Options options, std::uint64_t after, Search const& search) {
     using result = decltype(search(problem, options));
     std::stop_source source;
     std::atomic<std::uint64_t> calls = 0;

@@ -41,8 +41,8 @@ lab::machines three() {
     m.cable_names = {"ab", "ba", "bc", "cb"};
     double rate = 1e9;
     for (auto const& name : m.cable_names) m.cables[name] = {{rate += 1e9}, picoseconds{7}};
-    m.routes = {{{"alpha", "beta"}, {"ab"}},  {{"beta", "alpha"}, {"ba"}},         {{"beta", "gamma"}, {"bc"}},
-                {{"gamma", "beta"}, {"cb"}},  {{"alpha", "gamma"}, {"ab", "bc"}}, {{"gamma", "alpha"}, {"cb", "ba"}}};
+    m.routes = {{{"alpha", "beta"}, {"ab"}}, {{"beta", "alpha"}, {"ba"}},        {{"beta", "gamma"}, {"bc"}},
+                {{"gamma", "beta"}, {"cb"}}, {{"alpha", "gamma"}, {"ab", "bc"}}, {{"gamma", "alpha"}, {"cb", "ba"}}};
     return m;
 }
 using route_t = std::vector<std::uint32_t>;
@@ -113,8 +113,11 @@ TEST_CASE("mistakes of a topology are named") {
     refused([](auto& m) { m.cables["bc"].rate = {0}; }, "link 2 has a bandwidth of 0 B/s: must be positive");
     refused([](auto& m) { m.cables["cb"].latency = picoseconds{-2}; }, "link 3 has a latency of -2 ps");
     refused([](auto& m) { m.routes[{"gamma", "alpha"}].clear(); }, "route from device 2 (fast) to device 0 (fast) is empty");
-    refused([](auto& m) { m.routes[{"alpha", "gamma"}][1] = "cable"; },
-            "route from device 0 (fast) to device 2 (fast): hop 1 is a link that links(topology) does not name");
+    refused(
+        [](auto& m) {
+            m.routes[{"alpha", "gamma"}][1] = "cable";
+        },
+        "route from device 0 (fast) to device 2 (fast): hop 1 is a link that links(topology) does not name");
 }
 
 namespace {

@@ -156,8 +156,11 @@ TEST_CASE("mistakes are named by line, key, value and rule") {
 }
 
 TEST_CASE("a small machine file does not take the memory of a large machine") {
-    auto const refused = [](std::string const& text, char const* what) { CHECK_THROWS_WITH_AS((void)read(text), doctest::Contains(what), invalid_input); };
-    refused(with("num_gpus_per_socket", "num_gpus_per_socket = 2048"), "m:5: num_gpus_per_socket = 2048: 2 nodes of 4096 GPUs have more than 4194304 NVLinks in all");
+    auto const refused = [](std::string const& text, char const* what) {
+        CHECK_THROWS_WITH_AS((void)read(text), doctest::Contains(what), invalid_input);
+    };
+    refused(with("num_gpus_per_socket", "num_gpus_per_socket = 2048"),
+            "m:5: num_gpus_per_socket = 2048: 2 nodes of 4096 GPUs have more than 4194304 NVLinks in all");
     std::string path = "intra_socket_gpu_fb_mem_to_gpu_fb_mem =";
     for (int i = 0; i < 20'000; ++i) path += " membus";
     auto text = with("num_gpus_per_socket", "num_gpus_per_socket = 100");

@@ -39,9 +39,9 @@ TEST_CASE("torus: neighbours, wrap-around, dimension order") {
     auto const c = torus({.extents = {4, 5}, .device = v100_sxm, .link = gigabyte}); // device 5 * row + column
     CHECK(c.size() == 20);
     CHECK(c.links().size() == 80);
-    CHECK(devices_on(c, 0, 7) == route_t{0, 5, 6, 7});     // rows first, then columns
+    CHECK(devices_on(c, 0, 7) == route_t{0, 5, 6, 7}); // rows first, then columns
     CHECK(devices_on(c, 7, 0) == route_t{7, 2, 1, 0});
-    CHECK(devices_on(c, 0, 19) == route_t{0, 15, 19});     // around both dimensions
+    CHECK(devices_on(c, 0, 19) == route_t{0, 15, 19});        // around both dimensions
     CHECK(devices_on(c, 0, 13) == route_t{0, 5, 10, 14, 13}); // half of 4 either way: upwards; 3 of 5: downwards around
     for (std::uint32_t a = 0; a < 20; ++a)
         for (std::uint32_t b = 0; b < 20; ++b) {

@@ -65,8 +65,17 @@ TEST_CASE("cuDNN has plans for convolutions of every type, pass and padding") {
         for (convolution_pass const pass : {convolution_pass::forward, convolution_pass::data_gradient, convolution_pass::filter_gradient})
             for (std::int64_t const groups : {1, 2})
                 for (std::int64_t const front : {1, 0}) {
-                    convolution const c{.pass = pass, .n = 2, .groups = groups, .in = 16, .out = 32, .size = {14, 14}, .kernel = {3, 3},
-                                        .padding = {front, front}, .padding_end = {1, 1}, .result = {13 + front, 13 + front}, .type = type};
+                    convolution const c{.pass = pass,
+                                        .n = 2,
+                                        .groups = groups,
+                                        .in = 16,
+                                        .out = 32,
+                                        .size = {14, 14},
+                                        .kernel = {3, 3},
+                                        .padding = {front, front},
+                                        .padding_end = {1, 1},
+                                        .result = {13 + front, 13 + front},
+                                        .type = type};
                     CAPTURE(describe(c));
                     layout const l = type == dtype::f64 ? layout::nchw : layout::nhwc;
                     built_graph g = convolution_graph(normalized(c), l);
@@ -110,16 +119,22 @@ TEST_CASE("cuDNN knows the graphs of attention") {
             for (bool const causal : {false, true})
                 for (auto const& [heads, kv_heads, sequence, size] :
                      {std::array<std::int64_t, 4>{16, 16, 512, 64}, {8, 2, 256, 128}, {2, 2, 33, 40}}) {
-                    attention const a{.backward = backward, .causal = causal, .batch = 2, .heads = heads, .kv_heads = kv_heads, .queries = sequence,
-                                      .keys = sequence, .size = size, .value_size = size, .type = type};
+                    attention const a{.backward = backward,
+                                      .causal = causal,
+                                      .batch = 2,
+                                      .heads = heads,
+                                      .kv_heads = kv_heads,
+                                      .queries = sequence,
+                                      .keys = sequence,
+                                      .size = size,
+                                      .value_size = size,
+                                      .type = type};
                     CAPTURE(describe(a));
                     built_graph g = attention_graph(a);
                     CHECK(g.tensors.size() == (backward ? 11 : 5));
                     std::size_t const engines = g.graph.proposed({.properties = &device});
-                    if (has_driver())
-                        CHECK(engines > 0);
-                    else
-                        CHECK(g.graph.why().find("PATTERN") == std::string::npos); // refused for its form
+                    if (has_driver()) CHECK(engines > 0);
+                    else CHECK(g.graph.why().find("PATTERN") == std::string::npos); // refused for its form
                 }
 }
 

@@ -183,8 +183,9 @@ std::vector<int> as_run(permutation const& p, std::size_t element_bytes) {
 } // namespace
 
 TEST_CASE("permutations move every element to its place") {
-    std::vector<permutation> some{{{2, 3}, {1, 0}}, {{64, 33, 5}, {0, 2, 1}}, {{64, 33, 5}, {2, 1, 0}}, {{4, 1, 8}, {1, 0, 2}}, {{1, 1}, {1, 0}},
-                                  {{3, 40, 8}, {1, 0, 2}}, {{7}, {0}}, {{2, 50, 3, 16}, {0, 2, 1, 3}}};
+    std::vector<permutation> some{
+        {{2, 3}, {1, 0}}, {{64, 33, 5}, {0, 2, 1}},      {{64, 33, 5}, {2, 1, 0}}, {{4, 1, 8}, {1, 0, 2}}, {{1, 1}, {1, 0}}, {{3, 40, 8}, {1, 0, 2}},
+        {{7}, {0}},       {{2, 50, 3, 16}, {0, 2, 1, 3}}};
     std::uint64_t const seed = 20260101;
     INFO("seed ", seed);
     split_mix bits(seed);

@@ -44,12 +44,9 @@ numbers convolved(convolution const& c, numbers const& first, numbers const& sec
                                     std::size_t const x = at((((n * c.groups + g) * c.in + i) * c.size[0] + x0) * c.size[1] + x1);
                                     std::size_t const w = at((((g * c.out + o) * c.in + i) * c.kernel[0] + k0) * c.kernel[1] + k1);
                                     std::size_t const y = at((((n * c.groups + g) * c.out + o) * c.result[0] + y0) * c.result[1] + y1);
-                                    if (c.pass == convolution_pass::forward)
-                                        out[y] += first[x] * second[w];
-                                    else if (c.pass == convolution_pass::data_gradient)
-                                        out[x] += first[w] * second[y];
-                                    else
-                                        out[w] += first[x] * second[y];
+                                    if (c.pass == convolution_pass::forward) out[y] += first[x] * second[w];
+                                    else if (c.pass == convolution_pass::data_gradient) out[x] += first[w] * second[y];
+                                    else out[w] += first[x] * second[y];
                                 }
     return out;
 }
@@ -75,10 +72,8 @@ numbers pooled(pooling const& p, numbers const& x, numbers const& dy) {
                             place = from;
                         }
                     }
-                if (!p.backward)
-                    out[y] = p.average ? sum / count : best;
-                else if (!p.average)
-                    out[place] += dy[y];
+                if (!p.backward) out[y] = p.average ? sum / count : best;
+                else if (!p.average) out[place] += dy[y];
             }
     return out;
 }
@@ -260,10 +255,8 @@ numbers looked_up(lookup const& l, numbers const& table, std::vector<std::int32_
     for (std::int64_t i = 0; i < l.lookups; ++i)
         for (std::int64_t w = 0; w < l.width; ++w) {
             std::size_t const row = at(indices[at(i)] * l.width + w), result = at(i / l.bag * l.width + w);
-            if (l.backward)
-                out[row] += dy[result];
-            else
-                out[result] += table[row];
+            if (l.backward) out[row] += dy[result];
+            else out[result] += table[row];
         }
     return out;
 }

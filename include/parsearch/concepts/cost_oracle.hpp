@@ -32,9 +32,9 @@ struct transfer_time_fn {
 };
 
 template <class O, class Work, class D>
-concept has_shard_time = requires(O const& o, Work const& w, D const& d) { o.shard_time(w, d); } ||
-                         requires(O const& o, Work const& w, D const& d) { shard_time(o, w, d); } ||
-                         requires(O const& o, Work const& w, D const& d) { o(w, d); };
+concept has_shard_time = requires(O const& o, Work const& w, D const& d) { o.shard_time(w, d); } || requires(O const& o, Work const& w, D const& d) {
+    shard_time(o, w, d);
+} || requires(O const& o, Work const& w, D const& d) { o(w, d); };
 
 template <class O>
 concept member_collective_time = requires(O const& o, collective_kind k, byte_count b, collective_group const& g) {

@@ -88,11 +88,10 @@ concept has_links = requires(T const& t) { t.links(); } || requires(T const& t) 
 template <class T>
 concept has_rings = requires(T const& t) { t.rings(); } || requires(T const& t) { rings(t); };
 template <class T, class D>
-concept has_describe_device = requires(T const& t, D const& d) { t.describe_device(d); } ||
-                              requires(T const& t, D const& d) { describe_device(t, d); };
+concept has_describe_device =
+    requires(T const& t, D const& d) { t.describe_device(d); } || requires(T const& t, D const& d) { describe_device(t, d); };
 template <class T, class L>
-concept has_describe_link = requires(T const& t, L const& l) { t.describe_link(l); } ||
-                            requires(T const& t, L const& l) { describe_link(t, l); };
+concept has_describe_link = requires(T const& t, L const& l) { t.describe_link(l); } || requires(T const& t, L const& l) { describe_link(t, l); };
 template <class T, class D>
 concept has_route = requires(T const& t, D const& d) { t.route(d, d); } || requires(T const& t, D const& d) { route(t, d, d); };
 } // namespace detail::device_topology_cpo
@@ -124,30 +123,28 @@ concept HasLinks = detail::device_topology_cpo::has_links<T> && requires(T const
 };
 
 /// The handle by which `T` names a device.
-template <HasDevices T>
-using device_handle_t = range_value_t<decltype(parsearch::devices(std::declval<T const&>()))>;
+template <HasDevices T> using device_handle_t = range_value_t<decltype(parsearch::devices(std::declval<T const&>()))>;
 /// The handle by which `T` names a link.
 template <HasLinks T> using link_handle_t = range_value_t<decltype(parsearch::links(std::declval<T const&>()))>;
 
 /// `describe_device(t, d)` exists and converts to `device_description`.
 template <class T>
-concept DescribesDevices = HasDevices<T> && detail::device_topology_cpo::has_describe_device<T, device_handle_t<T>> &&
-                           requires(T const& t, device_handle_t<T> const& d) {
-                               { parsearch::describe_device(t, d) } -> std::convertible_to<device_description>;
-                           };
+concept DescribesDevices =
+    HasDevices<T> && detail::device_topology_cpo::has_describe_device<T, device_handle_t<T>> && requires(T const& t, device_handle_t<T> const& d) {
+        { parsearch::describe_device(t, d) } -> std::convertible_to<device_description>;
+    };
 /// `describe_link(t, l)` exists and converts to `link_description`.
 template <class T>
-concept DescribesLinks = HasLinks<T> && detail::device_topology_cpo::has_describe_link<T, link_handle_t<T>> &&
-                         requires(T const& t, link_handle_t<T> const& l) {
-                             { parsearch::describe_link(t, l) } -> std::convertible_to<link_description>;
-                         };
+concept DescribesLinks =
+    HasLinks<T> && detail::device_topology_cpo::has_describe_link<T, link_handle_t<T>> && requires(T const& t, link_handle_t<T> const& l) {
+        { parsearch::describe_link(t, l) } -> std::convertible_to<link_description>;
+    };
 /// `route(t, a, b)` exists and is an input range of link handles.
 template <class T>
 concept HasRoutes = HasDevices<T> && HasLinks<T> && detail::device_topology_cpo::has_route<T, device_handle_t<T>> &&
                     requires(T const& t, device_handle_t<T> const& d) {
                         { parsearch::route(t, d, d) } -> InputRange;
-                        requires std::convertible_to<range_value_t<decltype(parsearch::route(t, d, d))>,
-                                                     link_handle_t<T>>;
+                        requires std::convertible_to<range_value_t<decltype(parsearch::route(t, d, d))>, link_handle_t<T>>;
                     };
 
 /// `rings(t)` exists and is a range of ranges of nodes, as `node_of` numbers them: each goes through two or more nodes, each once, from each to the
@@ -162,7 +159,7 @@ concept HasRings = detail::device_topology_cpo::has_rings<T> && requires(T const
 
 /// Devices and the links between them. See docs/concepts/device_topology.md.
 template <class T>
-concept DeviceTopology = HasDevices<T> && HasLinks<T> && Handle<device_handle_t<T>> && Handle<link_handle_t<T>> &&
-                         DescribesDevices<T> && DescribesLinks<T> && HasRoutes<T>;
+concept DeviceTopology = HasDevices<T> && HasLinks<T> && Handle<device_handle_t<T>> && Handle<link_handle_t<T>> && DescribesDevices<T> &&
+                         DescribesLinks<T> && HasRoutes<T>;
 
 } // namespace parsearch

@@ -29,12 +29,11 @@ template <class C> struct change {
 /// - `e.propose(changes, bound)`: the exact cost with `changes` applied, or nothing when it is above `bound`.
 /// - `e.commit()` / `e.roll_back()`: keeps or drops the last proposal.
 template <class E, class S, class C>
-concept IncrementalEvaluator =
-    Evaluator<E, S> && requires(E& e, S const& s, std::span<change<C> const> changes, cost_t<E, S> const& bound) {
-        { e.reset(s) } -> std::convertible_to<cost_t<E, S>>;
-        { e.propose(changes, bound) } -> std::convertible_to<std::optional<cost_t<E, S>>>;
-        e.commit();
-        e.roll_back();
-    };
+concept IncrementalEvaluator = Evaluator<E, S> && requires(E& e, S const& s, std::span<change<C> const> changes, cost_t<E, S> const& bound) {
+    { e.reset(s) } -> std::convertible_to<cost_t<E, S>>;
+    { e.propose(changes, bound) } -> std::convertible_to<std::optional<cost_t<E, S>>>;
+    e.commit();
+    e.roll_back();
+};
 
 } // namespace parsearch

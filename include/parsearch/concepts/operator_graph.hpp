@@ -53,12 +53,10 @@ template <class G>
 concept has_operators = requires(G const& g) { g.operators(); } || requires(G const& g) { operators(g); } ||
                         requires(G const& g) { operator_graph_adaptor<G>::operators(g); };
 template <class G, class Op>
-concept has_inputs = requires(G const& g, Op const& op) { g.inputs(op); } ||
-                     requires(G const& g, Op const& op) { inputs(g, op); } ||
+concept has_inputs = requires(G const& g, Op const& op) { g.inputs(op); } || requires(G const& g, Op const& op) { inputs(g, op); } ||
                      requires(G const& g, Op const& op) { operator_graph_adaptor<G>::inputs(g, op); };
 template <class G, class Op>
-concept has_description = requires(G const& g, Op const& op) { g.description(op); } ||
-                          requires(G const& g, Op const& op) { description(g, op); } ||
+concept has_description = requires(G const& g, Op const& op) { g.description(op); } || requires(G const& g, Op const& op) { description(g, op); } ||
                           requires(G const& g, Op const& op) { operator_graph_adaptor<G>::description(g, op); };
 } // namespace detail::operator_graph_cpo
 
@@ -76,8 +74,7 @@ concept HasOperators = detail::operator_graph_cpo::has_operators<G> && requires(
 };
 
 /// The handle by which `G` names an operator.
-template <HasOperators G>
-using operator_handle_t = range_value_t<decltype(parsearch::operators(std::declval<G const&>()))>;
+template <HasOperators G> using operator_handle_t = range_value_t<decltype(parsearch::operators(std::declval<G const&>()))>;
 
 /// What `inputs(g, op)` yields: members `producer`, an operator handle `H`, and `slot`, the number of the producer's output.
 template <class S, class H>
@@ -92,17 +89,15 @@ using input_source_t = range_value_t<decltype(parsearch::inputs(std::declval<G c
 
 /// `inputs(g, op)` exists and is an input range of `TensorSource`s.
 template <class G>
-concept HasInputs = HasOperators<G> && detail::operator_graph_cpo::has_inputs<G, operator_handle_t<G>> &&
-                    requires(G const& g, operator_handle_t<G> const& op) {
-                        { parsearch::inputs(g, op) } -> InputRange;
-                    } && TensorSource<input_source_t<G>, operator_handle_t<G>>;
+concept HasInputs =
+    HasOperators<G> && detail::operator_graph_cpo::has_inputs<G, operator_handle_t<G>> && requires(G const& g, operator_handle_t<G> const& op) {
+        { parsearch::inputs(g, op) } -> InputRange;
+    } && TensorSource<input_source_t<G>, operator_handle_t<G>>;
 
 /// `description(g, op)` exists and is not void.
 template <class G>
 concept HasDescription = HasOperators<G> && detail::operator_graph_cpo::has_description<G, operator_handle_t<G>> &&
-                         requires(G const& g, operator_handle_t<G> const& op) {
-                             requires !std::is_void_v<decltype(parsearch::description(g, op))>;
-                         };
+                         requires(G const& g, operator_handle_t<G> const& op) { requires !std::is_void_v<decltype(parsearch::description(g, op))>; };
 
 /// A neural network as operators and the tensors between them. See docs/concepts/operator_graph.md.
 template <class G>

@@ -21,8 +21,7 @@ concept ConfigurationSpace = requires(X const& x, std::size_t op) {
 };
 
 /// The type of a configuration in space `X`.
-template <ConfigurationSpace X>
-using configuration_t = range_value_t<decltype(std::declval<X const&>()[std::size_t{}])>;
+template <ConfigurationSpace X> using configuration_t = range_value_t<decltype(std::declval<X const&>()[std::size_t{}])>;
 
 /// The space and the evaluator type of a problem.
 template <class P> using space_t = std::remove_cvref_t<decltype(std::declval<P const&>().space())>;

@@ -16,10 +16,10 @@ enum class stop_reason : std::uint8_t {
     exhausted,         ///< it has nothing more to try
     evaluation_budget, ///< so many strategies were priced
     time_budget,
-    stop_requested, ///< by a stop token
-    proved_optimal, ///< the bound meets the cost
-    no_improvement, ///< its patience ended
-    observer,       ///< an observer ended it
+    stop_requested,  ///< by a stop token
+    proved_optimal,  ///< the bound meets the cost
+    no_improvement,  ///< its patience ended
+    observer,        ///< an observer ended it
     nothing_feasible ///< no feasible plan was found, whatever ended the search
 };
 
@@ -46,7 +46,7 @@ struct search_stats {
     std::uint64_t improved = 0;    ///< proposals better than every one before
     std::uint64_t trajectory = 0;  ///< hash of the sequence of accepted changes' positions: equal trajectories, equal hash
     double seconds = 0;
-    std::uint64_t nodes = 0;       ///< partial strategies bounded, by searches that do
+    std::uint64_t nodes = 0; ///< partial strategies bounded, by searches that do
 };
 
 /// Adds what a part of a search counted, but not `improved`, `trajectory` and `seconds`: those of the whole are not the sums of the parts'.
@@ -97,8 +97,8 @@ struct plan_cost<P, S> {
 };
 } // namespace detail
 
-/// The cost type of plans `S` of problem `P`: that of the evaluator of a `SearchProblem`; else what the plan says, `S::cost_type`, for plans that are more
-/// than a strategy of one space.
+/// The cost type of plans `S` of problem `P`: that of the evaluator of a `SearchProblem`; else what the plan says, `S::cost_type`, for plans that are
+/// more than a strategy of one space.
 template <class P, class S> using plan_cost_t = typename detail::plan_cost<P, S>::type;
 
 /// `f(problem, start, rng)` answers a `search_result` of plans like `start`, or what is derived from one. See docs/concepts/searcher.md.

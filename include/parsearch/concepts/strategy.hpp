@@ -29,12 +29,11 @@ struct set_configuration_fn {
 };
 template <class S>
 concept has_configuration_of = requires(S const& s, std::size_t op) { s.configuration_of(op); } ||
-                               requires(S const& s, std::size_t op) { configuration_of(s, op); } ||
-                               requires(S const& s, std::size_t op) { s[op]; };
+                               requires(S const& s, std::size_t op) { configuration_of(s, op); } || requires(S const& s, std::size_t op) { s[op]; };
 template <class S, class C>
-concept has_set_configuration = requires(S& s, std::size_t op, C const& c) { s.set_configuration(op, c); } ||
-                                requires(S& s, std::size_t op, C const& c) { set_configuration(s, op, c); } ||
-                                requires(S& s, std::size_t op, C const& c) { s[op] = c; };
+concept has_set_configuration = requires(S& s, std::size_t op, C const& c) {
+    s.set_configuration(op, c);
+} || requires(S& s, std::size_t op, C const& c) { set_configuration(s, op, c); } || requires(S& s, std::size_t op, C const& c) { s[op] = c; };
 } // namespace detail::strategy_cpo
 
 /// `configuration_of(s, op)`: the configuration of operator number `op`. Member, then ADL, then `s[op]`.

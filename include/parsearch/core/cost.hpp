@@ -50,11 +50,13 @@ concept HasCostTraits = requires { sizeof(cost_traits<C>); };
 
 /// A totally ordered, copyable type with `cost_traits`.
 template <class C>
-concept Cost = HasCostTraits<C> && std::copyable<C> && requires(C const& a, C const& b) { a == b; a < b; } &&
-               std::totally_ordered<C> && requires(C const& c) {
-                   { cost_traits<C>::infinity() } -> std::convertible_to<C>;
-                   { cost_traits<C>::value(c) } -> std::convertible_to<double>;
-                   { cost_traits<C>::raised(c, 1.0) } -> std::convertible_to<C>;
-               };
+concept Cost = HasCostTraits<C> && std::copyable<C> && requires(C const& a, C const& b) {
+    a == b;
+    a < b;
+} && std::totally_ordered<C> && requires(C const& c) {
+    { cost_traits<C>::infinity() } -> std::convertible_to<C>;
+    { cost_traits<C>::value(c) } -> std::convertible_to<double>;
+    { cost_traits<C>::raised(c, 1.0) } -> std::convertible_to<C>;
+};
 
 } // namespace parsearch

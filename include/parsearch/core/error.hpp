@@ -12,17 +12,13 @@ namespace parsearch {
 
 namespace detail {
 template <class T> void append_text(std::string& out, T const& part) {
-    if constexpr (std::convertible_to<T const&, std::string_view>)
-        out += std::string_view(part);
-    else if constexpr (std::same_as<T, bool>)
-        out += part ? "true" : "false";
-    else if constexpr (std::same_as<T, char>)
-        out += part;
+    if constexpr (std::convertible_to<T const&, std::string_view>) out += std::string_view(part);
+    else if constexpr (std::same_as<T, bool>) out += part ? "true" : "false";
+    else if constexpr (std::same_as<T, char>) out += part;
     else if constexpr (std::floating_point<T>) {
         char digits[32]; // the shortest that reads back to the same value
         out.append(digits, std::to_chars(digits, digits + sizeof digits, part).ptr);
-    } else
-        out += std::to_string(part);
+    } else out += std::to_string(part);
 }
 } // namespace detail
 

@@ -31,7 +31,8 @@ namespace parsearch {
     return static_cast<double>(exponent) + unfused(two_over_ln2 * unfused(z * sum));
 }
 
-/// 2^x within 1e-15 of its size, for x in [-1000, 1000] (others are taken as the nearest of these; what is no number stays none): the series of exp(f ln 2), |f| <= 1/2.
+/// 2^x within 1e-15 of its size, for x in [-1000, 1000] (others are taken as the nearest of these; what is no number stays none): the series of exp(f
+/// ln 2), |f| <= 1/2.
 [[nodiscard]] inline double binary_exp(double x) noexcept {
     if (x != x) return x;
     double const clamped = x < -1000 ? -1000 : x > 1000 ? 1000 : x;

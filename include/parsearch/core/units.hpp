@@ -30,8 +30,7 @@ struct bandwidth {
 [[nodiscard]] inline picoseconds from_seconds(double seconds) {
     double const volatile product = seconds * 1e12; // volatile: not fused with the addition below, which would round differently
     double const ps = product;
-    if (!(ps >= 0) || ps >= 9.2e18)
-        throw invalid_input("time of ", seconds, " s: must be finite, not negative and below 9.2e6 s");
+    if (!(ps >= 0) || ps >= 9.2e18) throw invalid_input("time of ", seconds, " s: must be finite, not negative and below 9.2e6 s");
     auto const whole = static_cast<std::int64_t>(ps);
     return picoseconds{whole + (ps - static_cast<double>(whole) >= 0.5)}; // ps + 0.5 would itself be rounded
 }
@@ -41,8 +40,7 @@ struct bandwidth {
 
 /// Time that `bytes` take at `rate`. Throws `invalid_input` where `rate` is not positive.
 [[nodiscard]] inline picoseconds time_of(byte_count bytes, bandwidth rate) {
-    if (!(rate.bytes_per_second > 0))
-        throw invalid_input("bandwidth of ", rate.bytes_per_second, " B/s: must be positive");
+    if (!(rate.bytes_per_second > 0)) throw invalid_input("bandwidth of ", rate.bytes_per_second, " B/s: must be positive");
     return from_seconds(static_cast<double>(bytes) / rate.bytes_per_second);
 }
 

@@ -13,8 +13,7 @@
 namespace parsearch {
 
 /// "major.minor.patch"
-inline constexpr std::string_view version =
-    PARSEARCH_DETAIL_DOTTED(PARSEARCH_VERSION_MAJOR, PARSEARCH_VERSION_MINOR, PARSEARCH_VERSION_PATCH);
+inline constexpr std::string_view version = PARSEARCH_DETAIL_DOTTED(PARSEARCH_VERSION_MAJOR, PARSEARCH_VERSION_MINOR, PARSEARCH_VERSION_PATCH);
 
 } // namespace parsearch
 

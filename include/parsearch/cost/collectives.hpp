@@ -34,7 +34,8 @@ namespace detail {
 [[nodiscard]] constexpr std::uint64_t ceil_log2(std::uint64_t n) noexcept { return static_cast<std::uint64_t>(std::bit_width(n - 1)); }
 
 [[noreturn]] inline void refuse_kind(collective_kind kind) {
-    if (kind == collective_kind::all_to_all_v) throw invalid_input("collective all_to_all_v: its cost follows from its messages, not from its bytes alone");
+    if (kind == collective_kind::all_to_all_v)
+        throw invalid_input("collective all_to_all_v: its cost follows from its messages, not from its bytes alone");
     throw invalid_input("collective kind ", static_cast<int>(kind), ": unknown");
 }
 
@@ -67,8 +68,8 @@ namespace detail {
 ///
 /// The steps of the hierarchical column are rings at the inside and between rates. `between_rate` is that of one of k rings
 /// which run at once, so a network interface that the devices of a node share is shared here too.
-/// An all-to-all takes no less than (p-1)/p B/p over the exchange rate, and the exchange latency: what its most loaded link is held, where that is known.
-/// A group that is on one node, or has one device per node, has no hierarchy. Ties go to the column further left.
+/// An all-to-all takes no less than (p-1)/p B/p over the exchange rate, and the exchange latency: what its most loaded link is held, where that is
+/// known. A group that is on one node, or has one device per node, has no hierarchy. Ties go to the column further left.
 ///
 /// Trees are double binary trees: every device is an inner node of one of two trees and a leaf of the other, each tree carries half
 /// of the bytes, and so a broadcast reaches the full rate; a single binary tree, whose inner nodes send twice, has half of it.
@@ -131,8 +132,7 @@ struct alpha_beta {
         if (bytes < 0) throw invalid_input("collective of ", bytes, " bytes: must not be negative");
         if (g.size < 1 || g.nodes < 1 || g.per_node < 1 || std::uint64_t{g.nodes} * g.per_node < g.size ||
             std::uint64_t{g.nodes} + g.per_node > std::uint64_t{g.size} + 1)
-            throw invalid_input("collective over ", g.size, " devices on ", g.nodes, " nodes of up to ", g.per_node,
-                                ": no such group exists");
+            throw invalid_input("collective over ", g.size, " devices on ", g.nodes, " nodes of up to ", g.per_node, ": no such group exists");
     }
 
     static picoseconds tree(collective_kind kind, byte_count bytes, collective_group const& g) {

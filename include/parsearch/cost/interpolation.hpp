@@ -52,7 +52,8 @@ class interpolation {
   public:
     /// Throws `invalid_input` on an option that breaks a rule. Complexity: O(entries log entries), some hundreds of passes over them.
     explicit interpolation(profile const& p, measured_options const& options = {}) : options_(options) {
-        if (!(options.octaves >= 0) || options.octaves > 1000) throw invalid_input("measured_options: octaves is ", options.octaves, ": must be from 0 to 1000");
+        if (!(options.octaves >= 0) || options.octaves > 1000)
+            throw invalid_input("measured_options: octaves is ", options.octaves, ": must be from 0 to 1000");
         if (options.calibrate) calibrate(p);
         if (!options.interpolate) return;
         std::map<std::pair<std::string_view, std::string>, std::vector<profile_entry const*>> families;
@@ -71,7 +72,8 @@ class interpolation {
     };
     /// The time of a kernel on a kind of device, of that much work of that class; empty where the profile tells nothing of it. Whether it is an
     /// entry is not asked. Complexity: O(log families + members of its family * dims).
-    [[nodiscard]] std::optional<estimate> operator()(std::string_view device, kernel const& k, flop_count flops, double bytes, ops::work_class work) const {
+    [[nodiscard]] std::optional<estimate> operator()(std::string_view device, kernel const& k, flop_count flops, double bytes,
+                                                     ops::work_class work) const {
         std::optional<kernel_family::estimate> of_family;
         if (options_.interpolate)
             if (auto const families = families_.find(device); families != families_.end())

@@ -101,10 +101,10 @@ class kernel_family {
 
     /// What the members tell of a kernel.
     struct estimate {
-        double least = 0, most = 0;           ///< logarithms of the seconds that the members leave it
-        std::optional<picoseconds> time{};    ///< where there is a trend
-        double octaves = 0;                   ///< high - low: the members leave the time a factor of two to this power
-        bool from_work = false;               ///< the trend is one of flops and bytes
+        double least = 0, most = 0;        ///< logarithms of the seconds that the members leave it
+        std::optional<picoseconds> time{}; ///< where there is a trend
+        double octaves = 0;                ///< high - low: the members leave the time a factor of two to this power
+        bool from_work = false;            ///< the trend is one of flops and bytes
 
         /// A time by another measure, within what the members leave.
         [[nodiscard]] picoseconds bounded(double seconds) const {

@@ -94,7 +94,8 @@ inline void check_points(std::span<link_point const> points, std::string_view pl
         slope = through_zero / squares;
     }
     if (!(slope > 0) || !(1 / slope < 1e300))
-        throw invalid_input("fit of latency and bandwidth to ", points.size(), " points: their times do not grow with bytes, and so tell no bandwidth");
+        throw invalid_input("fit of latency and bandwidth to ", points.size(),
+                            " points: their times do not grow with bytes, and so tell no bandwidth");
     latency_bandwidth fitted{.latency = from_seconds(latency), .rate = {1 / slope}, .largest_error = 0};
     for (auto const& p : points) {
         double const error = to_seconds(fitted.time(p.bytes)) / to_seconds(p.time) - 1;

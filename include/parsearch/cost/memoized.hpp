@@ -141,9 +141,9 @@ template <class Oracle, class KeyOf = each_device, class Hash = question_hash> c
     [[nodiscard]] static bool same(answer const& a, ops::shard_work const& work) {
         auto const &x = a.op, &y = *work.op;
         return a.work.pass == work.pass && a.work.degrees == work.degrees && a.work.flops == work.flops && a.work.bytes == work.bytes &&
-               a.work.input_gradients == work.input_gradients && x.kind == y.kind && x.work == y.work && x.dims == y.dims && same(x.inputs, y.inputs) && same(x.weights, y.weights) &&
-               same(x.outputs, y.outputs) && x.flops == y.flops && x.multiply_adds == y.multiply_adds && x.backward_flops == y.backward_flops &&
-               x.saved_bytes == y.saved_bytes;
+               a.work.input_gradients == work.input_gradients && x.kind == y.kind && x.work == y.work && x.dims == y.dims &&
+               same(x.inputs, y.inputs) && same(x.weights, y.weights) && same(x.outputs, y.outputs) && x.flops == y.flops &&
+               x.multiply_adds == y.multiply_adds && x.backward_flops == y.backward_flops && x.saved_bytes == y.saved_bytes;
     }
 
     Oracle oracle_;

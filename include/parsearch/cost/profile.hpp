@@ -32,9 +32,9 @@ struct kernel_dim {
 /// What one shard of an operator runs in one pass, as far as its time depends on it. Shards of different networks and of different
 /// configurations that run the same are equal. `kernel_of` makes it; a value written by hand must be written alike.
 struct kernel {
-    std::string op;                ///< kind of the operation: "linear"; "update" for updates
+    std::string op; ///< kind of the operation: "linear"; "update" for updates
     ops::pass pass = ops::pass::forward;
-    std::vector<kernel_dim> dims;  ///< of the shard, in the operation's order
+    std::vector<kernel_dim> dims; ///< of the shard, in the operation's order
     /// Inputs, weights and outputs by name, type and axes: "x:bf16[s,k] weight:bf16[o,k] -> y:bf16[s,o]". An axis is the sum of stride * dim, an
     /// offset, ":span" where a point touches more than one position, "=size" where the shard touches fewer positions than that
     /// would be ("2*h-3:7=224": a padded window), and a number alone where every point touches all of it. In backward the inputs and
@@ -154,7 +154,8 @@ namespace detail {
     for (std::size_t d = 0; d < k.dims.size(); ++d) {
         auto const& dim = k.dims[d];
         if (dim.name.empty()) throw invalid_input(where, "dims[", d, "] has no name: must have one");
-        if (std::ranges::count(k.dims, dim.name, &kernel_dim::name) > 1) throw invalid_input(where, "dim '", dim.name, "' is there twice: must be once");
+        if (std::ranges::count(k.dims, dim.name, &kernel_dim::name) > 1)
+            throw invalid_input(where, "dim '", dim.name, "' is there twice: must be once");
         auto const least = k.pass == ops::pass::update ? 0 : 1; // an amount of work, not an extent
         if (dim.extent < least) throw invalid_input(where, "dim '", dim.name, "' is ", dim.extent, ": must be at least ", least);
     }

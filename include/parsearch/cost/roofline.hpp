@@ -88,8 +88,8 @@ struct roofline_options {
 /// A `CostOracle` from data sheets: time = max(flops / (peak * efficiency), bytes / (memory rate * efficiency)) + launch overhead,
 /// the peak being that of the class of the operator and the type of its first output. The update pass is priced like the others,
 /// by the few flops and the bytes of the optimizer. Views, sources and shards without flops and bytes take no time. Transfers
-/// take the default (latency + bytes / bandwidth), collectives `alpha_beta`. Source: S. Williams, A. Waterman, D. Patterson, Roofline, CACM 52(4), 2009.
-/// Devices are named by their position in `devices(topology)`. The topology is read at construction and not kept.
+/// take the default (latency + bytes / bandwidth), collectives `alpha_beta`. Source: S. Williams, A. Waterman, D. Patterson, Roofline, CACM 52(4),
+/// 2009. Devices are named by their position in `devices(topology)`. The topology is read at construction and not kept.
 class roofline {
   public:
     /// Reads the devices of `t`. Throws `invalid_input` on a device or option that breaks a rule, and on two devices of one
@@ -104,8 +104,8 @@ class roofline {
             auto const [at, fresh] = numbers.try_emplace(spec.kind, static_cast<std::uint32_t>(kinds_.size()));
             if (fresh) kinds_.emplace_back(spec, options, kind_.size());
             else if (!kinds_[at->second].same_rates(spec))
-                throw invalid_input("device ", kind_.size(), " (", spec.kind, ") differs from an earlier device of this kind:",
-                                    " devices of one kind are equal");
+                throw invalid_input("device ", kind_.size(), " (", spec.kind,
+                                    ") differs from an earlier device of this kind:", " devices of one kind are equal");
             kind_.push_back(at->second);
         }
     }
@@ -113,10 +113,12 @@ class roofline {
     /// Throws `invalid_input` where `devices` are not those, in number, order and kind, that this was made for.
     void require_devices(std::span<device_description const> devices) const {
         if (devices.size() != kind_.size())
-            throw invalid_input("a roofline made for ", kind_.size(), " devices is given a topology of ", devices.size(), ": must be the same topology");
+            throw invalid_input("a roofline made for ", kind_.size(), " devices is given a topology of ", devices.size(),
+                                ": must be the same topology");
         for (std::size_t d = 0; d < devices.size(); ++d)
             if (auto const& kind = kinds_[kind_[d]].spec.kind; devices[d].kind != kind)
-                throw invalid_input("a roofline made for device ", d, " of kind '", kind, "' is given one of kind '", devices[d].kind, "': must be the same topology");
+                throw invalid_input("a roofline made for device ", d, " of kind '", kind, "' is given one of kind '", devices[d].kind,
+                                    "': must be the same topology");
     }
 
     /// The time of a shard on a device. Throws `invalid_input` on a device that does not exist and on work that is negative or

@@ -130,9 +130,9 @@ class roofline_search {
 } // namespace detail
 
 /// The roofline with the least sum of absolute errors of the logarithm of time, which a few wild measurements do not move. Numbers that no
-/// point tells (the arithmetic rate where memory bounds all of them) stay at the slowest that agrees. Deterministic, and the same for any order of the
-/// points. Of more than 1024 points as many are used, evenly by work. Throws `invalid_input` where there are none, or one has a time that
-/// is not positive or amounts that are negative or not finite. Complexity: O(points log points), and some hundreds of evaluations of those used.
+/// point tells (the arithmetic rate where memory bounds all of them) stay at the slowest that agrees. Deterministic, and the same for any order of
+/// the points. Of more than 1024 points as many are used, evenly by work. Throws `invalid_input` where there are none, or one has a time that is not
+/// positive or amounts that are negative or not finite. Complexity: O(points log points), and some hundreds of evaluations of those used.
 [[nodiscard]] inline roofline_fit fit_roofline(std::span<work_point const> points) {
     if (points.empty()) throw invalid_input("fit of a roofline to 0 points: must be at least one");
     for (std::size_t i = 0; i < points.size(); ++i) {

@@ -54,8 +54,10 @@ class exporter {
         made_.resize(tasks_.size());
         for (std::uint32_t t = 0; t < tasks_.size();) t = translate(t);
         if (along_rings_ > 0)
-            wiring_.losses.push_back(text(along_rings_, along_rings_ == 1 ? " collective that is no all-reduce of weights is" : " collectives that are no all-reduces of weights are",
-                                          " written as messages along one ring of devices in ascending order"));
+            wiring_.losses.push_back(
+                text(along_rings_,
+                     along_rings_ == 1 ? " collective that is no all-reduce of weights is" : " collectives that are no all-reduces of weights are",
+                     " written as messages along one ring of devices in ascending order"));
         return {std::move(out_), std::move(wiring_.losses)};
     }
 
@@ -73,12 +75,15 @@ class exporter {
         waits_.clear();
         if (kind == sim::task_kind::barrier) {
             wait_as(t);
-            made_[t] = waits_.size() == 1 && waits_.front().end - waits_.front().first == 1 ? waits_.front() : add({task_type::barrier, 0, 0, 0, 0, {}});
+            made_[t] =
+                waits_.size() == 1 && waits_.front().end - waits_.front().first == 1 ? waits_.front() : add({task_type::barrier, 0, 0, 0, 0, {}});
             return t + 1;
         }
         if (kind == sim::task_kind::forward || kind == sim::task_kind::backward || kind == sim::task_kind::update) {
             wait_as(t);
-            auto const type = kind == sim::task_kind::forward ? task_type::forward : kind == sim::task_kind::backward ? task_type::backward : task_type::update;
+            auto const type = kind == sim::task_kind::forward    ? task_type::forward
+                              : kind == sim::task_kind::backward ? task_type::backward
+                                                                 : task_type::update;
             made_[t] = add({type, 0, wiring_.gpu[tasks_.resource[t]], static_cast<float>(static_cast<double>(tasks_.duration[t]) * 1e-9), 0, {}});
             return t + 1;
         }
@@ -173,8 +178,8 @@ class exporter {
         return waits_.front(); // the barrier before it
     }
 
-    /// The messages of a collective that something waits for, or may: those between its pairs of shards, or from each to the next along a ring of its devices
-    /// in ascending order.
+    /// The messages of a collective that something waits for, or may: those between its pairs of shards, or from each to the next along a ring of its
+    /// devices in ascending order.
     range messages_of_collective(std::uint32_t t) {
         auto const& who = tasks_.label[t];
         auto const first = static_cast<std::uint32_t>(out_.tasks.size());
@@ -186,7 +191,8 @@ class exporter {
             auto const& edge = plan_.edges[who.edge];
             for (std::size_t i = 0; i < edge.collective_of.size(); ++i) {
                 auto const& pair = edge.table->pairs[i];
-                if (edge.collective_of[i] == static_cast<std::int32_t>(who.number) && devices_of(e.producer)[pair.producer] != devices_of(e.consumer)[pair.consumer])
+                if (edge.collective_of[i] == static_cast<std::int32_t>(who.number) &&
+                    devices_of(e.producer)[pair.producer] != devices_of(e.consumer)[pair.consumer])
                     send_pair(who.edge, pair, gradient);
             }
             return {first, static_cast<std::uint32_t>(out_.tasks.size())};
@@ -216,8 +222,8 @@ class exporter {
     sim::task_graph const& tasks_;
     wiring wiring_;
     task_graph out_;
-    std::vector<range> made_; ///< of each task
-    std::vector<range> waits_; ///< of the run in hand
+    std::vector<range> made_;                                                  ///< of each task
+    std::vector<range> waits_;                                                 ///< of the run in hand
     std::map<std::pair<device_type, std::uint64_t>, std::uint64_t> device_of_; ///< ids of devices that carry messages, by type and property
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> turns_;     ///< messages so far of a server, by operator and group
     std::uint64_t next_device_ = 0;
@@ -233,13 +239,15 @@ template <class S> [[nodiscard]] exported export_plan(parallelization const& p, 
 }
 } // namespace detail
 
-/// The iteration of problem `p` under strategy `s` as a task graph of FlexNet, for `io::write_flexnet_task_graph`; the network of the topology becomes
-/// `star_wiring`. Tasks wait for what they wait for in the simulation, but for updates, which cannot wait for all-reduces in the format.
+/// The iteration of problem `p` under strategy `s` as a task graph of FlexNet, for `io::write_flexnet_task_graph`; the network of the topology
+/// becomes `star_wiring`. Tasks wait for what they wait for in the simulation, but for updates, which cannot wait for all-reduces in the format.
 /// - Shards are forward, backward and update tasks on their GPU, with runtimes in ms, to 2^-24 of each.
 /// - Messages are `comm` tasks in a node, `nominal_comm` between nodes; bytes are exact. A message to and from a server of parameters is one as well.
-/// - All-reduces of gradients of weights are `all_reduce` tasks. All other collectives are the messages of their pairs of shards (all-to-all) or of one ring
+/// - All-reduces of gradients of weights are `all_reduce` tasks. All other collectives are the messages of their pairs of shards (all-to-all) or of
+/// one ring
 ///   through their devices in ascending order, sent at once between two barriers.
-/// Throws `invalid_input` as the simulator does, and where the format's limits are passed. Complexity: that of planning, linear in tasks and dependencies.
+/// Throws `invalid_input` as the simulator does, and where the format's limits are passed. Complexity: that of planning, linear in tasks and
+/// dependencies.
 template <Strategy<space::configuration> S> [[nodiscard]] exported export_plan(parallelization const& p, S const& s) {
     return detail::export_plan(p, s, star_wiring(p.topology()));
 }

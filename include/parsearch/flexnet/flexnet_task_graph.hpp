@@ -12,12 +12,13 @@ namespace parsearch::flexnet {
 
 /// What a task does, by its number in files.
 enum class task_type : std::int16_t {
-    forward, backward, ///< computation on a GPU
-    comm,              ///< a message over a device that it names
-    update,            ///< of weights, on a GPU
-    barrier,           ///< no time: joins many to many
-    nominal_comm,      ///< a message between two vertices of the network, over the routes of these
-    all_reduce         ///< among GPUs
+    forward,
+    backward,     ///< computation on a GPU
+    comm,         ///< a message over a device that it names
+    update,       ///< of weights, on a GPU
+    barrier,      ///< no time: joins many to many
+    nominal_comm, ///< a message between two vertices of the network, over the routes of these
+    all_reduce    ///< among GPUs
 };
 inline constexpr std::size_t task_types = 7;
 [[nodiscard]] constexpr std::string_view name_of(task_type t) noexcept {
@@ -27,16 +28,27 @@ inline constexpr std::size_t task_types = 7;
 
 /// What a device is, by its number in files.
 enum class device_type : std::int16_t {
-    gpu, cpu,
-    system_memory, zero_copy_memory, gpu_memory, memory_bus, upi_in, upi_out, nic_in, nic_out, pci_to_host, pci_to_device, nvlink,
+    gpu,
+    cpu,
+    system_memory,
+    zero_copy_memory,
+    gpu_memory,
+    memory_bus,
+    upi_in,
+    upi_out,
+    nic_in,
+    nic_out,
+    pci_to_host,
+    pci_to_device,
+    nvlink,
     network,        ///< one link between two vertices
     nominal_network ///< the routes from one vertex to another
 };
 inline constexpr std::size_t device_types = 15;
 [[nodiscard]] constexpr std::string_view name_of(device_type t) noexcept {
-    constexpr std::array<std::string_view, device_types> names{"gpu",    "cpu",     "system_memory", "zero_copy_memory", "gpu_memory",
-                                                               "memory_bus", "upi_in", "upi_out", "nic_in", "nic_out",
-                                                               "pci_to_host", "pci_to_device", "nvlink", "network", "nominal_network"};
+    constexpr std::array<std::string_view, device_types> names{
+        "gpu",    "cpu",     "system_memory", "zero_copy_memory", "gpu_memory", "memory_bus", "upi_in",         "upi_out",
+        "nic_in", "nic_out", "pci_to_host",   "pci_to_device",    "nvlink",     "network",    "nominal_network"};
     return names[static_cast<std::size_t>(t)];
 }
 /// Whether such a device computes.
@@ -57,8 +69,8 @@ struct task {
 struct device {
     device_type type{};
     std::uint64_t id = 0, node = no_node;
-    std::uint64_t property = 0;           ///< a GPU's number; of a network device, sender * vertices + receiver
-    std::uint64_t bytes_per_ms = 0;       ///< 0: not known, or the network's
+    std::uint64_t property = 0;     ///< a GPU's number; of a network device, sender * vertices + receiver
+    std::uint64_t bytes_per_ms = 0; ///< 0: not known, or the network's
     static constexpr std::uint64_t no_node = ~std::uint64_t{0};
     friend bool operator==(device const&, device const&) = default;
 };

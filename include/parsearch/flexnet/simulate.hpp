@@ -170,7 +170,8 @@ class lowering {
         byte_count sent = 0;
         for (std::size_t i = 0; i < paths.size(); ++i) {
             sum += static_cast<double>(paths[i].chance);
-            auto const upto = i + 1 == paths.size() ? bytes : std::clamp(static_cast<byte_count>(static_cast<double>(bytes) * (sum / chances)), sent, bytes);
+            auto const upto =
+                i + 1 == paths.size() ? bytes : std::clamp(static_cast<byte_count>(static_cast<double>(bytes) * (sum / chances)), sent, bytes);
             auto const& v = paths[i].vertices;
             for (std::size_t h = 0; h + 1 < v.size() && (upto > sent || bytes == 0); ++h) put_on_link(v[h], v[h + 1], upto - sent);
             sent = upto;
@@ -308,7 +309,7 @@ class lowering {
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> route_;
     std::map<std::pair<std::uint32_t, std::uint32_t>, double> inside_rate_; ///< of GPUs that a device joins
     std::map<std::uint64_t, std::uint32_t> rings_;                          ///< by size of the group
-    std::vector<byte_count> put_; ///< by carrier, of the task in hand; -1: none
+    std::vector<byte_count> put_;                                           ///< by carrier, of the task in hand; -1: none
     std::vector<std::uint32_t> touched_;
     std::vector<piece> pieces_;
     std::vector<std::size_t> first_piece_; ///< of each task
@@ -316,16 +317,16 @@ class lowering {
 };
 } // namespace detail
 
-/// The tasks of `g` for `sim::scheduler`. Computation takes its runtime on its device. A message takes all links of its way at once, each for its bytes over
-/// the link's bandwidth, one message at a time; it has arrived when all are done. An all-reduce takes the links of its rings in the same way; nothing waits
-/// for it. The estimates of messages and all-reduces in the file are not read. See docs/formats.md. Throws `invalid_input` as `validate` does, and naming
-/// the task where the file says no way or bandwidth for what it sends, or where there are too many hops. Complexity: O(n log n) in tasks,
-/// dependencies and hops.
+/// The tasks of `g` for `sim::scheduler`. Computation takes its runtime on its device. A message takes all links of its way at once, each for its
+/// bytes over the link's bandwidth, one message at a time; it has arrived when all are done. An all-reduce takes the links of its rings in the same
+/// way; nothing waits for it. The estimates of messages and all-reduces in the file are not read. See docs/formats.md. Throws `invalid_input` as
+/// `validate` does, and naming the task where the file says no way or bandwidth for what it sends, or where there are too many hops. Complexity: O(n
+/// log n) in tasks, dependencies and hops.
 [[nodiscard]] inline lowered lower(task_graph const& g) { return detail::lowering(g, validate(g)).run(); }
 
 /// What an iteration takes.
 struct iteration {
-    picoseconds time{};                ///< until the last task, all-reduces included, is done
+    picoseconds time{};                   ///< until the last task, all-reduces included, is done
     std::vector<std::uint32_t> devices{}; ///< positions of the devices that compute
     std::vector<picoseconds> compute{};   ///< of each of these, in all
     std::vector<carrier> carriers{};      ///< all directions of connections, and what else carries bytes

@@ -89,7 +89,8 @@ class validator {
             auto const place = text("devices[", i, "] (deviceid ", d.id, ')');
             if (d.type < device_type{} || static_cast<std::size_t>(d.type) >= device_types)
                 refuse(place, " has type ", static_cast<int>(d.type), ": must be from 0 to ", device_types - 1);
-            if (!index_.device.emplace(d.id, static_cast<std::uint32_t>(i)).second) refuse(place, ": its id is that of another device: must be its own");
+            if (!index_.device.emplace(d.id, static_cast<std::uint32_t>(i)).second)
+                refuse(place, ": its id is that of another device: must be its own");
             if (computes(d.type) && d.node >= g_.nodes) refuse(place, " has nodeid ", d.node, ": there are ", g_.nodes, " nodes");
             if (d.type == device_type::gpu) {
                 if (d.property >= gpus()) refuse(place, " is GPU ", d.property, " by its deviceproperty: there are ", gpus());
@@ -112,7 +113,8 @@ class validator {
             auto const& t = g_.tasks[i];
             if (t.type < task_type{} || static_cast<std::size_t>(t.type) >= task_types)
                 refuse("tasks[", i, "] (taskid ", t.id, ") has type ", static_cast<int>(t.type), ": must be from 0 to ", task_types - 1);
-            if (!index_.task.emplace(t.id, static_cast<std::uint32_t>(i)).second) refuse(place_of(i), ": its id is that of another task: must be its own");
+            if (!index_.task.emplace(t.id, static_cast<std::uint32_t>(i)).second)
+                refuse(place_of(i), ": its id is that of another task: must be its own");
         }
         for (std::size_t i = 0; i < g_.tasks.size(); ++i) {
             auto const& t = g_.tasks[i];
@@ -192,7 +194,8 @@ class validator {
                     if (j % size == 0) refuse(place, ", ring ", k, " has a jump of ", j, ": must lead to another member");
                     step = (step + j % size + size) % size;
                 }
-                if (std::gcd(step, size) != 1) refuse(place, ", ring ", k, " has jumps of ", step, " in all: must have no factor in common with the size");
+                if (std::gcd(step, size) != 1)
+                    refuse(place, ", ring ", k, " has jumps of ", step, " in all: must have no factor in common with the size");
             }
         }
     }
@@ -208,13 +211,14 @@ class validator {
         visit_topologically(std::span(waits_for), each_next, [](auto) {});
         auto const stuck = std::find_if(waits_for.begin(), waits_for.end(), [](auto n) { return n > 0; });
         if (stuck == waits_for.end()) return;
-        refuse(place_of(static_cast<std::size_t>(stuck - waits_for.begin())), " waits for tasks that wait for each other: nexttasks must lead in no circle");
+        refuse(place_of(static_cast<std::size_t>(stuck - waits_for.begin())),
+               " waits for tasks that wait for each other: nexttasks must lead in no circle");
     }
 
     task_graph const& g_;
     std::string_view name_;
     std::map<std::pair<std::uint32_t, std::uint32_t>, bool> joined_; ///< the larger vertex first; whether by at least one link
-    std::vector<std::uint64_t> numbers_;                       ///< of GPUs, ascending
+    std::vector<std::uint64_t> numbers_;                             ///< of GPUs, ascending
     id_index index_;
 };
 } // namespace detail

@@ -22,7 +22,7 @@ namespace parsearch::flexnet {
 
 /// A file without work, and what it cannot say.
 struct wiring {
-    task_graph graph{}; ///< nodes, switches, bandwidths, connections, routes, rings and GPUs; the id of GPU g is g
+    task_graph graph{};               ///< nodes, switches, bandwidths, connections, routes, rings and GPUs; the id of GPU g is g
     std::vector<std::uint32_t> gpu{}; ///< of each device of the topology, its number: node * gpus_per_node + its place on the node
     std::vector<std::string> losses{};
 };
@@ -73,9 +73,9 @@ namespace detail {
 }
 } // namespace detail
 
-/// A star: each node has links to one switch, as many as there are links that bound what its devices send to other nodes, all of the least rate of these,
-/// or of what each of them has of a link that they share, where all devices send alike to all other nodes.
-/// Says in `losses` what of `t` that leaves out. Complexity: O(devices^2 * length of a route).
+/// A star: each node has links to one switch, as many as there are links that bound what its devices send to other nodes, all of the least rate of
+/// these, or of what each of them has of a link that they share, where all devices send alike to all other nodes. Says in `losses` what of `t` that
+/// leaves out. Complexity: O(devices^2 * length of a route).
 [[nodiscard]] inline wiring star_wiring(topology::dense_topology const& t) {
     auto out = detail::nodes_of(t);
     auto& g = out.graph;
@@ -95,13 +95,16 @@ namespace detail {
             ++pairs[t.node[a]];
             for (auto const passed : t.route(a, b)) ++leaving[t.node[a]][passed];
         }
-    if (most > least) out.losses.push_back(text("links between nodes have from ", least, " to ", most, " bytes per second: all are written as the least"));
+    if (most > least)
+        out.losses.push_back(text("links between nodes have from ", least, " to ", most, " bytes per second: all are written as the least"));
     // What a node sends alike to all others passes links that these share, too.
     auto const all = least;
     for (std::uint32_t n = 0; n < g.nodes; ++n)
         for (auto const& [l, passing] : leaving[n])
-            least = std::min(least, t.links[l].rate.bytes_per_second * static_cast<double>(pairs[n]) / static_cast<double>(passing * bounds[n].size()));
-    if (least < all * (1 - 1e-9)) out.losses.push_back(text("links of ", all, " bytes per second share others on their way out of a node: all are written as ", least));
+            least =
+                std::min(least, t.links[l].rate.bytes_per_second * static_cast<double>(pairs[n]) / static_cast<double>(passing * bounds[n].size()));
+    if (least < all * (1 - 1e-9))
+        out.losses.push_back(text("links of ", all, " bytes per second share others on their way out of a node: all are written as ", least));
     else least = all;
     out.losses.emplace_back("the network between nodes is written as one ideal switch");
     g.switches = 1;
@@ -165,9 +168,9 @@ inline void add_rings(fabric::network const& n, wiring& out) {
 }
 } // namespace detail
 
-/// Network `n`, of whose servers devices of `t` are the GPUs: `t` was read off `fabric::server_cluster(n, routes, ...)`. A route has the paths of the flows
-/// between the devices of its two servers, each with its part of them. Parallel links become one connection. Throws `invalid_input` where the rates of
-/// links are no multiples of the least, or `t` has other servers. Complexity: O(pairs of devices * hops).
+/// Network `n`, of whose servers devices of `t` are the GPUs: `t` was read off `fabric::server_cluster(n, routes, ...)`. A route has the paths of the
+/// flows between the devices of its two servers, each with its part of them. Parallel links become one connection. Throws `invalid_input` where the
+/// rates of links are no multiples of the least, or `t` has other servers. Complexity: O(pairs of devices * hops).
 [[nodiscard]] inline wiring wiring_of(fabric::network const& n, fabric::path_table const& ways, topology::dense_topology const& t) {
     auto out = detail::nodes_of(t);
     auto& g = out.graph;

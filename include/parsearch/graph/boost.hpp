@@ -25,8 +25,10 @@ struct flow {
 
 /// A Boost graph whose in-edges and vertex bundle can be read.
 template <class G>
-concept BidirectionalBoostGraph = requires { typename G::traversal_category; typename G::vertex_bundled; } &&
-    std::is_convertible_v<typename G::traversal_category, boost::bidirectional_graph_tag>;
+concept BidirectionalBoostGraph = requires {
+    typename G::traversal_category;
+    typename G::vertex_bundled;
+} && std::is_convertible_v<typename G::traversal_category, boost::bidirectional_graph_tag>;
 
 } // namespace parsearch::graph
 

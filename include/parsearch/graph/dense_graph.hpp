@@ -30,13 +30,13 @@ struct edge {
 struct dense_graph {
     std::vector<std::string> names;
     std::vector<ops::operation> operations;
-    std::vector<edge> edges;                    ///< by consumer, then input
-    std::vector<std::uint32_t> first_in;        ///< edges into operator i: [first_in[i], first_in[i + 1])
-    std::vector<std::uint32_t> out_edges;       ///< edge numbers by producer
-    std::vector<std::uint32_t> first_out;       ///< edges out of operator i: out_edges[first_out[i] ... first_out[i + 1])
-    std::vector<std::uint32_t> order;           ///< topological, ties by number
-    std::vector<bool> trains;                   ///< a gradient flows through operator i (it or one before it has weights)
-    std::vector<std::uint32_t> sharing;         ///< smallest operator with which operator i shares a parameter (itself where none)
+    std::vector<edge> edges;              ///< by consumer, then input
+    std::vector<std::uint32_t> first_in;  ///< edges into operator i: [first_in[i], first_in[i + 1])
+    std::vector<std::uint32_t> out_edges; ///< edge numbers by producer
+    std::vector<std::uint32_t> first_out; ///< edges out of operator i: out_edges[first_out[i] ... first_out[i + 1])
+    std::vector<std::uint32_t> order;     ///< topological, ties by number
+    std::vector<bool> trains;             ///< a gradient flows through operator i (it or one before it has weights)
+    std::vector<std::uint32_t> sharing;   ///< smallest operator with which operator i shares a parameter (itself where none)
 
     [[nodiscard]] std::size_t size() const noexcept { return operations.size(); }
     [[nodiscard]] std::span<edge const> in(std::size_t op) const noexcept {
@@ -91,16 +91,16 @@ inline void order_topologically(dense_graph& g) {
 inline void check_edges(dense_graph const& g) {
     for (std::uint32_t i = 0; i < g.size(); ++i)
         if (auto const& op = g.operations[i]; op.work == ops::work_class::source && !(op.inputs.empty() && op.weights.empty()))
-            throw invalid_input("operator '", g.names[i], "' (", op.kind, "): a graph input with ", op.inputs.size(), " inputs and ", op.weights.size(),
-                                " weights: must have neither");
+            throw invalid_input("operator '", g.names[i], "' (", op.kind, "): a graph input with ", op.inputs.size(), " inputs and ",
+                                op.weights.size(), " weights: must have neither");
     for (std::uint32_t i = 0; i < g.size(); ++i)
         if (auto const have = g.in(i).size(); have != g.operations[i].inputs.size())
             throw invalid_input("operator '", g.names[i], "' (", g.operations[i].kind, "): the graph gives it ", have, " inputs: it has ",
                                 g.operations[i].inputs.size());
     for (auto const& e : g.edges) {
         auto const& outputs = g.operations[e.producer].outputs;
-        auto const place = text("operator '", g.names[e.consumer], "' (", g.operations[e.consumer].kind, "): input ", e.input, " is output ",
-                                e.slot, " of '", g.names[e.producer], "'");
+        auto const place = text("operator '", g.names[e.consumer], "' (", g.operations[e.consumer].kind, "): input ", e.input, " is output ", e.slot,
+                                " of '", g.names[e.producer], "'");
         if (e.slot >= outputs.size()) throw invalid_input(place, ", which has only ", outputs.size(), " outputs");
         auto const made = ops::tensor_of(outputs[e.slot]), wanted = ops::tensor_of(g.operations[e.consumer].inputs[e.input]);
         if (!(made == wanted)) throw invalid_input(place, " of shape ", ops::to_string(made), ": must be ", ops::to_string(wanted));
@@ -180,8 +180,8 @@ template <OperatorGraph G>
                                     " comes from an operator that operators(graph) does not name");
             if constexpr (std::integral<std::remove_cvref_t<decltype(in.slot)>>)
                 if (!std::in_range<std::uint32_t>(in.slot))
-                    throw invalid_input("operator '", dense.names[i], "' (", dense.operations[i].kind, "): input ", input, " is output ", in.slot, " of '",
-                                        dense.names[producer->second], "', which has no such output");
+                    throw invalid_input("operator '", dense.names[i], "' (", dense.operations[i].kind, "): input ", input, " is output ", in.slot,
+                                        " of '", dense.names[producer->second], "', which has no such output");
             dense.edges.push_back({producer->second, static_cast<std::uint32_t>(in.slot), i, input++});
             ++dense.first_out[producer->second + 1];
         }
@@ -216,7 +216,8 @@ template <> struct operator_graph_adaptor<graph::dense_graph> {
         bool fits = g.names.size() == g.size() && g.first_in.size() == g.size() + 1 && g.first_in.front() == 0 && g.first_in.back() == g.edges.size();
         for (std::size_t op = 0; fits && op < g.size(); ++op) fits = g.first_in[op] <= g.first_in[op + 1];
         if (!fits)
-            throw invalid_input("dense_graph of ", g.size(), " operations, ", g.names.size(), " names, ", g.edges.size(), " edges: 'names' must have ",
+            throw invalid_input("dense_graph of ", g.size(), " operations, ", g.names.size(), " names, ", g.edges.size(),
+                                " edges: 'names' must have ",
                                 "one entry per operation, 'first_in' one more, which rise from 0 to the number of edges");
         std::vector<std::uint32_t> out(g.size());
         for (std::uint32_t op = 0; op < out.size(); ++op) out[op] = op;

@@ -51,8 +51,7 @@ using flow_edge = std::pair<std::uint32_t, std::uint32_t>;
             auto const v = waiting.back();
             waiting.pop_back();
             for (auto const n : next[v]) {
-                if (place[n] < path.size())
-                    furthest = std::max(furthest, place[n]);
+                if (place[n] < path.size()) furthest = std::max(furthest, place[n]);
                 else if (!seen[n]) {
                     seen[n] = true;
                     waiting.push_back(n);

@@ -31,7 +31,7 @@ enum class composition : std::uint8_t {
 struct composition_tree {
     struct part {
         composition kind = composition::task;
-        std::uint32_t task = 0;            ///< of a task
+        std::uint32_t task = 0;             ///< of a task
         std::vector<std::uint32_t> parts{}; ///< of a composition: numbers below its own
         friend bool operator==(part const&, part const&) = default;
     };
@@ -82,7 +82,8 @@ inline void validate(composition_tree const& tree, std::size_t tasks, std::span<
         for (auto const& child : part.parts) {
             if (child >= p) throw wrong("has part ", child, ": parts must have smaller numbers");
             if (parent[child] != none) throw wrong("has part ", child, ", as has part ", parent[child], ": must be in one place");
-            if (tree.parts[child].kind == part.kind) throw wrong("has part ", child, " of its own kind: their parts must be parts of one composition");
+            if (tree.parts[child].kind == part.kind)
+                throw wrong("has part ", child, " of its own kind: their parts must be parts of one composition");
             parent[child] = p;
             rank[child] = static_cast<std::size_t>(&child - part.parts.data());
         }
@@ -106,7 +107,8 @@ class decomposition {
   public:
     using set = boost::dynamic_bitset<>;
 
-    decomposition(std::size_t tasks, std::span<task_edge const> edges) : order_(task_order(tasks, edges)), before_(tasks, set(tasks)), after_(before_) {
+    decomposition(std::size_t tasks, std::span<task_edge const> edges)
+        : order_(task_order(tasks, edges)), before_(tasks, set(tasks)), after_(before_) {
         std::vector<std::uint32_t> place(tasks); // tasks are known by their places in the order from here on
         for (std::uint32_t n = 0; n < tasks; ++n) place[order_[n]] = n;
         std::vector<std::vector<std::uint32_t>> from(tasks);

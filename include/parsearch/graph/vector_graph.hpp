@@ -59,8 +59,7 @@ class operator_graph {
     }
 
     /// Adds an operator applied to `inputs`. Throws `invalid_input` naming the operator where shapes do not fit.
-    template <ops::ShapedOperator Op, std::convertible_to<tensor_ref>... In>
-    added add(std::string name, Op const& op, In const&... in) {
+    template <ops::ShapedOperator Op, std::convertible_to<tensor_ref>... In> added add(std::string name, Op const& op, In const&... in) {
         std::vector<tensor_ref> const list{static_cast<tensor_ref>(in)...};
         return add(std::move(name), op, std::span<tensor_ref const>(list));
     }

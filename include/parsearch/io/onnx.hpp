@@ -33,7 +33,8 @@ struct onnx_options {
     std::optional<ops::dtype> type{};
     /// Replace attention, layer norm, GELU, batch norm + ReLU and the like, spelled out in primitives, by one operator each.
     bool recognise = true;
-    /// Run operators that no translator knows, and ONNX does not define by others, whole on one device, and say so in the notes, instead of refusing them.
+    /// Run operators that no translator knows, and ONNX does not define by others, whole on one device, and say so in the notes, instead of refusing
+    /// them.
     bool replicate_unknown = false;
     onnx::operators operators = onnx::builtin_operators();
     /// The inputs that are data, where the file does not say it: all others are parameters or constants.

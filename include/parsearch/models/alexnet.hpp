@@ -11,10 +11,10 @@
 namespace parsearch::models {
 
 struct alexnet_options {
-    std::int64_t image = 224;   ///< height and width, at least 63
+    std::int64_t image = 224; ///< height and width, at least 63
     std::int64_t classes = 1000;
     std::int64_t batch = 64;
-    double dropout = 0.5;       ///< probability; 0 leaves the dropout operators out
+    double dropout = 0.5; ///< probability; 0 leaves the dropout operators out
     ops::dtype type = ops::dtype::f32;
 };
 

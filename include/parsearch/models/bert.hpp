@@ -13,20 +13,27 @@ struct bert_options {
     std::int64_t layers = 24;
     std::int64_t hidden = 1024;
     std::int64_t heads = 16;
-    std::int64_t sequence = 512;    ///< tokens of a sample; the table of positions has as many rows
+    std::int64_t sequence = 512; ///< tokens of a sample; the table of positions has as many rows
     std::int64_t vocabulary = 30522;
     std::int64_t batch = 64;
     ops::dtype type = ops::dtype::f32;
-    double dropout = 0.1;           ///< probability, after the embedding and in each residual branch; 0 leaves the operators out
-    bool next_sentence = false;     ///< adds the pooler of the first token, its classifier and its loss
+    double dropout = 0.1;       ///< probability, after the embedding and in each residual branch; 0 leaves the operators out
+    bool next_sentence = false; ///< adds the pooler of the first token, its classifier and its loss
 };
 
 /// The masked-token head (dense layer, GELU, normalization, output layer that shares the embedding of tokens) is applied to all
 /// positions. By default 335,174,458 parameters. Throws `invalid_input` naming the option.
 [[nodiscard]] inline graph::operator_graph bert(bert_options const& o = {}) {
-    detail::transformer const t{.layers = o.layers, .hidden = o.hidden, .heads = o.heads, .sequence = o.sequence,
-                                .vocabulary = o.vocabulary, .batch = o.batch, .norm = detail::norm_place::after, .causal = false,
-                                .dropout = o.dropout, .type = o.type};
+    detail::transformer const t{.layers = o.layers,
+                                .hidden = o.hidden,
+                                .heads = o.heads,
+                                .sequence = o.sequence,
+                                .vocabulary = o.vocabulary,
+                                .batch = o.batch,
+                                .norm = detail::norm_place::after,
+                                .causal = false,
+                                .dropout = o.dropout,
+                                .type = o.type};
     detail::check("bert", t);
     graph::operator_graph g;
     auto const tokens = detail::embed(g, t, "tokens", o.vocabulary, o.batch);

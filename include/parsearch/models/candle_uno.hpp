@@ -12,12 +12,12 @@ namespace parsearch::models {
 
 /// The sizes of TopoOpt (Wang et al., NSDI 2023). FlexFlow's example, which Unity measures: towers 8 x 4192, dense 4 x 4192.
 struct candle_uno_options {
-    std::int64_t expression = 942;    ///< gene expressions of the cell line
-    std::int64_t descriptors = 5270;  ///< of each of the two drugs
-    std::int64_t fingerprints = 2048; ///< bits of each drug's fingerprint
+    std::int64_t expression = 942;                                         ///< gene expressions of the cell line
+    std::int64_t descriptors = 5270;                                       ///< of each of the two drugs
+    std::int64_t fingerprints = 2048;                                      ///< bits of each drug's fingerprint
     std::vector<std::int64_t> tower = std::vector<std::int64_t>(12, 4096); ///< layers over each of these five inputs
     std::vector<std::int64_t> dense = std::vector<std::int64_t>(8, 4096);  ///< layers over the towers and the two doses
-    bool shared_drugs = false;        ///< the second drug's towers are the first one's, as in the CANDLE project
+    bool shared_drugs = false;                                             ///< the second drug's towers are the first one's, as in the CANDLE project
     bool bias = false;
     std::int64_t batch = 64;
     ops::dtype type = ops::dtype::f32;

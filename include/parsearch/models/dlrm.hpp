@@ -21,13 +21,13 @@ enum class feature_interaction : std::uint8_t {
 /// The sizes of TopoOpt (Wang et al., NSDI 2023). Its largest, for 128 servers: bottom 8 x 2048 on 2048 features, 64 tables of 10 M x 128,
 /// top 16 x 4096. MLPerf's: dense 13, bottom {512, 256, 128}, 26 tables, features 128, bag 1, dot, top {1024, 1024, 512, 256}.
 struct dlrm_options {
-    std::int64_t dense = 1024;                                                              ///< dense features of a sample
-    std::vector<std::int64_t> bottom = std::vector<std::int64_t>(8, 1024);                  ///< layers over the dense features
-    std::vector<std::int64_t> tables = std::vector<std::int64_t>(16, 10'000'000);           ///< rows of each table
-    std::int64_t features = 256;                                                            ///< of a row
-    std::int64_t bag = 100;                                                                 ///< rows of a table that a sample sums
+    std::int64_t dense = 1024;                                                    ///< dense features of a sample
+    std::vector<std::int64_t> bottom = std::vector<std::int64_t>(8, 1024);        ///< layers over the dense features
+    std::vector<std::int64_t> tables = std::vector<std::int64_t>(16, 10'000'000); ///< rows of each table
+    std::int64_t features = 256;                                                  ///< of a row
+    std::int64_t bag = 100;                                                       ///< rows of a table that a sample sums
     feature_interaction interaction = feature_interaction::concatenate;
-    std::vector<std::int64_t> top = std::vector<std::int64_t>(16, 2048);                    ///< hidden layers over the interaction
+    std::vector<std::int64_t> top = std::vector<std::int64_t>(16, 2048); ///< hidden layers over the interaction
     std::int64_t batch = 64;
     ops::dtype type = ops::dtype::f32;
 };
@@ -50,7 +50,8 @@ struct dlrm_options {
     auto const width = o.bottom.empty() ? o.dense : o.bottom.back();
     bool const dot = o.interaction == feature_interaction::dot;
     if (dot && width != o.features)
-        throw invalid_input("dlrm: features is ", o.features, ": must be the last size of bottom, which is ", width, ", where the interaction is dot");
+        throw invalid_input("dlrm: features is ", o.features, ": must be the last size of bottom, which is ", width,
+                            ", where the interaction is dot");
     graph::operator_graph g;
     detail::chain net{g, g.input("dense", {{o.batch, o.dense}, o.type})};
     detail::perceptron(net, "bottom", o.bottom);

@@ -13,20 +13,27 @@ struct gpt_options {
     std::int64_t layers = 12;
     std::int64_t hidden = 768;
     std::int64_t heads = 12;
-    std::int64_t sequence = 1024;   ///< tokens of a sample; the table of positions has as many rows
+    std::int64_t sequence = 1024; ///< tokens of a sample; the table of positions has as many rows
     std::int64_t vocabulary = 50257;
     std::int64_t batch = 64;
     ops::dtype type = ops::dtype::f32;
-    double dropout = 0.1;           ///< probability, after the embedding and in each residual branch; 0 leaves the operators out
+    double dropout = 0.1; ///< probability, after the embedding and in each residual branch; 0 leaves the operators out
 };
 
 /// The output layer shares its weights with the embedding of tokens. 124,439,808 parameters by default; forward and backward take
 /// about 72 b s l h^2 (1 + s/(6h) + V/(12lh)) flops (Narayanan et al., SC 2021, without recomputation).
 /// Throws `invalid_input` naming the option.
 [[nodiscard]] inline graph::operator_graph gpt(gpt_options const& o = {}) {
-    detail::transformer const t{.layers = o.layers, .hidden = o.hidden, .heads = o.heads, .sequence = o.sequence,
-                                .vocabulary = o.vocabulary, .batch = o.batch, .norm = detail::norm_place::before, .causal = true,
-                                .dropout = o.dropout, .type = o.type};
+    detail::transformer const t{.layers = o.layers,
+                                .hidden = o.hidden,
+                                .heads = o.heads,
+                                .sequence = o.sequence,
+                                .vocabulary = o.vocabulary,
+                                .batch = o.batch,
+                                .norm = detail::norm_place::before,
+                                .causal = true,
+                                .dropout = o.dropout,
+                                .type = o.type};
     detail::check("gpt", t);
     graph::operator_graph g;
     auto const tokens = detail::embed(g, t, "tokens", o.vocabulary, o.batch);

@@ -13,10 +13,10 @@
 namespace parsearch::models {
 
 struct inception_v3_options {
-    std::int64_t image = 299;      ///< height and width, at least 75
+    std::int64_t image = 299; ///< height and width, at least 75
     std::int64_t classes = 1000;
     std::int64_t batch = 64;
-    double dropout = 0.5;          ///< probability; 0 leaves the dropout operator out
+    double dropout = 0.5; ///< probability; 0 leaves the dropout operator out
     ops::dtype type = ops::dtype::f32;
 };
 
@@ -46,9 +46,7 @@ struct inception_blocks {
         ops::pool2d const pool{.mode = ops::pool_mode::average, .kernel = {3, 3}, .stride = {1, 1}, .padding = {1, 1}};
         return branch(name, g.add(name + ".pool", pool, x), {{out}});
     }
-    tensor_ref reduced(std::string const& name, tensor_ref x) const {
-        return g.add(name, ops::pool2d{.kernel = {3, 3}, .stride = {2, 2}}, x);
-    }
+    tensor_ref reduced(std::string const& name, tensor_ref x) const { return g.add(name, ops::pool2d{.kernel = {3, 3}, .stride = {2, 2}}, x); }
     template <class... T> tensor_ref joined(std::string const& name, T const&... parts) const {
         return g.add(name, ops::concat{.axis = 1}, parts...);
     }

@@ -20,7 +20,7 @@ struct llama_options {
     std::int64_t feed_forward = 8192; ///< hidden units of a perceptron
     std::int64_t sequence = 2048;     ///< tokens of a sample
     std::int64_t vocabulary = 128256;
-    bool tied = true;                 ///< the output layer shares the table of tokens
+    bool tied = true; ///< the output layer shares the table of tokens
     std::int64_t batch = 64;
     ops::dtype type = ops::dtype::f32;
 };

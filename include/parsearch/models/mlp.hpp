@@ -9,8 +9,8 @@
 namespace parsearch::models {
 
 struct mlp_options {
-    std::int64_t features = 784;                   ///< of a sample
-    std::vector<std::int64_t> hidden{1024, 1024};  ///< outputs of the hidden layers
+    std::int64_t features = 784;                  ///< of a sample
+    std::vector<std::int64_t> hidden{1024, 1024}; ///< outputs of the hidden layers
     std::int64_t classes = 10;
     std::int64_t batch = 64;
     ops::dtype type = ops::dtype::f32;

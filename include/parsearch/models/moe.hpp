@@ -19,16 +19,16 @@ struct moe_options {
     std::int64_t layers = 32;
     std::int64_t hidden = 4096;
     std::int64_t heads = 32;
-    std::int64_t kv_heads = 8;          ///< heads of keys and values
-    std::int64_t feed_forward = 14336;  ///< hidden units of an expert
+    std::int64_t kv_heads = 8;         ///< heads of keys and values
+    std::int64_t feed_forward = 14336; ///< hidden units of an expert
     std::int64_t experts = 8;
     std::int64_t experts_per_token = 2;
-    double capacity_factor = 1.25;      ///< slots of an expert over what even use needs; 1 where all tokens are kept and use is even
-    std::int64_t every = 1;             ///< blocks every, 2 * every, ... have experts, the others one perceptron of the same size
-    bool gated = true;                  ///< a perceptron is down(silu(gate(x)) * up(x)), three matrices; else down(relu(up(x)))
-    std::int64_t sequence = 4096;       ///< tokens of a sample
+    double capacity_factor = 1.25; ///< slots of an expert over what even use needs; 1 where all tokens are kept and use is even
+    std::int64_t every = 1;        ///< blocks every, 2 * every, ... have experts, the others one perceptron of the same size
+    bool gated = true;             ///< a perceptron is down(silu(gate(x)) * up(x)), three matrices; else down(relu(up(x)))
+    std::int64_t sequence = 4096;  ///< tokens of a sample
     std::int64_t vocabulary = 32000;
-    bool tied = false;                  ///< the output layer shares the table of tokens
+    bool tied = false; ///< the output layer shares the table of tokens
     std::int64_t batch = 64;
     ops::dtype type = ops::dtype::f32;
 };
@@ -52,7 +52,8 @@ inline tensor_ref mixture(operator_graph& g, moe_options const& o, std::string c
         auto const in = g.shape(y).extents.back();
         return g.add(std::move(layer), ops::einsum{.equation = "sech,eho->seco", .weight = {o.experts, in, out}}, y);
     };
-    return g.add(name + ".combine", ops::moe_combine{}, feed_forward(g, name, slots, o.feed_forward, o.hidden, activation(o), o.gated, product), gates);
+    return g.add(name + ".combine", ops::moe_combine{}, feed_forward(g, name, slots, o.feed_forward, o.hidden, activation(o), o.gated, product),
+                 gates);
 }
 } // namespace detail
 

@@ -22,8 +22,8 @@ struct resnet_options {
 
 namespace detail {
 /// 1x1, 3x3 (which has the stride) and 1x1 convolutions beside a shortcut, which is a 1x1 convolution where the shape changes.
-inline tensor_ref bottleneck(operator_graph& g, std::string const& name, tensor_ref x, std::int64_t width, std::int64_t groups,
-                             std::int64_t out, std::int64_t stride) {
+inline tensor_ref bottleneck(operator_graph& g, std::string const& name, tensor_ref x, std::int64_t width, std::int64_t groups, std::int64_t out,
+                             std::int64_t stride) {
     auto y = normalized_conv(g, name + ".1", x, {.out = width, .kernel = {1, 1}});
     ops::conv2d const spatial{.out = width, .kernel = {3, 3}, .stride = {stride, stride}, .padding = {1, 1}, .groups = groups};
     y = normalized_conv(g, name + ".2", y, spatial);

@@ -9,13 +9,13 @@ namespace parsearch::models {
 
 struct rnntc_options {
     std::int64_t layers = 4;
-    std::int64_t hidden = 1024;       ///< of the embedding too
+    std::int64_t hidden = 1024; ///< of the embedding too
     std::int64_t steps = 40;
-    std::int64_t vocabulary = 18765;  ///< Movie Reviews (Kim, EMNLP 2014, table 1)
+    std::int64_t vocabulary = 18765; ///< Movie Reviews (Kim, EMNLP 2014, table 1)
     std::int64_t classes = 2;
     std::int64_t batch = 64;
     ops::dtype type = ops::dtype::f32;
-    bool unroll_shared = true;        ///< the steps share their weights; false: each step has its own
+    bool unroll_shared = true; ///< the steps share their weights; false: each step has its own
 };
 
 /// LSTM layers over the words of a sentence; the hidden state of the last step is classified. Throws `invalid_input` naming the option.

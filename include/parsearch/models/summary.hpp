@@ -14,11 +14,11 @@
 namespace parsearch::models {
 
 struct summary {
-    std::size_t operators = 0;        ///< without graph inputs
-    std::int64_t parameters = 0;      ///< elements of all weights; a shared tensor counts once
-    flop_count multiply_adds = 0;     ///< of the contractions of a forward pass
-    flop_count forward_flops = 0;     ///< of a forward pass
-    flop_count training_flops = 0;    ///< of forward and backward; nothing is recomputed, the optimizer's step not counted
+    std::size_t operators = 0;     ///< without graph inputs
+    std::int64_t parameters = 0;   ///< elements of all weights; a shared tensor counts once
+    flop_count multiply_adds = 0;  ///< of the contractions of a forward pass
+    flop_count forward_flops = 0;  ///< of a forward pass
+    flop_count training_flops = 0; ///< of forward and backward; nothing is recomputed, the optimizer's step not counted
 };
 
 /// Flops of the backward pass of operator `op`: 0 where no gradient flows through it.

@@ -10,19 +10,19 @@ namespace parsearch::models {
 
 /// T5-Base by default. T5 v1.1 Base: feed_forward 2048, gated true, tied false.
 struct t5_options {
-    std::int64_t layers = 12;          ///< of the encoder, and of the decoder
+    std::int64_t layers = 12; ///< of the encoder, and of the decoder
     std::int64_t hidden = 768;
     std::int64_t heads = 12;
-    std::int64_t head_size = 64;       ///< elements of a head
-    std::int64_t feed_forward = 3072;  ///< hidden units of a perceptron
-    bool gated = false;                ///< a perceptron is down(gelu(gate(x)) * up(x)), as in v1.1; else down(relu(up(x)))
-    std::int64_t buckets = 32;         ///< of relative positions
-    std::int64_t source = 512;         ///< tokens that the encoder reads
-    std::int64_t target = 512;         ///< tokens that the decoder predicts
+    std::int64_t head_size = 64;      ///< elements of a head
+    std::int64_t feed_forward = 3072; ///< hidden units of a perceptron
+    bool gated = false;               ///< a perceptron is down(gelu(gate(x)) * up(x)), as in v1.1; else down(relu(up(x)))
+    std::int64_t buckets = 32;        ///< of relative positions
+    std::int64_t source = 512;        ///< tokens that the encoder reads
+    std::int64_t target = 512;        ///< tokens that the decoder predicts
     std::int64_t vocabulary = 32128;
-    bool tied = true;                  ///< the output layer shares the table of tokens
+    bool tied = true; ///< the output layer shares the table of tokens
     std::int64_t batch = 64;
-    double dropout = 0.1;              ///< probability, after embeddings, in each residual branch and at both ends; 0 leaves the operators out
+    double dropout = 0.1; ///< probability, after embeddings, in each residual branch and at both ends; 0 leaves the operators out
     ops::dtype type = ops::dtype::f32;
 };
 
@@ -38,7 +38,8 @@ struct relative_attention {
     [[nodiscard]] ops::operation infer(std::span<ops::tensor const> inputs) const {
         ops::kit::expect_inputs(inputs, 3);
         auto op = core.infer(inputs);
-        auto const scores = ops::kit::elements({.extents = {op.dims[0].extent, op.dims[1].extent, op.dims[3].extent}}) * static_cast<double>(core.heads);
+        auto const scores =
+            ops::kit::elements({.extents = {op.dims[0].extent, op.dims[1].extent, op.dims[3].extent}}) * static_cast<double>(core.heads);
         op.flops += scores;
         op.dims[2].kind = ops::dim_kind::parameter;
         ops::kit::add_weight(op, parameter, "bias", inputs[0].type, {ops::kit::whole(buckets), ops::kit::along(op, 2)}, scores);

@@ -81,7 +81,8 @@ struct head_sizes {
 
 /// Attention of `x` to `memory`: projections, what `core(q, k, v)` adds, and the output projection to `out` features.
 template <class Core>
-tensor_ref projected_attention(operator_graph& g, std::string const& name, tensor_ref x, tensor_ref memory, head_sizes h, std::int64_t out, Core const& core) {
+tensor_ref projected_attention(operator_graph& g, std::string const& name, tensor_ref x, tensor_ref memory, head_sizes h, std::int64_t out,
+                               Core const& core) {
     auto const linear = [&](std::string const& part, std::int64_t features, tensor_ref y) -> tensor_ref {
         return g.add(name + part, ops::linear{.out = features, .bias = false}, y);
     };
@@ -104,7 +105,8 @@ tensor_ref feed_forward(operator_graph& g, std::string const& name, tensor_ref x
 }
 
 /// The same of linear layers without biases.
-inline tensor_ref feed_forward(operator_graph& g, std::string const& name, tensor_ref x, std::int64_t units, std::int64_t out, ops::function f, bool gated) {
+inline tensor_ref feed_forward(operator_graph& g, std::string const& name, tensor_ref x, std::int64_t units, std::int64_t out, ops::function f,
+                               bool gated) {
     return feed_forward(g, name, x, units, out, f, gated, [&](std::string layer, std::int64_t features, tensor_ref y) -> tensor_ref {
         return g.add(std::move(layer), ops::linear{.out = features, .bias = false}, y);
     });

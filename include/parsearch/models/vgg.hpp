@@ -11,11 +11,11 @@
 namespace parsearch::models {
 
 struct vgg_options {
-    std::int64_t depth = 16;    ///< weight layers: 11, 13, 16 or 19
-    std::int64_t image = 224;   ///< height and width, at least 32
+    std::int64_t depth = 16;  ///< weight layers: 11, 13, 16 or 19
+    std::int64_t image = 224; ///< height and width, at least 32
     std::int64_t classes = 1000;
     std::int64_t batch = 64;
-    double dropout = 0.5;       ///< probability; 0 leaves the dropout operators out
+    double dropout = 0.5; ///< probability; 0 leaves the dropout operators out
     ops::dtype type = ops::dtype::f32;
 };
 

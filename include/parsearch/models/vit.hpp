@@ -20,15 +20,15 @@ enum class token_pooling : std::uint8_t {
 
 /// ViT-B/16 by default. ViT-L/16: layers 24, hidden 1024, heads 16. ViT-H/14: patch 14, layers 32, hidden 1280, heads 16.
 struct vit_options {
-    std::int64_t image = 224;   ///< height and width
-    std::int64_t patch = 16;    ///< height and width, divides image
+    std::int64_t image = 224; ///< height and width
+    std::int64_t patch = 16;  ///< height and width, divides image
     std::int64_t layers = 12;
     std::int64_t hidden = 768;
     std::int64_t heads = 12;
     token_pooling pooling = token_pooling::class_token;
     std::int64_t classes = 1000;
     std::int64_t batch = 64;
-    double dropout = 0.1;       ///< probability, after the embedding and in each residual branch; 0 leaves the operators out
+    double dropout = 0.1; ///< probability, after the embedding and in each residual branch; 0 leaves the operators out
     ops::dtype type = ops::dtype::f32;
 };
 
@@ -39,12 +39,15 @@ struct vit_options {
     detail::check_multiple("vit", "image", o.image, "patch", o.patch);
     detail::check_count("vit", "layers", o.layers);
     detail::check_multiple("vit", "hidden", o.hidden, "heads", o.heads);
-    if (o.pooling > token_pooling::mean) throw invalid_input("vit: pooling is number ", static_cast<int>(o.pooling), ": must be one of those declared");
+    if (o.pooling > token_pooling::mean)
+        throw invalid_input("vit: pooling is number ", static_cast<int>(o.pooling), ": must be one of those declared");
     bool const token = o.pooling == token_pooling::class_token;
     graph::operator_graph g;
     detail::chain net{g, detail::images(g, "vit", o, 1)};
     ops::conv2d const projection{.out = o.hidden, .kernel = {o.patch, o.patch}, .stride = {o.patch, o.patch}};
-    net.then("patches", projection).then("patches.flatten", ops::flatten{.from_axis = 2}).then("patches.transpose", ops::transpose{.permutation = {0, 2, 1}});
+    net.then("patches", projection)
+        .then("patches.flatten", ops::flatten{.from_axis = 2})
+        .then("patches.transpose", ops::transpose{.permutation = {0, 2, 1}});
     if (token)
         net.then("class_token", ops::weighted<ops::concat>{.op = {.axis = 1},
                                                            .weight = {.input = 0, .name = "token", .extents = {1, 1, o.hidden}},

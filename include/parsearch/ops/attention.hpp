@@ -85,8 +85,7 @@ struct multi_head_attention {
         auto const project = [&](std::size_t i, std::string const& name, double rows, std::int64_t block) {
             auto const features = inputs[i].extents[2];
             double const products = rows * static_cast<double>(block * groups) * static_cast<double>(features);
-            auto& in = kit::add_input(op, name, type,
-                                         {kit::along(op, 0), i == 0 ? kit::along(op, 1) : kit::along(op, 3), kit::whole(features)});
+            auto& in = kit::add_input(op, name, type, {kit::along(op, 0), i == 0 ? kit::along(op, 1) : kit::along(op, 3), kit::whole(features)});
             in.saved = true;
             in.gradient_flops = 2 * products;
             kit::add_weight(op, parameter, name + "_weight", type, {kit::along(op, 2, block), kit::whole(features)}, 2 * products);
@@ -104,8 +103,7 @@ struct multi_head_attention {
         double const core = heads_rows * length * static_cast<double>(d); // multiply-adds of the scores, and of the context
         op.multiply_adds += joined + 2 * core;
         op.flops = 2 * op.multiply_adds + detail::score_forward * heads_rows * length;
-        if (bias)
-            op.flops += queries * static_cast<double>(wide + results) + 2 * keys * static_cast<double>(groups * d);
+        if (bias) op.flops += queries * static_cast<double>(wide + results) + 2 * keys * static_cast<double>(groups * d);
         // Gradients of the context, and of scores, probabilities, projected keys and values.
         op.backward_flops = 2 * joined + 8 * core + detail::score_backward * heads_rows * length;
         // Projected queries, context, projected keys and values.
@@ -117,11 +115,11 @@ struct multi_head_attention {
 
 /// How an operand of `attention` is laid out. l is lq of queries and results, lk of keys and values.
 enum class attention_layout : std::uint8_t {
-    packed,       ///< [s, l, heads * d]
-    by_position,  ///< [s, l, heads, d]
-    by_head,      ///< [s, heads, l, d]
-    transposed,   ///< [s, heads, d, l]
-    length_first  ///< [l, s, heads * d]
+    packed,      ///< [s, l, heads * d]
+    by_position, ///< [s, l, heads, d]
+    by_head,     ///< [s, heads, l, d]
+    transposed,  ///< [s, heads, d, l]
+    length_first ///< [l, s, heads * d]
 };
 inline constexpr std::size_t attention_layouts = 5;
 [[nodiscard]] constexpr std::string_view name_of(attention_layout l) noexcept {
@@ -180,9 +178,9 @@ struct head_extents {
 struct attention {
     static constexpr std::string_view kind = "attention";
     std::int64_t heads = 0;
-    std::int64_t kv_heads = 0; ///< 0: as many as heads
-    bool causal = false;       ///< needs lq = lk
-    bool flash = true;         ///< keeps a statistic per row of scores for backward, else all probabilities
+    std::int64_t kv_heads = 0;                 ///< 0: as many as heads
+    bool causal = false;                       ///< needs lq = lk
+    bool flash = true;                         ///< keeps a statistic per row of scores for backward, else all probabilities
     std::array<attention_layout, 4> layouts{}; ///< of q, k, v, y
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
         kit::expect_inputs(inputs, 3, ~std::size_t{0});
@@ -197,7 +195,7 @@ struct attention {
         kit::expect_extent(inputs, 2, v_axes.length, k.length, "the length of input 1");
         if (joins_heads(layouts[1]))
             kit::expect_extent(inputs, 1, 2, kit::checked_product("kv_heads * head size", groups, q.size),
-                                  "the key/value heads times the head size of input 0");
+                               "the key/value heads times the head size of input 0");
         else kit::expect_extent(inputs, 1, k_axes.size, q.size, "the head size of input 0");
         if (causal) kit::expect_extent(inputs, 1, k_axes.length, q.length, "the length of input 0 (option causal)");
         (void)kit::checked_product("heads * value size", heads, v.size);
@@ -221,8 +219,7 @@ struct attention {
         add_operand("k", 1, 3, 1, q.size, 2 * scores);
         add_operand("v", 2, 3, 1, v.size, 2 * context);
         for (std::size_t i = 3; i < inputs.size(); ++i) {
-            auto& mask =
-                kit::add_input(op, inputs.size() == 4 ? "mask" : text("mask", i - 3), inputs[i].type, mask_axes(op, inputs, i, per_group));
+            auto& mask = kit::add_input(op, inputs.size() == 4 ? "mask" : text("mask", i - 3), inputs[i].type, mask_axes(op, inputs, i, per_group));
             mask.saved = flash; // the scores are computed again
             if (mask.differentiable) mask.gradient_flops = kit::elements(inputs[i]) < rows * length ? rows * length : 0;
         }

@@ -35,8 +35,8 @@ struct tile {
         kit::expect_inputs(inputs, 1);
         auto const& x = inputs[0];
         auto const rank = x.extents.size();
-        if (repeats.size() != rank) throw invalid_input("option repeats has ", repeats.size(), " numbers: must have one per axis of ",
-                kit::shown(inputs, 0));
+        if (repeats.size() != rank)
+            throw invalid_input("option repeats has ", repeats.size(), " numbers: must have one per axis of ", kit::shown(inputs, 0));
         operation op{.kind = std::string(kind), .work = work_class::memory};
         std::vector<axis> from, to;
         for (std::size_t i = 0; i < rank; ++i) {
@@ -77,14 +77,15 @@ struct pad {
         auto const rank = x.extents.size();
         if (before.size() != rank || after.size() != rank)
             throw invalid_input("options before and after have ", before.size(), " and ", after.size(), " numbers: must have one per axis of ",
-                    kit::shown(inputs, 0));
+                                kit::shown(inputs, 0));
         tensor y = x;
         for (std::size_t i = 0; i < rank; ++i) {
             kit::checked("before", before[i], -x.extents[i]);
             kit::checked("after", after[i], -x.extents[i]);
             y.extents[i] += before[i] + after[i];
-            if (y.extents[i] < 1) throw invalid_input("options before and after leave ", y.extents[i], " of axis ", i, " of ", kit::shown(inputs, 0),
-                    ": must leave something");
+            if (y.extents[i] < 1)
+                throw invalid_input("options before and after leave ", y.extents[i], " of axis ", i, " of ", kit::shown(inputs, 0),
+                                    ": must leave something");
         }
         operation op{.kind = std::string(kind), .work = work_class::memory};
         kit::add_axis_dims(op, y, rank, rank);

@@ -27,7 +27,8 @@ struct convolution_options {
     auto const channels = x.extents[1], groups = checked("groups", conv.groups);
     checked("out", conv.out);
     if (channels % groups || conv.out % groups)
-        throw invalid_input(shown(inputs, 0), ": option groups is ", groups, ": must divide the channels (", channels, ") and option out (", conv.out, ")");
+        throw invalid_input(shown(inputs, 0), ": option groups is ", groups, ": must divide the channels (", channels, ") and option out (", conv.out,
+                            ")");
     operation op{.kind = std::string(conv.kind), .work = work_class::convolution};
     add_dim(op, "s", x.extents[0], dim_kind::sample);
     if (groups > 1) add_dim(op, "g", groups, dim_kind::parameter);
@@ -91,7 +92,7 @@ struct conv2d {
     static constexpr std::string_view kind = "conv2d";
     std::int64_t out = 0;
     std::array<std::int64_t, 2> kernel{1, 1}, stride{1, 1}, padding{0, 0}, dilation{1, 1}; ///< along h and w
-    std::array<std::int64_t, 2> padding_end{-1, -1}; ///< behind; -1: as in front
+    std::array<std::int64_t, 2> padding_end{-1, -1};                                       ///< behind; -1: as in front
     std::int64_t groups = 1;
     bool bias = true;
     std::string parameter{};

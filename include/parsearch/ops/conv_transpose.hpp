@@ -16,8 +16,8 @@ namespace detail {
 
 /// Dims as those of a convolution, but that a spatial dim counts blocks of `stride` results: block b is summed of the positions of x whose windows
 /// reach it, [b + floor((padding - span) / stride) + 1, b + floor((stride - 1 + padding) / stride)]. `extra` results follow the last window.
-[[nodiscard]] inline operation transposed_convolution(std::span<tensor const> inputs, convolution_options const& conv, std::span<window const> windows,
-                                                      std::span<std::int64_t const> extra) {
+[[nodiscard]] inline operation transposed_convolution(std::span<tensor const> inputs, convolution_options const& conv,
+                                                      std::span<window const> windows, std::span<std::int64_t const> extra) {
     auto op = convolution_space(inputs, conv, windows.size());
     auto const& x = inputs[0];
     auto const channels = x.extents[1], groups = conv.groups;
@@ -25,7 +25,8 @@ namespace detail {
     auto const first = static_cast<std::uint32_t>(op.dims.size());
     auto const c = first + static_cast<std::uint32_t>(windows.size());
     std::vector<axis> x_spatial, y_spatial, kernel;
-    double results = static_cast<double>(x.extents[0]) * static_cast<double>(conv.out), products = elements(x) * static_cast<double>(conv.out / groups);
+    double results = static_cast<double>(x.extents[0]) * static_cast<double>(conv.out),
+           products = elements(x) * static_cast<double>(conv.out / groups);
     for (std::size_t i = 0; i < windows.size(); ++i) {
         auto const& w = windows[i];
         auto const name = spatial_name(i, windows.size());
@@ -69,7 +70,7 @@ struct conv_transpose2d {
     static constexpr std::string_view kind = "conv_transpose2d";
     std::int64_t out = 0;
     std::array<std::int64_t, 2> kernel{1, 1}, stride{1, 1}, padding{0, 0}, dilation{1, 1}; ///< along h and w
-    std::array<std::int64_t, 2> padding_end{-1, -1}; ///< behind; -1: as in front
+    std::array<std::int64_t, 2> padding_end{-1, -1};                                       ///< behind; -1: as in front
     std::array<std::int64_t, 2> output_padding{0, 0};
     std::int64_t groups = 1;
     bool bias = true;

@@ -39,11 +39,12 @@ struct einsum {
             for (std::size_t i = 0; i < operands.size(); ++i) {
                 auto const& extents = i < given ? inputs[i].extents : weight;
                 if (extents.size() != operands[i].size())
-                    throw invalid_input(i < given ? kit::shown(inputs, i) : text("weight of ", weight.size(), " axes"), ": must have one axis per letter of '",
-                                        operands[i], "' in equation '", equation, "'");
+                    throw invalid_input(i < given ? kit::shown(inputs, i) : text("weight of ", weight.size(), " axes"),
+                                        ": must have one axis per letter of '", operands[i], "' in equation '", equation, "'");
                 if (auto const at = operands[i].find(c); at != std::string::npos) {
                     if (found && found != extents[at])
-                        throw invalid_input("letter '", c, "' of equation '", equation, "' has extents ", found, " and ", extents[at], ": must be equal");
+                        throw invalid_input("letter '", c, "' of equation '", equation, "' has extents ", found, " and ", extents[at],
+                                            ": must be equal");
                     found = extents[at];
                 }
             }
@@ -81,8 +82,7 @@ struct einsum {
         if (arrow == std::string::npos) throw invalid_input("equation '", equation, "' has no '->': the output must be written out");
         parts p{.operands = std::vector<std::string>(1), .result = {}};
         auto const read = [&](std::string& indices, char c) {
-            if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z'))
-                throw invalid_input("'", c, "' in equation '", equation, "': indices must be letters");
+            if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z')) throw invalid_input("'", c, "' in equation '", equation, "': indices must be letters");
             if (indices.find(c) != std::string::npos)
                 throw invalid_input("letter '", c, "' is twice in '", indices, c, "' of equation '", equation, "': must be once in an operand");
             indices += c;

@@ -10,9 +10,41 @@
 namespace parsearch::ops {
 
 enum class function : std::uint8_t {
-    identity, negate, absolute, relu, leaky_relu, gelu, silu, tanh, sigmoid, softplus, exp, log, sqrt, rsqrt, square, reciprocal,
-    scale, shift, mask, power, elu, selu, celu, hard_sigmoid, hard_swish, softsign, mish, erf, clip, sin, cos, trigonometric,
-    sign, round, complement
+    identity,
+    negate,
+    absolute,
+    relu,
+    leaky_relu,
+    gelu,
+    silu,
+    tanh,
+    sigmoid,
+    softplus,
+    exp,
+    log,
+    sqrt,
+    rsqrt,
+    square,
+    reciprocal,
+    scale,
+    shift,
+    mask,
+    power,
+    elu,
+    selu,
+    celu,
+    hard_sigmoid,
+    hard_swish,
+    softsign,
+    mish,
+    erf,
+    clip,
+    sin,
+    cos,
+    trigonometric,
+    sign,
+    round,
+    complement
 };
 
 /// What backward keeps (as PyTorch does), and flops per element by the textbook formula: a transcendental function counts as one.
@@ -57,7 +89,7 @@ inline constexpr std::array<function_traits, 35> function_table{{
     {"cos", true, false, 1, 2},
     {"trigonometric", true, false, 1, 4}, // tan, arcus and area functions, hyperbolic ones
     {"sign", false, false, 1, 0, true},
-    {"round", false, false, 1, 0, true}, // to an integer, in any way
+    {"round", false, false, 1, 0, true},      // to an integer, in any way
     {"complement", false, false, 1, 0, true}, // of a truth value
 }};
 

@@ -30,8 +30,8 @@ struct group_norm {
         auto const g = kit::add_dim(op, "g", groups, dim_kind::parameter);
         auto const block = x.extents[1] / groups;
         std::vector<axis> axes{kit::along(op, s), kit::along(op, g, block)};
-        for (std::size_t i = 2; i < rank; ++i) axes.push_back(kit::along(op, kit::add_dim(op, kit::axis_name(i, rank), x.extents[i],
-                dim_kind::fixed)));
+        for (std::size_t i = 2; i < rank; ++i)
+            axes.push_back(kit::along(op, kit::add_dim(op, kit::axis_name(i, rank), x.extents[i], dim_kind::fixed)));
         double const n = kit::elements(x);
         op.flops = detail::standardize.forward * n;
         double const normalised = static_cast<double>(x.extents[0]) * static_cast<double>(groups); // each on its own

@@ -85,7 +85,7 @@ struct gather_nd {
         auto const batch = static_cast<std::size_t>(kit::checked("batch_axes", batch_axes, 0));
         if (batch > outer || batch >= rank || indices.extents.back() > static_cast<std::int64_t>(rank - batch))
             throw invalid_input(kit::shown(inputs, 1), ": must have a last axis of at most ", rank, " less ", batch, " batch axes, for ",
-                    kit::shown(inputs, 0));
+                                kit::shown(inputs, 0));
         auto const named = static_cast<std::size_t>(indices.extents.back());
         tensor y{.extents = {indices.extents.begin(), indices.extents.end() - 1}, .type = data.type};
         y.extents.insert(y.extents.end(), data.extents.begin() + static_cast<std::ptrdiff_t>(batch + named), data.extents.end());

@@ -43,8 +43,8 @@ inline void add_recurrent_work(operation& op, recurrent_unit unit, std::string_v
                                                std::string_view parameter, bool bias) {
     std::size_t const states = unit.cell ? 2 : 1;
     expect_inputs(inputs, 1, 1 + states);
-    if (inputs.size() != 1 && inputs.size() != 1 + states) throw invalid_input(inputs.size(), " inputs: must have 1, or ", 1 + states,
-            " with the initial states");
+    if (inputs.size() != 1 && inputs.size() != 1 + states)
+        throw invalid_input(inputs.size(), " inputs: must have 1, or ", 1 + states, " with the initial states");
     expect_rank(inputs, 0, 3);
     expect_floating(inputs, 0, inputs.size() - 1);
     checked("hidden", hidden);

@@ -39,7 +39,7 @@ struct top_k_gate {
         kit::add_axis_dims(op, x, outer, outer + 1);
         kit::add_dim(op, "e", x.extents.back(), dim_kind::fixed);
         double const n = kit::elements(x), kept = n / static_cast<double>(x.extents.back()) * static_cast<double>(k);
-        op.flops = n * static_cast<double>(k) + 2 * kept;                                                 // k maxima; sum and division
+        op.flops = n * static_cast<double>(k) + 2 * kept;                                             // k maxima; sum and division
         kit::add_input(op, "x", x.type, kit::along_dims(op, 0, outer + 1)).gradient_flops = 4 * kept; // as softmax
         kit::add_output(op, "y", x.type, kit::along_dims(op, 0, outer + 1)).saved = true;
         return kit::finished(std::move(op));

@@ -31,8 +31,8 @@ inline void add_normalization(operation& op, tensor const& x, normalization_cost
 }
 
 /// Normalization over the last `axes` axes, which are fixed dims.
-[[nodiscard]] inline operation trailing_normalization(std::span<tensor const> inputs, std::string_view kind, std::int64_t axes, normalization_cost cost,
-                                                      std::string_view parameter, bool weight, bool bias) {
+[[nodiscard]] inline operation trailing_normalization(std::span<tensor const> inputs, std::string_view kind, std::int64_t axes,
+                                                      normalization_cost cost, std::string_view parameter, bool weight, bool bias) {
     expect_inputs(inputs, 1);
     expect_least_rank(inputs, 0, 2);
     expect_floating(inputs, 0, 0);
@@ -91,7 +91,11 @@ struct batch_norm {
         auto const rank = x.extents.size();
         operation op{.kind = relu ? text(kind, "_relu") : std::string(kind)};
         for (std::size_t i = 0; i < rank; ++i)
-            kit::add_dim(op, i == 1 ? "c" : i == 2 && rank == 3 ? "l" : kit::axis_name(i, rank), x.extents[i], i == 1 ? dim_kind::parameter : kit::axis_kind(i));
+            kit::add_dim(op,
+                         i == 1                ? "c"
+                         : i == 2 && rank == 3 ? "l"
+                                               : kit::axis_name(i, rank),
+                         x.extents[i], i == 1 ? dim_kind::parameter : kit::axis_kind(i));
         detail::add_normalization(op, x, detail::standardize, static_cast<double>(x.extents[1]), parameter, true, true, 1, 1);
         if (relu) {
             op.flops += kit::elements(x);

@@ -44,14 +44,22 @@ enum class dim_kind : std::uint8_t {
 
 /// What bounds an operator, so that a cost model can tell classes apart.
 enum class work_class : std::uint8_t {
-    matmul, convolution, attention, recurrent, normalization, softmax, pooling, elementwise, memory, ///< memory: data are only moved
+    matmul,
+    convolution,
+    attention,
+    recurrent,
+    normalization,
+    softmax,
+    pooling,
+    elementwise,
+    memory, ///< memory: data are only moved
     view,   ///< no work at all: reshape of data in place
     source  ///< graph input: data are loaded where they are needed, no tasks and no gradient
 };
 inline constexpr std::size_t work_classes = 11;
 [[nodiscard]] constexpr std::string_view name_of(work_class c) noexcept {
-    constexpr std::array<std::string_view, work_classes> names{"matmul", "convolution", "attention", "recurrent", "normalization", "softmax",
-                                                               "pooling", "elementwise", "memory", "view", "source"};
+    constexpr std::array<std::string_view, work_classes> names{"matmul",  "convolution", "attention", "recurrent", "normalization", "softmax",
+                                                               "pooling", "elementwise", "memory",    "view",      "source"};
     return names[static_cast<std::size_t>(c)];
 }
 
@@ -95,7 +103,8 @@ struct operand {
     bool saved = false;
     /// False for indices and masks: no gradient flows through it.
     bool differentiable = true;
-    /// Inputs of operations that have a dim of kind `sums`, and are linear in them: shard k along it reads partial sum p of P where floor(p * degree / P) is k.
+    /// Inputs of operations that have a dim of kind `sums`, and are linear in them: shard k along it reads partial sum p of P where floor(p * degree
+    /// / P) is k.
     bool summed = false;
     /// Flops, of the whole operator, that its gradient costs in backward (inputs and weights).
     flop_count gradient_flops = 0;
@@ -164,8 +173,7 @@ struct tensor {
 /// Checks an operation that a user wrote. Throws `invalid_input` naming `where`, the value and the rule.
 inline void validate(operation const& op, std::string_view where) {
     auto const place = text("operator '", where, "' (", op.kind, "): ");
-    if (op.dims.size() > max_dims)
-        throw invalid_input(place, op.dims.size(), " iteration dims: at most ", max_dims, " are supported");
+    if (op.dims.size() > max_dims) throw invalid_input(place, op.dims.size(), " iteration dims: at most ", max_dims, " are supported");
     for (auto const& d : op.dims)
         if (d.extent < 1) throw invalid_input(place, "dim '", d.name, "' has extent ", d.extent, ": must be at least 1");
     auto const not_negative = [&](double v, std::string_view what) {
@@ -186,7 +194,8 @@ inline void validate(operation const& op, std::string_view where) {
             if (o.summed && role != "input") throw invalid_input(place, role, " '", o.name, "' is summed: inputs alone may be");
             not_negative(o.gradient_flops, "gradient_flops");
             if (o.touched_bytes != o.touched_bytes || o.touched_bytes > 1e300)
-                throw invalid_input(place, role, " '", o.name, "' has touched_bytes ", o.touched_bytes, ": must be finite, or negative for all of it");
+                throw invalid_input(place, role, " '", o.name, "' has touched_bytes ", o.touched_bytes,
+                                    ": must be finite, or negative for all of it");
             double elements = 1;
             for (auto const& a : o.axes) {
                 if (a.extent < 1) throw invalid_input(place, role, " '", o.name, "' has an axis of extent ", a.extent, ": must be at least 1");
@@ -198,7 +207,8 @@ inline void validate(operation const& op, std::string_view where) {
                         throw invalid_input(place, role, " '", o.name, "' has a term of dim ", t.dim, " and stride ", t.stride,
                                             ": the dim must exist and the stride be at least 1");
                     if (repeats_work(op.dims[t.dim].kind))
-                        throw invalid_input(place, role, " '", o.name, "' has a term of dim '", op.dims[t.dim].name, "', which repeats work: it must index nothing");
+                        throw invalid_input(place, role, " '", o.name, "' has a term of dim '", op.dims[t.dim].name,
+                                            "', which repeats work: it must index nothing");
                     reach += static_cast<double>(t.stride) * static_cast<double>(op.dims[t.dim].extent - 1);
                 }
                 if (reach > 4e18) throw invalid_input(place, role, " '", o.name, "' has an axis that reaches to ", reach, ": must be below 4e18");
@@ -223,8 +233,9 @@ inline void validate(operation const& op, std::string_view where) {
                 covered += t.stride * (op.dims[t.dim].extent - 1);
             }
             if (gaps || a.offset + covered < a.extent)
-                throw invalid_input(place, "output '", o.name, "' has an axis of extent ", a.extent, " of which the iteration space writes only a part within [",
-                                    a.offset, ", ", a.offset + covered, "): must be all of it");
+                throw invalid_input(place, "output '", o.name, "' has an axis of extent ", a.extent,
+                                    " of which the iteration space writes only a part within [", a.offset, ", ", a.offset + covered,
+                                    "): must be all of it");
         }
     if (op.outputs.empty()) throw invalid_input(place, "no output: an operator has at least one");
 }
@@ -239,8 +250,8 @@ struct describe_fn {
     }
 };
 template <class T>
-concept describable = std::convertible_to<T const&, operation const&> || requires(T const& x) { x.describe(); } ||
-                      requires(T const& x) { describe(x); };
+concept describable =
+    std::convertible_to<T const&, operation const&> || requires(T const& x) { x.describe(); } || requires(T const& x) { describe(x); };
 } // namespace detail
 
 /// `describe(x)`: the operation that `x` stands for. An `operation` itself, a member, or a function found by ADL.

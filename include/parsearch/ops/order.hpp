@@ -29,7 +29,8 @@ struct top_k {
         kit::expect_inputs(inputs, 1);
         auto const& x = inputs[0];
         auto const rank = x.extents.size(), at = kit::axis_number("axis", axis, rank);
-        if (kit::checked("k", k) > x.extents[at]) throw invalid_input("option k is ", k, ": must be at most axis ", at, " of ", kit::shown(inputs, 0));
+        if (kit::checked("k", k) > x.extents[at])
+            throw invalid_input("option k is ", k, ": must be at most axis ", at, " of ", kit::shown(inputs, 0));
         auto op = detail::along_axis(x, kind, at);
         // A heap of k: a comparison per level that an entry may sink.
         op.flops = kit::elements(x) * static_cast<double>(std::bit_width(static_cast<std::uint64_t>(k)));

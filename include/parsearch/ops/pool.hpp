@@ -11,7 +11,9 @@
 namespace parsearch::ops {
 
 enum class pool_mode : std::uint8_t { max, average, norm }; ///< norm: the root of the sum of squares, or another power
-[[nodiscard]] constexpr std::string_view name_of(pool_mode m) noexcept { return m == pool_mode::max ? "max" : m == pool_mode::average ? "average" : "norm"; }
+[[nodiscard]] constexpr std::string_view name_of(pool_mode m) noexcept {
+    return m == pool_mode::max ? "max" : m == pool_mode::average ? "average" : "norm";
+}
 
 namespace detail {
 /// Dims: s, then c and the spatial axes as attributes (FlexFlow, table 1: a pooling's channel splits no weights).
@@ -30,8 +32,8 @@ namespace detail {
         auto const name = spatial_name(i, windows.size());
         auto const n = window_positions(x.extents[2 + i], windows[i], name, ceil_mode);
         if (windows[i].padding >= windows[i].span())
-            throw invalid_input("option padding is ", windows[i].padding, " along ", name, ": must be less than the window spans (", windows[i].span(),
-                                "), or the first window holds nothing");
+            throw invalid_input("option padding is ", windows[i].padding, " along ", name, ": must be less than the window spans (",
+                                windows[i].span(), "), or the first window holds nothing");
         auto const d = add_dim(op, std::string(name), n, dim_kind::attribute);
         x_axes.push_back(window_axis(x.extents[2 + i], d, windows[i]));
         y_axes.push_back(along(op, d));
@@ -55,8 +57,8 @@ struct pool2d {
     static constexpr std::string_view kind = "pool2d";
     pool_mode mode = pool_mode::max;
     std::array<std::int64_t, 2> kernel{1, 1}, stride{1, 1}, padding{0, 0}, dilation{1, 1}; ///< along h and w
-    std::array<std::int64_t, 2> padding_end{-1, -1}; ///< behind; -1: as in front
-    bool ceil_mode = false;                          ///< round the number of positions up
+    std::array<std::int64_t, 2> padding_end{-1, -1};                                       ///< behind; -1: as in front
+    bool ceil_mode = false;                                                                ///< round the number of positions up
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
         std::array<kit::window, 2> windows;
         for (std::size_t i = 0; i < 2; ++i) windows[i] = {kernel[i], stride[i], padding[i], dilation[i], padding_end[i]};

@@ -14,11 +14,11 @@ namespace parsearch::ops {
 /// The built-in operator types, as `hana::type`s.
 inline constexpr auto registry =
     boost::hana::tuple_t<linear, batched_matmul, einsum, conv2d, conv1d, pool2d, pool1d, global_pool, embedding, embedding_bag, lstm_cell, lstm,
-                         multi_head_attention, attention, rotary_embedding, layer_norm, rms_norm, batch_norm, softmax, cross_entropy, unary, nary, relu,
-                         gelu, add, multiply, dropout, concat, split, slice, reshape, flatten, transpose, gather, reduce, top_k_gate, moe_dispatch,
-                         moe_combine, conv_transpose2d, conv_transpose1d, gru, rnn, group_norm,
-                         instance_norm, local_response_norm, select, cast, expand, tile, pad, resize, flip, gather_elements, gather_nd, scatter_elements,
-                         scatter_nd, top_k, arg_max, cumulative_sum>;
+                         multi_head_attention, attention, rotary_embedding, layer_norm, rms_norm, batch_norm, softmax, cross_entropy, unary, nary,
+                         relu, gelu, add, multiply, dropout, concat, split, slice, reshape, flatten, transpose, gather, reduce, top_k_gate,
+                         moe_dispatch, moe_combine, conv_transpose2d, conv_transpose1d, gru, rnn, group_norm, instance_norm, local_response_norm,
+                         select, cast, expand, tile, pad, resize, flip, gather_elements, gather_nd, scatter_elements, scatter_nd, top_k, arg_max,
+                         cumulative_sum>;
 
 /// Calls `f(hana::type<T>)` for each operator type of `types`, in order. The type is `typename decltype(t)::type` where `f` takes `auto t`.
 template <class Registry, class F> constexpr void for_each_operator(Registry const& types, F&& f) { boost::hana::for_each(types, f); }

@@ -26,7 +26,8 @@ struct resize {
         kit::expect_inputs(inputs, 1);
         auto const& x = inputs[0];
         auto const rank = x.extents.size();
-        if (shape.size() != rank) throw invalid_input("option shape has ", shape.size(), " extents: must have one per axis of ", kit::shown(inputs, 0));
+        if (shape.size() != rank)
+            throw invalid_input("option shape has ", shape.size(), " extents: must have one per axis of ", kit::shown(inputs, 0));
         if (mode != interpolation::nearest) kit::expect_floating(inputs, 0, 0);
         auto const halo = static_cast<std::int64_t>(mode);
         operation op{.kind = text(kind, '_', name_of(mode)), .work = mode == interpolation::nearest ? work_class::memory : work_class::elementwise};

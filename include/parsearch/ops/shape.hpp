@@ -87,7 +87,7 @@ struct slice {
         auto const from = begin < 0 ? begin + extent : begin, to = end < 0 ? end + extent : end;
         if (from < 0 || to > extent || from >= to)
             throw invalid_input("slice [", begin, ", ", end, ") of axis ", at, " of ", kit::shown(inputs, 0),
-                    ": must hold something and lie within the axis");
+                                ": must hold something and lie within the axis");
         kit::checked("step", step);
         tensor y = x;
         y.extents[at] = (to - from - 1) / step + 1;
@@ -167,7 +167,7 @@ struct reshape {
             std::string list;
             for (auto const e : shape) list += text(list.empty() ? "" : ",", e);
             return invalid_input("option shape is [", list, "]: must have the ", all, " elements of ", kit::shown(inputs, 0),
-                    " (one -1 stands for the rest)");
+                                 " (one -1 stands for the rest)");
         };
         for (auto& e : extents) {
             if (e == -1 && !open) {

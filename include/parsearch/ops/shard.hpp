@@ -77,9 +77,8 @@ using box = std::array<interval, max_dims>;
 
 /// True where splitting `dim` splits the operand; otherwise every part of the split touches the same elements.
 [[nodiscard]] inline bool is_indexed_by(operand const& o, std::size_t dim) noexcept {
-    return std::any_of(o.axes.begin(), o.axes.end(), [&](axis const& a) {
-        return std::any_of(a.terms.begin(), a.terms.end(), [&](term const& t) { return t.dim == dim; });
-    });
+    return std::any_of(o.axes.begin(), o.axes.end(),
+                       [&](axis const& a) { return std::any_of(a.terms.begin(), a.terms.end(), [&](term const& t) { return t.dim == dim; }); });
 }
 
 /// True where shards along dim `k` hold different partial sums of an output.
@@ -106,8 +105,8 @@ struct shard_work {
     operation const* op = nullptr;
     std::array<std::int32_t, max_dims> degrees{}; ///< one per iteration dim of `op`
     ops::pass pass = ops::pass::forward;
-    flop_count flops = 0; ///< of this shard
-    double bytes = 0;     ///< read and written by this shard
+    flop_count flops = 0;              ///< of this shard
+    double bytes = 0;                  ///< read and written by this shard
     std::uint64_t input_gradients = 0; ///< backward: bit i says that the gradient of input i is computed
 
     /// Extent of dim `k` of the shard.
@@ -126,7 +125,8 @@ struct shard_work {
 /// Forward reads inputs and weights and writes outputs. Backward reads output gradients, saved operands and weights and
 /// writes the gradients of inputs and weights. Updates depend on what a device holds: the simulator fills them in. Operands'
 /// shards are measured at the middle shard (see `middle_shard`). Complexity: O(operands).
-[[nodiscard]] inline shard_work work_of(operation const& op, std::span<std::int32_t const> degrees, pass p, std::uint64_t input_gradients = ~std::uint64_t{0}) {
+[[nodiscard]] inline shard_work work_of(operation const& op, std::span<std::int32_t const> degrees, pass p,
+                                        std::uint64_t input_gradients = ~std::uint64_t{0}) {
     shard_work w{.op = &op, .pass = p};
     std::copy(degrees.begin(), degrees.end(), w.degrees.begin());
     auto const shards = work_shards(op, degrees);

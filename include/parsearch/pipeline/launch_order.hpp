@@ -12,8 +12,8 @@ namespace parsearch::pipeline {
 /// The order of launches, the same on all devices of a stage.
 enum class launch_order : std::uint8_t {
     gpipe,      ///< all forward, then all backward in reverse (Huang et al., GPipe, NeurIPS 2019, section 2.3)
-    one_f_one_b ///< after a warm-up a forward and a backward in turn, so that few micro-batches are under way (Narayanan et al., PipeDream, SOSP 2019,
-                ///< section 3.2; with one update per batch: Narayanan et al., SC 2021, section 2.2)
+    one_f_one_b ///< after a warm-up a forward and a backward in turn, so that few micro-batches are under way (Narayanan et al., PipeDream, SOSP
+                ///< 2019, section 3.2; with one update per batch: Narayanan et al., SC 2021, section 2.2)
 };
 [[nodiscard]] constexpr std::string_view name_of(launch_order o) noexcept { return o == launch_order::gpipe ? "gpipe" : "1f1b"; }
 
@@ -30,7 +30,8 @@ struct launch {
 }
 
 /// What one stage launches, in order.
-[[nodiscard]] inline std::vector<launch> launches_of(launch_order order, std::uint32_t stages, std::uint32_t micro_batches, std::uint32_t stage, bool training = true) {
+[[nodiscard]] inline std::vector<launch> launches_of(launch_order order, std::uint32_t stages, std::uint32_t micro_batches, std::uint32_t stage,
+                                                     bool training = true) {
     std::vector<launch> out;
     auto const ahead = training ? in_flight(order, stages, micro_batches, stage) : micro_batches;
     for (std::uint32_t m = 0; m < ahead; ++m) out.push_back({stage, m, false});
@@ -46,8 +47,9 @@ struct launch {
     return out;
 }
 
-/// The launches of all stages in one order that respects each stage's own and in which everything comes after what it needs: of a forward the stage before, of a
-/// backward the stage behind. Launches that could run at once under equal times are neighbours. There is at least one stage. Complexity: O(stages * (stages + micro_batches)).
+/// The launches of all stages in one order that respects each stage's own and in which everything comes after what it needs: of a forward the stage
+/// before, of a backward the stage behind. Launches that could run at once under equal times are neighbours. There is at least one stage. Complexity:
+/// O(stages * (stages + micro_batches)).
 [[nodiscard]] inline std::vector<launch> launches(launch_order order, std::uint32_t stages, std::uint32_t micro_batches, bool training = true) {
     std::vector<launch> out;
     if (order == launch_order::gpipe) { // micro-batch by micro-batch, as one after the other would run
@@ -66,7 +68,8 @@ struct launch {
         for (std::uint32_t s = 0; s < stages; ++s) {
             if (at[s] == own[s].size()) continue;
             auto const& next = own[s][at[s]];
-            bool const ready = next.backward ? (s + 1 == stages ? forward[s] : backward[s + 1]) > next.micro_batch : s == 0 || forward[s - 1] > next.micro_batch;
+            bool const ready =
+                next.backward ? (s + 1 == stages ? forward[s] : backward[s + 1]) > next.micro_batch : s == 0 || forward[s - 1] > next.micro_batch;
             if (ready) out.push_back(next);
         }
         for (auto i = first; i < out.size(); ++i) {

@@ -40,8 +40,9 @@ namespace detail {
 }
 
 /// `op` on an `n`-th of its samples: their dim and the axes that it indexes are shorter, the work is less. An operator without samples does all
-/// of its work in every micro-batch; what is kept beside operands is divided evenly, as over shards. Throws `invalid_input` naming `name`, where it is not empty, and the rule where `n` is not positive or does not divide the samples, where a second dim is one of samples,
-/// where they index weights, and where an axis holds samples in other than equal consecutive parts.
+/// of its work in every micro-batch; what is kept beside operands is divided evenly, as over shards. Throws `invalid_input` naming `name`, where it
+/// is not empty, and the rule where `n` is not positive or does not divide the samples, where a second dim is one of samples, where they index
+/// weights, and where an axis holds samples in other than equal consecutive parts.
 [[nodiscard]] inline ops::operation micro_batch(ops::operation op, std::int64_t n, std::string_view name) {
     auto const refuse = [&](auto const&... what) {
         throw invalid_input("micro-batches: ", name.empty() ? op.kind : text("operator '", name, "' (", op.kind, ')'), ' ', what...);
@@ -65,7 +66,8 @@ namespace detail {
                 if (!t) continue;
                 if (weights) refuse("has weights '", o.name, "' of which each sample has its own: they can not be divided");
                 if (a.offset != 0 || a.extent != t->stride * samples.extent)
-                    refuse("has an axis of extent ", a.extent, " in '", o.name, "' that is not ", samples.extent, " equal parts of consecutive samples: it can not be divided");
+                    refuse("has an axis of extent ", a.extent, " in '", o.name, "' that is not ", samples.extent,
+                           " equal parts of consecutive samples: it can not be divided");
                 a.extent /= n;
             }
         }
@@ -81,8 +83,9 @@ namespace detail {
     return op;
 }
 
-/// The graph that does one of `n` micro-batches of `g`: what `g` would be with an `n`-th of the batch, numbered as `g`. Throws `invalid_input` as above, and
-/// where `n` does not divide `samples_of(g)`, or an operator reads all samples of a tensor at once. Any graph is one micro-batch. Complexity: linear.
+/// The graph that does one of `n` micro-batches of `g`: what `g` would be with an `n`-th of the batch, numbered as `g`. Throws `invalid_input` as
+/// above, and where `n` does not divide `samples_of(g)`, or an operator reads all samples of a tensor at once. Any graph is one micro-batch.
+/// Complexity: linear.
 [[nodiscard]] inline graph::dense_graph micro_batch(graph::dense_graph const& g, std::int64_t n) {
     graph::dense_graph out;
     out.names = g.names;
@@ -90,7 +93,8 @@ namespace detail {
     out.first_in = g.first_in;
     for (std::size_t op = 0; op < g.size(); ++op) out.operations.push_back(micro_batch(g.operations[op], n, g.names[op]));
     // Graph inputs have no dims: what is read of them says which axis counts samples.
-    if (auto const samples = samples_of(g); samples % n != 0) throw invalid_input("micro-batches: the graph has ", samples, " samples: ", n, " micro-batches must divide them");
+    if (auto const samples = samples_of(g); samples % n != 0)
+        throw invalid_input("micro-batches: the graph has ", samples, " samples: ", n, " micro-batches must divide them");
     for (auto const& e : g.edges)
         if (g.operations[e.producer].work == ops::work_class::source) {
             auto const& before = g.operations[e.consumer].inputs[e.input].axes;
@@ -100,10 +104,12 @@ namespace detail {
                 if (after[a].extent != before[a].extent) made[a].extent = after[a].extent;
         }
     for (auto const& e : out.edges)
-        if (auto const made = ops::tensor_of(out.operations[e.producer].outputs[e.slot]), read = ops::tensor_of(out.operations[e.consumer].inputs[e.input]);
+        if (auto const made = ops::tensor_of(out.operations[e.producer].outputs[e.slot]),
+            read = ops::tensor_of(out.operations[e.consumer].inputs[e.input]);
             !(made == read))
-            throw invalid_input("micro-batches: operator '", g.names[e.consumer], "' (", g.operations[e.consumer].kind, ") reads ", ops::to_string(read), " of '",
-                                g.names[e.producer], "', which makes ", ops::to_string(made), " in a micro-batch: the samples are along another axis for it, or it needs those of all micro-batches at once");
+            throw invalid_input("micro-batches: operator '", g.names[e.consumer], "' (", g.operations[e.consumer].kind, ") reads ",
+                                ops::to_string(read), " of '", g.names[e.producer], "', which makes ", ops::to_string(made),
+                                " in a micro-batch: the samples are along another axis for it, or it needs those of all micro-batches at once");
     return graph::read_graph(out).graph;
 }
 

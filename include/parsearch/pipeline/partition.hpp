@@ -37,13 +37,13 @@ struct partition_options {
     std::stop_token stop{};                         ///< see `search::budget`
 
     std::vector<space::flat_strategy> starts{}; ///< to be compared without a pipeline, beside those of experts
-    std::uint64_t max_stages = 64;        ///< at least 1
-    std::uint64_t max_micro_batches = 64; ///< at least 1
-    bool recomputation = true;            ///< stages may compute their activations again
-    bool sharded_optimizer = true;        ///< devices may share the optimizer's state of weights that several hold
-    std::uint64_t beam = 4;               ///< pipelines that are improved step by step, at least 1
-    std::uint64_t progress_interval = 1000; ///< evaluations from one `search::progress` to the next; 0: none
-    std::optional<picoseconds> bound{};   ///< a cost that is known from elsewhere: what can not be better by its work is not simulated
+    std::uint64_t max_stages = 64;              ///< at least 1
+    std::uint64_t max_micro_batches = 64;       ///< at least 1
+    bool recomputation = true;                  ///< stages may compute their activations again
+    bool sharded_optimizer = true;              ///< devices may share the optimizer's state of weights that several hold
+    std::uint64_t beam = 4;                     ///< pipelines that are improved step by step, at least 1
+    std::uint64_t progress_interval = 1000;     ///< evaluations from one `search::progress` to the next; 0: none
+    std::optional<picoseconds> bound{};         ///< a cost that is known from elsewhere: what can not be better by its work is not simulated
 };
 
 /// Throws `invalid_input` naming the option, its value and the rule.
@@ -70,21 +70,28 @@ struct simulated_pipeline {
 /// The result of `partition`.
 using pipeline_result = search_result<pipeline_plan, picoseconds>;
 
-/// `partition(problem, start, rng, options, observers...)`: the fastest pipeline found for a problem of `make_problem`, simulated with all of its micro-batches. `start` is a plan
-/// that is known from elsewhere, or `{}`; it is simulated first, and the answer is never worse. Deterministic but for the time; nothing is drawn from `rng`.
+/// `partition(problem, start, rng, options, observers...)`: the fastest pipeline found for a problem of `make_problem`, simulated with all of its
+/// micro-batches. `start` is a plan that is known from elsewhere, or `{}`; it is simulated first, and the answer is never worse. Deterministic but
+/// for the time; nothing is drawn from `rng`.
 ///
 /// 1. The strategies given, those of experts (`expert_starts`) and all on one device, without a pipeline.
-/// 2. For every number of stages that divides the devices and of micro-batches that divides the samples, and every degree of tensor parallelism in the groups of neighbours that
-///    run the stages: cuts of equal load (`balanced_cuts`), under both orders; where memory is exceeded, also with a sharded optimizer, and where it still is, with all stages computing again
-///    in more and more segments (`narrow_cuts`). What can not be better by the work of its stages is not simulated.
-/// 3. The best `beam` of these, different in stages, micro-batches or degree, are improved: a cut moved by 1, 2, 4 or 8 operators, another degree of a stage, a stage that computes again or
-///    no more, twice or half the segments or micro-batches, the other order, the optimizer sharded or not; the first change that is better is taken, until none is.
+/// 2. For every number of stages that divides the devices and of micro-batches that divides the samples, and every degree of tensor parallelism in
+/// the groups of neighbours that
+///    run the stages: cuts of equal load (`balanced_cuts`), under both orders; where memory is exceeded, also with a sharded optimizer, and where it
+///    still is, with all stages computing again in more and more segments (`narrow_cuts`). What can not be better by the work of its stages is not
+///    simulated.
+/// 3. The best `beam` of these, different in stages, micro-batches or degree, are improved: a cut moved by 1, 2, 4 or 8 operators, another degree of
+/// a stage, a stage that computes again or
+///    no more, twice or half the segments or micro-batches, the other order, the optimizer sharded or not; the first change that is better is taken,
+///    until none is.
 ///
-/// Reason `exhausted` where it ended by itself. Observers are told `simulated_pipeline`, and of picoseconds `search::improved`, `progress` and `budget_spent`. No lower bound.
-/// A network that can not be divided into micro-batches is planned with one. Throws `invalid_input` on options out of range, and where no operator has work.
+/// Reason `exhausted` where it ended by itself. Observers are told `simulated_pipeline`, and of picoseconds `search::improved`, `progress` and
+/// `budget_spent`. No lower bound. A network that can not be divided into micro-batches is planned with one. Throws `invalid_input` on options out of
+/// range, and where no operator has work.
 struct partition_fn {
     template <RandomBits R, class... Os>
-    pipeline_result operator()(parallelization const& problem, pipeline_plan start, R&, partition_options const& options = {}, Os&&... observers) const {
+    pipeline_result operator()(parallelization const& problem, pipeline_plan start, R&, partition_options const& options = {},
+                               Os&&... observers) const {
         static_assert(search::observed_also<search::event_list<simulated_pipeline>, picoseconds, std::remove_reference_t<Os>...>::checked);
         validate(options);
         observer tell(observers...);
@@ -92,7 +99,8 @@ struct partition_fn {
     }
 
   private:
-    using observer = search::listener<simulated_pipeline, search::improved<picoseconds>, search::progress<picoseconds>, search::budget_spent<picoseconds>>;
+    using observer =
+        search::listener<simulated_pipeline, search::improved<picoseconds>, search::progress<picoseconds>, search::budget_spent<picoseconds>>;
 
     class search_state {
       public:
@@ -125,13 +133,15 @@ struct partition_fn {
 
         static constexpr auto unbounded = cost_traits<picoseconds>::infinity();
 
-        /// The cost; infinity where it is above `bound`, which is at least that of the best. `known_where_exceeding`: the cost all the same where memory is exceeded.
+        /// The cost; infinity where it is above `bound`, which is at least that of the best. `known_where_exceeding`: the cost all the same where
+        /// memory is exceeded.
         picoseconds consider(pipeline_plan&& plan, bool improves, picoseconds bound = unbounded, bool known_where_exceeding = false) {
             auto priced = builder_.simulator().within(plan.how, plan.strategy, bound);
             if (!priced && known_where_exceeding && exceeds()) priced = builder_.simulator()(plan.how, plan.strategy);
             kernel_.count_evaluation();
             kernel_.count_proposal();
-            kernel_.tell(simulated_pipeline{kernel_.stats().evaluations, plan.how.stages, plan.how.micro_batches, improves, priced, kernel_.best_cost()});
+            kernel_.tell(
+                simulated_pipeline{kernel_.stats().evaluations, plan.how.stages, plan.how.micro_batches, improves, priced, kernel_.best_cost()});
             auto const cost = priced.value_or(unbounded);
             bool const fits = priced && cost < unbounded && !exceeds();
             if (kernel_.offer(std::move(plan), cost)) feasible_ = fits;
@@ -185,7 +195,8 @@ struct partition_fn {
             return samples;
         }
 
-        /// The cheapest of the ways to run `c`, which becomes it. What would not be among the best needs no cost, but where memory decides from which way the next is made.
+        /// The cheapest of the ways to run `c`, which becomes it. What would not be among the best needs no cost, but where memory decides from which
+        /// way the next is made.
         picoseconds variants(detail::candidate& c) {
             auto const bound = beam_.size() < options_.beam ? unbounded : std::max(beam_.back().first, kernel_.best_cost());
             auto least = consider(c, false, bound, true);

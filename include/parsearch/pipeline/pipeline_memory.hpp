@@ -16,12 +16,12 @@
 
 namespace parsearch::pipeline {
 
-/// Turns `use`, the memory of one micro-batch by device, into that of the pipeline. A device that runs several stages is taken to have as many micro-batches under way as the one
-/// with the most, in all of them: an upper bound. Of stages that compute again a device keeps the inputs of their segments, of the micro-batches under way, and the activations of one
-/// segment; where only some of its stages do, all is kept.
+/// Turns `use`, the memory of one micro-batch by device, into that of the pipeline. A device that runs several stages is taken to have as many
+/// micro-batches under way as the one with the most, in all of them: an upper bound. Of stages that compute again a device keeps the inputs of their
+/// segments, of the micro-batches under way, and the activations of one segment; where only some of its stages do, all is kept.
 template <class Shards, class Devices>
-void spread_over_micro_batches(graph::dense_graph const& g, pipelining const& how, sim::simulation_options const& options, sim::iteration_plan const& plan, Shards const& shards,
-                               Devices const& devices, std::vector<sim::memory_use>& use) {
+void spread_over_micro_batches(graph::dense_graph const& g, pipelining const& how, sim::simulation_options const& options,
+                               sim::iteration_plan const& plan, Shards const& shards, Devices const& devices, std::vector<sim::memory_use>& use) {
     if (!options.training) return;
     std::vector<std::uint32_t> under_way(use.size(), 0);
     std::vector<bool> again(use.size(), true);

@@ -20,16 +20,19 @@ struct pipeline_plan {
     using cost_type = picoseconds;
     pipelining how;
     space::flat_strategy strategy; ///< of one of `how.micro_batches` micro-batches: legal on `micro_batch_problem(problem, how.micro_batches)`
-    std::vector<std::uint32_t> tensor_parallel{}; ///< by stage: degree of tensor parallelism; the rest of its devices is data parallel. Empty where the strategy is none of these
+    std::vector<std::uint32_t> tensor_parallel{}; ///< by stage: degree of tensor parallelism; the rest of its devices is data parallel. Empty where
+                                                  ///< the strategy is none of these
 };
 
-/// Runs of operators in topological order, by first and last name, with devices and degrees: a line per stage, after one that says how the pipeline runs.
-/// Throws `invalid_input` where the plan is not one of `problem`.
+/// Runs of operators in topological order, by first and last name, with devices and degrees: a line per stage, after one that says how the pipeline
+/// runs. Throws `invalid_input` where the plan is not one of `problem`.
 [[nodiscard]] inline std::string to_string(parallelization const& problem, pipeline_plan const& plan) {
     auto const& g = problem.graph();
     auto const& how = plan.how;
     validate(how, g);
-    if (plan.strategy.size() != g.size()) throw invalid_input("a pipeline's strategy of ", plan.strategy.size(), " configurations: the graph has ", g.size(), " operators, must be one each");
+    if (plan.strategy.size() != g.size())
+        throw invalid_input("a pipeline's strategy of ", plan.strategy.size(), " configurations: the graph has ", g.size(),
+                            " operators, must be one each");
     auto const counted = [](auto n, std::string_view what, std::string_view plural = "s") { return text(n, ' ', what, n == 1 ? "" : plural); };
     std::string out = text(counted(how.stages, "stage"), ", ", counted(how.micro_batches, "micro-batch", "es"));
     if (how.stages > 1 || how.micro_batches > 1) out += text(", ", name_of(how.order));
@@ -46,7 +49,8 @@ struct pipeline_plan {
         if (operators.empty()) continue;
         std::sort(devices.begin(), devices.end());
         devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
-        out += text("stage ", s, ": ", g.names[operators.front()], " ... ", g.names[operators.back()], ", ", counted(operators.size(), "operator"), " on ", counted(devices.size(), "device"), " from ", devices.front());
+        out += text("stage ", s, ": ", g.names[operators.front()], " ... ", g.names[operators.back()], ", ", counted(operators.size(), "operator"),
+                    " on ", counted(devices.size(), "device"), " from ", devices.front());
         if (s < plan.tensor_parallel.size()) out += text(", tensor parallel ", plan.tensor_parallel[s]);
         if (how.recomputes(s)) {
             std::vector<std::uint32_t> segments;

@@ -32,8 +32,8 @@ namespace parsearch::pipeline {
 
 /// Predicts the iteration time of pipelines of one problem: of a `pipelining` and a strategy of its micro-batches. One simulator serves one thread.
 ///
-/// The task graph is that of one micro-batch (docs/simulation.md), unrolled (`unroller`). Devices run what they launch in that order; links follow the problem's discipline.
-/// A pipeline of one stage and one micro-batch under `in_order` is what `sim::simulator` simulates.
+/// The task graph is that of one micro-batch (docs/simulation.md), unrolled (`unroller`). Devices run what they launch in that order; links follow
+/// the problem's discipline. A pipeline of one stage and one micro-batch under `in_order` is what `sim::simulator` simulates.
 class pipeline_simulator {
   public:
     /// Throws `invalid_input` where transfers of the problem are others than streaming: unrolling knows no ties between the tasks of a message.
@@ -42,13 +42,14 @@ class pipeline_simulator {
             throw invalid_input("pipeline: option 'transfers' of the simulation is ", sim::name_of(m), ": pipelines are simulated with streaming");
     }
 
-    /// The cost of a pipeline: its makespan, with what `sim::simulation_options::memory` says of devices whose memory is exceeded (infinity where it rejects).
-    /// Throws `invalid_input` where `how` or `strategy` does not fit.
+    /// The cost of a pipeline: its makespan, with what `sim::simulation_options::memory` says of devices whose memory is exceeded (infinity where it
+    /// rejects). Throws `invalid_input` where `how` or `strategy` does not fit.
     template <Strategy<space::configuration> S> [[nodiscard]] picoseconds operator()(pipelining const& how, S const& strategy) {
         return within(how, strategy, cost_traits<picoseconds>::infinity()).value();
     }
     /// The same, or nothing where the cost is above `bound`, which takes less time: the schedule is unfinished then.
-    template <Strategy<space::configuration> S> [[nodiscard]] std::optional<picoseconds> within(pipelining const& how, S const& strategy, picoseconds bound) {
+    template <Strategy<space::configuration> S>
+    [[nodiscard]] std::optional<picoseconds> within(pipelining const& how, S const& strategy, picoseconds bound) {
         prepare(how, strategy);
         auto const penalty = sim::memory_cost(work_->options, over_capacity());
         if (penalty == cost_traits<picoseconds>::infinity() || penalty > bound) {
@@ -68,13 +69,14 @@ class pipeline_simulator {
         return picoseconds{schedule_.makespan};
     }
 
-    /// Of the last pipeline simulated: its tasks, where they come from, when they ran, memory by device. Where memory was rejected, there are no tasks.
+    /// Of the last pipeline simulated: its tasks, where they come from, when they ran, memory by device. Where memory was rejected, there are no
+    /// tasks.
     [[nodiscard]] sim::task_graph const& tasks() const noexcept { return tasks_; }
     [[nodiscard]] std::vector<task_origin> const& origins() const noexcept { return unroller_.origins(); }
     [[nodiscard]] sim::schedule const& schedule() const noexcept { return schedule_; }
     [[nodiscard]] std::vector<sim::memory_use> const& memory() const noexcept { return memory_; }
-    /// The share of the makespan in which the devices that compute anything, on average, compute nothing; what is computed again counts as work. Throws `invalid_input` before the first
-    /// simulation, as `plan` does.
+    /// The share of the makespan in which the devices that compute anything, on average, compute nothing; what is computed again counts as work.
+    /// Throws `invalid_input` before the first simulation, as `plan` does.
     [[nodiscard]] double idle_share() const {
         require_simulated();
         auto const busy = sim::utilisation_of(tasks_, schedule_);
@@ -101,9 +103,7 @@ class pipeline_simulator {
         return s.plan(strategy);
     }
     /// Bytes by which devices are exceeded, in all.
-    [[nodiscard]] byte_count over_capacity() const noexcept {
-        return sim::bytes_over_capacity(memory_, work_->topology.devices);
-    }
+    [[nodiscard]] byte_count over_capacity() const noexcept { return sim::bytes_over_capacity(memory_, work_->topology.devices); }
 
   private:
     struct micro {
@@ -141,7 +141,8 @@ class pipeline_simulator {
         memory_ = s.memory();
         shards_.clear();
         for (std::size_t op = 0; op < g.size(); ++op) shards_.push_back(sim::memory_of(g.operations[op], configuration_of(strategy, op).degrees()));
-        spread_over_micro_batches(g, how, options, s.plan(), [&](std::size_t op) -> sim::shard_memory const& { return shards_[op]; }, devices, memory_);
+        spread_over_micro_batches(
+            g, how, options, s.plan(), [&](std::size_t op) -> sim::shard_memory const& { return shards_[op]; }, devices, memory_);
         carriers_.clear();
         if (how.stages > 1) carriers_ = shared_transfers(g, how, strategy);
         if (how.sharded_optimizer) shard_updates(s.plan(), one_);

@@ -18,13 +18,13 @@ struct pipelining {
     std::uint32_t stages = 1;
     std::uint32_t micro_batches = 1;
     launch_order order = launch_order::one_f_one_b;
-    /// By stage, whether it keeps only the inputs of its segments from forward until backward, and computes each segment again right before its backward (Chen
-    /// et al., Training deep nets with sublinear memory cost, 2016). Empty: none does.
+    /// By stage, whether it keeps only the inputs of its segments from forward until backward, and computes each segment again right before its
+    /// backward (Chen et al., Training deep nets with sublinear memory cost, 2016). Empty: none does.
     std::vector<bool> recompute{};
     /// Of each operator, its segment, counted in any way that rises along the edges within a stage. Empty: a stage is one segment.
     std::vector<std::uint32_t> segment{};
-    /// Each of the devices that hold copies of a weight keeps the optimizer's state of its share only, updates that, and gathers the rest (Rajbhandari et
-    /// al., ZeRO, SC 2020, section 5.1).
+    /// Each of the devices that hold copies of a weight keeps the optimizer's state of its share only, updates that, and gathers the rest
+    /// (Rajbhandari et al., ZeRO, SC 2020, section 5.1).
     bool sharded_optimizer = false;
 
     [[nodiscard]] std::uint32_t segment_of(std::size_t op) const noexcept { return segment.empty() ? 0 : segment[op]; }
@@ -35,14 +35,16 @@ struct pipelining {
 /// A pipeline of one stage and one micro-batch: a network as it is.
 [[nodiscard]] inline pipelining unpipelined(graph::dense_graph const& g) { return {.stage = std::vector<std::uint32_t>(g.size(), 0)}; }
 
-/// Throws `invalid_input` naming what is wrong: no stage, no micro-batch, an operator without a stage, data that go back to an earlier stage or segment, flags of another number
-/// of stages.
+/// Throws `invalid_input` naming what is wrong: no stage, no micro-batch, an operator without a stage, data that go back to an earlier stage or
+/// segment, flags of another number of stages.
 inline void validate(pipelining const& p, graph::dense_graph const& g) {
     if (p.stages < 1) throw invalid_input("pipeline: 0 stages: must be at least 1");
     if (p.stages > g.size()) throw invalid_input("pipeline: ", p.stages, " stages: the graph has ", g.size(), " operators, must be at most as many");
     if (p.micro_batches < 1) throw invalid_input("pipeline: 0 micro-batches: must be at least 1");
-    if (p.order > launch_order::one_f_one_b) throw invalid_input("pipeline: order is number ", static_cast<int>(p.order), ": must be gpipe or one_f_one_b");
-    if (p.stage.size() != g.size()) throw invalid_input("pipeline: stages of ", p.stage.size(), " operators: the graph has ", g.size(), ", must be one each");
+    if (p.order > launch_order::one_f_one_b)
+        throw invalid_input("pipeline: order is number ", static_cast<int>(p.order), ": must be gpipe or one_f_one_b");
+    if (p.stage.size() != g.size())
+        throw invalid_input("pipeline: stages of ", p.stage.size(), " operators: the graph has ", g.size(), ", must be one each");
     if (!p.recompute.empty() && p.recompute.size() != p.stages)
         throw invalid_input("pipeline: 'recompute' has the size ", p.recompute.size(), ", stages are ", p.stages, ": must be as many, or empty");
     if (!p.segment.empty() && p.segment.size() != g.size())
@@ -53,8 +55,8 @@ inline void validate(pipelining const& p, graph::dense_graph const& g) {
     for (auto const& e : g.edges) {
         if (g.operations[e.producer].work == ops::work_class::source) continue;
         auto const refuse = [&](std::string_view what, std::uint32_t to, std::uint32_t from) {
-            throw invalid_input("pipeline: operator '", g.names[e.consumer], "' of ", what, ' ', to, " reads '", g.names[e.producer], "' of ", what, ' ', from,
-                                ": data may not go back to an earlier ", what);
+            throw invalid_input("pipeline: operator '", g.names[e.consumer], "' of ", what, ' ', to, " reads '", g.names[e.producer], "' of ", what,
+                                ' ', from, ": data may not go back to an earlier ", what);
         };
         auto const from = p.stage[e.producer], to = p.stage[e.consumer];
         if (from > to) refuse("stage", to, from);

@@ -37,17 +37,21 @@ using stage_segment = std::pair<std::uint32_t, std::uint32_t>;
 }
 } // namespace detail
 
-/// Bytes by device of what operators of segments that are computed again read from outside of them: what is kept of one micro-batch. `shards(op)` is the `sim::shard_memory` of an
-/// operator, `devices(op)` the device of each of its shards. A tensor is counted once per device, at the largest part that an operator there reads.
+/// Bytes by device of what operators of segments that are computed again read from outside of them: what is kept of one micro-batch. `shards(op)` is
+/// the `sim::shard_memory` of an operator, `devices(op)` the device of each of its shards. A tensor is counted once per device, at the largest part
+/// that an operator there reads.
 template <class Shards, class Devices>
-[[nodiscard]] std::vector<byte_count> segment_inputs(graph::dense_graph const& g, pipelining const& how, Shards const& shards, Devices const& devices, std::size_t count) {
+[[nodiscard]] std::vector<byte_count> segment_inputs(graph::dense_graph const& g, pipelining const& how, Shards const& shards, Devices const& devices,
+                                                     std::size_t count) {
     auto const again = detail::segments_again(g, how);
     std::vector<byte_count> sum(count, 0), most(count, 0), read(count, 0);
     for (std::uint32_t op = 0; op < g.size(); ++op)
         for (std::uint32_t slot = 0; slot < g.operations[op].outputs.size(); ++slot) {
             for (auto const number : g.out(op)) {
                 auto const& e = g.edges[number];
-                if (e.slot != slot || !detail::enters(g, how, e) || !std::binary_search(again.begin(), again.end(), detail::segment_at(how, e.consumer))) continue;
+                if (e.slot != slot || !detail::enters(g, how, e) ||
+                    !std::binary_search(again.begin(), again.end(), detail::segment_at(how, e.consumer)))
+                    continue;
                 for (auto const d : devices(e.consumer)) read[d] += shards(e.consumer).inputs[e.input];
                 for (auto const d : devices(e.consumer))
                     if (auto const bytes = std::exchange(read[d], 0)) most[d] = std::max(most[d], bytes);
@@ -59,8 +63,8 @@ template <class Shards, class Devices>
 
 /// Bytes by device of the activations of the largest segment there, among those that are computed again, of one micro-batch, beside its inputs.
 template <class Shards, class Devices>
-[[nodiscard]] std::vector<byte_count> largest_segment(graph::dense_graph const& g, pipelining const& how, sim::simulation_options const& options, Shards const& shards, Devices const& devices,
-                                                      std::size_t count) {
+[[nodiscard]] std::vector<byte_count> largest_segment(graph::dense_graph const& g, pipelining const& how, sim::simulation_options const& options,
+                                                      Shards const& shards, Devices const& devices, std::size_t count) {
     auto const segments = detail::segments_again(g, how);
     std::vector<byte_count> most(count, 0);
     if (segments.empty()) return most;

@@ -18,7 +18,8 @@ namespace parsearch::pipeline {
 namespace detail {
 
 /// Whether two edges bring the same parts of one tensor to the same devices: shard by shard.
-[[nodiscard]] inline bool bring_the_same(graph::dense_graph const& g, graph::edge const& a, space::configuration const& by_a, graph::edge const& b, space::configuration const& by_b) {
+[[nodiscard]] inline bool bring_the_same(graph::dense_graph const& g, graph::edge const& a, space::configuration const& by_a, graph::edge const& b,
+                                         space::configuration const& by_b) {
     auto const &x = g.operations[a.consumer], &y = g.operations[b.consumer];
     if (by_a.shards() != by_b.shards()) return false;
     for (std::int64_t n = 0; n < by_a.shards(); ++n)
@@ -27,9 +28,10 @@ namespace detail {
 }
 } // namespace detail
 
-/// By edge of `g`, the edge whose data are its own: the first, in the order of their consumers, that brings the same parts of the tensor to the same devices of another stage than that which
-/// made it. What stages send each other is sent once (a residual that an operator of the next stage normalizes and another adds), and its gradients are added up before they go back.
-/// An edge within a stage, or that is alone, is its own. Complexity: linear in edges and their shards, for tensors that several operators of a stage read.
+/// By edge of `g`, the edge whose data are its own: the first, in the order of their consumers, that brings the same parts of the tensor to the same
+/// devices of another stage than that which made it. What stages send each other is sent once (a residual that an operator of the next stage
+/// normalizes and another adds), and its gradients are added up before they go back. An edge within a stage, or that is alone, is its own.
+/// Complexity: linear in edges and their shards, for tensors that several operators of a stage read.
 template <Strategy<space::configuration> S>
 [[nodiscard]] std::vector<std::uint32_t> shared_transfers(graph::dense_graph const& g, pipelining const& how, S const& strategy) {
     std::vector<std::uint32_t> out(g.edges.size()), place(g.size());
@@ -48,7 +50,8 @@ template <Strategy<space::configuration> S>
             for (std::size_t j = 0; j < i; ++j) {
                 auto const &a = g.edges[crossing[j]], &b = g.edges[crossing[i]];
                 bool const together = a.slot == b.slot && how.stage[a.consumer] == how.stage[b.consumer] && out[crossing[j]] == crossing[j];
-                if (!together || !detail::bring_the_same(g, a, configuration_of(strategy, a.consumer), b, configuration_of(strategy, b.consumer))) continue;
+                if (!together || !detail::bring_the_same(g, a, configuration_of(strategy, a.consumer), b, configuration_of(strategy, b.consumer)))
+                    continue;
                 out[crossing[i]] = crossing[j];
                 break;
             }

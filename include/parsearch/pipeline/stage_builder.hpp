@@ -25,8 +25,8 @@ namespace detail {
 
 /// Candidates of `partition`: where stages begin in the topological order, how each runs, and what all share.
 struct candidate {
-    std::vector<std::size_t> first;     ///< place in the order of each stage's first operator
-    std::vector<std::uint32_t> tensor;  ///< degree of each stage
+    std::vector<std::size_t> first;    ///< place in the order of each stage's first operator
+    std::vector<std::uint32_t> tensor; ///< degree of each stage
     std::vector<bool> recompute;
     std::uint32_t segments = 1; ///< of each stage that computes again, where it has as many places to cut
     std::uint32_t micro_batches = 1;
@@ -42,7 +42,8 @@ struct candidate {
 class stage_builder {
   public:
     explicit stage_builder(parallelization const& problem)
-        : graph_(&problem.graph()), topology_(&problem.topology()), oracle_(&problem.workload()->oracle), training_(problem.options().training), simulator_(problem) {
+        : graph_(&problem.graph()), topology_(&problem.topology()), oracle_(&problem.workload()->oracle), training_(problem.options().training),
+          simulator_(problem) {
         for (auto const op : graph_->order)
             if (graph_->operations[op].work != ops::work_class::source) order_.push_back(op);
         place_.resize(graph_->size());
@@ -70,12 +71,14 @@ class stage_builder {
         auto const& t = times(micro_batches, group, tensor);
         std::vector<std::vector<std::int64_t>> of_stage;
         for (std::size_t s = 0; s < stages; ++s) of_stage.push_back(busiest(t, s * group));
-        return {.first = balanced_cuts(of_stage, t.crossing), .tensor = std::vector<std::uint32_t>(stages, tensor), .recompute = std::vector<bool>(stages, false),
+        return {.first = balanced_cuts(of_stage, t.crossing),
+                .tensor = std::vector<std::uint32_t>(stages, tensor),
+                .recompute = std::vector<bool>(stages, false),
                 .micro_batches = micro_batches};
     }
 
-    /// No less than this takes an iteration of `c`: for some stage the work of a device on all micro-batches; before it what must come before any operator of the stage, after it what must follow
-    /// the last backward of any. Complexity: linear in operators, their inputs and shards.
+    /// No less than this takes an iteration of `c`: for some stage the work of a device on all micro-batches; before it what must come before any
+    /// operator of the stage, after it what must follow the last backward of any. Complexity: linear in operators, their inputs and shards.
     [[nodiscard]] std::int64_t least_time(candidate const& c) {
         auto const stages = c.first.size(), group = devices() / stages;
         std::vector<std::uint32_t> stage(order_.size());
@@ -101,7 +104,8 @@ class stage_builder {
                 add_work(of(i), i, s * group, busy);
             }
             auto const most = *std::max_element(busy.begin(), busy.end());
-            auto const all = most > std::numeric_limits<std::int64_t>::max() / c.micro_batches ? std::numeric_limits<std::int64_t>::max() : most * c.micro_batches;
+            auto const all =
+                most > std::numeric_limits<std::int64_t>::max() / c.micro_batches ? std::numeric_limits<std::int64_t>::max() : most * c.micro_batches;
             least = std::max(least, saturating_sum(saturating_sum(before, all), after));
         }
         return least;
@@ -111,8 +115,12 @@ class stage_builder {
         pipeline_plan out;
         auto const stages = c.first.size();
         auto const group = devices() / stages;
-        out.how = {.stage = std::vector<std::uint32_t>(graph_->size(), 0), .stages = static_cast<std::uint32_t>(stages), .micro_batches = c.micro_batches, .order = c.order,
-                   .recompute = c.recompute, .sharded_optimizer = c.sharded_optimizer};
+        out.how = {.stage = std::vector<std::uint32_t>(graph_->size(), 0),
+                   .stages = static_cast<std::uint32_t>(stages),
+                   .micro_batches = c.micro_batches,
+                   .order = c.order,
+                   .recompute = c.recompute,
+                   .sharded_optimizer = c.sharded_optimizer};
         out.tensor_parallel = c.tensor;
         out.strategy = experts(c.micro_batches, group, c.tensor[0]);
         for (std::uint32_t s = 0; s < stages; ++s) {
@@ -129,7 +137,8 @@ class stage_builder {
                 auto const of_this = [&](auto const& all) { return std::span(all).subspan(c.first[s], end - c.first[s]); };
                 auto const cuts = narrow_cuts(of_this(busiest(t, s * group)), of_this(t.bytes), c.segments);
                 for (auto i = c.first[s]; i < end; ++i)
-                    out.how.segment[order_[i]] = static_cast<std::uint32_t>(std::upper_bound(cuts.begin(), cuts.end(), i - c.first[s]) - cuts.begin() - 1);
+                    out.how.segment[order_[i]] =
+                        static_cast<std::uint32_t>(std::upper_bound(cuts.begin(), cuts.end(), i - c.first[s]) - cuts.begin() - 1);
             }
         }
         return out;
@@ -138,12 +147,12 @@ class stage_builder {
   private:
     /// What operators take on a group of devices, by place in the order.
     struct operator_times {
-        std::vector<std::vector<std::uint32_t>> devices;        ///< of each shard, counted in the group
-        std::vector<std::vector<std::int64_t>> time;            ///< of a shard, forward and backward, by kind of device
+        std::vector<std::vector<std::uint32_t>> devices;         ///< of each shard, counted in the group
+        std::vector<std::vector<std::int64_t>> time;             ///< of a shard, forward and backward, by kind of device
         std::vector<std::int64_t> least_forward, least_backward; ///< of a shard on any kind
-        std::vector<std::vector<std::uint32_t>> needed;         ///< edges from operators with work that bring something to every shard
-        std::vector<byte_count> bytes;                          ///< that cross before it
-        std::vector<std::int64_t> crossing;                     ///< how long they take from one group to the next
+        std::vector<std::vector<std::uint32_t>> needed;          ///< edges from operators with work that bring something to every shard
+        std::vector<byte_count> bytes;                           ///< that cross before it
+        std::vector<std::int64_t> crossing;                      ///< how long they take from one group to the next
     };
     using key = std::tuple<std::uint32_t, std::size_t, std::uint32_t>; // micro-batches, devices, tensor degree
 
@@ -151,7 +160,9 @@ class stage_builder {
     [[nodiscard]] space::flat_strategy const& experts(std::uint32_t micro_batches, std::size_t group, std::uint32_t tensor) {
         auto const at = experts_.find({micro_batches, group, tensor});
         if (at != experts_.end()) return at->second;
-        return experts_.emplace(key{micro_batches, group, tensor}, space::tensor_parallel(simulator_.micro_batches(micro_batches).graph(), group, tensor)).first->second;
+        return experts_
+            .emplace(key{micro_batches, group, tensor}, space::tensor_parallel(simulator_.micro_batches(micro_batches).graph(), group, tensor))
+            .first->second;
     }
 
     /// Adds what the operator at place `i` takes on the devices of the group from `start`.
@@ -224,7 +235,8 @@ class stage_builder {
     [[nodiscard]] std::int64_t crossing_time(byte_count bytes, std::size_t group) const {
         auto const one_way = [&](std::size_t a, std::size_t b) {
             std::int64_t slowest = 0;
-            for (auto const l : topology_->route(a, b)) slowest = std::max(slowest, static_cast<std::int64_t>(oracle_->transfer_time(bytes, topology_->links[l]).count()));
+            for (auto const l : topology_->route(a, b))
+                slowest = std::max(slowest, static_cast<std::int64_t>(oracle_->transfer_time(bytes, topology_->links[l]).count()));
             return slowest;
         };
         return saturating_sum(one_way(0, group), training_ ? one_way(group, 0) : 0);

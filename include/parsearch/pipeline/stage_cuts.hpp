@@ -17,23 +17,26 @@
 
 namespace parsearch::pipeline {
 
-/// Cuts operators 0..n-1 into as many runs as `times` has entries, none empty, such that the largest load is least: `times[s][i]` is the time of operator i in stage s, and the load of
-/// a stage the sum over its operators, or the time of what crosses the cut before it (`crossing[i]`: before operator i) if that is more, as data move while devices compute. Of two ways to cut
-/// the operators before a place that have the same largest load the one with the smaller sum is kept, which is what filling the pipeline takes; then the one with earlier cuts.
-/// Returns the first operator of each stage. Throws `invalid_input` where there are fewer operators than stages. Complexity: O(n^2 stages) time, O(n stages) memory.
-/// Source: dynamic programming over the first operators and stages, as Narayanan et al., PipeDream, SOSP 2019, section 3.1.
-[[nodiscard]] inline std::vector<std::size_t> balanced_cuts(std::span<std::vector<std::int64_t> const> times, std::span<std::int64_t const> crossing) {
+/// Cuts operators 0..n-1 into as many runs as `times` has entries, none empty, such that the largest load is least: `times[s][i]` is the time of
+/// operator i in stage s, and the load of a stage the sum over its operators, or the time of what crosses the cut before it (`crossing[i]`: before
+/// operator i) if that is more, as data move while devices compute. Of two ways to cut the operators before a place that have the same largest load
+/// the one with the smaller sum is kept, which is what filling the pipeline takes; then the one with earlier cuts. Returns the first operator of each
+/// stage. Throws `invalid_input` where there are fewer operators than stages. Complexity: O(n^2 stages) time, O(n stages) memory. Source: dynamic
+/// programming over the first operators and stages, as Narayanan et al., PipeDream, SOSP 2019, section 3.1.
+[[nodiscard]] inline std::vector<std::size_t> balanced_cuts(std::span<std::vector<std::int64_t> const> times,
+                                                            std::span<std::int64_t const> crossing) {
     auto const n = crossing.size(), stages = times.size();
-    if (stages < 1 || stages > n) throw invalid_input("balanced_cuts: ", stages, " stages of ", n, " operators: must be from 1 to as many as operators");
+    if (stages < 1 || stages > n)
+        throw invalid_input("balanced_cuts: ", stages, " stages of ", n, " operators: must be from 1 to as many as operators");
     for (auto const& t : times)
         if (t.size() != n) throw invalid_input("balanced_cuts: ", t.size(), " times of a stage: must be one for each of ", n, " operators");
     struct load {
         std::int64_t most = std::numeric_limits<std::int64_t>::max(), sum = std::numeric_limits<std::int64_t>::max();
         auto operator<=>(load const&) const = default;
     };
-    std::vector<load> best(n + 1), next(n + 1);   // the first i operators in the stages so far
-    std::vector<std::vector<std::size_t>> from;   // by stage: where the last of these begins
-    std::vector<std::int64_t> before(n + 1);      // time of the operators before, in the stage
+    std::vector<load> best(n + 1), next(n + 1); // the first i operators in the stages so far
+    std::vector<std::vector<std::size_t>> from; // by stage: where the last of these begins
+    std::vector<std::int64_t> before(n + 1);    // time of the operators before, in the stage
     for (std::size_t s = 0; s < stages; ++s) {
         for (std::size_t i = 0; i < n; ++i) before[i + 1] = saturating_sum(before[i], times[s][i]);
         auto& begins = from.emplace_back(n + 1, s); // legal, should all loads be the largest value
@@ -56,8 +59,9 @@ namespace parsearch::pipeline {
     return first;
 }
 
-/// Cuts operators into at most `parts` runs of about equal load, each cut where the fewest bytes cross within half a run of the place that equal loads would have (`bytes[i]`: before operator i).
-/// Returns the first operator of each run. Throws `invalid_input` where there is no operator. Complexity: O(n + parts).
+/// Cuts operators into at most `parts` runs of about equal load, each cut where the fewest bytes cross within half a run of the place that equal
+/// loads would have (`bytes[i]`: before operator i). Returns the first operator of each run. Throws `invalid_input` where there is no operator.
+/// Complexity: O(n + parts).
 [[nodiscard]] inline std::vector<std::size_t> narrow_cuts(std::span<std::int64_t const> times, std::span<byte_count const> bytes, std::size_t parts) {
     auto const n = times.size();
     if (n == 0 || bytes.size() != n) throw invalid_input("narrow_cuts: ", n, " times and ", bytes.size(), " sizes: must be as many, at least 1");

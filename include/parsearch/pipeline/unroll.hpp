@@ -28,17 +28,19 @@ struct task_origin {
 
 /// Unrolls task graphs over micro-batches; keeps its buffers from one to the next.
 ///
-/// Forward and backward tasks, and what moves for them, come once per micro-batch, in the order of `launches`. In a stage that recomputes the segments, last first, run their forward tasks again
-/// right before their backward tasks, but for what moves into a segment: that is kept. Synchronisation comes with the last backward of the first stage that contributes (what stands behind
-/// all backward tasks of `one`, at the end), and waits for the gradients of all micro-batches; updates come last. Adding a gradient to that of the micro-batches before takes no time.
-/// What moves along an edge that another carries (`shared_transfers`) does not move: who waits for it waits for the carrier's, whose gradients wait for all whose data it carries.
-/// Where `launch_in_order`, each computation also waits for the one launched before it on its device; where not, that is left to the scheduler.
+/// Forward and backward tasks, and what moves for them, come once per micro-batch, in the order of `launches`. In a stage that recomputes the
+/// segments, last first, run their forward tasks again right before their backward tasks, but for what moves into a segment: that is kept.
+/// Synchronisation comes with the last backward of the first stage that contributes (what stands behind all backward tasks of `one`, at the end), and
+/// waits for the gradients of all micro-batches; updates come last. Adding a gradient to that of the micro-batches before takes no time. What moves
+/// along an edge that another carries (`shared_transfers`) does not move: who waits for it waits for the carrier's, whose gradients wait for all
+/// whose data it carries. Where `launch_in_order`, each computation also waits for the one launched before it on its device; where not, that is left
+/// to the scheduler.
 class unroller {
   public:
-    /// `one` is what `sim::assembler` makes of `g`, on `devices` devices; `how` is valid for `g`; `carriers`: of each edge, or empty where each is its own.
-    /// Complexity: linear in what it makes, but for tensors that are carried for many.
-    void run(sim::task_graph const& one, graph::dense_graph const& g, std::uint32_t devices, pipelining const& how, std::span<std::uint32_t const> carriers, bool launch_in_order,
-             sim::task_graph& out) {
+    /// `one` is what `sim::assembler` makes of `g`, on `devices` devices; `how` is valid for `g`; `carriers`: of each edge, or empty where each is
+    /// its own. Complexity: linear in what it makes, but for tensors that are carried for many.
+    void run(sim::task_graph const& one, graph::dense_graph const& g, std::uint32_t devices, pipelining const& how,
+             std::span<std::uint32_t const> carriers, bool launch_in_order, sim::task_graph& out) {
         one_ = &one;
         out_ = &out;
         how_ = &how;
@@ -135,12 +137,14 @@ class unroller {
             auto const s = how_->stage[label.op], segment = how_->segment_of(label.op);
             if (carrier_[t] != t) continue;
             // Activations that move along no edge are the barrier between backward and synchronisation that does not overlap.
-            bool const synchronises = moves(t) && (label.traffic == sim::traffic_kind::weight_gradient || (label.traffic == sim::traffic_kind::activation && label.edge == sim::task_label::no_edge));
+            bool const synchronises = moves(t) && (label.traffic == sim::traffic_kind::weight_gradient ||
+                                                   (label.traffic == sim::traffic_kind::activation && label.edge == sim::task_label::no_edge));
             if (one.kind[t] == sim::task_kind::update || synchronises) {
                 part_[t] = part::once;
                 stage_[t] = how_->stages - 1; // then where gradients come last
                 segment_[t] = none;
-                for (auto const p : before(t)) std::tie(stage_[t], segment_[t]) = std::min(std::pair(stage_[t], segment_[t]), std::pair(stage_[p], segment_[p]));
+                for (auto const p : before(t))
+                    std::tie(stage_[t], segment_[t]) = std::min(std::pair(stage_[t], segment_[t]), std::pair(stage_[p], segment_[p]));
                 (last_backward_ == none || t > last_backward_ ? tail_ : backward_[stage_[t]]).push_back(t);
             } else if (one.kind[t] == sim::task_kind::backward || (moves(t) && label.traffic == sim::traffic_kind::gradient)) {
                 part_[t] = part::backward;
@@ -227,7 +231,7 @@ class unroller {
     sim::task_graph* out_ = nullptr;
     pipelining const* how_ = nullptr;
     std::uint32_t last_backward_ = none;
-    std::vector<part> part_;                                  ///< of each task of one micro-batch
+    std::vector<part> part_;                           ///< of each task of one micro-batch
     std::vector<std::uint32_t> carrier_;               ///< of each task
     std::vector<std::uint32_t> before_, first_before_; ///< predecessors, where tasks are carried; else empty
     std::vector<std::uint32_t> stage_, segment_, tail_, again_, previous_;

@@ -13,7 +13,8 @@
 
 namespace parsearch::pipeline {
 
-/// The part of the weights on one device whose optimizer state it keeps itself: all of what it alone holds, and its share of what others hold too. From 0 to 1.
+/// The part of the weights on one device whose optimizer state it keeps itself: all of what it alone holds, and its share of what others hold too.
+/// From 0 to 1.
 [[nodiscard]] inline double own_share(sim::sync_plan const& plan, sim::held_weights const& held) noexcept {
     double shared = 0, own = 0;
     for (auto const group : held.groups) {
@@ -39,7 +40,8 @@ inline void shard_updates(sim::iteration_plan const& plan, sim::task_graph& task
     for (std::uint32_t t = 0; t < tasks.size(); ++t)
         if (tasks.kind[t] == sim::task_kind::update) {
             auto const& sync = plan.classes[plan.class_of[tasks.label[t].op]].sync;
-            double const volatile own = static_cast<double>(tasks.duration[t]) * own_share(sync, sync.held[tasks.label[t].number]); // volatile: not fused with the rounding
+            double const volatile own =
+                static_cast<double>(tasks.duration[t]) * own_share(sync, sync.held[tasks.label[t].number]); // volatile: not fused with the rounding
             tasks.duration[t] = static_cast<std::int64_t>(own + 0.5);
         }
 }

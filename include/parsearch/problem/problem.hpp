@@ -111,11 +111,12 @@ concept DescribesOperations = requires(G const& g, operator_handle_t<G> const& o
     { ops::describe(description(g, op)) } -> std::convertible_to<ops::operation>;
 };
 
-/// Reads graph and topology once, checks them, and makes the problem; its graph has the dims of copies and partial sums that `options.space` allows. Throws `invalid_input` as `graph::read_graph`,
-/// `topology::read_topology` and `space::operator_space` do.
+/// Reads graph and topology once, checks them, and makes the problem; its graph has the dims of copies and partial sums that `options.space` allows.
+/// Throws `invalid_input` as `graph::read_graph`, `topology::read_topology` and `space::operator_space` do.
 template <OperatorGraph G, DeviceTopology T, class Oracle>
     requires DescribesOperations<G> && CostOracle<Oracle, ops::shard_work, device_handle_t<T>>
-[[nodiscard]] parallelization_of<operator_handle_t<G>, device_handle_t<T>> make_problem(G const& graph, T const& topology, Oracle oracle, problem_options const& options = {}) {
+[[nodiscard]] parallelization_of<operator_handle_t<G>, device_handle_t<T>> make_problem(G const& graph, T const& topology, Oracle oracle,
+                                                                                        problem_options const& options = {}) {
     auto g = graph::read_graph(graph);
     auto t = topology::read_topology(topology);
     // An oracle made for certain devices (a roofline, a measured table) says so.
@@ -165,12 +166,8 @@ template <Strategy<space::configuration> S> [[nodiscard]] std::string to_string(
 }
 
 /// Expert strategies of a problem: see space/textbook/textbook_strategies.hpp.
-[[nodiscard]] inline space::flat_strategy data_parallel(parallelization const& p) {
-    return space::data_parallel(p.graph(), p.topology().size());
-}
-[[nodiscard]] inline space::flat_strategy one_weird_trick(parallelization const& p) {
-    return space::one_weird_trick(p.graph(), p.topology().size());
-}
+[[nodiscard]] inline space::flat_strategy data_parallel(parallelization const& p) { return space::data_parallel(p.graph(), p.topology().size()); }
+[[nodiscard]] inline space::flat_strategy one_weird_trick(parallelization const& p) { return space::one_weird_trick(p.graph(), p.topology().size()); }
 /// Layers over the devices of a node; throws `invalid_input` where nodes differ in size or their devices are not consecutive.
 [[nodiscard]] inline space::flat_strategy operation_parallel(parallelization const& p) {
     auto const per_node = topology::devices_per_node(p.topology());
@@ -185,9 +182,7 @@ template <Strategy<space::configuration> S> [[nodiscard]] std::string to_string(
     return space::expert_parallel(p.graph(), p.topology().size(), degree);
 }
 [[nodiscard]] inline space::flat_strategy expert_parallel(parallelization const& p) { return expert_parallel(p, p.topology().size()); }
-[[nodiscard]] inline space::flat_strategy table_parallel(parallelization const& p) {
-    return space::table_parallel(p.graph(), p.topology().size());
-}
+[[nodiscard]] inline space::flat_strategy table_parallel(parallelization const& p) { return space::table_parallel(p.graph(), p.topology().size()); }
 
 /// The experts' strategies that apply to `p`, by name, data parallelism first; one that equals an earlier one is left out:
 /// data_parallel, one_weird_trick, operation_parallel where nodes allow it, tensor_parallel_D for every D that divides the devices into groups of

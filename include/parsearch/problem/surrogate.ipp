@@ -33,7 +33,8 @@ namespace detail {
             std::array<std::size_t, 3> const places{0, count - 1, count / 2};
             if (out.size() >= limit) return out;
             bool known = false;
-            for (int earlier = 0; earlier < round; ++earlier) known = known || places[static_cast<std::size_t>(earlier)] == places[static_cast<std::size_t>(round)];
+            for (int earlier = 0; earlier < round; ++earlier)
+                known = known || places[static_cast<std::size_t>(earlier)] == places[static_cast<std::size_t>(round)];
             if (!known) out.push_back(all[first + places[static_cast<std::size_t>(round)]]);
         }
     return out;
@@ -46,10 +47,11 @@ PARSEARCH_INLINE additive_surrogate::evaluator_type::evaluator_type(std::shared_
                                                                     candidates_type const& candidates, std::vector<operator_pair> const& edges,
                                                                     std::vector<std::vector<picoseconds>> const& own,
                                                                     std::vector<std::shared_ptr<std::vector<picoseconds> const>> const& pairs)
-    : terms_(std::make_unique<surrogate_terms>(std::move(work))), keeps_(std::move(keeps)), candidates_(&candidates), edges_(&edges), own_(&own), pairs_(&pairs) {}
+    : terms_(std::make_unique<surrogate_terms>(std::move(work))), keeps_(std::move(keeps)), candidates_(&candidates), edges_(&edges), own_(&own),
+      pairs_(&pairs) {}
 PARSEARCH_INLINE additive_surrogate::evaluator_type::evaluator_type(evaluator_type const& other)
-    : terms_(std::make_unique<surrogate_terms>(*other.terms_)), keeps_(other.keeps_), candidates_(other.candidates_), edges_(other.edges_), own_(other.own_),
-      pairs_(other.pairs_) {}
+    : terms_(std::make_unique<surrogate_terms>(*other.terms_)), keeps_(other.keeps_), candidates_(other.candidates_), edges_(other.edges_),
+      own_(other.own_), pairs_(other.pairs_) {}
 PARSEARCH_INLINE additive_surrogate::evaluator_type& additive_surrogate::evaluator_type::operator=(evaluator_type const& other) {
     if (this != &other) *this = evaluator_type(other);
     return *this;
@@ -61,11 +63,13 @@ PARSEARCH_INLINE additive_surrogate::evaluator_type::~evaluator_type() = default
 PARSEARCH_INLINE picoseconds additive_surrogate::evaluator_type::term_of_operator(std::uint32_t op, space::configuration const& c) {
     return detail::sum_of(terms_->of_operator(op, c));
 }
-PARSEARCH_INLINE picoseconds additive_surrogate::evaluator_type::term_of_edge(std::uint32_t edge, space::configuration const& from, space::configuration const& to) {
+PARSEARCH_INLINE picoseconds additive_surrogate::evaluator_type::term_of_edge(std::uint32_t edge, space::configuration const& from,
+                                                                              space::configuration const& to) {
     return terms_->of_edge(edge, from, to);
 }
 
-PARSEARCH_INLINE std::shared_ptr<additive_surrogate::tables const> additive_surrogate::make_tables(space::strategy_space const& all, surrogate_options const& options) const {
+PARSEARCH_INLINE std::shared_ptr<additive_surrogate::tables const> additive_surrogate::make_tables(space::strategy_space const& all,
+                                                                                                   surrogate_options const& options) const {
     auto const& g = work_->graph;
     std::size_t const size = work_->topology.size();
     std::vector<space::flat_strategy> experts{space::data_parallel(g, size), space::one_weird_trick(g, size)};

@@ -31,8 +31,7 @@ class surrogate_terms {
   public:
     using pricing_type = sim::pricing;
 
-    explicit surrogate_terms(std::shared_ptr<sim::workload const> work)
-        : planner_(std::move(work)), loads_(planner_.input().topology.links.size()) {}
+    explicit surrogate_terms(std::shared_ptr<sim::workload const> work) : planner_(std::move(work)), loads_(planner_.input().topology.links.size()) {}
     /// With a pricing of an equal topology, and devices and oracle that answer alike: it remembers groups of devices.
     surrogate_terms(std::shared_ptr<sim::workload const> work, pricing_type price)
         : planner_(std::move(work), std::move(price)), loads_(planner_.input().topology.links.size()) {}

@@ -45,7 +45,8 @@ struct dominator_dp_options {
 inline void validate(dominator_dp_options const& o) {
     require_budget(budget_of(o), "dominator_dp");
     if (o.candidates == 0) throw invalid_input("dominator_dp: option 'candidates' is 0: must be at least 1");
-    if (o.memory < (std::uint64_t{1} << 20)) throw invalid_input("dominator_dp: option 'memory' is ", o.memory, " bytes: must be at least 1048576 (1 MiB)");
+    if (o.memory < (std::uint64_t{1} << 20))
+        throw invalid_input("dominator_dp: option 'memory' is ", o.memory, " bytes: must be at least 1048576 (1 MiB)");
 }
 
 /// The costs of `P` are additive.
@@ -84,9 +85,10 @@ struct dominator_dp_fn {
         requires SearchProblem<P, S> && RandomBits<R>
     search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R&, dominator_dp_options const& options = {},
                                                       Os&&... observers) const {
-        static_assert(has_additive_costs<P, S>,
-                      "dominator_dp: the problem's costs are not additive: its evaluator must have operator_cost, edges and edge_cost (see the concept "
-                      "AdditiveEvaluator), or the problem a surrogate() whose evaluator has them");
+        static_assert(
+            has_additive_costs<P, S>,
+            "dominator_dp: the problem's costs are not additive: its evaluator must have operator_cost, edges and edge_cost (see the concept "
+            "AdditiveEvaluator), or the problem a surrogate() whose evaluator has them");
         validate(options);
         require_choices(problem.space(), start, "dominator_dp");
         session<P, S, std::remove_reference_t<Os>...> run("dominator_dp", problem, std::move(start), budget_of(options), patience_rule{},

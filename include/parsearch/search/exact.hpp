@@ -95,8 +95,9 @@ struct exact_fn {
 
       public:
         tree(P const& problem, S start, exact_options const& options, Os&... observers)
-            : problem_(problem), options_(options), space_(problem.space()), run_("exact", problem, std::move(start), budget_of(options), patience_rule{}, 0, observers...),
-              evaluator_(problem.evaluator()), bounds_(make_bounds<S>(evaluator_, space_)), levels_(space_.size()), order_(find_order()) {}
+            : problem_(problem), options_(options), space_(problem.space()),
+              run_("exact", problem, std::move(start), budget_of(options), patience_rule{}, 0, observers...), evaluator_(problem.evaluator()),
+              bounds_(make_bounds<S>(evaluator_, space_)), levels_(space_.size()), order_(find_order()) {}
 
         template <class R> search_result<S, cost> search(R& rng) {
             cost const root = checked(bounds_.value());
@@ -168,7 +169,8 @@ struct exact_fn {
             path_.pop_back();
         }
         void go_to(std::vector<std::uint32_t> const& choices) {
-            auto const same = static_cast<std::size_t>(std::mismatch(path_.begin(), path_.end(), choices.begin(), choices.end()).first - path_.begin());
+            auto const same =
+                static_cast<std::size_t>(std::mismatch(path_.begin(), path_.end(), choices.begin(), choices.end()).first - path_.begin());
             while (path_.size() > same) release();
             while (path_.size() < choices.size()) fix(choices[path_.size()]);
         }
@@ -284,7 +286,8 @@ struct exact_fn {
                 for (auto const& given : bounds_.order()) {
                     auto const op = static_cast<std::size_t>(given);
                     if (op >= seen.size() || seen[op])
-                        throw invalid_input("exact: the order of the bounds lists operator number ", op, ": must be each below ", seen.size(), " once");
+                        throw invalid_input("exact: the order of the bounds lists operator number ", op, ": must be each below ", seen.size(),
+                                            " once");
                     seen[op] = true;
                     order.push_back(op);
                 }

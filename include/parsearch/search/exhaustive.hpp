@@ -77,7 +77,8 @@ struct exhaustive_fn {
     static constexpr search_traits traits{.start_matters = false, .looks_inside = true};
     template <class P, class S, class R, class... Os>
         requires SearchProblem<P, S> && RandomBits<R>
-    search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R&, exhaustive_options const& options = {}, Os&&... observers) const {
+    search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R&, exhaustive_options const& options = {},
+                                                      Os&&... observers) const {
         using cost = problem_cost_t<P, S>;
         auto const& space = problem.space();
         validate(options);

@@ -115,8 +115,7 @@ struct greedy_fn {
                 if (all) settled[op] = run.stats().accepted + 1;
             }
             known.clear(); // it is constructed
-            if (run.stats().accepted == before)
-                return run.finish(all_tried ? stop_reason::exhausted : stop_reason::no_improvement);
+            if (run.stats().accepted == before) return run.finish(all_tried ? stop_reason::exhausted : stop_reason::no_improvement);
         }
     }
 
@@ -127,8 +126,7 @@ struct greedy_fn {
         requires std::convertible_to<range_value_t<decltype(p.order())>, std::size_t>;
     };
 
-    template <class Session, class X>
-    static void try_candidate(Session& run, X const& space, std::size_t op, std::uint64_t index) {
+    template <class Session, class X> static void try_candidate(Session& run, X const& space, std::size_t op, std::uint64_t index) {
         using configuration = configuration_t<X>;
         change<configuration> const candidate{op, choice(space, op, index)};
         if constexpr (std::equality_comparable<configuration>) {
@@ -183,8 +181,7 @@ struct greedy_fn {
                 std::vector<bool> seen(operators, false);
                 for (auto const& given : problem.order()) {
                     auto const op = static_cast<std::size_t>(given);
-                    if (op >= operators)
-                        throw invalid_input("greedy: the problem's order lists operator number ", op, ": the space has ", operators);
+                    if (op >= operators) throw invalid_input("greedy: the problem's order lists operator number ", op, ": the space has ", operators);
                     if (seen[op]) throw invalid_input("greedy: the problem's order lists operator number ", op, " twice: must be once");
                     seen[op] = true;
                     order.push_back(op);
@@ -206,8 +203,7 @@ struct greedy_fn {
     }
 
     // A uniform subset of `count` of [0, choices), ascending: Floyd's algorithm (Bentley and Floyd, A sample of brilliance, 1987).
-    template <class R>
-    static void draw_candidates(std::vector<std::uint64_t>& out, std::uint64_t choices, std::uint64_t count, R& rng) {
+    template <class R> static void draw_candidates(std::vector<std::uint64_t>& out, std::uint64_t choices, std::uint64_t count, R& rng) {
         out.clear();
         for (std::uint64_t last = choices - count; last < choices; ++last) {
             std::uint64_t const drawn = uniform_index(rng, last + 1);

@@ -41,8 +41,8 @@ struct mcmc_options {
     /// Where it is set and `temperature` is not, the factor `relative_temperature` is adapted until this share of the proposals that are
     /// worse than the current strategy is accepted: every 50 of them it is multiplied by 1.25 or 0.8.
     std::optional<double> target_acceptance = 0.02;
-    /// Where neither `temperature` nor `target_acceptance` is set, the temperature doubles after every so many proposals without an improvement, seven times, and then
-    /// starts over: a chain that is stuck goes farther away. 0: never.
+    /// Where neither `temperature` nor `target_acceptance` is set, the temperature doubles after every so many proposals without an improvement,
+    /// seven times, and then starts over: a chain that is stuck goes farther away. 0: never.
     std::uint64_t reheat_interval = 250;
     /// Goes back to the best strategy every so many proposals; 0: never. Where it is not set, a hundredth of `evaluations`
     /// within [1, 1000], as in FlexFlow's code (release 21.09), and 100 without such a budget.
@@ -127,8 +127,7 @@ struct mcmc_fn {
 
     template <class P, class S, class R, class... Os>
         requires SearchProblem<P, S> && RandomBits<R>
-    search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R& rng, mcmc_options const& options = {},
-                                                      Os&&... observers) const {
+    search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R& rng, mcmc_options const& options = {}, Os&&... observers) const {
         auto const& space = problem.space();
         validate(options);
         require_choices(space, start, "mcmc");
@@ -146,7 +145,8 @@ struct mcmc_fn {
         if constexpr (std::copyable<R>) {
             using prices = speculator<P, S>;
             basic_session<prices, S, std::remove_reference_t<Os>...> run(
-                "mcmc", [&] { return prices(problem, start, threads); }, start, budget_of(options), patience, options.progress_interval, observers...);
+                "mcmc", [&] { return prices(problem, start, threads); }, start, budget_of(options), patience, options.progress_interval,
+                observers...);
             drawn_ahead<P, S, R> drawings("mcmc", problem, rng, 2 * run.prices().most_ahead());
             return metropolis(run, drawings, std::move(start), std::move(others), rules_of(options), space.size());
         } else {
@@ -156,7 +156,10 @@ struct mcmc_fn {
 
   private:
     static chain_rules rules_of(mcmc_options const& o) {
-        return {.temperature = {.fixed = o.temperature, .relative = o.relative_temperature, .target_acceptance = o.target_acceptance, .reheat_interval = o.reheat_interval},
+        return {.temperature = {.fixed = o.temperature,
+                                .relative = o.relative_temperature,
+                                .target_acceptance = o.target_acceptance,
+                                .reheat_interval = o.reheat_interval},
                 .reset_interval = reset_interval_of(o),
                 .race_length = race_length_of(o)};
     }

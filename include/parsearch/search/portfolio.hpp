@@ -46,7 +46,8 @@ template <class F, class Options> [[nodiscard]] portfolio_member<F, Options> mem
 
 /// Whether problem `P` has what search `F` declares to need: see `search_traits`.
 template <class F, class P, class S>
-inline constexpr bool runs_on = !traits_of<F>.rewrites && (!traits_of<F>.bounds || has_bounds<P, S>) && (!traits_of<F>.additive_costs || has_additive_costs<P, S>);
+inline constexpr bool runs_on =
+    !traits_of<F>.rewrites && (!traits_of<F>.bounds || has_bounds<P, S>)&&(!traits_of<F>.additive_costs || has_additive_costs<P, S>);
 
 /// Options of `portfolio`. It ends by itself: with a proof, or after `patience` rounds without an improvement.
 struct portfolio_options {
@@ -71,7 +72,8 @@ inline void validate(portfolio_options const& o) {
     if (o.slice == 0 || o.slice > portfolio_options::most_slice)
         throw invalid_input("portfolio: option 'slice' is ", o.slice, ": must be between 1 and ", portfolio_options::most_slice);
     if (o.patience == std::uint64_t{0} && !o.time && !o.evaluations && !o.stop.stop_possible())
-        throw invalid_input("portfolio: option 'patience' is 0, and none of 'time', 'evaluations' and 'stop' is set: one of them must end the search");
+        throw invalid_input(
+            "portfolio: option 'patience' is 0, and none of 'time', 'evaluations' and 'stop' is set: one of them must end the search");
 }
 
 /// A portfolio of one's own: `portfolio_of(member("cold", mcmc, mcmc_options{.temperature = 1}), member("mine", my_search, my_options{}))` is a
@@ -97,7 +99,8 @@ template <class... Ms> class portfolio_of {
 
     template <class P, class S, class R, class... Os>
         requires SearchProblem<P, S> && RandomBits<R>
-    search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R& rng, portfolio_options const& options = {}, Os&&... observers) const {
+    search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R& rng, portfolio_options const& options = {},
+                                                      Os&&... observers) const {
         using cost = problem_cost_t<P, S>;
         static_assert((runs_on<search_of<Ms>, P, S> || ...), "portfolio: none of its members runs on this problem");
         static_assert(observed<cost, std::remove_reference_t<Os>...>::checked);
@@ -246,7 +249,7 @@ template <class... Ms> class portfolio_of {
             run& of;
             template <class Event>
                 requires(std::same_as<Event, improved<cost>> ||
-                         ((std::same_as<Event, proposed<cost>> || std::same_as<Event, accepted<cost>>) && (Observer<Os, Event> || ...)))
+                         ((std::same_as<Event, proposed<cost>> || std::same_as<Event, accepted<cost>>)&&(Observer<Os, Event> || ...)))
             verdict operator()(Event event) {
                 event.evaluation += of.kernel_.stats().evaluations - 1;
                 of.kernel_.tell(event);
@@ -324,12 +327,13 @@ template <class... Ms> class portfolio_of {
 struct portfolio_fn {
     [[nodiscard]] static auto members() {
         return portfolio_of(member("greedy", greedy, greedy_options{}), member("mcmc", mcmc, mcmc_options{}),
-                            member("dominator_dp", dominator_dp, dominator_dp_options{.candidates = 12}), member("tempering", tempering, tempering_options{}),
-                            member("exact", exact, exact_options{.walk = 0, .sweeps = 0}));
+                            member("dominator_dp", dominator_dp, dominator_dp_options{.candidates = 12}),
+                            member("tempering", tempering, tempering_options{}), member("exact", exact, exact_options{.walk = 0, .sweeps = 0}));
     }
     template <class P, class S, class R, class... Os>
         requires SearchProblem<P, S> && RandomBits<R>
-    search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R& rng, portfolio_options const& options = {}, Os&&... observers) const {
+    search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R& rng, portfolio_options const& options = {},
+                                                      Os&&... observers) const {
         return members()(problem, std::move(start), rng, options, observers...);
     }
 };

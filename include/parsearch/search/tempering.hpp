@@ -64,7 +64,8 @@ inline void validate(tempering_options const& o) {
     if (o.patience) require_fraction(*o.patience, "tempering", "patience");
     require_threads(o.threads, "tempering");
     if (o.patience == 0.0 && !o.time && !o.evaluations && !o.stop.stop_possible())
-        throw invalid_input("tempering: option 'patience' is 0, and none of 'time', 'evaluations' and 'stop' is set: one of them must end the search");
+        throw invalid_input(
+            "tempering: option 'patience' is 0, and none of 'time', 'evaluations' and 'stop' is set: one of them must end the search");
 }
 
 namespace detail {

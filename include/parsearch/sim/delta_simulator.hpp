@@ -54,7 +54,8 @@ class delta_simulator {
     std::optional<picoseconds> propose(std::span<change<space::configuration> const> changes, picoseconds bound);
     /// The same of one operator.
     std::optional<picoseconds> propose(std::size_t op, space::configuration const& c, picoseconds bound);
-    /// Keeps the last proposal. Complexity: of the tasks that were scheduled. Throws what the oracle throws only where the proposal was over its bound.
+    /// Keeps the last proposal. Complexity: of the tasks that were scheduled. Throws what the oracle throws only where the proposal was over its
+    /// bound.
     void commit();
     /// Drops the last proposal. Complexity: of what it replaced.
     void roll_back() noexcept;

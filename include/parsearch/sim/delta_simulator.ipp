@@ -32,10 +32,9 @@ class delta_simulator::body {
         : work_(std::move(w)), options_(options), cache_(std::make_unique<block_cache>(work_, options.fold)),
           graph_(std::make_unique<block_graph>(
               make_block_graph(work_->graph, work_->classes, work_->class_of, work_->options.training, work_->options.overlap))),
-          bounds_(work_->graph, *graph_, work_->class_of, work_->classes.size()), operators_(work_->graph.size()),
-          edges_(work_->graph.edges.size()), classes_(work_->classes.size()), next_of_(work_->graph.size()), edge_seen_(work_->graph.edges.size()),
-          class_seen_(work_->classes.size()), changed_(*work_, *graph_, *cache_), assembler_(cache_->make_assembler()),
-          scheduler_(work_->topology, work_->options) {
+          bounds_(work_->graph, *graph_, work_->class_of, work_->classes.size()), operators_(work_->graph.size()), edges_(work_->graph.edges.size()),
+          classes_(work_->classes.size()), next_of_(work_->graph.size()), edge_seen_(work_->graph.edges.size()), class_seen_(work_->classes.size()),
+          changed_(*work_, *graph_, *cache_), assembler_(cache_->make_assembler()), scheduler_(work_->topology, work_->options) {
         views_.push_back(make_view(false));
         if (cache_->folds()) views_.push_back(make_view(true));
     }
@@ -85,7 +84,8 @@ class delta_simulator::body {
         change<space::configuration> const one{op, c};
         return propose(std::span(&one, 1), bound);
     }
-    /// Keeps the last proposal. Complexity: of the tasks that were scheduled. Throws what the oracle throws only where the proposal was over its bound.
+    /// Keeps the last proposal. Complexity: of the tasks that were scheduled. Throws what the oracle throws only where the proposal was over its
+    /// bound.
     void commit() {
         if (!patched_ && !staged_.empty()) patch();
         if (patched_) {
@@ -159,7 +159,8 @@ class delta_simulator::body {
     [[nodiscard]] bool engine_serves() const noexcept { return work_->options.transfers == transfer_model::streaming; }
 
     [[nodiscard]] schedule_view make_view(bool folded) const {
-        return schedule_view(*graph_, work_->graph, work_->classes.size(), work_->options, folded ? cache_->folds()->resources() : cache_->resources(), folded);
+        return schedule_view(*graph_, work_->graph, work_->classes.size(), work_->options,
+                             folded ? cache_->folds()->resources() : cache_->resources(), folded);
     }
     [[nodiscard]] schedule_view& current() noexcept { return views_[current_]; }
     [[nodiscard]] schedule_view const& current() const noexcept { return views_[current_]; }
@@ -362,7 +363,8 @@ class delta_simulator::body {
         byte_count over = 0;
         if (mine.folded) {
             for (std::size_t c = 0; c < cache_->folds()->devices().size(); ++c)
-                over += cache_->folds()->size_of(static_cast<std::uint32_t>(c)) * std::max<byte_count>(0, mine.memory.bytes(c) - devices[cache_->folds()->devices()[c]].memory);
+                over += cache_->folds()->size_of(static_cast<std::uint32_t>(c)) *
+                        std::max<byte_count>(0, mine.memory.bytes(c) - devices[cache_->folds()->devices()[c]].memory);
         } else {
             for (std::size_t d = 0; d < devices.size(); ++d) over += std::max<byte_count>(0, mine.memory.bytes(d) - devices[d].memory);
         }
@@ -386,8 +388,11 @@ class delta_simulator::body {
         auto const& at = graph_->operators[op];
         if (at.forward == none) return false;
         auto const limit = bound.count();
-        auto const longest = [](std::vector<std::int64_t> const& by_kind) { return static_cast<double>(*std::max_element(by_kind.begin(), by_kind.end())); };
-        if (total_ + static_cast<double>(b->configuration.shards()) * (longest(b->shape->forward) + longest(b->shape->backward)) >= most_total) return false;
+        auto const longest = [](std::vector<std::int64_t> const& by_kind) {
+            return static_cast<double>(*std::max_element(by_kind.begin(), by_kind.end()));
+        };
+        if (total_ + static_cast<double>(b->configuration.shards()) * (longest(b->shape->forward) + longest(b->shape->backward)) >= most_total)
+            return false;
         // Most that are hopeless, and the cheapest to find.
         if (changed_.device_load(*operators_[op], *b, current().schedule, current().folded) > limit) return true;
         auto const c = work_->class_of[op];
@@ -410,7 +415,9 @@ class delta_simulator::body {
                 if (c != none) bounds_.of_class(c) = {};
                 auto const& g = work_->graph;
                 for_edges_at(op, [&](std::uint32_t e) { note_edge(e, *proposed(g.edges[e].producer), *proposed(g.edges[e].consumer)); });
-                hopeless = changed_.earliest(op, *operators_[op], *b, bounds_, current().schedule, [&](std::uint32_t other) -> auto const& { return *proposed(other); }, limit) > limit;
+                hopeless = changed_.earliest(
+                               op, *operators_[op], *b, bounds_, current().schedule,
+                               [&](std::uint32_t other) -> auto const& { return *proposed(other); }, limit) > limit;
             });
         } catch (...) {
             restore();
@@ -451,15 +458,16 @@ class delta_simulator::body {
             schedule_.start.clear();
             schedule_.end.clear();
             schedule_.makespan = current().schedule.makespan();
-            for_blocks(*graph_, operators_, edges_, classes_, *views_[0].all_backward, [&](std::uint32_t block, task_list const& tasks, std::vector<std::uint32_t> const& fold) {
-                auto const& moments = current().schedule.moments(block);
-                for (std::uint32_t i = 0; i < tasks.size(); ++i) {
-                    auto const& m = moments[current().folded ? fold[i] : i];
-                    schedule_.ready.push_back(m.ready);
-                    schedule_.start.push_back(m.end - tasks.duration[i]);
-                    schedule_.end.push_back(m.end);
-                }
-            });
+            for_blocks(*graph_, operators_, edges_, classes_, *views_[0].all_backward,
+                       [&](std::uint32_t block, task_list const& tasks, std::vector<std::uint32_t> const& fold) {
+                           auto const& moments = current().schedule.moments(block);
+                           for (std::uint32_t i = 0; i < tasks.size(); ++i) {
+                               auto const& m = moments[current().folded ? fold[i] : i];
+                               schedule_.ready.push_back(m.ready);
+                               schedule_.start.push_back(m.end - tasks.duration[i]);
+                               schedule_.end.push_back(m.end);
+                           }
+                       });
         }
         memory_account(work_->graph, work_->topology.size())
             .add_up(
@@ -473,14 +481,14 @@ class delta_simulator::body {
     std::unique_ptr<block_cache> cache_;
     std::unique_ptr<block_graph> graph_;
     path_bounds bounds_;
-    std::vector<schedule_view> views_; ///< all resources; where nodes are alike, one node
+    std::vector<schedule_view> views_;   ///< all resources; where nodes are alike, one node
     std::size_t current_ = 0, view_ = 0; ///< the view of the current strategy, of the proposal
     bool has_strategy_ = false;
     // Of the proposal, which is the current strategy where none is open:
     std::vector<operator_blocks*> operators_;
     std::vector<edge_blocks const*> edges_;
     std::vector<class_blocks const*> classes_;
-    double total_ = 0; ///< of all durations
+    double total_ = 0;          ///< of all durations
     std::int64_t unfolded_ = 0; ///< how many of these do not treat all nodes alike
     // What the proposal replaced:
     bool patched_ = false; ///< what is staged is in place

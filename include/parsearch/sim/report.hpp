@@ -20,11 +20,11 @@ struct report {
     picoseconds makespan{};
     task_graph tasks;
     sim::schedule schedule;
-    std::vector<payload> carried;                   ///< by task: bytes and collective of what moves
-    std::vector<double> utilisation;                ///< busy share of the makespan, by resource: devices, then links, then barriers
-    std::vector<std::uint32_t> critical_path;       ///< tasks, first to last, each starting when the one before ends
-    std::array<double, traffic_kinds> traffic{};    ///< bytes moved between devices in one iteration, by `traffic_kind`
-    std::vector<memory_use> memory;                 ///< by device
+    std::vector<payload> carried;                ///< by task: bytes and collective of what moves
+    std::vector<double> utilisation;             ///< busy share of the makespan, by resource: devices, then links, then barriers
+    std::vector<std::uint32_t> critical_path;    ///< tasks, first to last, each starting when the one before ends
+    std::array<double, traffic_kinds> traffic{}; ///< bytes moved between devices in one iteration, by `traffic_kind`
+    std::vector<memory_use> memory;              ///< by device
 
     /// Bytes on the fullest device.
     [[nodiscard]] byte_count peak_memory() const noexcept {
@@ -43,9 +43,9 @@ struct report {
 /// Busy share of the makespan of each resource; 0 where the makespan is 0.
 [[nodiscard]] std::vector<double> utilisation_of(task_graph const& g, schedule const& s);
 
-/// A chain of tasks without a gap from time 0 to the makespan: each starts when the one before it in the chain ends (under `cut_through`, when its head
-/// has left), be that a task it waits for or the one before on its resource; under `fair_sharing`, its latency later. Dependencies come first where both
-/// end then, and smaller numbers.
+/// A chain of tasks without a gap from time 0 to the makespan: each starts when the one before it in the chain ends (under `cut_through`, when its
+/// head has left), be that a task it waits for or the one before on its resource; under `fair_sharing`, its latency later. Dependencies come first
+/// where both end then, and smaller numbers.
 [[nodiscard]] std::vector<std::uint32_t> critical_path_of(task_graph const& g, schedule const& s);
 
 /// Simulates `s` with `simulator` and copies everything out. A strategy that does not fit the memory is simulated all the same.

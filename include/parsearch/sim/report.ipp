@@ -25,9 +25,8 @@ PARSEARCH_INLINE std::vector<std::uint32_t> critical_path_of(task_graph const& g
     constexpr auto none = ~std::uint32_t{0};
     std::vector<std::uint32_t> by_start(g.size()), last(g.resources, none), previous(g.size(), none);
     for (std::uint32_t t = 0; t < g.size(); ++t) by_start[t] = t;
-    std::stable_sort(by_start.begin(), by_start.end(), [&](auto a, auto b) {
-        return s.start[a] != s.start[b] ? s.start[a] < s.start[b] : s.end[a] < s.end[b];
-    });
+    std::stable_sort(by_start.begin(), by_start.end(),
+                     [&](auto a, auto b) { return s.start[a] != s.start[b] ? s.start[a] < s.start[b] : s.end[a] < s.end[b]; });
     for (auto const t : by_start) {
         previous[t] = last[g.resource[t]];
         last[g.resource[t]] = t;

@@ -21,8 +21,7 @@ namespace parsearch::sim {
 class simulator::body {
   public:
     explicit body(std::shared_ptr<workload const> w)
-        : work_(std::move(w)), planner_(work_),
-          assembler_(planner_.make_assembler()), scheduler_(work_->topology, work_->options),
+        : work_(std::move(w)), planner_(work_), assembler_(planner_.make_assembler()), scheduler_(work_->topology, work_->options),
           account_(work_->graph, work_->topology.size()), current_(work_->graph.size()), planned_(work_->graph.size(), false),
           memory_of_(work_->graph.size()) {
         plan_.operators.resize(work_->graph.size());
@@ -102,8 +101,8 @@ class simulator::body {
         }
         for (auto const number : edges_) {
             auto const& e = g.edges[number];
-            plan_.edges[number] = planner_.plan_edge(number, current_[e.producer], plan_.operators[e.producer], current_[e.consumer],
-                                                     plan_.operators[e.consumer]);
+            plan_.edges[number] =
+                planner_.plan_edge(number, current_[e.producer], plan_.operators[e.producer], current_[e.consumer], plan_.operators[e.consumer]);
         }
         for (auto const c : classes_)
             planner_.plan_class([&](std::uint32_t op) -> space::configuration const& { return current_[op]; },

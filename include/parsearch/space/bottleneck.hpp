@@ -124,9 +124,9 @@ class bottleneck_move {
     graph::dense_graph const* graph_;
     std::vector<std::int64_t> work_, weights_, input_; ///< whole: of each operator, and of each edge
     std::uint64_t drawn_ = 0;
-    std::vector<std::int64_t> loads_, device_;         ///< at the last refresh: by operator, by device
-    std::vector<std::size_t> candidates_;              ///< operators on the busiest device
-    std::vector<std::int64_t> below_;                  ///< their loads, summed up
+    std::vector<std::int64_t> loads_, device_; ///< at the last refresh: by operator, by device
+    std::vector<std::size_t> candidates_;      ///< operators on the busiest device
+    std::vector<std::int64_t> below_;          ///< their loads, summed up
 };
 
 } // namespace parsearch::space

@@ -60,8 +60,7 @@ inline constexpr std::int64_t max_shards = 1 << 20;
 /// Checks that `c` fits `op` on `devices` devices. Throws `invalid_input` naming `where`, the value and the rule.
 inline void validate(configuration const& c, ops::operation const& op, std::size_t devices, std::string_view where) {
     auto const wrong = [&](auto const&... what) { return invalid_input("operator '", where, "' (", op.kind, "): configuration ", what...); };
-    if (c.rank != op.dims.size())
-        throw wrong("has ", c.rank, " degrees: the operator has ", op.dims.size(), " iteration dims");
+    if (c.rank != op.dims.size()) throw wrong("has ", c.rank, " degrees: the operator has ", op.dims.size(), " iteration dims");
     std::int64_t shards = 1;
     for (std::size_t k = 0; k < c.rank; ++k) {
         auto const& d = op.dims[k];

@@ -10,7 +10,8 @@
 
 namespace parsearch::space {
 
-/// The dims of `op`, those whose shards talk most first: reduction and partial sums, parameter and copies, attribute, then sample. Neighbours are to share them.
+/// The dims of `op`, those whose shards talk most first: reduction and partial sums, parameter and copies, attribute, then sample. Neighbours are to
+/// share them.
 [[nodiscard]] inline std::vector<std::uint32_t> inner_dims_first(ops::operation const& op) {
     auto const distance = [&](std::uint32_t k) {
         switch (op.dims[k].kind) {

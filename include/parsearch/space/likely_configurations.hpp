@@ -56,7 +56,8 @@ struct likely_options {
             if (total % g != 0) continue;
             for (auto const k : order) {
                 auto const kind = op.dims[k].kind;
-                if (ops::repeats_work(kind) != repeats || kind == ops::dim_kind::fixed || kind == ops::dim_kind::sample || op.dims[k].extent % g != 0) continue;
+                if (ops::repeats_work(kind) != repeats || kind == ops::dim_kind::fixed || kind == ops::dim_kind::sample || op.dims[k].extent % g != 0)
+                    continue;
                 if (kind == ops::dim_kind::attribute && g > most_attribute) continue;
                 add(detail::split_in_groups(op, k, g, total / g));
             }

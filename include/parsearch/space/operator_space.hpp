@@ -46,7 +46,8 @@ inline void validate(space_options const& o, std::size_t devices) {
         throw invalid_input("configuration space on ", devices, " devices: must be from 1 to 2^31 - 1");
     if (o.min_shard < 1) throw invalid_input("space option min_shard is ", o.min_shard, ": must be at least 1");
     if (o.max_shards < 0) throw invalid_input("space option max_shards is ", o.max_shards, ": must be 0 (no limit) or more");
-    if (o.copies < 1 || o.copies > ops::max_replicas) throw invalid_input("space option copies is ", o.copies, ": must be from 1 to ", ops::max_replicas);
+    if (o.copies < 1 || o.copies > ops::max_replicas)
+        throw invalid_input("space option copies is ", o.copies, ": must be from 1 to ", ops::max_replicas);
     if (o.sums < 1 || o.sums > ops::max_replicas) throw invalid_input("space option sums is ", o.sums, ": must be from 1 to ", ops::max_replicas);
     if (o.placements > placements::strided)
         throw invalid_input("space option placements is number ", static_cast<int>(o.placements), ": must be one of those declared");
@@ -67,7 +68,8 @@ class operator_space {
         std::array<std::int32_t, ops::max_dims> degree{};
         enumerate(choices, 0, 1, limit, degree);
         if (first_.back() > std::numeric_limits<std::uint32_t>::max())
-            throw invalid_input("configuration space of operator '", name, "': ", first_.back(), " configurations: must be below 2^32, limit the degrees");
+            throw invalid_input("configuration space of operator '", name, "': ", first_.back(),
+                                " configurations: must be below 2^32, limit the degrees");
     }
 
     [[nodiscard]] std::size_t size() const noexcept { return first_.back(); }
@@ -126,7 +128,8 @@ class operator_space {
         if (o.max_degree) {
             auto const given = o.max_degree(op, d);
             if (given < 1)
-                throw invalid_input("configuration space of operator '", name, "': max_degree of dim '", d.name, "' is ", given, ": must be at least 1");
+                throw invalid_input("configuration space of operator '", name, "': max_degree of dim '", d.name, "' is ", given,
+                                    ": must be at least 1");
             most = std::min(limit, given);
         }
         for (std::int32_t n = 2; n <= most; ++n)

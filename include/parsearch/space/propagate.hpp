@@ -31,7 +31,8 @@ namespace detail {
 /// The configuration for the other end of edge `e` under which the edge's tensor stays where `c` has it (but for the halos of
 /// windows): degrees and strides go over axis by axis, other dims are not split. Nothing where an axis cannot be split alike, or `c`
 /// lists its devices. `forward`: `c` is the producer's.
-[[nodiscard]] inline std::optional<configuration> carried_over(graph::dense_graph const& g, graph::edge const& e, configuration const& c, bool forward) {
+[[nodiscard]] inline std::optional<configuration> carried_over(graph::dense_graph const& g, graph::edge const& e, configuration const& c,
+                                                               bool forward) {
     if (!c.listed.empty()) return std::nullopt;
     auto const& made = g.operations[e.producer].outputs[e.slot].axes;
     auto const& read = g.operations[e.consumer].inputs[e.input].axes;

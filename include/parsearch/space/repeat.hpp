@@ -65,7 +65,7 @@ class repeat_move {
                shapes_of(a.weights) == shapes_of(b.weights) && shapes_of(a.outputs) == shapes_of(b.outputs);
     }
 
-    std::vector<std::vector<std::uint32_t>> family_of_;                 ///< by kind of family, of each operator
+    std::vector<std::vector<std::uint32_t>> family_of_;             ///< by kind of family, of each operator
     std::vector<std::vector<std::vector<std::uint32_t>>> families_; ///< by kind and number: its operators
 };
 

@@ -29,7 +29,8 @@ struct repeated_block {
 /// that a shorter block repeats are left out. Complexity: O(operators * min(operators, 1024)).
 [[nodiscard]] inline std::vector<repeated_block> repeated_blocks(graph::dense_graph const& g) {
     auto const alike = [](ops::operation const& a, ops::operation const& b) {
-        return a.kind == b.kind && a.inputs.size() == b.inputs.size() && a.weights.size() == b.weights.size() && a.outputs.size() == b.outputs.size() &&
+        return a.kind == b.kind && a.inputs.size() == b.inputs.size() && a.weights.size() == b.weights.size() &&
+               a.outputs.size() == b.outputs.size() &&
                std::ranges::equal(a.dims, b.dims, [](auto const& x, auto const& y) { return x.name == y.name && x.kind == y.kind; });
     };
     std::vector<std::uint32_t> order, kind, representatives;

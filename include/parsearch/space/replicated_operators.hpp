@@ -12,18 +12,20 @@
 
 namespace parsearch::space {
 
-/// `g` with dims for `o.copies` copies and `o.sums` partial sums (see `ops::dim_kind`) in its operators, where these options are above 1, so that configurations say how often each is
-/// repeated, and any search decides it. Copies trade work for communication; partial sums that stay unreduced are reduced later, once, where tensors may be smaller.
-/// Partial sums are of the inputs in which an operator is linear and that may come in partial sums: all of a sum, the first such factor of a product. Operators
-/// that have such dims or no place for more, and graph inputs, keep the dims they have. Throws `invalid_input` on options out of range. Complexity: linear.
-/// Source: Unger et al., Unity, OSDI 2022, section 3 (replica dims of parallel tensors), copies and sums apart as in flexflow-train.
+/// `g` with dims for `o.copies` copies and `o.sums` partial sums (see `ops::dim_kind`) in its operators, where these options are above 1, so that
+/// configurations say how often each is repeated, and any search decides it. Copies trade work for communication; partial sums that stay unreduced
+/// are reduced later, once, where tensors may be smaller. Partial sums are of the inputs in which an operator is linear and that may come in partial
+/// sums: all of a sum, the first such factor of a product. Operators that have such dims or no place for more, and graph inputs, keep the dims they
+/// have. Throws `invalid_input` on options out of range. Complexity: linear. Source: Unger et al., Unity, OSDI 2022, section 3 (replica dims of
+/// parallel tensors), copies and sums apart as in flexflow-train.
 [[nodiscard]] inline graph::dense_graph with_replicas(graph::dense_graph g, space_options const& o) {
     validate(o, 1);
     auto const has_room = [](ops::operation const& op) { return op.dims.size() < ops::max_dims; };
     auto const comes_in_parts = [&](graph::edge const& e) { // which may be no sums
         auto const& made = g.operations[e.producer];
         for (std::size_t k = 0; k < made.dims.size(); ++k)
-            if (made.dims[k].kind != ops::dim_kind::fixed && made.dims[k].extent > 1 && ops::leaves_partial_sums(made, made.outputs[e.slot], k)) return true;
+            if (made.dims[k].kind != ops::dim_kind::fixed && made.dims[k].extent > 1 && ops::leaves_partial_sums(made, made.outputs[e.slot], k))
+                return true;
         return false;
     };
     for (auto const i : g.order) {

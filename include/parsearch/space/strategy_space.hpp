@@ -22,7 +22,9 @@ using flat_strategy = std::vector<configuration>;
 
 /// `s` as a flat strategy of `operators` configurations: itself where it is one. Throws `invalid_input` where it has another number of them.
 template <Strategy<configuration> S> [[nodiscard]] decltype(auto) flat(S const& s, std::size_t operators) {
-    if constexpr (requires { { s.size() } -> std::convertible_to<std::size_t>; })
+    if constexpr (requires {
+                      { s.size() } -> std::convertible_to<std::size_t>;
+                  })
         if (static_cast<std::size_t>(s.size()) != operators)
             throw invalid_input("a strategy of ", s.size(), " configurations: the graph has ", operators, " operators, must be one each");
     if constexpr (std::same_as<S, flat_strategy>) {

@@ -107,8 +107,7 @@ class cluster_builder {
         auto const twice = std::adjacent_find(sorted.begin(), sorted.end());
         if (twice != sorted.end()) throw invalid_input(place(), " passes node ", *twice, " twice: each at most once");
         for (auto const node : sorted)
-            if (!nodes_.contains(node))
-                throw invalid_input(place(), " passes node ", node, ": no device is on it");
+            if (!nodes_.contains(node)) throw invalid_input(place(), " passes node ", node, ": no device is on it");
         made_.rings_.push_back(std::move(order));
     }
 
@@ -234,9 +233,7 @@ class cluster_builder {
         return sorted;
     }
     [[nodiscard]] std::string next_link() const { return text("link ", made_.links_.size()); }
-    [[nodiscard]] static bool joined(vertex a, vertex b) noexcept {
-        return a.what == vertex::type::bus || b.what == vertex::type::bus || a == b;
-    }
+    [[nodiscard]] static bool joined(vertex a, vertex b) noexcept { return a.what == vertex::type::bus || b.what == vertex::type::bus || a == b; }
     void check_exists(vertex v) const {
         auto const known = v.what == vertex::type::device           ? made_.devices_.size()
                            : v.what == vertex::type::network_switch ? made_.switches_.size()
@@ -264,8 +261,7 @@ namespace detail {
 
 /// Adds `count` devices, each a node.
 inline std::vector<vertex> add_devices(cluster_builder& builder, std::uint64_t count, device_spec const& device) {
-    if (count < 1 || count > cluster_builder::max_devices)
-        throw invalid_input(count, " devices: must be from 1 to ", cluster_builder::max_devices);
+    if (count < 1 || count > cluster_builder::max_devices) throw invalid_input(count, " devices: must be from 1 to ", cluster_builder::max_devices);
     std::vector<vertex> out;
     for (std::uint32_t i = 0; i < count; ++i) out.push_back(builder.add_device(device, i));
     return out;

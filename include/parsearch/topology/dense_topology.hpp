@@ -21,8 +21,8 @@ namespace parsearch::topology {
 /// A device topology in arrays. Devices are numbered 0..n-1 in the order of `devices(t)`, links 0..m-1 in that of `links(t)`.
 struct dense_topology {
     std::vector<device_description> devices;
-    std::vector<std::uint32_t> kind;        ///< of each device; equal numbers exactly where the kinds are equal, counted from 0 by first use
-    std::vector<std::uint32_t> node;        ///< of each device, counted from 0 by first use
+    std::vector<std::uint32_t> kind; ///< of each device; equal numbers exactly where the kinds are equal, counted from 0 by first use
+    std::vector<std::uint32_t> node; ///< of each device, counted from 0 by first use
     std::vector<link_description> links;
     std::vector<std::uint32_t> route_first; ///< n * n + 1 positions in `route_links`, by (from, to)
     std::vector<std::uint32_t> route_links;
@@ -80,8 +80,7 @@ template <class Handle> class handle_numbers {
     handle_numbers(std::vector<Handle> const& handles, std::string_view what) : size_(handles.size()), plain_(counts(handles)) {
         if (plain_) return;
         for (std::uint32_t i = 0; i < handles.size(); ++i)
-            if (!map_.emplace(handles[i], i).second)
-                throw invalid_input(what, "(topology) names number ", i, " twice: each must appear once");
+            if (!map_.emplace(handles[i], i).second) throw invalid_input(what, "(topology) names number ", i, " twice: each must appear once");
     }
     [[nodiscard]] std::uint32_t operator()(Handle const& handle) const {
         if constexpr (std::integral<Handle>)
@@ -114,8 +113,7 @@ inline std::string route_name(dense_topology const& t, std::size_t a, std::size_
 namespace detail {
 
 /// `rings(t)` with the nodes numbered by `node`, checked.
-template <class T>
-[[nodiscard]] std::vector<std::vector<std::uint32_t>> read_rings(T const& t, numbering<std::size_t> const& node) {
+template <class T> [[nodiscard]] std::vector<std::vector<std::uint32_t>> read_rings(T const& t, numbering<std::size_t> const& node) {
     std::vector<std::vector<std::uint32_t>> out;
     std::vector<std::uint32_t> last; // of each node: 1 + the last ring that passed it
     for (auto const& order : parsearch::rings(t)) {
@@ -125,7 +123,8 @@ template <class T>
             auto const known = node.find(static_cast<std::size_t>(at));
             if (!known) throw invalid_input("ring ", number, " of nodes passes node ", static_cast<std::size_t>(at), ": no device is on it");
             if (last.size() <= *known) last.resize(*known + std::size_t{1}, 0);
-            if (last[*known] == number + 1) throw invalid_input("ring ", number, " of nodes passes node ", static_cast<std::size_t>(at), " twice: each at most once");
+            if (last[*known] == number + 1)
+                throw invalid_input("ring ", number, " of nodes passes node ", static_cast<std::size_t>(at), " twice: each at most once");
             last[*known] = number + 1;
             ring.push_back(*known);
         }
@@ -148,7 +147,8 @@ template <DeviceTopology T> [[nodiscard]] topology_reading<device_handle_t<T>, l
         out.devices.push_back(d);
         dense.devices.push_back(parsearch::describe_device(t, d));
         auto const& description = dense.devices.back();
-        if (description.kind.empty()) throw invalid_input("device ", out.devices.size() - 1, " has an empty kind: devices that differ must have kinds that differ");
+        if (description.kind.empty())
+            throw invalid_input("device ", out.devices.size() - 1, " has an empty kind: devices that differ must have kinds that differ");
         if (description.memory < 0)
             throw invalid_input("device ", out.devices.size() - 1, " (", description.kind, ") has a memory of ", description.memory,
                                 " bytes: must not be negative");

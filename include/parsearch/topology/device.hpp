@@ -20,10 +20,10 @@ struct peak_rates {
 
 /// A device as `device_description` has it, and what a roofline needs beside.
 struct device_spec : device_description {
-    peak_rates contraction{};         ///< matrix products and convolutions: tensor cores where the device has them
-    peak_rates elementwise{};         ///< everything else: vector units
-    bandwidth memory_rate{};          ///< of the device's memory
-    picoseconds launch_overhead{};    ///< between the ends of two queued kernels that do nothing
+    peak_rates contraction{};      ///< matrix products and convolutions: tensor cores where the device has them
+    peak_rates elementwise{};      ///< everything else: vector units
+    bandwidth memory_rate{};       ///< of the device's memory
+    picoseconds launch_overhead{}; ///< between the ends of two queued kernels that do nothing
     friend bool operator==(device_spec const&, device_spec const&) = default;
 };
 
@@ -50,8 +50,8 @@ inline void validate(device_spec const& d, std::string_view where) {
 
 /// One of the two GK210 of a Tesla K80. Source: NVIDIA, Tesla K80 GPU accelerator board specification BD-07317-001 (for the board:
 /// 2 x 2,496 cores at 875 MHz = 8.74 Tflops f32 and 2.91 Tflops f64, 2 x 12 GB, 2 x 240 GB/s). No half precision arithmetic.
-inline device_spec const k80{{"k80", byte_count{12} << 30}, {.f64 = 1.455e12, .f32 = 4.37e12}, {.f64 = 1.455e12, .f32 = 4.37e12}, {240e9},
-                             std::chrono::microseconds{5}};
+inline device_spec const k80{
+    {"k80", byte_count{12} << 30}, {.f64 = 1.455e12, .f32 = 4.37e12}, {.f64 = 1.455e12, .f32 = 4.37e12}, {240e9}, std::chrono::microseconds{5}};
 
 /// Tesla P100 SXM2, 16 GB. Source: NVIDIA, Tesla P100 data sheet (5.3 / 10.6 / 21.2 Tflops f64 / f32 / f16, 732 GB/s).
 inline device_spec const p100_sxm{{"p100_sxm", byte_count{16} << 30},

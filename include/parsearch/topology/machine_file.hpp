@@ -196,8 +196,8 @@ class flexflow_machine {
         for (std::uint32_t a = 0; a < devices_.size(); ++a)
             for (std::uint32_t local = 0; local < per_node(); ++local)
                 if (auto const b = a / per_node() * per_node() + local; a != b)
-                    nvlink_[a * per_node() + local] = builder_.add_link(devices_[a], devices_[b], nvlink_rate, nvlink_latency,
-                                                                           text("nvlink ", a, "->", b));
+                    nvlink_[a * per_node() + local] =
+                        builder_.add_link(devices_[a], devices_[b], nvlink_rate, nvlink_latency, text("nvlink ", a, "->", b));
     }
 
     /// Refuses a path with a word that is no link, or that the route of two GPUs cannot be made of. Empty for null.
@@ -253,7 +253,7 @@ class flexflow_machine {
     cluster_builder builder_;
     std::vector<vertex> devices_;
     std::vector<std::uint32_t> membus_, upi_out_, upi_in_, nic_out_, nic_in_, to_host_, to_device_; ///< by socket, nic_* by interface
-    std::vector<std::uint32_t> nvlink_;                                                            ///< by (GPU, place of the other in the node)
+    std::vector<std::uint32_t> nvlink_;                                                             ///< by (GPU, place of the other in the node)
 };
 } // namespace detail
 

@@ -64,14 +64,30 @@ struct node_defaults {
 inline std::array<node_defaults, 5> const known_nodes{{
     {"k80", intra_node::pcie, {{15.75e9}, std::chrono::microseconds{1}}, false, {{7e9}, std::chrono::microseconds{1}}, {}},
     // Four GPUs: three of the links of each lead to one neighbour each.
-    {"p100_sxm", intra_node::direct, {{20e9}, std::chrono::microseconds{1}}, false, {{12.5e9}, std::chrono::microseconds{1}},
+    {"p100_sxm",
+     intra_node::direct,
+     {{20e9}, std::chrono::microseconds{1}},
+     false,
+     {{12.5e9}, std::chrono::microseconds{1}},
      {{15.75e9}, std::chrono::microseconds{1}}},
     // Four GPUs: two links to each neighbour.
-    {"v100_sxm", intra_node::direct, {{50e9}, std::chrono::microseconds{1}}, false, {{12.5e9}, std::chrono::microseconds{1}},
+    {"v100_sxm",
+     intra_node::direct,
+     {{50e9}, std::chrono::microseconds{1}},
+     false,
+     {{12.5e9}, std::chrono::microseconds{1}},
      {{15.75e9}, std::chrono::microseconds{1}}},
-    {"a100_sxm", intra_node::nvswitch, {{300e9}, std::chrono::microseconds{1}}, true, {{25e9}, std::chrono::microseconds{1}},
+    {"a100_sxm",
+     intra_node::nvswitch,
+     {{300e9}, std::chrono::microseconds{1}},
+     true,
+     {{25e9}, std::chrono::microseconds{1}},
      {{31.5e9}, std::chrono::microseconds{1}}},
-    {"h100_sxm", intra_node::nvswitch, {{450e9}, std::chrono::microseconds{1}}, true, {{50e9}, std::chrono::microseconds{1}},
+    {"h100_sxm",
+     intra_node::nvswitch,
+     {{450e9}, std::chrono::microseconds{1}},
+     true,
+     {{50e9}, std::chrono::microseconds{1}},
      {{63e9}, std::chrono::microseconds{1}}},
 }};
 
@@ -104,16 +120,24 @@ struct half_links {
     };
     complete_nodes c;
     bool const several_gpus = o.gpus_per_node > 1, several_nodes = o.count > 1;
-    if (several_gpus || several_nodes) c.intra = choose(o.intra, [](auto const& d) { return d.intra; }, "intra");
-    if (several_gpus || c.intra == intra_node::pcie) c.intra_link = choose(o.intra_link, [](auto const& d) { return d.intra_link; }, "intra_link");
+    if (several_gpus || several_nodes)
+        c.intra = choose(
+            o.intra, [](auto const& d) { return d.intra; }, "intra");
+    if (several_gpus || c.intra == intra_node::pcie)
+        c.intra_link = choose(
+            o.intra_link, [](auto const& d) { return d.intra_link; }, "intra_link");
     if (!several_nodes) return c;
-    c.nics = choose(o.nics_per_node, [&](auto const& d) { return d.nic_per_gpu ? o.gpus_per_node : 1u; }, "nics_per_node");
-    c.nic = choose(o.nic, [](auto const& d) { return d.nic; }, "nic");
+    c.nics = choose(
+        o.nics_per_node, [&](auto const& d) { return d.nic_per_gpu ? o.gpus_per_node : 1u; }, "nics_per_node");
+    c.nic = choose(
+        o.nic, [](auto const& d) { return d.nic; }, "nic");
     if (c.nics < 1 || o.gpus_per_node % c.nics != 0)
         throw invalid_input(place, "nics_per_node is ", c.nics, ": must divide gpus_per_node, which is ", o.gpus_per_node);
     if (c.intra == intra_node::pcie && c.nics != 1)
         throw invalid_input(place, "nics_per_node is ", c.nics, ": must be 1 under a PCIe root, which joins the one interface");
-    if (c.intra != intra_node::pcie) c.host_link = choose(o.host_link, [](auto const& d) { return d.host_link; }, "host_link");
+    if (c.intra != intra_node::pcie)
+        c.host_link = choose(
+            o.host_link, [](auto const& d) { return d.host_link; }, "host_link");
     return c;
 }
 

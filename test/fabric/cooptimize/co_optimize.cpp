@@ -28,7 +28,8 @@ using support::ten_gigabit;
 namespace {
 
 graph::operator_graph small_dlrm(std::int64_t batch) {
-    return models::dlrm({.dense = 64, .bottom = {128, 64}, .tables = {40'000, 40'000, 40'000, 40'000}, .features = 64, .bag = 4, .top = {256, 64}, .batch = batch});
+    return models::dlrm(
+        {.dense = 64, .bottom = {128, 64}, .tables = {40'000, 40'000, 40'000, 40'000}, .features = 64, .bag = 4, .top = {256, 64}, .batch = batch});
 }
 
 /// A chain of so many proposals.
@@ -45,8 +46,10 @@ TEST_CASE("co_optimize: never worse than what the searcher finds on a fabric tha
     for (std::uint64_t seed = 0; seed < support::cases(std::uint64_t{40}); ++seed) {
         INFO("seed ", seed);
         std::mt19937_64 draw(seed);
-        std::uint32_t const servers = 3 + static_cast<std::uint32_t>(uniform_index(draw, 4)), degree = 2 + static_cast<std::uint32_t>(uniform_index(draw, 2));
-        fabric::fabric_problem const problem(support::random_network(draw), servers, {.servers = support::slow_servers(1 + static_cast<std::uint32_t>(uniform_index(draw, 2)))});
+        std::uint32_t const servers = 3 + static_cast<std::uint32_t>(uniform_index(draw, 4)),
+                            degree = 2 + static_cast<std::uint32_t>(uniform_index(draw, 2));
+        fabric::fabric_problem const problem(support::random_network(draw), servers,
+                                             {.servers = support::slow_servers(1 + static_cast<std::uint32_t>(uniform_index(draw, 2)))});
         std::vector<fabric::start_fabric> starts{{fabric::fully_connected(servers, ten_gigabit)}, {fabric::circulant(servers, {1}, ten_gigabit)}};
         std::mt19937_64 rng(seed);
         auto const found = fabric::co_optimize(walk{60}, fabric::wirings{degree, ten_gigabit})(problem, {}, rng, {.rounds = 3, .starts = starts});
@@ -60,7 +63,9 @@ TEST_CASE("co_optimize: never worse than what the searcher finds on a fabric tha
         REQUIRE(found.cost == least);
         REQUIRE(problem.on(found.best.wired).problem.evaluator()(found.best.strategy) == found.cost);
         // The rounds of the starts are what the searcher finds there, with the random numbers that are left.
-        auto const of_start = [&](std::size_t start) { return std::find_if(found.rounds.begin(), found.rounds.end(), [&](auto const& r) { return r.start == start; }); };
+        auto const of_start = [&](std::size_t start) {
+            return std::find_if(found.rounds.begin(), found.rounds.end(), [&](auto const& r) { return r.start == start; });
+        };
         for (std::size_t i = 0; i < starts.size(); ++i) {
             REQUIRE(of_start(i + 1) != found.rounds.end());
             REQUIRE(of_start(i + 1)->wired == starts[i].wired);
@@ -82,7 +87,10 @@ TEST_CASE("co_optimize: a fabric wired for the strategy is faster than one that 
     std::mt19937_64 rng{1};
     std::vector<fabric::co_round> told;
     std::size_t improvements = 0;
-    auto const found = fabric::co_optimize(walk{400}, fabric::wirings{3, ten_gigabit})(problem, {}, rng, {.starts = {{fabric::random_regular(8, 3, 5, ten_gigabit)}, {fabric::ideal_switch(8, {{3 * 10e9 / 8}, picoseconds{1'000'000}}), false}}}, [&](fabric::co_round const& r) { told.push_back(r); }, search::on<search::improved>([&](auto const&) { ++improvements; }));
+    auto const found = fabric::co_optimize(walk{400}, fabric::wirings{3, ten_gigabit})(
+        problem, {}, rng,
+        {.starts = {{fabric::random_regular(8, 3, 5, ten_gigabit)}, {fabric::ideal_switch(8, {{3 * 10e9 / 8}, picoseconds{1'000'000}}), false}}},
+        [&](fabric::co_round const& r) { told.push_back(r); }, search::on<search::improved>([&](auto const&) { ++improvements; }));
     CHECK(told.size() == found.rounds.size());
     CHECK(improvements == found.stats.improved);
     CHECK(found.reason == stop_reason::exhausted);
@@ -100,7 +108,9 @@ TEST_CASE("co_optimize: what rewiring costs may be more than what it saves") {
     auto const present = fabric::circulant(6, {1}, ten_gigabit);
     auto const run = [&](std::int64_t iterations) {
         std::mt19937_64 rng{3};
-        return fabric::co_optimize(walk{200}, fabric::wirings{2, ten_gigabit})(problem, {}, rng, {.rounds = 2, .starts = {{present}}, .present = present, .rewiring = {.reconfiguration_time = 10s, .iterations = iterations}});
+        return fabric::co_optimize(walk{200}, fabric::wirings{2, ten_gigabit})(
+            problem, {}, rng,
+            {.rounds = 2, .starts = {{present}}, .present = present, .rewiring = {.reconfiguration_time = 10s, .iterations = iterations}});
     };
     auto const once = run(1), often = run(1'000'000'000'000);
     CHECK(fabric::same_wiring(once.best.wired, present));
@@ -122,16 +132,19 @@ TEST_CASE("co_optimize: finders of one's own, budgets, a stop") {
     REQUIRE(on_one.size() < 50);
     for (std::size_t i = 1; i + 1 < on_one.size(); ++i) CHECK(on_one[i].after < on_one[i - 1].after);
     CHECK(on_one.back().after >= on_one[on_one.size() - 2].after);
-    auto const budgeted = fabric::co_optimize(walk{50}, fixed)(problem, {}, rng, {.evaluations = 60, .starts = {{fabric::circulant(4, {1}, ten_gigabit)}, {fabric::circulant(4, {2, 1}, ten_gigabit)}}});
+    auto const budgeted = fabric::co_optimize(walk{50}, fixed)(
+        problem, {}, rng, {.evaluations = 60, .starts = {{fabric::circulant(4, {1}, ten_gigabit)}, {fabric::circulant(4, {2, 1}, ten_gigabit)}}});
     CHECK(budgeted.reason == stop_reason::evaluation_budget);
     CHECK(budgeted.rounds.size() == 2);
     std::stop_source stop;
     stop.request_stop();
-    auto const stopped = fabric::co_optimize(walk{50}, fixed)(problem, {}, rng, {.stop = stop.get_token(), .starts = {{fabric::circulant(4, {1}, ten_gigabit)}}});
+    auto const stopped =
+        fabric::co_optimize(walk{50}, fixed)(problem, {}, rng, {.stop = stop.get_token(), .starts = {{fabric::circulant(4, {1}, ten_gigabit)}}});
     CHECK(stopped.reason == stop_reason::stop_requested);
     CHECK(stopped.rounds.size() == 1); // there is a plan all the same
     CHECK(!stopped.best.strategy.empty());
-    CHECK(fabric::co_optimize(walk{50}, fixed)(problem, {}, rng, {.time = 0ns, .starts = {{fabric::circulant(4, {1}, ten_gigabit)}}}).reason == stop_reason::time_budget);
+    CHECK(fabric::co_optimize(walk{50}, fixed)(problem, {}, rng, {.time = 0ns, .starts = {{fabric::circulant(4, {1}, ten_gigabit)}}}).reason ==
+          stop_reason::time_budget);
 }
 
 TEST_CASE("co_optimize: mistakes are named") {
@@ -143,9 +156,12 @@ TEST_CASE("co_optimize: mistakes are named") {
     CHECK(refused({.rounds = 0}) == "co_optimize: option 'rounds' is 0: must be at least 1");
     CHECK(refused({.evaluations = 0}) == "co_optimize: option 'evaluations' is 0: must be at least 1, the start is priced too");
     CHECK(refused({.starts = {{fabric::fully_connected(5, ten_gigabit)}}}) == "network 'fully connected' of 5 servers: the problem has 4");
-    CHECK(refused({.present = fabric::fully_connected(4, ten_gigabit), .rewiring = {.iterations = 0}}) == "a wiring kept for 0 iterations: must be at least one");
-    CHECK(support::refusal([&] { return fabric::co_optimize(walk{20}, [](fabric::demand const&) { return std::vector<fabric::network>{}; })(problem, {}, rng).rounds.size(); }) ==
-          "co_optimize: the finder made no network: must be at least one");
+    CHECK(refused({.present = fabric::fully_connected(4, ten_gigabit), .rewiring = {.iterations = 0}}) ==
+          "a wiring kept for 0 iterations: must be at least one");
+    CHECK(support::refusal([&] {
+              return fabric::co_optimize(walk{20}, [](fabric::demand const&) { return std::vector<fabric::network>{}; })(problem, {}, rng)
+                  .rounds.size();
+          }) == "co_optimize: the finder made no network: must be at least one");
     CHECK(support::refusal([&] { return fabric::fabric_problem(small_dlrm(128), 65536, {.servers = support::slow_servers(65536)}).devices(); }) ==
           "65536 servers of 65536 GPUs: a cluster holds from 1 to 8192 devices");
     CHECK(support::refusal([&] { return fabric::fabric_problem(small_dlrm(128), 0, {.servers = support::slow_servers(1)}).devices(); }) ==

@@ -35,7 +35,8 @@ TEST_CASE("joint_mcmc: what it answers is what it costs, never more than the sta
         INFO("seed ", seed);
         std::mt19937_64 draw(seed);
         std::uint32_t const servers = 5 + static_cast<std::uint32_t>(uniform_index(draw, 4));
-        fabric::fabric_problem const problem(support::random_network(draw), servers, {.servers = support::slow_servers(1 + static_cast<std::uint32_t>(uniform_index(draw, 2)))});
+        fabric::fabric_problem const problem(support::random_network(draw), servers,
+                                             {.servers = support::slow_servers(1 + static_cast<std::uint32_t>(uniform_index(draw, 2)))});
         auto const start = data_parallel_on(problem, fabric::circulant(servers, {1, 2}, ten_gigabit));
         auto const run = [&](std::vector<std::size_t>& moves) {
             std::mt19937_64 rng(seed);
@@ -58,12 +59,15 @@ TEST_CASE("joint_mcmc: what it answers is what it costs, never more than the sta
 }
 
 TEST_CASE("joint_mcmc: it rewires where that pays") {
-    fabric::fabric_problem const problem(models::dlrm({.dense = 64, .bottom = {128, 64}, .tables = {40'000, 40'000, 40'000}, .features = 64, .bag = 4, .top = {256, 64}, .batch = 1024}), 8,
-                                         {.servers = support::slow_servers(1)});
+    fabric::fabric_problem const problem(
+        models::dlrm(
+            {.dense = 64, .bottom = {128, 64}, .tables = {40'000, 40'000, 40'000}, .features = 64, .bag = 4, .top = {256, 64}, .batch = 1024}),
+        8, {.servers = support::slow_servers(1)});
     auto const start = data_parallel_on(problem, fabric::random_regular(8, 2, 3, ten_gigabit));
     std::vector<std::uint64_t> accepted(8, 0);
     std::mt19937_64 rng{5};
-    auto const found = fabric::joint_mcmc(problem, start, rng, {.evaluations = 1500, .link_share = 0.2}, search::on<search::accepted>([&](auto const& e) { ++accepted[e.move]; }));
+    auto const found = fabric::joint_mcmc(problem, start, rng, {.evaluations = 1500, .link_share = 0.2},
+                                          search::on<search::accepted>([&](auto const& e) { ++accepted[e.move]; }));
     CHECK(accepted[0] > 0);
     CHECK(accepted[2] + accepted[3] + accepted[4] > 0);
     CHECK(!fabric::same_wiring(found.best.wired, start.wired));
@@ -72,7 +76,9 @@ TEST_CASE("joint_mcmc: it rewires where that pays") {
 }
 
 TEST_CASE("joint_mcmc: budgets, patience, mistakes") {
-    fabric::fabric_problem const problem(models::dlrm({.dense = 16, .bottom = {16}, .tables = {100}, .features = 16, .bag = 2, .top = {16}, .batch = 64}), 5, {.servers = support::slow_servers(1)});
+    fabric::fabric_problem const problem(
+        models::dlrm({.dense = 16, .bottom = {16}, .tables = {100}, .features = 16, .bag = 2, .top = {16}, .batch = 64}), 5,
+        {.servers = support::slow_servers(1)});
     auto const start = data_parallel_on(problem, fabric::circulant(5, {1, 2}, ten_gigabit));
     auto const run = [&](fabric::joint_mcmc_options const& o) {
         std::mt19937_64 rng{5};

@@ -63,7 +63,12 @@ TEST_CASE("disjoint rings: as many as the links allow") {
     CHECK(rings_of(fabric::torus({4, 4, 4}, ten_gigabit)) == 6);
     CHECK(rings_of(fabric::circulant(12, {2, 3}, ten_gigabit)) == 4); // no step makes a ring of its own
     CHECK(rings_of(fabric::network{"pair", 2, 0, {{0, 1, ten_gigabit}, {1, 0, ten_gigabit}}, {}}) == 2);
-    CHECK(rings_of(fabric::network{"triangle, twice", 3, 0, {{0, 1, ten_gigabit}, {0, 1, ten_gigabit}, {1, 2, ten_gigabit}, {2, 1, ten_gigabit}, {2, 0, ten_gigabit}, {0, 2, ten_gigabit}}, {}}) == 4);
+    CHECK(rings_of(fabric::network{
+              "triangle, twice",
+              3,
+              0,
+              {{0, 1, ten_gigabit}, {0, 1, ten_gigabit}, {1, 2, ten_gigabit}, {2, 1, ten_gigabit}, {2, 0, ten_gigabit}, {0, 2, ten_gigabit}},
+              {}}) == 4);
 }
 
 TEST_CASE("disjoint rings: none where there is none") {
@@ -71,7 +76,12 @@ TEST_CASE("disjoint rings: none where there is none") {
     CHECK(rings_of(fabric::fat_tree(16, ten_gigabit)) == 0);
     CHECK(rings_of(fabric::network{"path", 3, 0, {{0, 1, ten_gigabit}, {1, 2, ten_gigabit}}, {}}) == 0);
     // Two triangles with a server in common have no way through both.
-    CHECK(rings_of(fabric::network{"bow tie", 5, 0, {{0, 1, ten_gigabit}, {1, 2, ten_gigabit}, {2, 0, ten_gigabit}, {2, 3, ten_gigabit}, {3, 4, ten_gigabit}, {4, 2, ten_gigabit}}, {}}) == 0);
+    CHECK(rings_of(fabric::network{
+              "bow tie",
+              5,
+              0,
+              {{0, 1, ten_gigabit}, {1, 2, ten_gigabit}, {2, 0, ten_gigabit}, {2, 3, ten_gigabit}, {3, 4, ten_gigabit}, {4, 2, ten_gigabit}},
+              {}}) == 0);
     // Servers on a switch and in a ring: the ring alone.
     auto both = fabric::torus({6}, ten_gigabit);
     both.switches = 1;

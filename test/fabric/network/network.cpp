@@ -20,7 +20,12 @@ TEST_CASE("networks are checked") {
     };
     refused([](auto& n) { n.servers = 0; }, "network of 0 servers and 1 switches: must have a server");
     refused([](auto& n) { n.switches = ~0u; }, "at most 131072 of both together");
-    refused([](auto& n) { n.name = "mine"; n.links[1].a = 4; }, "network mine, link 1 joins 4 and 1: must join two different ones of 4 vertices");
+    refused(
+        [](auto& n) {
+            n.name = "mine";
+            n.links[1].a = 4;
+        },
+        "network mine, link 1 joins 4 and 1: must join two different ones of 4 vertices");
     refused([](auto& n) { n.links[2].b = 2; }, "link 2 joins 2 and 2");
     refused([](auto& n) { n.links[3].each.rate = {0}; }, "link 3 has a bandwidth of 0");
     refused([](auto& n) { n.links[3].each.latency = picoseconds{-1}; }, "link 3 has a latency of -1 ps");

@@ -56,9 +56,12 @@ TEST_CASE("prices: mistakes") {
     auto const ring = circulant(8, {1}, {100_Gbps, {}});
     CHECK_THROWS_WITH_AS((void)price_of(circulant(8, {1}, {1_Gbps, {}})), doctest::Contains("the list has prices from 1.25e+09"), invalid_input);
     CHECK_THROWS_WITH_AS((void)price_of(ring, cabling::fixed, {.by_rate = {}}), doctest::Contains("without rates"), invalid_input);
-    CHECK_THROWS_WITH_AS((void)price_of(ring, cabling::fixed, {.by_rate = {{100_Gbps, 1, 1, 1}, {100_Gbps, 1, 1, 1}}}), doctest::Contains("entry 1"), invalid_input);
-    CHECK_THROWS_WITH_AS((void)price_of(ring, cabling::fixed, {.by_rate = {{100_Gbps, 1, -1, 1}}}), doctest::Contains("a price of -1"), invalid_input);
+    CHECK_THROWS_WITH_AS((void)price_of(ring, cabling::fixed, {.by_rate = {{100_Gbps, 1, 1, 1}, {100_Gbps, 1, 1, 1}}}), doctest::Contains("entry 1"),
+                         invalid_input);
+    CHECK_THROWS_WITH_AS((void)price_of(ring, cabling::fixed, {.by_rate = {{100_Gbps, 1, -1, 1}}}), doctest::Contains("a price of -1"),
+                         invalid_input);
     CHECK_THROWS_WITH_AS((void)price_of(ring, cabling::fixed, {.cable = -2}), doctest::Contains("a price of -2"), invalid_input);
     CHECK_THROWS_WITH_AS((void)fat_tree_rate_of_similar_price(network{"", 1, 0, {}, {}}), doctest::Contains("without links"), invalid_input);
-    CHECK_THROWS_WITH_AS((void)fat_tree_rate_of_similar_price(fully_connected(100, {800_Gbps, {}})), doctest::Contains("one of 1e+11 B/s costs"), invalid_input);
+    CHECK_THROWS_WITH_AS((void)fat_tree_rate_of_similar_price(fully_connected(100, {800_Gbps, {}})), doctest::Contains("one of 1e+11 B/s costs"),
+                         invalid_input);
 }

@@ -50,7 +50,8 @@ TEST_CASE("routes: coin change on circulants, shortest elsewhere") {
 }
 
 TEST_CASE("routes: mistakes") {
-    CHECK_THROWS_WITH_AS(forwarding_table(4, circulant(4, {2})), doctest::Contains("routes to vertex 0: 2 vertices are not connected"), invalid_input);
+    CHECK_THROWS_WITH_AS(forwarding_table(4, circulant(4, {2})), doctest::Contains("routes to vertex 0: 2 vertices are not connected"),
+                         invalid_input);
     CHECK_THROWS_WITH_AS(forwarding_table(3, links_t{}), doctest::Contains("routes to vertex 0: 2 vertices"), invalid_input);
     CHECK_THROWS_WITH_AS(forwarding_table(3, links_t{{0, 3}}), doctest::Contains("a link joins 0 and 3"), invalid_input);
     CHECK_THROWS_WITH_AS(forwarding_table(3, links_t{{1, 1}}), doctest::Contains("a link joins 1 and 1"), invalid_input);

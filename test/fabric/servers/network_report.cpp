@@ -146,5 +146,6 @@ TEST_CASE("network report: what links carry is what the network's vertices pass 
 TEST_CASE("network report: mistakes") {
     auto const n = circulant(5, {1}, each);
     auto const c = server_cluster(n, routing_options{}, servers_of(1));
-    CHECK_THROWS_WITH_AS((void)report_of(n, c, sim::report{}), doctest::Contains("a simulation with 0 resources on a cluster of 5 devices"), invalid_input);
+    CHECK_THROWS_WITH_AS((void)report_of(n, c, sim::report{}), doctest::Contains("a simulation with 0 resources on a cluster of 5 devices"),
+                         invalid_input);
 }

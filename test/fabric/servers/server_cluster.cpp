@@ -68,8 +68,17 @@ TEST_CASE("a fabric as a cluster: routes are those of the fabric between servers
 }
 
 TEST_CASE("a network as a cluster: flows of devices take the paths of the table, links keep their numbers, rings are the network's") {
-    network const n{"", 5, 2, {{0, 5, {{1e9}, latency}}, {1, 5, {{2e9}, latency}}, {5, 6, {{3e9}, latency}}, {6, 5, {{3e9}, latency}},
-                               {6, 2, {{4e9}, latency}}, {2, 3, {{5e9}, latency}}, {6, 3, {{5e9}, latency}}, {3, 4, {{6e9}, latency}}},
+    network const n{"",
+                    5,
+                    2,
+                    {{0, 5, {{1e9}, latency}},
+                     {1, 5, {{2e9}, latency}},
+                     {5, 6, {{3e9}, latency}},
+                     {6, 5, {{3e9}, latency}},
+                     {6, 2, {{4e9}, latency}},
+                     {2, 3, {{5e9}, latency}},
+                     {6, 3, {{5e9}, latency}},
+                     {3, 4, {{6e9}, latency}}},
                     {{0, 1, 2, 3, 4}, {4, 3, 2}}};
     for (auto const policy : {routing::shortest, routing::ecmp, routing::k_shortest}) {
         path_table const routes(n, {policy, 3, 11});

@@ -105,10 +105,12 @@ template <class Problem, class S> demand observed_traffic(Problem const& p, S co
             for (std::size_t i = 0; i < plan.collective_of.size(); ++i) {
                 if (plan.collective_of[i] != static_cast<std::int32_t>(where.second)) continue;
                 auto const& pair = plan.table->pairs[i];
-                auto const bytes = ops::size_of(producer.outputs[e.slot].type) *
-                                   support::detail::common(support::detail::elements(producer, producer.outputs[e.slot], degrees(e.producer), pair.producer),
-                                                           support::detail::elements(consumer, consumer.inputs[e.input], degrees(e.consumer), pair.consumer));
-                auto const a = static_cast<std::uint32_t>(s[e.producer].device(pair.producer)), b = static_cast<std::uint32_t>(s[e.consumer].device(pair.consumer));
+                auto const bytes =
+                    ops::size_of(producer.outputs[e.slot].type) *
+                    support::detail::common(support::detail::elements(producer, producer.outputs[e.slot], degrees(e.producer), pair.producer),
+                                            support::detail::elements(consumer, consumer.inputs[e.input], degrees(e.consumer), pair.consumer));
+                auto const a = static_cast<std::uint32_t>(s[e.producer].device(pair.producer)),
+                           b = static_cast<std::uint32_t>(s[e.consumer].device(pair.consumer));
                 send(a, b, bytes);
                 if (both.size() == 2) send(b, a, bytes);
             }
@@ -122,8 +124,11 @@ template <class Problem, class S> demand observed_traffic(Problem const& p, S co
                 if (ring.empty() || ring.back() != node[d]) ring.push_back(node[d]);
             auto const chunks = fabric::split_evenly(both[0].bytes, members.size());
             auto const& c = plan.collectives[where.second];
-            auto const maker = static_cast<std::uint32_t>(s[e.producer].device(c.producers[0])), reader = static_cast<std::uint32_t>(s[e.consumer].device(c.consumers[0]));
-            auto const position = [&](std::uint32_t device) { return static_cast<std::size_t>(std::find(ring.begin(), ring.end(), node[device]) - ring.begin()); };
+            auto const maker = static_cast<std::uint32_t>(s[e.producer].device(c.producers[0])),
+                       reader = static_cast<std::uint32_t>(s[e.consumer].device(c.consumers[0]));
+            auto const position = [&](std::uint32_t device) {
+                return static_cast<std::size_t>(std::find(ring.begin(), ring.end(), node[device]) - ring.begin());
+            };
             auto const pass = [&](std::size_t from, std::size_t to, byte_count bytes) { // from one position on to another, hop by hop
                 for (auto i = from; i != to; i = (i + 1) % ring.size()) out.add(ring[i], ring[(i + 1) % ring.size()], bytes);
             };

@@ -90,7 +90,8 @@ TEST_CASE("replaced rings: the links of a ring follow it, both directions stay o
             if (next->rings[r] == n.rings[r]) continue;
             auto const& ring = next->rings[r];
             for (std::size_t i = 0; i < ring.size(); ++i)
-                REQUIRE(std::any_of(next->links.begin(), next->links.end(), [&](auto const& l) { return std::minmax(l.a, l.b) == std::minmax(ring[i], ring[(i + 1) % ring.size()]); }));
+                REQUIRE(std::any_of(next->links.begin(), next->links.end(),
+                                    [&](auto const& l) { return std::minmax(l.a, l.b) == std::minmax(ring[i], ring[(i + 1) % ring.size()]); }));
         }
     }
     CHECK(changed > 500);

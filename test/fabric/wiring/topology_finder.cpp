@@ -221,16 +221,15 @@ TEST_CASE("groups that are not all servers: disjoint ones share no interfaces, p
 }
 
 TEST_CASE("interfaces are split by bytes; pairs that talk are neighbours, in both directions") {
-    auto d = all_servers(16, 1'000'000); // 30 MB on the wire
+    auto d = all_servers(16, 1'000'000);                              // 30 MB on the wire
     for (std::uint32_t v = 0; v < 8; ++v) d.add(v + 8, v, 2'000'000); // 16 MB, one direction only
-    auto const t = topology_finder(d, 16, 6); // 6 * 30 / 46 = 3.9
+    auto const t = topology_finder(d, 16, 6);                         // 6 * 30 / 46 = 3.9
     CHECK(t.all_reduce_degree == 4);
     CHECK(t.rings.size() == 2);
     for (std::uint32_t v = 0; v < 8; ++v) {
         CHECK(t.routes.route(v + 8, v).size() == 2);
-        CHECK(std::count_if(t.links.begin(), t.links.end(), [&](auto const& l) {
-                  return l.purpose == link_purpose::point_to_point && l.a == v && l.b == v + 8;
-              }) == 2);
+        CHECK(std::count_if(t.links.begin(), t.links.end(),
+                            [&](auto const& l) { return l.purpose == link_purpose::point_to_point && l.a == v && l.b == v + 8; }) == 2);
     }
     CHECK(topology_finder(d, 16, 6, {.all_reduce_degree = 0}).rings.size() == 1); // on the routes
     CHECK(topology_finder(d, 16, 4, {.steps = step_choice::exhaustive}).rings[0].step == 1);

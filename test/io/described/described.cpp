@@ -50,11 +50,12 @@ struct every_kind {
 } // namespace
 
 template <>
-inline constexpr auto io::described<every_kind> = boost::hana::make_tuple(
-    io::field("flag", &every_kind::flag, ""), io::field("whole", &every_kind::whole, ""), io::field("small", &every_kind::small, ""),
-    io::field("number", &every_kind::number, ""), io::field("name", &every_kind::name, ""), io::field("type", &every_kind::type, ""),
-    io::field("maybe", &every_kind::maybe, ""), io::field("time", &every_kind::time, ""), io::field("limit", &every_kind::limit, ""),
-    io::field("sizes", &every_kind::sizes, ""));
+inline constexpr auto io::described<every_kind> =
+    boost::hana::make_tuple(io::field("flag", &every_kind::flag, ""), io::field("whole", &every_kind::whole, ""),
+                            io::field("small", &every_kind::small, ""), io::field("number", &every_kind::number, ""),
+                            io::field("name", &every_kind::name, ""), io::field("type", &every_kind::type, ""),
+                            io::field("maybe", &every_kind::maybe, ""), io::field("time", &every_kind::time, ""),
+                            io::field("limit", &every_kind::limit, ""), io::field("sizes", &every_kind::sizes, ""));
 
 namespace {
 
@@ -70,7 +71,9 @@ std::string refused(std::string const& key, std::string const& value) {
 template <class T> struct anything {
     template <class U>
         requires(!std::same_as<U, T>)
-    operator U() const { std::terminate(); } // NOLINT: converts by itself; never called
+    operator U() const {
+        std::terminate();
+    } // NOLINT: converts by itself; never called
 };
 /// The number of members of an aggregate: the most values that can stand in its braces.
 template <class T, class... Values> constexpr std::size_t members() {
@@ -114,8 +117,16 @@ template <class T> void check_round_trip(std::size_t hidden = 0) {
 } // namespace
 
 TEST_CASE("text becomes options") {
-    auto const o = made({{"flag", "yes"}, {"whole", "-9223372036854775808"}, {"small", "255"}, {"number", "1e-3"}, {"name", "b c"}, {"type", "bf16"},
-                         {"maybe", "2"}, {"time", "250ms"}, {"limit", "1.5h"}, {"sizes", "4096x8192*3x7"}});
+    auto const o = made({{"flag", "yes"},
+                         {"whole", "-9223372036854775808"},
+                         {"small", "255"},
+                         {"number", "1e-3"},
+                         {"name", "b c"},
+                         {"type", "bf16"},
+                         {"maybe", "2"},
+                         {"time", "250ms"},
+                         {"limit", "1.5h"},
+                         {"sizes", "4096x8192*3x7"}});
     CHECK(o.flag);
     CHECK(o.whole == INT64_MIN);
     CHECK(o.small == 255);
@@ -131,8 +142,9 @@ TEST_CASE("text becomes options") {
 }
 
 TEST_CASE("options become text that reads back") {
-    auto const settings = std::vector<io::setting>{{"flag", "true"}, {"whole", "-3"}, {"small", "9"}, {"number", "0.1"}, {"name", ""}, {"type", "i8"},
-                                                   {"maybe", "1e+300"}, {"time", "1500us"}, {"limit", "0s"}, {"sizes", "8192*16x2x2x1"}};
+    auto const settings =
+        std::vector<io::setting>{{"flag", "true"}, {"whole", "-3"},     {"small", "9"},     {"number", "0.1"}, {"name", ""},
+                                 {"type", "i8"},   {"maybe", "1e+300"}, {"time", "1500us"}, {"limit", "0s"},   {"sizes", "8192*16x2x2x1"}};
     CHECK(io::settings_of(made(settings)) == settings);
     CHECK(made(io::settings_of(made(settings))) == made(settings));
     CHECK(io::settings_of(made({{"number", "3"}, {"flag", "false"}}), true) == std::vector<io::setting>{{"number", "3"}});
@@ -150,12 +162,14 @@ TEST_CASE("what is no value is refused, naming option, value and what is allowed
     CHECK(refused("flag", "maybe") == "here: option 'flag' is 'maybe': must be true or false");
     CHECK(refused("small", "256") == "here: option 'small' is '256': must be an integer from 0 to 255");
     CHECK(refused("type", "fp16") == "here: option 'type' is 'fp16': must be one of f64, f32, tf32, f16, bf16, i64, i32, i8");
-    CHECK(refused("size", "3") == "here: option 'size' is not known: must be one of flag, whole, small, number, name, type, maybe, time, limit, sizes");
+    CHECK(refused("size", "3") ==
+          "here: option 'size' is not known: must be one of flag, whole, small, number, name, type, maybe, time, limit, sizes");
     for (auto const* const bad : {"", "1.5", "0x10", " 1", "1 ", "+1", "1e3", "9223372036854775808"}) CHECK_FALSE(refused("whole", bad).empty());
     for (auto const* const bad : {"", "nan", "inf", "-inf", "1e999", "1,5", "0.5 "}) CHECK_FALSE(refused("number", bad).empty());
     for (auto const* const bad : {"", "10", "s", "-1s", "1 s", "10sec", "1e3s", "9223372036854775808ns", "300000000h", "1.2.3s", "."})
         CHECK_FALSE(refused("limit", bad).empty());
-    for (auto const* const bad : {"", "x", "1x", "x1", "1xx2", "*2", "2*", "2*0", "2*-1", "2*70000", "1*65536x1", "1.5"}) CHECK_FALSE(refused("sizes", bad).empty());
+    for (auto const* const bad : {"", "x", "1x", "x1", "1xx2", "*2", "2*", "2*0", "2*-1", "2*70000", "1*65536x1", "1.5"})
+        CHECK_FALSE(refused("sizes", bad).empty());
     CHECK_FALSE(refused("limit", "none").empty());
 }
 
@@ -191,8 +205,9 @@ TEST_CASE("options go to JSON and back") {
     CHECK(bad(R"({"flag":1})") == "run.json: flag is 1: must be true or false");
     CHECK(bad(R"({"type":"fp8"})") == "run.json: type is \"fp8\": must be one of f64, f32, tf32, f16, bf16, i64, i32, i8");
     CHECK(bad(R"({"flog":1})").starts_with("run.json: option 'flog' is not known: must be one of flag, "));
-    for (auto const* const text : {R"({"whole":1.5})", R"({"whole":9223372036854775808})", R"({"small":-1})", R"({"small":256})", R"({"number":"1"})",
-                                   R"({"name":1})", R"({"time":10})", R"({"sizes":5})", R"({"sizes":[1,"2"]})", R"({"limit":null})", R"({"maybe":null})", "[]", "3"})
+    for (auto const* const text :
+         {R"({"whole":1.5})", R"({"whole":9223372036854775808})", R"({"small":-1})", R"({"small":256})", R"({"number":"1"})", R"({"name":1})",
+          R"({"time":10})", R"({"sizes":5})", R"({"sizes":[1,"2"]})", R"({"limit":null})", R"({"maybe":null})", "[]", "3"})
         CHECK_FALSE(bad(text).empty());
 }
 
@@ -204,8 +219,8 @@ TEST_CASE("every options struct is described") {
     check_round_trip<search::exhaustive_options>(1);
     check_round_trip<search::random_options>(1);
     check_round_trip<search::dominator_dp_options>(1); // stop
-    check_round_trip<search::tempering_options>(1); // stop
-    check_round_trip<pipeline::partition_options>(3); // stop, starts, bound
+    check_round_trip<search::tempering_options>(1);    // stop
+    check_round_trip<pipeline::partition_options>(3);  // stop, starts, bound
     check_round_trip<sim::simulation_options>();
     check_round_trip<space::space_options>(1); // max_degree, a function
     boost::hana::for_each(io::zoo, [](auto const& entry) {
@@ -215,7 +230,8 @@ TEST_CASE("every options struct is described") {
     check_round_trip<io::run_input>();
     check_round_trip<io::run_figures>();
     check_round_trip<io::run_result>();
-    CHECK(io::option_names<sim::simulation_options>() == "training, optimizer, memory, memory_penalty, movement, synchronisation, overlap, discipline, transfers, segment");
+    CHECK(io::option_names<sim::simulation_options>() ==
+          "training, optimizer, memory, memory_penalty, movement, synchronisation, overlap, discipline, transfers, segment");
     CHECK(io::has_option<search::mcmc_options>("temperature"));
     CHECK_FALSE(io::has_option<search::mcmc_options>("stop"));
 }

@@ -21,7 +21,8 @@ auto make_problem() {
     std::vector<std::vector<int>> const digits(12, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
     return search_problem{digits, [](std::vector<int> const& s) {
                               double cost = 1;
-                              for (std::size_t i = 0; i < s.size(); ++i) cost += (s[i] - static_cast<int>(i % 10)) * (s[i] - static_cast<int>(i % 10));
+                              for (std::size_t i = 0; i < s.size(); ++i)
+                                  cost += (s[i] - static_cast<int>(i % 10)) * (s[i] - static_cast<int>(i % 10));
                               return cost;
                           }};
 }
@@ -85,12 +86,15 @@ TEST_CASE("baselines run on any problem; exact search is refused where no bounds
 }
 
 TEST_CASE("an unknown search or a bad option is refused") {
-    CHECK(refusal([] { return io::default_options("anneal"); }) == "search 'anneal' is not known: must be one of portfolio, mcmc, greedy, dominator_dp, exact, exhaustive, random, tempering, joint");
+    CHECK(refusal([] { return io::default_options("anneal"); }) ==
+          "search 'anneal' is not known: must be one of portfolio, mcmc, greedy, dominator_dp, exact, exhaustive, random, tempering, joint");
     CHECK(refusal([] { return run(search::dominator_dp_options{}); }) ==
           "search 'dominator_dp' does not run on this problem: its costs are not additive, and it has no surrogate()");
     CHECK(refusal([] { return run(rewrite::joint_options{}); }) ==
           "search 'joint' does not run on this problem: it finds another graph, and a strategy of that");
-    CHECK(refusal([] { return run(search::mcmc_options{.relative_temperature = -1}); }).starts_with("mcmc: option 'relative_temperature' is -1: must be"));
+    CHECK(refusal([] {
+              return run(search::mcmc_options{.relative_temperature = -1});
+          }).starts_with("mcmc: option 'relative_temperature' is -1: must be"));
 }
 
 TEST_CASE("exact search is run by name on additive problems") {
@@ -106,7 +110,8 @@ TEST_CASE("exact search is run by name on additive problems") {
 TEST_CASE("the options of joint are set by name, those of pricing among them") {
     auto options = io::default_options("joint");
     io::visit_search(options, [](auto const& entry, auto& chosen) {
-        for (auto const& [name, value] : {std::pair{"candidates", "12"}, {"alpha", "1.25"}, {"effort", "0"}, {"time", "3s"}}) io::set_option(chosen, name, value, entry.name);
+        for (auto const& [name, value] : {std::pair{"candidates", "12"}, {"alpha", "1.25"}, {"effort", "0"}, {"time", "3s"}})
+            io::set_option(chosen, name, value, entry.name);
     });
     auto const& o = std::get<rewrite::joint_options>(options);
     CHECK(o.pricing.candidates == 12);
@@ -115,6 +120,7 @@ TEST_CASE("the options of joint are set by name, those of pricing among them") {
     CHECK(o.time == std::chrono::seconds{3});
     auto const changed = io::settings_of(o, true);
     CHECK(changed == std::vector<io::setting>{{"time", "3s"}, {"alpha", "1.25"}, {"candidates", "12"}, {"effort", "0"}});
-    CHECK(refusal([&] { io::visit_search(options, [](auto const& entry, auto& chosen) { io::set_option(chosen, "candidates", "many", entry.name); }); })
-              .starts_with("joint: option 'candidates' is 'many': must be an integer"));
+    CHECK(refusal([&] {
+              io::visit_search(options, [](auto const& entry, auto& chosen) { io::set_option(chosen, "candidates", "many", entry.name); });
+          }).starts_with("joint: option 'candidates' is 'many': must be an integer"));
 }

@@ -65,8 +65,13 @@ TEST_CASE("timeline of a pipeline: every task of every micro-batch, with its num
     CHECK(names.count("fc1 forward") == 0);
 
     auto const other = topology::p100_cluster(2);
-    CHECK(support::refusal([&] { io::write_pipeline_timeline(out, simulator, other, plan); return 0; }).find("must be the same cluster") != std::string::npos);
+    CHECK(support::refusal([&] {
+              io::write_pipeline_timeline(out, simulator, other, plan);
+              return 0;
+          }).find("must be the same cluster") != std::string::npos);
     plan.how.micro_batches = 3;
-    CHECK(support::refusal([&] { io::write_pipeline_timeline(out, simulator, cluster, plan); return 0; }) ==
-          "micro-batches: operator 'fc1' (linear) has 32 samples: 3 micro-batches must divide them");
+    CHECK(support::refusal([&] {
+              io::write_pipeline_timeline(out, simulator, cluster, plan);
+              return 0;
+          }) == "micro-batches: operator 'fc1' (linear) has 32 samples: 3 micro-batches must divide them");
 }

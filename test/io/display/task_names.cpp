@@ -35,8 +35,7 @@ TEST_CASE("task names: each kind of task by hand") {
     auto const r = simulate(p, s);
     std::map<std::string, std::string> names; // what its number counts
     for (std::uint32_t t = 0; t < r.tasks.size(); ++t)
-        if (r.tasks.kind[t] != sim::task_kind::barrier)
-            names[io::name_of_task(p.graph(), r, t)] = io::counted_by(r.tasks.kind[t], r.tasks.label[t]);
+        if (r.tasks.kind[t] != sim::task_kind::barrier) names[io::name_of_task(p.graph(), r, t)] = io::counted_by(r.tasks.kind[t], r.tasks.label[t]);
     std::map<std::string, std::string> const expected{{"fc1 forward", "shard"},
                                                       {"fc1 backward", "shard"},
                                                       {"fc1 update", "holder"},

@@ -100,9 +100,15 @@ TEST_CASE("timeline: rows, times and names by hand") {
     CHECK(names.count(fc1 + " -> " + fc2 + " activations") == 3);
     CHECK(names.count(fc2 + " -> " + fc1 + " gradients") == 3);
     CHECK(args.count(nlohmann::json{{"operator", fc1}, {"kind", "linear"}, {"configuration", "s4 @{0,1,2,3}"}, {"shard", 3}}.dump()) == 1);
-    CHECK(args.count(nlohmann::json{{"operator", fc2}, {"kind", "linear"}, {"traffic", "activation"}, {"bytes", 8 * 64 * 4}, {"message", 2}}.dump()) == 1);
-    CHECK(args.count(nlohmann::json{{"operator", fc1}, {"kind", "linear"}, {"traffic", "weight_gradient"}, {"bytes", (16 * 64 + 64) * 4},
-                                    {"collective", "all_reduce"}, {"devices", 4}, {"group", 0}}
+    CHECK(args.count(
+              nlohmann::json{{"operator", fc2}, {"kind", "linear"}, {"traffic", "activation"}, {"bytes", 8 * 64 * 4}, {"message", 2}}.dump()) == 1);
+    CHECK(args.count(nlohmann::json{{"operator", fc1},
+                                    {"kind", "linear"},
+                                    {"traffic", "weight_gradient"},
+                                    {"bytes", (16 * 64 + 64) * 4},
+                                    {"collective", "all_reduce"},
+                                    {"devices", 4},
+                                    {"group", 0}}
                          .dump()) == 1);
 }
 
@@ -138,7 +144,8 @@ TEST_CASE("timeline: random problems: each row holds the tasks of its resource, 
 
 TEST_CASE("timeline: weights that come back from a server are named so") {
     auto const cluster = topology::p100_cluster(1);
-    auto const p = make_problem(two_layers(), cluster, cost::roofline{cluster}, {.simulation = {.synchronisation = sim::synchronisation::parameter_server}});
+    auto const p =
+        make_problem(two_layers(), cluster, cost::roofline{cluster}, {.simulation = {.synchronisation = sim::synchronisation::parameter_server}});
     auto const s = data_parallel(p);
     std::map<std::string, int> names;
     auto const timeline = timeline_of(p, cluster, s, simulate(p, s));
@@ -158,5 +165,6 @@ TEST_CASE("timeline: what does not belong together is refused") {
     CHECK(support::refusal([&] { return io::write_timeline(out, p, cluster, s, r), 0; }).find("must be one each") != std::string::npos);
     std::ostringstream failed;
     failed.setstate(std::ios::badbit);
-    CHECK(support::refusal([&] { return io::write_timeline(failed, p, cluster, s, simulate(p, s)), 0; }).find("the stream has failed") != std::string::npos);
+    CHECK(support::refusal([&] { return io::write_timeline(failed, p, cluster, s, simulate(p, s)), 0; }).find("the stream has failed") !=
+          std::string::npos);
 }

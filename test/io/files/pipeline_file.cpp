@@ -50,7 +50,9 @@ support::json_schema const& schema() {
     static support::json_schema const made("pipeline");
     return made;
 }
-bool equal(pipeline_plan const& a, pipeline_plan const& b) { return a.how == b.how && a.strategy == b.strategy && a.tensor_parallel == b.tensor_parallel; }
+bool equal(pipeline_plan const& a, pipeline_plan const& b) {
+    return a.how == b.how && a.strategy == b.strategy && a.tensor_parallel == b.tensor_parallel;
+}
 
 // `p` of `g` fits the schema and reads back equal, and what is read is written alike.
 void check_round_trip(graph::dense_graph const& g, std::size_t devices, pipeline_plan const& p, strategy_notes const& notes = {}) {
@@ -93,8 +95,13 @@ TEST_CASE("pipeline JSON: a document by hand") {
     auto const p = read(g, 8, small, &notes);
     CHECK(schema().complaint(std::string(small)) == "");
     CHECK(notes == strategy_notes{.model = "two layers", .topology = "", .predicted = picoseconds{1234}});
-    CHECK(p.how == pipeline::pipelining{.stage = {0, 0, 0, 1}, .stages = 2, .micro_batches = 4, .order = pipeline::launch_order::one_f_one_b,
-                                        .recompute = {true, false}, .segment = {0, 2, 5, 0}, .sharded_optimizer = true});
+    CHECK(p.how == pipeline::pipelining{.stage = {0, 0, 0, 1},
+                                        .stages = 2,
+                                        .micro_batches = 4,
+                                        .order = pipeline::launch_order::one_f_one_b,
+                                        .recompute = {true, false},
+                                        .segment = {0, 2, 5, 0},
+                                        .sharded_optimizer = true});
     CHECK(p.tensor_parallel == std::vector<std::uint32_t>{2, 1});
     auto const part = pipeline::micro_batch(g, 4);
     CHECK(to_string(p.strategy[0], part.operations[0]) == "whole @3");
@@ -163,28 +170,37 @@ TEST_CASE("pipeline JSON: what is wrong is named") {
     CHECK(refused("\"1f1b\"", "\"interleaved\"") == "p.json: order is \"interleaved\": must be one of gpipe, 1f1b");
     CHECK(refused("\"sharded_optimizer\": true", "\"sharded_optimizer\": 1") == "p.json: sharded_optimizer is 1: must be true or false");
     CHECK(refused("\"name\": \"x\"", "\"name\": \"fc1\"") == "p.json: inputs[0].name is \"fc1\": is no graph input: must be in a stage");
-    CHECK(refused("{\"name\": \"relu\", \"start\": 1, \"segment\": 5}", "{\"name\": \"relu\", \"start\": 1, \"segment\": 5}, {\"name\": \"x\", \"start\": 1}") ==
+    CHECK(refused("{\"name\": \"relu\", \"start\": 1, \"segment\": 5}",
+                  "{\"name\": \"relu\", \"start\": 1, \"segment\": 5}, {\"name\": \"x\", \"start\": 1}") ==
           "p.json: stages[0].operators[1].name is \"x\": is the operator of inputs[0] already: once is enough");
-    CHECK(refused("\"inputs\": [{\"name\": \"x\", \"start\": 3}],\n  \"stages\": [\n    {\n      \"tensor_parallel\": 2,\n      \"recompute\": true,\n      \"operators\": [",
-                  "\"stages\": [\n    {\n      \"tensor_parallel\": 2,\n      \"recompute\": true,\n      \"operators\": [{\"name\": \"x\", \"start\": 3}, ") ==
-          "p.json: stages[0].operators[0].name is \"x\": is a graph input: must be among inputs, and is in no stage");
+    CHECK(refused("\"inputs\": [{\"name\": \"x\", \"start\": 3}],\n  \"stages\": [\n    {\n      \"tensor_parallel\": 2,\n      \"recompute\": "
+                  "true,\n      \"operators\": [",
+                  "\"stages\": [\n    {\n      \"tensor_parallel\": 2,\n      \"recompute\": true,\n      \"operators\": [{\"name\": \"x\", "
+                  "\"start\": 3}, ") == "p.json: stages[0].operators[0].name is \"x\": is a graph input: must be among inputs, and is in no stage");
     CHECK(refused("\"name\": \"fc 2\"", "\"name\": \"relu\"") ==
           "p.json: stages[1].operators[0].name is \"relu\": is the operator of stages[0].operators[0] already: once is enough");
-    CHECK(refused("\"name\": \"fc 2\"", "\"name\": \"fc3\"") == "p.json: stages[1].operators[0].name is \"fc3\": must be the name of an operator of the graph");
-    CHECK(refused("{\"name\": \"relu\", \"start\": 1, \"segment\": 5}, ", "") == "p.json: stages: operator \"relu\" is missing: all but graph inputs must be there");
+    CHECK(refused("\"name\": \"fc 2\"", "\"name\": \"fc3\"") ==
+          "p.json: stages[1].operators[0].name is \"fc3\": must be the name of an operator of the graph");
+    CHECK(refused("{\"name\": \"relu\", \"start\": 1, \"segment\": 5}, ", "") ==
+          "p.json: stages: operator \"relu\" is missing: all but graph inputs must be there");
     CHECK(refused("\"s\": 2, \"o\": 2", "\"s\": 32, \"o\": 2") ==
           "p.json: stages[0].operators[1]: operator 'fc1' (linear): configuration splits dim 's' of extent 16 by 32: must be a divisor");
-    CHECK(refused("[5, 4]", "[5, 8]") == "p.json: stages[1].operators[0]: operator 'fc 2' (linear): configuration puts shard 1 on device 8: the topology has 8");
+    CHECK(refused("[5, 4]", "[5, 8]") ==
+          "p.json: stages[1].operators[0]: operator 'fc 2' (linear): configuration puts shard 1 on device 8: the topology has 8");
     CHECK(refused("\"tensor_parallel\": 2", "\"tensor_parallel\": 9") == "p.json: stages[0].tensor_parallel is 9: must be an integer from 1 to 8");
-    CHECK(refused("\"tensor_parallel\": 1, ", "") == "p.json: stages[1]: tensor_parallel is missing, and stages[0] has it: must be of all stages or of none");
+    CHECK(refused("\"tensor_parallel\": 1, ", "") ==
+          "p.json: stages[1]: tensor_parallel is missing, and stages[0] has it: must be of all stages or of none");
     CHECK(refused("\"recompute\": true,", "") == "p.json: stages[1]: recompute is given, and stages[0] has none: must be of all stages or of none");
     CHECK(refused("\"recompute\": true", "\"recompute\": \"yes\"") == "p.json: stages[0].recompute is \"yes\": must be true or false");
-    CHECK(refused("\"recompute\": true", "\"recomputes\": true") == "p.json: stages[0].recomputes: unknown member: known are tensor_parallel, recompute, operators");
-    CHECK(refused(", \"segment\": 2", "") == "p.json: stages[0].operators[1]: segment is missing, and stages[0].operators[0] has it: must be of all operators or of none");
+    CHECK(refused("\"recompute\": true", "\"recomputes\": true") ==
+          "p.json: stages[0].recomputes: unknown member: known are tensor_parallel, recompute, operators");
+    CHECK(refused(", \"segment\": 2", "") ==
+          "p.json: stages[0].operators[1]: segment is missing, and stages[0].operators[0] has it: must be of all operators or of none");
     CHECK(refused("\"segment\": 2", "\"segment\": -2") == "p.json: stages[0].operators[1].segment is -2: must be an integer from 0 to 4294967295");
     CHECK(refused("\"segment\": 2", "\"segment\": 6") ==
           "p.json: stages: pipeline: operator 'relu' of segment 5 reads 'fc1' of segment 6: data may not go back to an earlier segment");
-    CHECK(refused("\"start\": 3}", "\"start\": 3, \"segment\": 0}") == "p.json: inputs[0].segment: unknown member: known are name, degrees, start, strides, devices");
+    CHECK(refused("\"start\": 3}", "\"start\": 3, \"segment\": 0}") ==
+          "p.json: inputs[0].segment: unknown member: known are name, degrees, start, strides, devices");
     auto const said = [](auto const& change) {
         auto document = nlohmann::json::parse(small);
         change(document.at("stages"));
@@ -204,11 +220,15 @@ TEST_CASE("pipeline JSON: what does not fit is not written") {
         return support::refusal([&] { return written(g, 8, p); });
     };
     CHECK(said([](auto& p) { p.how.stages = 0; }) == "pipeline: 0 stages: must be at least 1");
-    CHECK(said([](auto& p) { p.how.micro_batches = 7; }) == "micro-batches: operator 'fc1' (linear) has 64 samples: 7 micro-batches must divide them");
-    CHECK(said([](auto& p) { p.how.micro_batches = 64; }) == "operator 'fc1' (linear): configuration splits dim 's' of extent 1 by 2: must be a divisor");
+    CHECK(said([](auto& p) { p.how.micro_batches = 7; }) ==
+          "micro-batches: operator 'fc1' (linear) has 64 samples: 7 micro-batches must divide them");
+    CHECK(said([](auto& p) { p.how.micro_batches = 64; }) ==
+          "operator 'fc1' (linear): configuration splits dim 's' of extent 1 by 2: must be a divisor");
     CHECK(said([](auto& p) { p.strategy.pop_back(); }) == "the strategy has 3 configurations: the graph has 4 operators");
-    CHECK(said([](auto& p) { p.tensor_parallel.pop_back(); }) == "pipeline: degrees of tensor parallelism of 1 stages: there are 2, must be one each, or none");
-    CHECK(said([](auto& p) { p.tensor_parallel[1] = 9; }) == "pipeline: a stage's degree of tensor parallelism is 9: must be from 1 to 8, the devices");
+    CHECK(said([](auto& p) { p.tensor_parallel.pop_back(); }) ==
+          "pipeline: degrees of tensor parallelism of 1 stages: there are 2, must be one each, or none");
+    CHECK(said([](auto& p) { p.tensor_parallel[1] = 9; }) ==
+          "pipeline: a stage's degree of tensor parallelism is 9: must be from 1 to 8, the devices");
     auto twins = g;
     twins.names[3] = "fc1";
     CHECK(support::refusal([&] { return written(twins, 8, good); }) ==
@@ -225,8 +245,8 @@ TEST_CASE("pipeline JSON: what partition finds reads back equal, and costs the s
     auto const cluster = topology::summit(1);
     std::mt19937_64 unused;
     auto const check = [&](auto const& model, pipeline::partition_options const& options) {
-        auto const problem =
-            make_problem(model, cluster, cost::roofline{cluster}, {.simulation = {.optimizer = sim::optimizer::adam, .memory = sim::memory_policy::reject}});
+        auto const problem = make_problem(model, cluster, cost::roofline{cluster},
+                                          {.simulation = {.optimizer = sim::optimizer::adam, .memory = sim::memory_policy::reject}});
         auto const found = pipeline::partition(problem, {}, unused, options);
         check_round_trip(problem.graph(), problem.topology().size(), found.best, {.model = "m", .topology = "t", .predicted = found.cost});
         std::ostringstream out;
@@ -266,7 +286,8 @@ TEST_CASE("pipeline JSON: random pipelines of random networks read back equal") 
         if (bernoulli(rng, 0.5)) {
             p.how.segment.assign(g.size(), 0);
             for (std::uint32_t segment = 0; auto const op : g.order)
-                if (g.operations[op].work != ops::work_class::source) p.how.segment[op] = segment += static_cast<std::uint32_t>(uniform_index(rng, 3));
+                if (g.operations[op].work != ops::work_class::source)
+                    p.how.segment[op] = segment += static_cast<std::uint32_t>(uniform_index(rng, 3));
         }
         if (bernoulli(rng, 0.5))
             for (std::uint32_t s = 0; s < p.how.stages; ++s) p.how.recompute.push_back(bernoulli(rng, 0.5));

@@ -99,16 +99,17 @@ TEST_CASE("profile JSON: a document by hand, written as it was read") {
                                  .begin = device_state{.sm_mhz = 1980, .memory_mhz = 2619, .temperature_c = 34},
                                  .end = device_state{.temperature_c = -1}});
     REQUIRE(p.size() == 2);
-    CHECK(p.entries()[0] == cost::profile_entry{.device = "h100_sxm",
-                                                .kernel = {"linear", ops::pass::forward, {{"s", 64}, {"o", 1024}, {"k", 512}},
-                                                           "x:bf16[s,k] weight:bf16[o,k] -> y:bf16[s,o]"},
-                                                .time = picoseconds{5300000},
-                                                .runs = 20,
-                                                .spread = picoseconds{0},
-                                                .flops = 67108864,
-                                                .bytes = 1245184.5,
-                                                .work = ops::work_class::matmul,
-                                                .memory = 2490368});
+    CHECK(p.entries()[0] ==
+          cost::profile_entry{
+              .device = "h100_sxm",
+              .kernel = {"linear", ops::pass::forward, {{"s", 64}, {"o", 1024}, {"k", 512}}, "x:bf16[s,k] weight:bf16[o,k] -> y:bf16[s,o]"},
+              .time = picoseconds{5300000},
+              .runs = 20,
+              .spread = picoseconds{0},
+              .flops = 67108864,
+              .bytes = 1245184.5,
+              .work = ops::work_class::matmul,
+              .memory = 2490368});
     CHECK(p.entries()[1] == cost::profile_entry{.device = "h100_sxm",
                                                 .kernel = {"update", ops::pass::update, {{"flops", 0}, {"bytes", 24}}, ""},
                                                 .time = picoseconds{7}});
@@ -118,8 +119,9 @@ TEST_CASE("profile JSON: a document by hand, written as it was read") {
                                                       .fitted = {picoseconds{2}, {1.5e11}, 0.25},
                                                       .points = {{0, picoseconds{2}}, {1024, picoseconds{8}}}}});
     REQUIRE(p.collectives().size() == 2);
-    CHECK(p.collectives()[1] == cost::collective_model{
-                                    .device = "h100_sxm", .kind = collective_kind::reduce_scatter, .size = 4, .fitted = {picoseconds{0}, {0.5}, {}}, .points = {}});
+    CHECK(p.collectives()[1] ==
+          cost::collective_model{
+              .device = "h100_sxm", .kind = collective_kind::reduce_scatter, .size = 4, .fitted = {picoseconds{0}, {0.5}, {}}, .points = {}});
     CHECK(written(p, notes) == small);
     CHECK(read(written({})) == cost::profile{});
 }
@@ -135,31 +137,35 @@ TEST_CASE("profile JSON: the example of the documentation") {
 
 TEST_CASE("profile JSON: what is wrong is named") {
     CHECK(refused("parsearch.profile", "profile") == "m.json: format is \"profile\": must be \"parsearch.profile\"");
-    CHECK(refused("\"driver\"", "\"drivers\"") == "m.json: measured.drivers: unknown member: known are machine, device, memory_bytes, compute_capability, driver, libraries, date, begin, end");
+    CHECK(
+        refused("\"driver\"", "\"drivers\"") ==
+        "m.json: measured.drivers: unknown member: known are machine, device, memory_bytes, compute_capability, driver, libraries, date, begin, end");
     CHECK(refused("\"9.1\"", "9.1") == "m.json: measured.libraries.cuDNN is 9.1: must be a string");
     for (auto const* const date : {"2025-13-01", "2025-3-1", "01.03.2025", "2025-03-00", "20a5-03-01", ""})
         CHECK(refused("2025-03-01", date) == text("m.json: measured.date is \"", date, "\": must be like 2025-03-01"));
     CHECK(refused("\"forward\"", "\"inference\"") == "m.json: kernels[0].pass is \"inference\": must be one of forward, backward, update");
     CHECK(refused("[\"s\", 64]", "[\"s\"]") == "m.json: kernels[0].dims[0] is an array of 1: must be a name and an extent");
-    CHECK(refused("[\"s\", 64]", "[\"s\", 64.0]") ==
-          "m.json: kernels[0].dims[0][1] is 64.0: must be an integer from 0 to 9223372036854775807");
+    CHECK(refused("[\"s\", 64]", "[\"s\", 64.0]") == "m.json: kernels[0].dims[0][1] is 64.0: must be an integer from 0 to 9223372036854775807");
     CHECK(refused("[\"s\", 64]", "[\"s\", 0]").ends_with("dim 's' is 0: must be at least 1"));
     CHECK(refused("[\"s\", 64]", "[\"k\", 64]").ends_with("dim 'k' is there twice: must be once"));
     CHECK(refused("[[\"flops\", 0]", "[[\"a\",0],[\"b\",0],[\"c\",0],[\"d\",0],[\"e\",0],[\"f\",0],[\"g\",0],[\"h\",0],[\"i\",0],[\"j\",0]") ==
           "m.json: kernels[1].dims is an array of 11: must have at most 10");
     CHECK(refused("\"time_ps\": 7", "\"time_ps\": 7.5") == "m.json: kernels[1].time_ps is 7.5: must be an integer from 0 to 9223372036854775807");
-    CHECK(refused("\"time_ps\": 7", "\"time_s\": 7") ==
-          "m.json: kernels[1].time_s: unknown member: known are device, op, pass, dims, operands, time_ps, runs, spread_ps, flops, bytes, work, memory_bytes");
+    CHECK(refused("\"time_ps\": 7", "\"time_s\": 7") == "m.json: kernels[1].time_s: unknown member: known are device, op, pass, dims, operands, "
+                                                        "time_ps, runs, spread_ps, flops, bytes, work, memory_bytes");
     CHECK(refused("\"runs\": 20", "\"runs\": 0") == "m.json: kernels[0].runs is 0: must be an integer from 1 to 9223372036854775807");
-    CHECK(refused("\"kernels\": [", R"("kernels": [{"device": "h100_sxm", "op": "update", "pass": "update", "dims": [["flops", 0], ["bytes", 24]], "time_ps": 8},)") ==
+    CHECK(refused("\"kernels\": [",
+                  R"("kernels": [{"device": "h100_sxm", "op": "update", "pass": "update", "dims": [["flops", 0], ["bytes", 24]], "time_ps": 8},)") ==
           "m.json: kernels[2]: kernel 'update flops=0 bytes=24' on 'h100_sxm' is in the profile twice: must be once");
     CHECK(refused("1245184.5", "-1") == "m.json: kernels[0].bytes is -1: must be a number of at least 0");
     CHECK(refused("\"matmul\"", "\"mathmul\"").find("kernels[0].work is \"mathmul\": must be one of matmul, convolution, ") != std::string::npos);
     CHECK(refused("2490368", "-1") == "m.json: kernels[0].memory_bytes is -1: must be an integer from 0 to 9223372036854775807");
     CHECK(refused("\"reason\": \"no such kernel\"", "\"reason\": \"\"") ==
           "m.json: failures[0]: kernel 'linear backward s=9 (->)' on 'h100_sxm': the reason of its failure is empty: must say why");
-    CHECK(refused("\"failures\": [", R"("failures": [{"device": "h100_sxm", "op": "update", "pass": "update", "dims": [["flops", 0], ["bytes", 24]], "reason": "?"},)") ==
-          "m.json: failures[0]: kernel 'update flops=0 bytes=24' on 'h100_sxm' is in the profile twice: must be once");
+    CHECK(
+        refused("\"failures\": [",
+                R"("failures": [{"device": "h100_sxm", "op": "update", "pass": "update", "dims": [["flops", 0], ["bytes", 24]], "reason": "?"},)") ==
+        "m.json: failures[0]: kernel 'update flops=0 bytes=24' on 'h100_sxm' is in the profile twice: must be once");
     CHECK(refused("\"peer\"", "\"nvlink\"") == "m.json: links[0].kind is \"nvlink\": must be one of host_to_device, device_to_host, peer, local");
     CHECK(refused("1.5e+11", "0") == "m.json: links[0].bytes_per_second is 0: must be a number above 0");
     CHECK(refused("[1024, 8]", "[1024]") == "m.json: links[0].points[1] is an array of 1: must be bytes and picoseconds");
@@ -184,7 +190,8 @@ TEST_CASE("profile JSON: the kernels of networks and random ones read back equal
     auto const below = [&](std::uint64_t n) { return static_cast<std::int64_t>(uniform_index(rng, n)); };
     cost::profile p;
     auto const add = [&](cost::kernel k) {
-        cost::profile_entry e{.device = below(2) ? "h100_sxm" : "gpu \"\xe2\x82\xac\"", .kernel = std::move(k), .time = picoseconds{below(std::uint64_t{1} << 60)}};
+        cost::profile_entry e{
+            .device = below(2) ? "h100_sxm" : "gpu \"\xe2\x82\xac\"", .kernel = std::move(k), .time = picoseconds{below(std::uint64_t{1} << 60)}};
         if (below(2)) e.runs = 1 + below(1000);
         if (below(2)) e.spread = picoseconds{below(1000)};
         if (below(2)) e.flops = static_cast<double>(below(std::uint64_t{1} << 53)) / 3;

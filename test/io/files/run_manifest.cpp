@@ -29,8 +29,15 @@ io::run_manifest made() {
     m.search = search::mcmc_options{.time = 10s, .relative_temperature = 0.01};
     m.simulation.optimizer = sim::optimizer::adam;
     m.space.min_shard = 4;
-    m.result = {.cost_ps = 123'456'789'012'345, .start = "tensor parallel 8", .evaluations = 77, .proposals = 80, .accepted = 30, .improved = 2,
-                .trajectory = io::hexadecimal(0xfedcba9876543210U), .seconds = 10.25, .reason = stop_reason::time_budget};
+    m.result = {.cost_ps = 123'456'789'012'345,
+                .start = "tensor parallel 8",
+                .evaluations = 77,
+                .proposals = 80,
+                .accepted = 30,
+                .improved = 2,
+                .trajectory = io::hexadecimal(0xfedcba9876543210U),
+                .seconds = 10.25,
+                .reason = stop_reason::time_budget};
     io::run_figures f;
     f.strategy = "data parallel";
     f.time_ps = 17;
@@ -78,20 +85,27 @@ TEST_CASE("a manifest is read as it was written") {
     CHECK(read(written(measured)).profile == measured.profile);
     CHECK(read(written(measured)).compute == measured.compute);
     CHECK(written(read(written(measured))) == written(measured));
-    CHECK(refusal([&] { return read(support::replaced(written(measured), "\"roofline\"", "\"rooflines\"")); }).starts_with("run.json: compute.rooflines: unknown member"));
+    CHECK(refusal([&] {
+              return read(support::replaced(written(measured), "\"roofline\"", "\"rooflines\""));
+          }).starts_with("run.json: compute.rooflines: unknown member"));
     CHECK(text.find("rewriting") == std::string::npos);
     CHECK(text.find("rules") == std::string::npos);
     auto joint = m;
     joint.search = rewrite::joint_options{.time = 10s, .beam = 3, .pricing = {.candidates = 17}};
     joint.rules = io::run_input{"rules.json", "fnv1a64:0123456789abcdef"};
-    joint.rewriting = io::run_rewriting{.applied = {"fuse: a, b", "merge 3 times"}, .operators = 7, .plain_operators = 9, .plain_cost_ps = 11, .plain_evaluations = 3};
+    joint.rewriting = io::run_rewriting{
+        .applied = {"fuse: a, b", "merge 3 times"}, .operators = 7, .plain_operators = 9, .plain_cost_ps = 11, .plain_evaluations = 3};
     CHECK(written(read(written(joint))) == written(joint));
     CHECK(read(written(joint)).rules == joint.rules);
     CHECK(read(written(joint)).rewriting == joint.rewriting);
     CHECK(std::get<rewrite::joint_options>(*read(written(joint)).search).pricing.candidates == 17);
     CHECK(std::get<rewrite::joint_options>(*read(written(joint)).search).beam == 3);
-    CHECK(refusal([&] { return read(support::replaced(written(joint), "\"plain_operators\"", "\"operatorz\"")); }).starts_with("run.json: rewriting.operatorz: unknown member"));
-    CHECK(refusal([&] { return read(support::replaced(written(joint), "\"fuse: a, b\"", "3")); }).starts_with("run.json: rewriting.applied[0] is 3: must be"));
+    CHECK(refusal([&] {
+              return read(support::replaced(written(joint), "\"plain_operators\"", "\"operatorz\""));
+          }).starts_with("run.json: rewriting.operatorz: unknown member"));
+    CHECK(refusal([&] {
+              return read(support::replaced(written(joint), "\"fuse: a, b\"", "3"));
+          }).starts_with("run.json: rewriting.applied[0] is 3: must be"));
     auto without = m;
     without.search.reset();
     without.result.reason.reset();
@@ -102,17 +116,21 @@ TEST_CASE("a manifest is read as it was written") {
 
 TEST_CASE("what a manifest must not hold is refused with its place") {
     auto const text = written(made());
-    auto const said = [&](std::string const& from, std::string const& to) { return refusal([&] { return read(support::replaced(text, from, to)); }); };
+    auto const said = [&](std::string const& from, std::string const& to) {
+        return refusal([&] { return read(support::replaced(text, from, to)); });
+    };
     CHECK(said("\"version\": 1", "\"version\": 2").starts_with("run.json: version is 2: must be 1"));
     CHECK(said("parsearch.run", "parsearch.strategy").find("must be \"parsearch.run\"") != std::string::npos);
     CHECK(said("\"seed\"", "\"sead\"").starts_with("run.json: sead: unknown member"));
     CHECK(said("\"seed\": 18446744073709551615", "\"seed\": -1").starts_with("run.json: seed is -1: must be an integer from 0"));
-    CHECK(said("relative_temperature", "rel_temperature").starts_with("run.json: search.options: option 'rel_temperature' is not known: must be one of time, "));
+    CHECK(said("relative_temperature", "rel_temperature")
+              .starts_with("run.json: search.options: option 'rel_temperature' is not known: must be one of time, "));
     CHECK(said("\"mcmc\"", "\"anneal\"") == "run.json: search.name: search 'anneal' is not known: must be one of " + io::search_names());
     CHECK(said("\"adam\"", "\"lion\"") == "run.json: simulation.optimizer is \"lion\": must be one of sgd, momentum, adam");
     CHECK(said("\"hash\": \"fnv1a64:0123456789abcdef\"", "\"hush\": \"\"").starts_with("run.json: model.hush: unknown member"));
     CHECK(said(", \"hash\": \"fnv1a64:0123456789abcdef\"", "") == "run.json: model: hash is missing");
-    CHECK(said("\"time budget\"", "\"boredom\"").starts_with("run.json: result.reason is \"boredom\": must be one of exhausted, evaluation budget, "));
+    CHECK(
+        said("\"time budget\"", "\"boredom\"").starts_with("run.json: result.reason is \"boredom\": must be one of exhausted, evaluation budget, "));
     CHECK(said("\"fits\": true", "\"fits\": 1") == "run.json: strategies[0].fits is 1: must be true or false");
     CHECK_FALSE(refusal([] { return read("{}"); }).empty());
 }

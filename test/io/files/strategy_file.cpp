@@ -123,20 +123,26 @@ TEST_CASE("strategy JSON: what is wrong is named") {
     CHECK(refused("\"devices\": 8", "\"devices\": 16") == "p.json: topology.devices is 16: the topology has 8");
     CHECK(refused("\"topology\": {\"devices\": 8},", "") == "p.json: topology is missing");
     CHECK(refused("1234", "-1") == "p.json: predicted_ps is -1: must be an integer from 0 to 9223372036854775807");
-    CHECK(refused("\"name\": \"relu\"", "\"name\": \"relu2\"") == "p.json: operators[2].name is \"relu2\": must be the name of an operator of the graph");
-    CHECK(refused("\"name\": \"relu\"", "\"name\": \"fc1\"") == "p.json: operators[2].name is \"fc1\": is the operator of operators[0] already: once is enough");
-    CHECK(refused(",\n    {\"name\": \"relu\", \"start\": 5}", "") == "p.json: operators: operator \"relu\" is missing: all but graph inputs must be there");
+    CHECK(refused("\"name\": \"relu\"", "\"name\": \"relu2\"") ==
+          "p.json: operators[2].name is \"relu2\": must be the name of an operator of the graph");
+    CHECK(refused("\"name\": \"relu\"", "\"name\": \"fc1\"") ==
+          "p.json: operators[2].name is \"fc1\": is the operator of operators[0] already: once is enough");
+    CHECK(refused(",\n    {\"name\": \"relu\", \"start\": 5}", "") ==
+          "p.json: operators: operator \"relu\" is missing: all but graph inputs must be there");
     CHECK(refused("\"k\": 2", "\"q\": 2") == "p.json: operators[1].degrees.q: operator 'fc 2' (linear) has no such dim: its dims are s, o, k");
-    CHECK(refused("\"k\": 2", "\"o\": 3") == "p.json: operators[1]: operator 'fc 2' (linear): configuration splits dim 'o' of extent 10 by 3: must be a divisor");
+    CHECK(refused("\"k\": 2", "\"o\": 3") ==
+          "p.json: operators[1]: operator 'fc 2' (linear): configuration splits dim 'o' of extent 10 by 3: must be a divisor");
     CHECK(refused("\"k\": 2", "\"k\": 2.0") == "p.json: operators[1].degrees.k is 2.0: must be an integer from 1 to 2147483647");
     CHECK(refused("\"k\": 2", "\"k\": 0") == "p.json: operators[1].degrees.k is 0: must be an integer from 1 to 2147483647");
     CHECK(refused("[3, 3]", "[3]") == "p.json: operators[1]: operator 'fc 2' (linear): configuration lists 1 devices for 2 shards: must be one each");
-    CHECK(refused("[3, 3]", "[3, 8]") == "p.json: operators[1]: operator 'fc 2' (linear): configuration puts shard 1 on device 8: the topology has 8");
+    CHECK(refused("[3, 3]", "[3, 8]") ==
+          "p.json: operators[1]: operator 'fc 2' (linear): configuration puts shard 1 on device 8: the topology has 8");
     CHECK(refused("[3, 3]", "[]") == "p.json: operators[1].devices is an array of 0: must name a device for each shard");
     CHECK(refused("[3, 3]", "[3, 3], \"start\": 0") == "p.json: operators[1].start is 0: must not be given beside devices");
     CHECK(refused("\"start\": 7", "\"start\": 6") ==
           "p.json: operators[0]: operator 'fc1' (linear): configuration puts shard 7 on device -1: the topology has 8");
-    CHECK(refused("\"start\": 5", "\"start\": 8") == "p.json: operators[2]: operator 'relu' (relu): configuration puts shard 0 on device 8: the topology has 8");
+    CHECK(refused("\"start\": 5", "\"start\": 8") ==
+          "p.json: operators[2]: operator 'relu' (relu): configuration puts shard 0 on device 8: the topology has 8");
     CHECK(refused("\"o\": -1}", "\"o\": 2147483647}") ==
           "p.json: operators[0]: operator 'fc1' (linear): configuration puts shard 1 on device 2147483654: the topology has 8");
     CHECK(refused(", \"o\": -1", "") == "p.json: operators[0]: strides.o is missing: every split dim must have one");
@@ -166,7 +172,7 @@ TEST_CASE("strategy JSON: strategies of experts and random ones of the zoo read 
     constexpr std::uint64_t seed = 99;
     INFO("seed ", seed);
     std::mt19937_64 rng(seed);
-    std::vector<graph::dense_graph> const zoo{dense(models::lenet({})),      dense(models::mlp({})),          dense(models::gpt({.layers = 2})),
+    std::vector<graph::dense_graph> const zoo{dense(models::lenet({})),  dense(models::mlp({})),          dense(models::gpt({.layers = 2})),
                                               dense(models::resnet({})), dense(models::inception_v3({})), dense(models::nmt({.steps = 2}))};
     std::size_t configurations = 0;
     for (auto const& g : zoo)
@@ -181,7 +187,8 @@ TEST_CASE("strategy JSON: strategies of experts and random ones of the zoo read 
                 strategies.push_back(std::move(s));
             }
             for (auto const& s : strategies) {
-                strategy_notes const notes{.model = "m", .topology = text(devices), .predicted = picoseconds{static_cast<std::int64_t>(uniform_bits(rng) >> 1)}};
+                strategy_notes const notes{
+                    .model = "m", .topology = text(devices), .predicted = picoseconds{static_cast<std::int64_t>(uniform_bits(rng) >> 1)}};
                 auto const text = written(g, devices, s, notes);
                 strategy_notes said;
                 bool const equal = read(g, devices, text, &said) == s;

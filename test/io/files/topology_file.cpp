@@ -163,9 +163,7 @@ constexpr char const* small = R"({
   "rings": [[0, 1], [1, 0]]
 })";
 /// `small` with a part replaced by another.
-std::string changed(std::string const& part, std::string const& by) {
-    return support::replaced(small, part, by);
-}
+std::string changed(std::string const& part, std::string const& by) { return support::replaced(small, part, by); }
 } // namespace
 
 TEST_CASE("topology JSON: a document by hand") {
@@ -215,8 +213,14 @@ TEST_CASE("topology JSON: every cluster that the library makes reads back equal,
     for (auto const& device : {topology::k80, topology::p100_sxm, topology::v100_sxm, topology::a100_sxm, topology::h100_sxm})
         for (auto const intra : {topology::intra_node::direct, topology::intra_node::nvswitch, topology::intra_node::pcie})
             for (std::uint32_t const count : {1u, 3u}) {
-                auto const c = topology::nodes({.count = count, .gpus_per_node = 4, .device = device, .intra = intra, .intra_link = link, .nics_per_node = 1,
-                                                .nic = link, .host_link = link});
+                auto const c = topology::nodes({.count = count,
+                                                .gpus_per_node = 4,
+                                                .device = device,
+                                                .intra = intra,
+                                                .intra_link = link,
+                                                .nics_per_node = 1,
+                                                .nic = link,
+                                                .host_link = link});
                 check_round_trip(c);
                 CHECK(routes_in(written(c)) == 0);
             }
@@ -290,11 +294,14 @@ TEST_CASE("topology JSON: what is wrong is named") {
           "c.json: switch: unknown member: known are format, version, description, kinds, devices, switches, links, routes, rings");
     CHECK(refused(changed("\"node\": 1, \"memory_bytes\": 3000", "\"memory_bytes\": -1")) ==
           "c.json: devices[1].memory_bytes is -1: must be an integer from 0 to 9223372036854775807");
-    CHECK(refused(changed("\"kind\": \"fast\"", "\"kind\": \"faster\"")) == "c.json: devices[1].kind is \"faster\": must be one of the document's kinds");
+    CHECK(refused(changed("\"kind\": \"fast\"", "\"kind\": \"faster\"")) ==
+          "c.json: devices[1].kind is \"faster\": must be one of the document's kinds");
     CHECK(refused(changed("\"count\": 2", "\"count\": 8193")) == "c.json: devices[0].count is 8193: must be an integer from 1 to 8192");
     CHECK(refused(changed("\"count\": 2", "\"count\": 8192")) == "c.json: devices[1]: device 8192: a cluster has at most 8192");
-    CHECK(refused(changed("\"h100_sxm\"", "\"h100\"")) == "c.json: kinds.fast.preset is \"h100\": must be one of k80, p100_sxm, v100_sxm, a100_sxm, h100_sxm");
-    CHECK(refused(changed("\"f32\": 1e12", "\"f32\": -1")) == "c.json: kinds.slow.contraction_flops_per_second.f32 is -1: must be a number of at least 0");
+    CHECK(refused(changed("\"h100_sxm\"", "\"h100\"")) ==
+          "c.json: kinds.fast.preset is \"h100\": must be one of k80, p100_sxm, v100_sxm, a100_sxm, h100_sxm");
+    CHECK(refused(changed("\"f32\": 1e12", "\"f32\": -1")) ==
+          "c.json: kinds.slow.contraction_flops_per_second.f32 is -1: must be a number of at least 0");
     CHECK(refused(changed("\"f32\": 1e12", "\"fp32\": 1")) ==
           "c.json: kinds.slow.contraction_flops_per_second.fp32: unknown member: known are f64, f32, tf32, f16, bf16, i8");
     CHECK(refused(changed("\"launch_overhead_s\": 5e-6", "\"launch_overhead_s\": 5e-6, \"launch_overhead_ps\": 5")) ==
@@ -304,27 +311,32 @@ TEST_CASE("topology JSON: what is wrong is named") {
     CHECK(refused(changed("\"slow\": {", "\"\": {")) == "c.json: kinds[\"\"]: the kind has an empty kind: a device's kind is its name");
     CHECK(refused(changed("{\"device\": 0}", "{\"device\": 3}")) == "c.json: links[0].from.device is 3: must be an integer from 0 to 2");
     CHECK(refused(changed("{\"device\": 0}", "{}")) == "c.json: links[0].from is an object: must have either a device or a switch");
-    CHECK(refused(changed("{\"switch\": \"leaf\"}", "{\"switch\": \"root\"}")) == "c.json: links[0].to.switch is \"root\": must be the name or the number of a switch");
+    CHECK(refused(changed("{\"switch\": \"leaf\"}", "{\"switch\": \"root\"}")) ==
+          "c.json: links[0].to.switch is \"root\": must be the name or the number of a switch");
     CHECK(refused(changed("\"switches\": [\"leaf\"]", "\"switches\": [\"leaf\", \"leaf\"]")) ==
           "c.json: links[0].to.switch is \"leaf\": must be the name of one switch: several have it, use a number");
     CHECK(refused(changed("{\"switch\": 0}", "{\"switch\": 1}")) == "c.json: links[1].to.switch is 1: must be an integer from 0 to 0");
     CHECK(refused(changed("{\"device\": 2}, \"to\"", "{\"switch\": 0}, \"to\"")) ==
           "c.json: links[2]: link 4 leads from leaf to itself: its ends must differ");
-    CHECK(refused(changed("\"bytes_per_second\": 2.5e9", "\"bytes_per_second\": 0")) == "c.json: links[3].bytes_per_second is 0: must be a number above 0");
+    CHECK(refused(changed("\"bytes_per_second\": 2.5e9", "\"bytes_per_second\": 0")) ==
+          "c.json: links[3].bytes_per_second is 0: must be a number above 0");
     CHECK(refused(changed("\"latency_ps\": 7, ", "")) == "c.json: links[1]: latency_ps (or latency_s) is missing");
     CHECK(refused(changed("\"latency_ps\": 7", "\"latency_ps\": 7.5")) ==
           "c.json: links[1].latency_ps is 7.5: must be an integer from 0 to 9223372036854775807");
     CHECK(refused(changed("\"latency_ps\": 7", "\"latency_ps\": 86400000000000001")) ==
           "c.json: links[1]: link 2 has a latency of 86400000000000001 ps: must not be negative nor above a day");
-    CHECK(refused(changed("\"bus\": true", "\"bus\": true, \"from\": {\"device\": 0}")) == "c.json: links[4].from is an object: must not be given: a bus has no ends");
-    CHECK(refused(changed("\"bus\": true", "\"bus\": true, \"duplex\": true")) == "c.json: links[4].duplex is true: must not be given: a bus has no direction");
+    CHECK(refused(changed("\"bus\": true", "\"bus\": true, \"from\": {\"device\": 0}")) ==
+          "c.json: links[4].from is an object: must not be given: a bus has no ends");
+    CHECK(refused(changed("\"bus\": true", "\"bus\": true, \"duplex\": true")) ==
+          "c.json: links[4].duplex is true: must not be given: a bus has no direction");
     CHECK(refused(changed("\"bus\": true, ", "")) == "c.json: links[4]: from is missing");
     CHECK(refused(changed("[0, 6, 3]", "[0, 3, 6]")) == "");
     CHECK(refused(changed("[0, 6, 3]", "[0, 2]")) ==
           "c.json: routes[1]: route from device 0 to device 1 passes link 2 (uplink) from leaf: a link must start where the one before it ends");
     CHECK(refused(changed("[0, 6, 3]", "[]")) == "c.json: routes[1]: route from device 0 to device 1 is empty: must have at least one link");
     CHECK(refused(changed("[0, 6, 3]", "[7]")) == "c.json: routes[1]: route from device 0 to device 1 passes link 7: there are 7 links");
-    CHECK(refused(changed("[6]}, {", "[6]}, {\"from\": 0, \"to\": 2, \"links\": [6]}, {")) == "c.json: route from device 0 to device 2 is set twice: at most once");
+    CHECK(refused(changed("[6]}, {", "[6]}, {\"from\": 0, \"to\": 2, \"links\": [6]}, {")) ==
+          "c.json: route from device 0 to device 2 is set twice: at most once");
     CHECK(refused(changed("[1, 0]", "[1]")) == "c.json: rings[1]: ring 1 of nodes has 1 nodes: must have at least two");
     CHECK(refused(changed("[1, 0]", "[1, 2]")) == "c.json: rings[1]: ring 1 of nodes passes node 2: no device is on it");
     CHECK(refused(changed("[1, 0]", "[1, 1]")) == "c.json: rings[1]: ring 1 of nodes passes node 1 twice: each at most once");
@@ -344,7 +356,8 @@ TEST_CASE("topology JSON: reader and schema know the same members") {
 TEST_CASE("topology JSON: a chain whose routes would fill the memory is refused before they do") {
     std::string text = R"({"format": "parsearch.topology", "version": 1, "kinds": {"a": {}}, "devices": [{"kind": "a", "count": 64}], "links": [)";
     for (int d = 0; d + 1 < 64; ++d)
-        text += parsearch::text(d ? "," : "", R"({"from": {"device": )", d, R"(}, "to": {"device": )", d + 1, R"(}, "bytes_per_second": 1, "latency_ps": 0, "duplex": true})");
+        text += parsearch::text(d ? "," : "", R"({"from": {"device": )", d, R"(}, "to": {"device": )", d + 1,
+                                R"(}, "bytes_per_second": 1, "latency_ps": 0, "duplex": true})");
     json_limits const limits;
     std::istringstream in(text + "]}");
     json_document const document(in, "c.json", limits);

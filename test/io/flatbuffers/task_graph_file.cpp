@@ -76,10 +76,12 @@ TEST_CASE("FlexNet files: what is no file of a task graph is refused") {
     CHECK(support::refusal([] { return read("").nodes; }) ==
           "g.fbuf: 0 bytes that are no FlatBuffer of a task graph: must be whole, with all offsets inside");
     CHECK(support::refusal([] { return read("a text, not a buffer").nodes; }).find("20 bytes that are no FlatBuffer") != std::string::npos);
-    CHECK(support::refusal([] { return io::read_flexnet_task_graph(std::filesystem::path("/no/such/file.fbuf")).nodes; }) == "/no/such/file.fbuf: cannot be read");
+    CHECK(support::refusal([] { return io::read_flexnet_task_graph(std::filesystem::path("/no/such/file.fbuf")).nodes; }) ==
+          "/no/such/file.fbuf: cannot be read");
     std::mt19937_64 rng(1);
     auto const bytes = written(support::random_task_graph(rng));
-    for (std::size_t size = 0; size < bytes.size(); size += 1 + bytes.size() / 97) CHECK_FALSE(support::refusal([&] { return read(bytes.substr(0, size)).nodes; }).empty());
+    for (std::size_t size = 0; size < bytes.size(); size += 1 + bytes.size() / 97)
+        CHECK_FALSE(support::refusal([&] { return read(bytes.substr(0, size)).nodes; }).empty());
     // Rules are told with the name of the file.
     CHECK(support::refusal([] { return written({}); }) == "FlexNet task graph: nnode is 0: there must be at least one node");
     std::ostringstream closed;
@@ -93,8 +95,9 @@ TEST_CASE("FlexNet files: enumerations and references of a file are checked, and
     namespace fb = FlatBufTaskGraph;
     std::vector const tasks{fb::CreateTask(b, static_cast<fb::SimTaskType>(7), 40)};
     b.Finish(fb::CreateTaskGraph(b, 1, 1, 0, 0, 0, 0, 0, 0, b.CreateVector(tasks)));
-    CHECK(support::refusal([&] { return read({reinterpret_cast<char const*>(b.GetBufferPointer()), b.GetSize()}).nodes; }) ==
-          "g.fbuf: tasks[0] (taskid 40) has type 7: must be from 0 to 6");
+    CHECK(support::refusal([&] {
+              return read({reinterpret_cast<char const*>(b.GetBufferPointer()), b.GetSize()}).nodes;
+          }) == "g.fbuf: tasks[0] (taskid 40) has type 7: must be from 0 to 6");
 }
 
 TEST_CASE("FlexNet files: a list that is named from many places is read at most as often as it could be there") {
@@ -105,8 +108,9 @@ TEST_CASE("FlexNet files: a list that is named from many places is read at most 
     std::vector<flatbuffers::Offset<fb::Task>> tasks;
     for (std::uint64_t i = 0; i < 1000; ++i) tasks.push_back(fb::CreateTask(b, fb::SimTaskType::TASK_BARRIER, i, 0, 0, 0, next));
     b.Finish(fb::CreateTaskGraph(b, 1, 1, 0, 0, 0, 0, 0, 0, b.CreateVector(tasks)));
-    CHECK(support::refusal([&] { return read({reinterpret_cast<char const*>(b.GetBufferPointer()), b.GetSize()}).nodes; }) ==
-          "g.fbuf: its lists have more entries than the file has bytes: must not share them");
+    CHECK(support::refusal([&] {
+              return read({reinterpret_cast<char const*>(b.GetBufferPointer()), b.GetSize()}).nodes;
+          }) == "g.fbuf: its lists have more entries than the file has bytes: must not share them");
 }
 
 TEST_CASE("FlexNet files: whatever bytes a file has, a task graph or a refusal") {
@@ -115,7 +119,8 @@ TEST_CASE("FlexNet files: whatever bytes a file has, a task graph or a refusal")
     for (int i = 0; i < 4000; ++i) {
         CAPTURE(i); // of one sequence, from the seed above
         auto bytes = written(support::random_task_graph(rng));
-        for (auto changes = 1 + uniform_index(rng, 3); changes > 0; --changes) bytes[uniform_index(rng, bytes.size())] = static_cast<char>(uniform_index(rng, 256));
+        for (auto changes = 1 + uniform_index(rng, 3); changes > 0; --changes)
+            bytes[uniform_index(rng, bytes.size())] = static_cast<char>(uniform_index(rng, 256));
         try {
             auto const g = read(bytes);
             ++graphs;
@@ -147,7 +152,9 @@ TEST_CASE("data: FlexNet files: the real files read, with sensible values, and a
         CHECK(g.rings.empty());
         for (auto const& c : g.connections) CHECK((c.from == 16 && c.links == 1));
         for (auto const& o : g.operators) CHECK(o.name.find('_') != std::string::npos);
-        for (auto const& d : g.devices) CHECK((d.type == device_type::gpu ? d.node < 16 && d.property == d.node : d.type == device_type::nominal_network && d.node == device::no_node));
+        for (auto const& d : g.devices)
+            CHECK((d.type == device_type::gpu ? d.node < 16 && d.property == d.node
+                                              : d.type == device_type::nominal_network && d.node == device::no_node));
         for (auto const& t : g.tasks) {
             CHECK(t.runtime_ms < 50);
             CHECK((t.bytes > 0) == (t.type == task_type::nominal_comm || t.type == task_type::all_reduce));
@@ -167,7 +174,8 @@ TEST_CASE("data: FlexNet files: the simulation of the real files adds up to what
         for (auto const& d : g.devices) by_id.emplace(d.id, d);
         for (auto const& t : g.tasks) {
             auto const bytes = static_cast<double>(t.bytes);
-            if (t.type == task_type::forward || t.type == task_type::backward) work[t.device] += std::llround(static_cast<double>(t.runtime_ms) * 1e9);
+            if (t.type == task_type::forward || t.type == task_type::backward)
+                work[t.device] += std::llround(static_cast<double>(t.runtime_ms) * 1e9);
             if (t.type == task_type::nominal_comm) {
                 up[by_id.at(t.device).property / 17] += bytes;
                 down[by_id.at(t.device).property % 17] += bytes;
@@ -203,7 +211,8 @@ TEST_CASE("data: FlexNet files: the simulation of the real files adds up to what
 
 TEST_CASE("FlexNet files: a plan goes out to a file and comes back as it was") {
     auto const cluster = topology::nodes({.count = 4, .gpus_per_node = 2, .device = topology::v100_sxm});
-    auto const p = make_problem(models::mlp({.features = 256, .hidden = {512, 512}, .classes = 64, .batch = 64}), cluster, cost::roofline{cluster}, {});
+    auto const p =
+        make_problem(models::mlp({.features = 256, .hidden = {512, 512}, .classes = 64, .batch = 64}), cluster, cost::roofline{cluster}, {});
     for (auto const& s : {data_parallel(p), one_weird_trick(p), tensor_parallel(p, 2), operation_parallel(p)}) {
         auto const g = export_plan(p, s).graph;
         auto const back = read(written(g));

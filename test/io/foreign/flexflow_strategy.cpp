@@ -58,11 +58,13 @@ std::string written(graph::dense_graph const& g, std::size_t devices, space::fla
     if (lost) *lost = std::move(sentences);
     return out.str();
 }
-space::flat_strategy read(graph::dense_graph const& g, std::size_t devices, std::string const& text, flexflow_missing missing = flexflow_missing::refuse) {
+space::flat_strategy read(graph::dense_graph const& g, std::size_t devices, std::string const& text,
+                          flexflow_missing missing = flexflow_missing::refuse) {
     std::istringstream in(text);
     return read_flexflow_strategy(in, "s.txt", g, devices, missing);
 }
-constexpr char const* small = "3\nconv1\n0\n4\n2\t1\t1\t4\t\n8\n0\t1\t2\t3\t4\t5\t6\t7\t\nflat\n0\n2\n1\t8\t\n8\n0\t1\t2\t3\t4\t5\t6\t7\t\nfc1\n0\n2\n2\t1\t\n2\n5\t2\t\n";
+constexpr char const* small =
+    "3\nconv1\n0\n4\n2\t1\t1\t4\t\n8\n0\t1\t2\t3\t4\t5\t6\t7\t\nflat\n0\n2\n1\t8\t\n8\n0\t1\t2\t3\t4\t5\t6\t7\t\nfc1\n0\n2\n2\t1\t\n2\n5\t2\t\n";
 std::string refused(std::string const& part, std::string const& by) {
     return support::refusal([&] { return read(small_net(), 8, support::replaced(small, part, by)).size(); });
 }
@@ -98,9 +100,10 @@ TEST_CASE("FlexFlow strategy: what the format cannot say is refused, or left out
           "operator 'conv1' (conv2d): the split of dim 'c' by 3 is of no axis of its output that FlexFlow could split");
     std::vector<std::string> lost;
     auto const text = written(g, 8, s, flexflow_losses::report, &lost);
-    CHECK(lost == std::vector<std::string>{"operator 'conv1' (conv2d): the split of dim 'c' by 3 is of no axis of its output that FlexFlow could split",
-                                           "operator 'fc 1' (linear): FlexFlow's names are one word, it is written as 'fc_1'",
-                                           "operator 'fc 1' (linear): the split of dim 'k' by 4 is of no axis of its output that FlexFlow could split"});
+    CHECK(lost ==
+          std::vector<std::string>{"operator 'conv1' (conv2d): the split of dim 'c' by 3 is of no axis of its output that FlexFlow could split",
+                                   "operator 'fc 1' (linear): FlexFlow's names are one word, it is written as 'fc_1'",
+                                   "operator 'fc 1' (linear): the split of dim 'k' by 4 is of no axis of its output that FlexFlow could split"});
     // What is left: the samples, on the devices of the first part of k.
     CHECK(text.ends_with("fc_1\n0\n2\n1\t2\t\n2\n0\t4\t\n"));
     auto const back = read(g, 8, text);
@@ -127,7 +130,8 @@ TEST_CASE("FlexFlow strategy: operators that have one name, once blanks are gone
     CHECK(read(exact, 2, "1 a_b 0 2 1 1 1 1", flexflow_missing::data_parallel)[3].start == 1);
     auto same = dense(g);
     same.names[1] = "a_b";
-    CHECK(support::refusal([&] { return read(same, 2, "0").size(); }) == "the graph has two operators named \"a_b\": FlexFlow's format tells operators by name");
+    CHECK(support::refusal([&] { return read(same, 2, "0").size(); }) ==
+          "the graph has two operators named \"a_b\": FlexFlow's format tells operators by name");
     same.names[1] = "";
     CHECK(support::refusal([&] { return written(same, 2, space::data_parallel(same, 2)); }) ==
           "operator 1 (relu) has no name: FlexFlow's format tells operators by name");
@@ -172,7 +176,8 @@ TEST_CASE("FlexFlow strategy: what is wrong is named, with its line") {
 
 TEST_CASE("FlexFlow strategy: axes that several dims run along, or only a part of one") {
     // y[(i j), s]: one axis of extent 4 * 6, i the slower.
-    ops::operation op{.kind = "joined", .dims = {{"i", 4, ops::dim_kind::attribute}, {"j", 6, ops::dim_kind::attribute}, {"s", 2, ops::dim_kind::sample}}};
+    ops::operation op{.kind = "joined",
+                      .dims = {{"i", 4, ops::dim_kind::attribute}, {"j", 6, ops::dim_kind::attribute}, {"s", 2, ops::dim_kind::sample}}};
     op.outputs.push_back({.name = "y", .axes = {{.extent = 24, .terms = {{1, 1}, {0, 6}}}, {.extent = 2, .terms = {{2, 1}}}}});
     graph::operator_graph joined;
     joined.insert("y", op, {});
@@ -186,7 +191,8 @@ TEST_CASE("FlexFlow strategy: axes that several dims run along, or only a part o
     // Halves of i and of j are no equal pieces in order.
     CHECK(support::refusal([&] { return written(g, 64, of(2, 2)); }).find("the split of dim 'i' by 2 is of no axis") != std::string::npos);
     CHECK(support::refusal([&] { return written(g, 64, of(1, 2)); }).find("the split of dim 'j' by 2 is of no axis") != std::string::npos);
-    CHECK(support::refusal([&] { return read(g, 64, "1 y 0 2 1 3 3 0 1 2").size(); }).find("axis 0 of its output is split by 3") != std::string::npos);
+    CHECK(support::refusal([&] { return read(g, 64, "1 y 0 2 1 3 3 0 1 2").size(); }).find("axis 0 of its output is split by 3") !=
+          std::string::npos);
 
     // The first output of a split is a part of the dim.
     graph::operator_graph parts;
@@ -225,8 +231,9 @@ TEST_CASE("FlexFlow strategy: data parallelism of the zoo reads back equal; of r
                     INFO(g.names[op], ' ', to_string(c, operation), ' ', to_string(back[op], operation));
                     bool kept = true;
                     for (std::size_t k = 0; k < c.rank; ++k) {
-                        auto const sentence = parsearch::text("operator '", g.names[op], "' (", operation.kind, "): the split of dim '", operation.dims[k].name, "' by ",
-                                                           c.degree[k], " is of no axis of its output that FlexFlow could split");
+                        auto const sentence =
+                            parsearch::text("operator '", g.names[op], "' (", operation.kind, "): the split of dim '", operation.dims[k].name,
+                                            "' by ", c.degree[k], " is of no axis of its output that FlexFlow could split");
                         bool const reported = std::count(lost.begin(), lost.end(), sentence) > 0;
                         kept = kept && !reported;
                         CHECK(back[op].degree[k] == (reported ? 1 : c.degree[k]));

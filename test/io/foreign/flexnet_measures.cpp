@@ -127,19 +127,23 @@ TEST_CASE("FlexNet measures: what the format cannot say is told") {
     CHECK(losses[0].ends_with("is left out: its samples do not divide the batch of 16"));
     CHECK(losses[1].ends_with("is left out: FlexNet's names say the sizes of dense layers in f32 with bias alone"));
     CHECK(losses[2] == "kernel 'update flops=8 bytes=8' is left out: FlexNet measures no updates");
-    CHECK(losses[3] == "kernel 'flexnet:Flat forward s=8 (x-*)' is left out: an operation of FlexNet's has one dim, s, and degrees such as \"1-1-*\" as operands");
+    CHECK(losses[3] ==
+          "kernel 'flexnet:Flat forward s=8 (x-*)' is left out: an operation of FlexNet's has one dim, s, and degrees such as \"1-1-*\" as operands");
     CHECK(losses[4] == "kernel 'flexnet:Dense_64_16 forward s=8 (1-*)' is left out: another kernel has the same name and degrees");
-    CHECK(losses[5].ends_with("s=4 o=16 k=64 (x:f32[s,k] weight:f32[o,k] bias:f32[o] -> y:f32[s,o])' is left out: its backward pass was not measured"));
+    CHECK(
+        losses[5].ends_with("s=4 o=16 k=64 (x:f32[s,k] weight:f32[o,k] bias:f32[o] -> y:f32[s,o])' is left out: its backward pass was not measured"));
     CHECK(losses[6] == "kernel 'flexnet:Pool forward s=8 (1-*)' is left out: the memory that it needs is not known");
-    CHECK(support::refusal([&] { return to_flexnet(p, "a100", {0, 4}, losses).batch; }) ==
-          "FlexNet measures for a batch of 0 on 4 devices of 1 GPUs: all must be at least 1, and GPUs at most 2147483648");
+    CHECK(support::refusal([&] {
+              return to_flexnet(p, "a100", {0, 4}, losses).batch;
+          }) == "FlexNet measures for a batch of 0 on 4 devices of 1 GPUs: all must be at least 1, and GPUs at most 2147483648");
 }
 
 TEST_CASE("FlexNet measures: what is wrong is named") {
     CHECK(refused("\"ngpus\"", "\"gpus\"") == "m.json: gpus: unknown member: known are batch_size, ngpus, measurements");
     CHECK(refused("\"ngpus\": 32,", "") == "m.json: ngpus is missing");
     CHECK(refused("1024", "0") == "m.json: batch_size is 0: must be an integer from 1 to 9223372036854775807");
-    CHECK(refused("1024", "1000") == "m.json: measurements[0].pc_str is \"4-1-1-1-32\": must split the 1000 samples of batch_size into equal parts, not 32");
+    CHECK(refused("1024", "1000") ==
+          "m.json: measurements[0].pc_str is \"4-1-1-1-32\": must split the 1000 samples of batch_size into equal parts, not 32");
     CHECK(refused("4-1-1-1-32", "4-1-1-32") == "m.json: measurements[0].pc_str is \"4-1-1-32\": must begin with the number of degrees that follow");
     for (auto const* const bad : {"4-1-1-1-", "4-1-1-1-0", "4-1-1-1--1", "4-1-1-1-+2", "4-1-1-1-01", "4-1-1-1-99999999999999999999", ""})
         CHECK(refused("4-1-1-1-32", bad) == text("m.json: measurements[0].pc_str is \"", bad, "\": must be positive integers between dashes"));
@@ -149,18 +153,25 @@ TEST_CASE("FlexNet measures: what is wrong is named") {
     CHECK(refused("1e9", "2e9") == "m.json: measurements[4].bw_time is 2000000000.0: must be at most 1e9 (ms)");
     CHECK(refused("45920640", "0.5") == "m.json: measurements[0].mem_req is 0.5: must be an integer from 0 to 9223372036854775807");
     CHECK(refused("\"Softmax\"", "\"\"") == "m.json: measurements[4].name is \"\": must not be empty");
-    CHECK(refused("\"2-2-32\", \"fw_time\": 0.0039936, \"bw_time\": 0.421171, \"mem_req\": 1}", R"("2-1-32", "fw_time": 1, "bw_time": 1, "mem_req": 305430528})")==
+    CHECK(refused("\"2-2-32\", \"fw_time\": 0.0039936, \"bw_time\": 0.421171, \"mem_req\": 1}",
+                  R"("2-1-32", "fw_time": 1, "bw_time": 1, "mem_req": 305430528})") ==
           "measurements[2] (\"Dense_9216_4096\"): is there twice at the same degrees: must be once");
-    CHECK(support::refusal([] { return to_profile({10, 1, {{"Flat", {1, 3}, 1, 1, 1}}}, "a100").size(); }) ==
-          "measurements[0] (\"Flat\"): its last degree must split the 10 samples of the batch into equal parts");
-    CHECK(support::refusal([] { return to_profile({10, 1, {{"Dense_1_1", {1, 0}, 1, 1, 64}}}, "a100").size(); }).find("its last degree must split") != std::string::npos);
-    CHECK(support::refusal([] { return to_profile({10, 1, {{"Flat", {1, 1}, -1, 1, 1}}}, "a100").size(); }).find("must be finite, not negative") != std::string::npos);
+    CHECK(support::refusal([] {
+              return to_profile({10, 1, {{"Flat", {1, 3}, 1, 1, 1}}}, "a100").size();
+          }) == "measurements[0] (\"Flat\"): its last degree must split the 10 samples of the batch into equal parts");
+    CHECK(support::refusal([] {
+              return to_profile({10, 1, {{"Dense_1_1", {1, 0}, 1, 1, 64}}}, "a100").size();
+          }).find("its last degree must split") != std::string::npos);
+    CHECK(support::refusal([] {
+              return to_profile({10, 1, {{"Flat", {1, 1}, -1, 1, 1}}}, "a100").size();
+          }).find("must be finite, not negative") != std::string::npos);
 }
 
 TEST_CASE("FlexNet measures: more parts than samples are refused, whatever comes before them") {
     flexnet_measures m{.batch = 8, .devices = 16, .measurements = {}};
     m.measurements.push_back({.name = "Dense_4_4", .degrees = {1, 16}, .forward_ms = 1, .backward_ms = 1, .memory = 8 * (1 * 8 + 20)});
-    CHECK(support::refusal([&] { (void)to_profile(m, "gpu"); }).find("its last degree must split the 8 samples of the batch into equal parts") != std::string::npos);
+    CHECK(support::refusal([&] { (void)to_profile(m, "gpu"); }).find("its last degree must split the 8 samples of the batch into equal parts") !=
+          std::string::npos);
     CHECK(gpus_per_device(m) == 1);
 }
 

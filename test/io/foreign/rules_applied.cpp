@@ -47,7 +47,8 @@ std::optional<parallel_graph> instance_of(rule const& r, std::int32_t degree, st
             auto const& o = r.source.operators[i];
             std::vector<tensor_ref> operands;
             for (auto const t : o.inputs)
-                operands.push_back(t.is_input() ? given[static_cast<std::size_t>(-t.op - 1)] : tensor_ref{made[static_cast<std::size_t>(t.op)], static_cast<std::uint32_t>(t.slot)});
+                operands.push_back(t.is_input() ? given[static_cast<std::size_t>(-t.op - 1)]
+                                                : tensor_ref{made[static_cast<std::size_t>(t.op)], static_cast<std::uint32_t>(t.slot)});
             typed_node type{o.type};
             for (auto const& p : o.parameters) type.parameters.emplace_back(p.key, p.value.is_variable() ? degree : p.value.literal);
             std::vector<std::int64_t> parts;

@@ -63,14 +63,13 @@ template <class F> std::string not_written(F const& change) {
 TEST_CASE("substitutions: a file by hand") {
     auto const rules = read(small);
     REQUIRE(rules.size() == 1);
-    rewrite::rule const expected{
-        .name = "split",
-        .source = {{{"OP_EW_ADD", {{-1}, {-2}}}, {"OP_SPLIT", {{0}}, {{"PM_NUM_OUTPUTS", 3}, {"PM_AXIS", 1}}}}},
-        .target = {{{"OP_PARTITION", {{-1}}, {{"PM_PARALLEL_DIM", 1}, {"PM_PARALLEL_DEGREE", "degree"}}},
-                    {"OP_PARTITION", {{0}}, {{"PM_PARALLEL_DIM", 1}, {"PM_PARALLEL_DEGREE", 4}}}}},
-        .outputs = {{{1, 0}, {1, 0}}, {{1, 2}, {-1, 0}}},
-        .parameters = {"degree"},
-        .constraints = {{"degree", rewrite::relation::at_least, 2}}};
+    rewrite::rule const expected{.name = "split",
+                                 .source = {{{"OP_EW_ADD", {{-1}, {-2}}}, {"OP_SPLIT", {{0}}, {{"PM_NUM_OUTPUTS", 3}, {"PM_AXIS", 1}}}}},
+                                 .target = {{{"OP_PARTITION", {{-1}}, {{"PM_PARALLEL_DIM", 1}, {"PM_PARALLEL_DEGREE", "degree"}}},
+                                             {"OP_PARTITION", {{0}}, {{"PM_PARALLEL_DIM", 1}, {"PM_PARALLEL_DEGREE", 4}}}}},
+                                 .outputs = {{{1, 0}, {1, 0}}, {{1, 2}, {-1, 0}}},
+                                 .parameters = {"degree"},
+                                 .constraints = {{"degree", rewrite::relation::at_least, 2}}};
     CHECK(rules[0] == expected);
     CHECK(read(written(rules)) == rules);
     CHECK(read(R"({"_t": "RuleCollection", "rule": []})").empty());
@@ -84,7 +83,8 @@ TEST_CASE("substitutions: what is wrong in a file is named") {
     CHECK(refused("\"name\": \"split\"", "\"name\": \"\"") == "r.json: rule[0].name is \"\": must not be empty");
     CHECK(refused("OP_SPLIT", "SPLIT") == "r.json: rule[0].srcOp[1].type is \"SPLIT\": must begin with OP_ and go on (rule \"split\")");
     CHECK(refused("OP_SPLIT", "OP_") == "r.json: rule[0].srcOp[1].type is \"OP_\": must begin with OP_ and go on (rule \"split\")");
-    CHECK(refused("PM_AXIS", "AXIS") == "r.json: rule[0].srcOp[1].para[1].key is \"AXIS\": must begin with PM_ and go on (OP_SPLIT) (rule \"split\")");
+    CHECK(refused("PM_AXIS", "AXIS") ==
+          "r.json: rule[0].srcOp[1].para[1].key is \"AXIS\": must begin with PM_ and go on (OP_SPLIT) (rule \"split\")");
     CHECK(refused("\"PM_AXIS\", \"value\": 1", "\"PM_AXIS\", \"value\": 1.5") ==
           "r.json: rule[0].srcOp[1].para[1].value is 1.5: must be an integer from -9223372036854775808 to 9223372036854775807 (PM_AXIS) (OP_SPLIT) "
           "(rule \"split\")");
@@ -96,15 +96,20 @@ TEST_CASE("substitutions: what is wrong in a file is named") {
           "r.json: rule[0].srcOp[0].input[0].tsId is -1: must be an integer from 0 to 2147483647 (OP_EW_ADD) (rule \"split\")");
     CHECK(refused("\"dstTsId\": 0", "\"dstTsId\": null") ==
           "r.json: rule[0].mappedOutput[0].dstTsId is null: must be an integer from 0 to 2147483647 (rule \"split\")");
-    CHECK(refused("\"Tensor\"", "\"Operator\"") == "r.json: rule[0].srcOp[0].input[0]._t is \"Operator\": must be \"Tensor\" (OP_EW_ADD) (rule \"split\")");
+    CHECK(refused("\"Tensor\"", "\"Operator\"") ==
+          "r.json: rule[0].srcOp[0].input[0]._t is \"Operator\": must be \"Tensor\" (OP_EW_ADD) (rule \"split\")");
     // What is no rule, though each of its parts can be read.
-    CHECK(refused("\"opId\": 0", "\"opId\": 1") == "r.json: rule[0]: rule 'split': source: operator 1 (OP_SPLIT) takes what it makes: a pattern has no cycle");
-    CHECK(refused("\"srcTsId\": 2", "\"srcTsId\": 3") == "r.json: rule[0]: rule 'split': mapped output 1: its source is slot 3 of operator 1 (OP_SPLIT): "
-                                                         "it has 3 outputs");
-    CHECK(refused("\"srcTsId\": 2", "\"srcTsId\": 0") == "r.json: rule[0]: rule 'split': mapped output 1: output 1.0 of the source is mapped twice: must be once");
+    CHECK(refused("\"opId\": 0", "\"opId\": 1") ==
+          "r.json: rule[0]: rule 'split': source: operator 1 (OP_SPLIT) takes what it makes: a pattern has no cycle");
+    CHECK(refused("\"srcTsId\": 2", "\"srcTsId\": 3") ==
+          "r.json: rule[0]: rule 'split': mapped output 1: its source is slot 3 of operator 1 (OP_SPLIT): "
+          "it has 3 outputs");
+    CHECK(refused("\"srcTsId\": 2", "\"srcTsId\": 0") ==
+          "r.json: rule[0]: rule 'split': mapped output 1: output 1.0 of the source is mapped twice: must be once");
     std::string twice = small;
     twice.insert(twice.rfind(']'), "," + twice.substr(twice.find('[') + 1, twice.rfind(']') - twice.find('[') - 1));
-    CHECK(support::refusal([&] { return read(twice).size(); }) == "r.json: rule[1].name is \"split\": must be another one: a rule before it has this name");
+    CHECK(support::refusal([&] { return read(twice).size(); }) ==
+          "r.json: rule[1].name is \"split\": must be another one: a rule before it has this name");
 }
 
 TEST_CASE("substitutions: what the format cannot say is not written") {
@@ -115,7 +120,8 @@ TEST_CASE("substitutions: what the format cannot say is not written") {
     CHECK(not_written([](rule& r) { r.target.operators[1].parameters[1].value = 0; }) ==
           "rule \"split\": target operator 1 (OP_PARTITION): PM_PARALLEL_DEGREE is 0: must be at least 1");
     CHECK(not_written([](rule& r) { r.target.operators[1].parameters[0].value = "degree"; }) ==
-          "rule \"split\": target operator 1 (OP_PARTITION): PM_PARALLEL_DIM is variable degree: the format has none but degree, as PM_PARALLEL_DEGREE");
+          "rule \"split\": target operator 1 (OP_PARTITION): PM_PARALLEL_DIM is variable degree: the format has none but degree, as "
+          "PM_PARALLEL_DEGREE");
     CHECK(not_written([](rule& r) { r.source.operators[0].type = "add"; }) ==
           "rule \"split\": source operator 0 (add): a type of the format begins with OP_ and goes on");
     CHECK(not_written([](rule& r) { r.source.operators[1].parameters[1].key = "axis"; }) ==
@@ -126,8 +132,9 @@ TEST_CASE("substitutions: what the format cannot say is not written") {
           "rule \"split\": the format has no parameters and constraints of a rule but that degree is chosen and at least 2");
     CHECK(not_written([](rule& r) { r.outputs.clear(); }) == "rule 'split': no output is mapped: at least one must be");
     auto const rules = read(small);
-    CHECK(support::refusal([&] { return written({rules[0], rules[0]}).size(); }) ==
-          "rule \"split\": a rule before it has this name: must be another one");
+    CHECK(support::refusal([&] {
+              return written({rules[0], rules[0]}).size();
+          }) == "rule \"split\": a rule before it has this name: must be another one");
 }
 
 TEST_CASE("substitutions: whatever a file holds, rules or a refusal") {

@@ -121,7 +121,8 @@ TEST_CASE("json: objects know their members, and every value its path") {
     });
     CHECK(seen == "my switch x.json: links[1].from[\"my switch\"] x.json: links[1].from[\"my switch\"][1] -5");
     CHECK(support::refusal([&] { return document.root().integer<int>(); }).starts_with("x.json: the document is an object: must be an integer"));
-    CHECK(support::refusal([&] { return placed(links[0], []() -> int { throw invalid_input("link 0 is short"); }); }) == "x.json: links[0]: link 0 is short");
+    CHECK(support::refusal([&] { return placed(links[0], []() -> int { throw invalid_input("link 0 is short"); }); }) ==
+          "x.json: links[0]: link 0 is short");
 }
 
 TEST_CASE("json: the header says what a document is") {

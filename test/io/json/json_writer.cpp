@@ -63,9 +63,11 @@ TEST_CASE("json_write: members in order, two spaces, short values on one line") 
 }
 
 TEST_CASE("json_write: numbers are the shortest that read back equal") {
-    ordered_json const numbers{0.1, 1e12, 4.5e11, 1e-9, 1.0 / 3, -0.0, 123456.0, std::int64_t{-9223372036854775807}, std::uint64_t{18446744073709551615u}};
+    ordered_json const numbers{
+        0.1, 1e12, 4.5e11, 1e-9, 1.0 / 3, -0.0, 123456.0, std::int64_t{-9223372036854775807}, std::uint64_t{18446744073709551615u}};
     ordered_json const root{{"n", numbers}};
-    CHECK(written(root) == "{\n  \"n\": [0.1, 1e+12, 4.5e+11, 1e-09, 0.3333333333333333, -0.0, 123456, -9223372036854775807, 18446744073709551615]\n}\n");
+    CHECK(written(root) ==
+          "{\n  \"n\": [0.1, 1e+12, 4.5e+11, 1e-09, 0.3333333333333333, -0.0, 123456, -9223372036854775807, 18446744073709551615]\n}\n");
     CHECK(std::signbit(nlohmann::json::parse(written(root))["n"][5].get<double>()));
     for (double const bad : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
         CHECK(support::refusal([&] { return written(bad); }).ends_with(": JSON holds finite numbers only"));

@@ -107,9 +107,11 @@ TEST_CASE("files are told apart by content") {
 }
 
 TEST_CASE("what is neither is refused, saying what was tried") {
-    CHECK(said("4x8xh200") == "cluster '4x8xh200': 'h200' is not a known device, which are k80, p100, v100, a100, h100, and there is no file of this name that can be read");
+    CHECK(said("4x8xh200") == "cluster '4x8xh200': 'h200' is not a known device, which are k80, p100, v100, a100, h100, and there is no file of this "
+                              "name that can be read");
     for (std::string const bad : {"h100", "8xh100", "x8xh100", "4xxh100", "4x8x", "-4x8xh100", "4 x 8 x h100", "/", "."})
-        CHECK(said(bad).ends_with("is not NODESxGPUSxDEVICE such as 4x8xh100 (devices: k80, p100, v100, a100, h100), and there is no file of this name that can be read"));
+        CHECK(said(bad).ends_with(
+            "is not NODESxGPUSxDEVICE such as 4x8xh100 (devices: k80, p100, v100, a100, h100), and there is no file of this name that can be read"));
     CHECK(said("0x8xh100") == "cluster '0x8xh100': the number of nodes is 0: must be from 1 to 8192");
     CHECK(said("1x99999999999xh100").find("the number of GPUs per node is 99999999999: must be from 1 to 8192") != std::string::npos);
     CHECK(said("8000x8xh100").find("a cluster holds at most 8192") != std::string::npos);

@@ -34,7 +34,14 @@ std::string said(std::string const& given) {
 TEST_CASE("rates are read and printed") {
     using rate = io::option_value<bandwidth>;
     bandwidth v;
-    for (auto const& [given, bytes] : {std::pair{"100Gbps", 12.5e9}, {"400Gbps", 50e9}, {"12.5GBps", 12.5e9}, {"0.1Tbps", 12.5e9}, {"800Mbps", 1e8}, {"5MBps", 5e6}, {"2kBps", 2e3}, {"7Bps", 7.0}}) {
+    for (auto const& [given, bytes] : {std::pair{"100Gbps", 12.5e9},
+                                       {"400Gbps", 50e9},
+                                       {"12.5GBps", 12.5e9},
+                                       {"0.1Tbps", 12.5e9},
+                                       {"800Mbps", 1e8},
+                                       {"5MBps", 5e6},
+                                       {"2kBps", 2e3},
+                                       {"7Bps", 7.0}}) {
         INFO(given);
         CHECK(rate::read(given, v));
         CHECK(v.bytes_per_second == bytes);
@@ -80,7 +87,9 @@ TEST_CASE("every fabric is found, and has the servers, GPUs and interfaces asked
         for (auto const& l : made.network.links)
             if (l.a < 12) CHECK(l.each.rate.bytes_per_second == (made.network.switches > 0 ? degree : 1) * 25e9);
         CHECK(made.network.links.front().each.latency == picoseconds{1us});
-        CHECK(io::make_named_cluster(text("fabric:", f.name, ",servers=12,gpus_per_server=2,interface=200Gbps,device=v100,degree=", degree)).cluster == made.cluster);
+        CHECK(
+            io::make_named_cluster(text("fabric:", f.name, ",servers=12,gpus_per_server=2,interface=200Gbps,device=v100,degree=", degree)).cluster ==
+            made.cluster);
     }
     auto const of_cluster = io::make_named_cluster("fabric:ideal_switch");
     CHECK(of_cluster.source == io::cluster_source::fabric);
@@ -181,23 +190,30 @@ TEST_CASE("paths are those of the routing") {
 
 TEST_CASE("what no fabric can be made of is refused, saying why") {
     CHECK(said("ideal_switch,servers=2,latency=18446744073709552ns").find("fabric ideal_switch: latency is 18446744 s: must be at most a day") == 0);
-    CHECK(said("ideal_switch,servers=100000,gpus_per_server=1") == "fabric ideal_switch: 100000 servers of 1 GPUs: a cluster holds from 1 to 8192 devices");
-    CHECK(said("ring") == "fabric 'ring' is not known: must be one of ideal_switch, fat_tree, oversubscribed, random_regular, fully_connected, torus, circulant, topoopt");
+    CHECK(said("ideal_switch,servers=100000,gpus_per_server=1") ==
+          "fabric ideal_switch: 100000 servers of 1 GPUs: a cluster holds from 1 to 8192 devices");
+    CHECK(said("ring") == "fabric 'ring' is not known: must be one of ideal_switch, fat_tree, oversubscribed, random_regular, fully_connected, "
+                          "torus, circulant, topoopt");
     CHECK(said("torus,servers=x").find("fabric torus: option 'servers' is 'x': must be an integer") == 0);
-    CHECK(said("torus,interface=100") == "fabric torus: option 'interface' is '100': must be a rate in bits or bytes per second such as 100Gbps, 400Gbps or 12.5GBps");
+    CHECK(said("torus,interface=100") ==
+          "fabric torus: option 'interface' is '100': must be a rate in bits or bytes per second such as 100Gbps, 400Gbps or 12.5GBps");
     CHECK(said("torus,ratio=3") == "fabric torus: option 'ratio' is one of other fabrics");
     CHECK(said("torus,sides=3").find("fabric torus: option 'sides' is not known: must be one of servers, gpus_per_server, degree") == 0);
     CHECK(said("torus,paths=3") == "fabric torus: option 'paths' is given, but routing is shortest: must be k_shortest");
-    CHECK(said("random_regular,servers=15,degree=3") == "fabric random_regular: servers are 15 of degree 3: servers * degree must be even, else an interface has no other end");
+    CHECK(said("random_regular,servers=15,degree=3") ==
+          "fabric random_regular: servers are 15 of degree 3: servers * degree must be even, else an interface has no other end");
     CHECK(said("random_regular,servers=4").find("fabric random_regular: random network of 4 servers of degree 4: ") == 0);
-    CHECK(said("fully_connected") == "fabric fully_connected: degree is 4: must be at least 15, the interfaces that fully connected takes of a server");
+    CHECK(said("fully_connected") ==
+          "fabric fully_connected: degree is 4: must be at least 15, the interfaces that fully connected takes of a server");
     CHECK(said("torus,extents=4x2x2").empty());
-    CHECK(said("torus,servers=64,extents=4x4x4") == "fabric torus: degree is 4: must be at least 6, the interfaces that torus 4 x 4 x 4 takes of a server");
+    CHECK(said("torus,servers=64,extents=4x4x4") ==
+          "fabric torus: degree is 4: must be at least 6, the interfaces that torus 4 x 4 x 4 takes of a server");
     CHECK(said("torus,extents=4x5") == "fabric torus: extents are 4x5, which are 20 servers: must be as many as servers, 16");
     CHECK(said("torus,degree=1") == "fabric torus: degree is 1: must be at least 2, two interfaces for each dimension");
     CHECK(said("circulant,degree=3") == "fabric circulant: degree is 3: must be even and positive, two interfaces for each step; or say which steps");
     CHECK(said("circulant,steps=16").find("fabric circulant: circulant network of 16 servers: a step of 16: ") == 0);
-    CHECK(said("random_regular,routing=coin_change").find("fabric random_regular: coin change routing of a network of 16 servers: its links make no circulant graph") == 0);
+    CHECK(said("random_regular,routing=coin_change")
+              .find("fabric random_regular: coin change routing of a network of 16 servers: its links make no circulant graph") == 0);
     CHECK(said("fat_tree,routing=coin_change").find("fabric fat_tree: coin change routing of a network with ") == 0);
     CHECK(said("ideal_switch,degree=0").find("fabric ideal_switch: ") == 0);
     CHECK(said("torus,device=tpu") == "fabric torus: device is 'tpu': must be one of k80, p100, v100, a100, h100");

@@ -25,7 +25,8 @@ TEST_CASE("a model is made by name, with options") {
     CHECK(parameters("lenet") == 61'706);
     CHECK(parameters("mlp,features=10,hidden=20x30,classes=5") == 10 * 20 + 20 + 20 * 30 + 30 + 30 * 5 + 5);
     auto const g = io::make_model("gpt,layers=2,hidden=64,heads=4,sequence=32,vocabulary=100,batch=8,type=bf16,dropout=0");
-    auto const same = models::gpt({.layers = 2, .hidden = 64, .heads = 4, .sequence = 32, .vocabulary = 100, .batch = 8, .type = ops::dtype::bf16, .dropout = 0});
+    auto const same =
+        models::gpt({.layers = 2, .hidden = 64, .heads = 4, .sequence = 32, .vocabulary = 100, .batch = 8, .type = ops::dtype::bf16, .dropout = 0});
     CHECK(g.size() == same.size());
     for (std::size_t op = 0; op < std::min(g.size(), same.size()); ++op) CHECK(g[op].operation == same[op].operation);
     CHECK(g.shape({0, 0}).extents == std::vector<std::int64_t>{8, 32});

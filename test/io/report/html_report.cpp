@@ -31,7 +31,8 @@ auto const cluster = topology::p100_cluster(2);
 graph::operator_graph network() {
     graph::operator_graph g;
     graph::tensor_ref x = g.input("x</script><script>alert(1)</script>", {{64, 32}});
-    for (int i = 0; i < 6; ++i) x = g.add("relu" + std::to_string(i), ops::relu{}, g.add("fc\"\\\n\x01\xff" + std::to_string(i), ops::linear{.out = 32}, x));
+    for (int i = 0; i < 6; ++i)
+        x = g.add("relu" + std::to_string(i), ops::relu{}, g.add("fc\"\\\n\x01\xff" + std::to_string(i), ops::linear{.out = 32}, x));
     return g;
 }
 
@@ -107,7 +108,8 @@ TEST_CASE("report: one file, which refers to nothing and holds names as they are
     CHECK(count(page, "http") == count(page, "http-equiv") + count(page, "http://www.w3.org/2000/svg")); // the name of SVG, which is no address
     auto const doc = document_in(page);
     CHECK(doc.at("operators")[0].at("name") == "x</script><script>alert(1)</script>");
-    CHECK(doc.at("operators")[1].at("name") == "fc\"\\\n\x01\xef\xbf\xbd" "0");
+    CHECK(doc.at("operators")[1].at("name") == "fc\"\\\n\x01\xef\xbf\xbd"
+                                               "0");
     CHECK(doc.at("title") == "A <b>model</b> & more");
     CHECK(doc.at("notes")[0] == "</script>");
     CHECK(page_of(f.data()) == page);
@@ -166,7 +168,8 @@ TEST_CASE("report: the packed tasks are the schedule") {
             for (auto n = tasks.at("rows")[row].get<int>(); n > 0; --n, ++i) {
                 auto const t = shown[i];
                 auto const& what = tasks.at("whats")[static_cast<std::size_t>(next())];
-                auto const number = next(), start = free_at + next(), end = start + tasks.at("durations")[static_cast<std::size_t>(next())].get<std::int64_t>();
+                auto const number = next(), start = free_at + next(),
+                           end = start + tasks.at("durations")[static_cast<std::size_t>(next())].get<std::int64_t>();
                 REQUIRE(r.tasks.resource[t] == row);
                 REQUIRE(what[0] == static_cast<int>(r.tasks.kind[t]));
                 REQUIRE(what[1] == r.tasks.label[t].op);
@@ -229,7 +232,8 @@ TEST_CASE("report: a network is drawn where there is one") {
     fixture const f;
     auto d = f.data();
     CHECK(document_in(page_of(d)).at("network").is_null());
-    fabric::network const chain{"chain", 3, 1, {{0, 1, {{1e9}, picoseconds{5}}}, {1, 2, {{2e9}, picoseconds{6}}}, {2, 3, {{2e9}, picoseconds{6}}}}, {}};
+    fabric::network const chain{
+        "chain", 3, 1, {{0, 1, {{1e9}, picoseconds{5}}}, {1, 2, {{2e9}, picoseconds{6}}}, {2, 3, {{2e9}, picoseconds{6}}}}, {}};
     fabric::network_report traffic;
     traffic.message_bytes = {1, 2, 3.4, 4, 5, 6};
     traffic.collective_bytes = {0.2, 0, 0, 0, 0, 7.5};
@@ -255,10 +259,12 @@ TEST_CASE("report: a network is drawn where there is one") {
     d.network->price = 1234.4;
     CHECK(document_in(page_of(d)).at("network").at("price") == 1234);
     CHECK(shown.at("rounds").empty());
-    d.network->rounds = {{.network = "ideal <switch>", .round = 1, .before = picoseconds{9}, .after = picoseconds{8}, .evaluations = 7, .chosen = true}};
+    d.network->rounds = {
+        {.network = "ideal <switch>", .round = 1, .before = picoseconds{9}, .after = picoseconds{8}, .evaluations = 7, .chosen = true}};
     CHECK(document_in(page_of(d)).at("network").at("rounds") == nlohmann::json::parse(R"([["ideal <switch>",1,9,8,7,true]])"));
     traffic.utilisation.pop_back();
-    CHECK(support::refusal([&] { return io::report_json(d); }) == "a report on a network of 3 links, and traffic on 5 directions of links: must be two of each");
+    CHECK(support::refusal([&] { return io::report_json(d); }) ==
+          "a report on a network of 3 links, and traffic on 5 directions of links: must be two of each");
     d.network->traffic = nullptr;
     CHECK(support::refusal([&] { return io::report_json(d); }) == "a report on a network without the network or its traffic: needs both");
 }
@@ -300,7 +306,8 @@ TEST_CASE("a report on rewritten operators has the model's graph beside the plan
     d.graph = &problem.graph();
     d.strategy = &strategy;
     d.simulation = &simulation;
-    d.rewriting = io::report_rewriting{.graph = &f.problem.graph(), .strategy = &f.strategy, .compared = 1, .applied = {"fuse: fc0, relu0", "</script>"}};
+    d.rewriting =
+        io::report_rewriting{.graph = &f.problem.graph(), .strategy = &f.strategy, .compared = 1, .applied = {"fuse: fc0, relu0", "</script>"}};
     auto const page = page_of(d);
     auto const json = document_in(page);
     auto const& r = json["rewriting"];
@@ -327,5 +334,6 @@ TEST_CASE("a report on rewritten operators has the model's graph beside the plan
     };
     CHECK(refused([](auto& w) { w.graph = nullptr; }) == "a report of a rewriting without graph or strategy: needs both");
     CHECK(refused([](auto& w) { w.compared = 3; }) == "a report of a rewriting of strategy number 3 of 3: must be one of them");
-    CHECK(refused([&](auto& w) { w.strategy = &strategy; }) == "a report of a rewriting: the strategy has 3 configurations: the graph has 13 operators");
+    CHECK(refused([&](auto& w) { w.strategy = &strategy; }) ==
+          "a report of a rewriting: the strategy has 3 configurations: the graph has 13 operators");
 }

@@ -23,7 +23,9 @@ namespace {
 graph::dense_graph gpt(std::int64_t layers) {
     return graph::read_graph(models::gpt({.layers = layers, .hidden = 64, .heads = 4, .sequence = 32, .vocabulary = 100, .batch = 8})).graph;
 }
-std::vector<io::repeated_block> blocks_of(graph::dense_graph const& g, space::flat_strategy const& s) { return io::find_blocks(g, io::classes_of(g, s)); }
+std::vector<io::repeated_block> blocks_of(graph::dense_graph const& g, space::flat_strategy const& s) {
+    return io::find_blocks(g, io::classes_of(g, s));
+}
 
 /// Number of the operator of that name.
 std::size_t named(graph::dense_graph const& g, std::string const& name) {
@@ -73,8 +75,8 @@ TEST_CASE("blocks: equal operators side by side are none, in a row they are") {
 }
 
 TEST_CASE("blocks: boxes hold every operator that is drawn, once, in order") {
-    for (auto const& g : {gpt(6), graph::read_graph(models::inception_v3({.batch = 8})).graph,
-                          graph::read_graph(models::nmt({.steps = 6, .batch = 8})).graph}) {
+    for (auto const& g :
+         {gpt(6), graph::read_graph(models::inception_v3({.batch = 8})).graph, graph::read_graph(models::nmt({.steps = 6, .batch = 8})).graph}) {
         auto const s = space::data_parallel(g, 4);
         auto const classes = io::classes_of(g, s);
         auto const blocks = io::find_blocks(g, classes);

@@ -21,9 +21,9 @@ using namespace parsearch::rewrite;
 using namespace parsearch::verify;
 
 namespace {
-// What is tried of an axiom, as far as shapes go, is all that there is: inputs of all extents and all degrees that divide them up to these bounds, all
-// degrees of operators from 1 to 3. Data are all tensors of -1, 0 and 2 where these are few, and on every shape random numbers of 64 bits: outputs
-// are polynomials of the inputs of degree 3 at most, and relus of such.
+// What is tried of an axiom, as far as shapes go, is all that there is: inputs of all extents and all degrees that divide them up to these bounds,
+// all degrees of operators from 1 to 3. Data are all tensors of -1, 0 and 2 where these are few, and on every shape random numbers of 64 bits:
+// outputs are polynomials of the inputs of degree 3 at most, and relus of such.
 struct bounds {
     std::array<std::int32_t, 3> extents;
 };
@@ -243,9 +243,11 @@ TEST_CASE("axioms: the trial finds what is false") {
     CHECK(wrong(equation("relu of a sum", legality::alike, relu(add(x, y)), add(relu(x), relu(y)))) != "");
     CHECK(wrong(equation("samples are summed", legality::alike, linear(reduce(1, "d", x), y), reduce(1, "d", linear(x, y)))) != "");
     CHECK(wrong(equation("a linear ignores replicas", legality::source, linear(x, y), linear(concat(0, x, y), y))) != "");
-    CHECK(wrong(equation("combine undoes partition", legality::alike, combine(1, "d", partition(1, "d", x)), x)).find("one side alone") != std::string::npos);
+    CHECK(wrong(equation("combine undoes partition", legality::alike, combine(1, "d", partition(1, "d", x)), x)).find("one side alone") !=
+          std::string::npos);
     CHECK(wrong(equation("associates", legality::alike, concat(2, concat(2, x, y), y), concat(2, x, concat(2, y, y)))) == "");
-    CHECK(wrong(equation("associates", legality::alike, concat(2, concat(2, x, y), y), concat(2, x, concat(2, y, y))), true).find("parts") != std::string::npos);
+    CHECK(wrong(equation("associates", legality::alike, concat(2, concat(2, x, y), y), concat(2, x, concat(2, y, y))), true).find("parts") !=
+          std::string::npos);
     CHECK(wrong(showing("reduce leaves it whole", reduce(1, "d", x), fact::whole, 2)) != "");
 }
 
@@ -258,7 +260,8 @@ TEST_CASE("axioms: what is no axiom is refused") {
     CHECK(refused(equation("a", legality::source, linear(x, x), linear(concat(0, x, y), x))) ==
           "axiom 'a': the target takes input -2, which the source does not");
     CHECK(refused(equation("a", legality::both, linear(x, x), linear(concat(0, x, y), x))).empty());
-    CHECK(refused(equation("a", legality::alike, relu(x), relu(x), {whole(2, 0)})) == "axiom 'a': a premise is of x2: must be of an input of the source");
+    CHECK(refused(equation("a", legality::alike, relu(x), relu(x), {whole(2, 0)})) ==
+          "axiom 'a': a premise is of x2: must be of an input of the source");
     auto a = equation("a", legality::alike, scaled("d", x), add(x, x));
     a.law.constraints = {{"d", relation::equal, 3}};
     CHECK(refused(a) == "axiom 'a': constraint 'd equals 3': must be 'is at least 2' or 'equals 2'");

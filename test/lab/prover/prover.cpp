@@ -150,7 +150,8 @@ void check_mutations(std::vector<rule> const& from, std::vector<axiom> const& al
 TEST_CASE("prover: axioms are chained") {
     auto const x = input(1), y = input(2), w = input(4);
     // Samples partitioned and combined again, around a linear.
-    CHECK(prove(named("around", linear(x, w), combine(1, "degree", linear(partition(1, "degree", x), replicate(0, "degree", w))))) == proof::any_inputs);
+    CHECK(prove(named("around", linear(x, w), combine(1, "degree", linear(partition(1, "degree", x), replicate(0, "degree", w))))) ==
+          proof::any_inputs);
     CHECK(prove(named("commutes", add(relu(x), y), add(y, relu(x)))) == proof::any_inputs);
     // True where the axis is not partitioned, and only there.
     CHECK(prove(named("summed", linear(reduce(1, "degree", x), w), reduce(1, "degree", linear(x, w)))) == proof::whole_inputs);

@@ -25,7 +25,9 @@ pattern random_pattern(split_mix& rng, operator_set const& set) {
         bool const two = o.type == op_type::linear || o.type == op_type::ew_add || o.type == op_type::ew_mul || o.type == op_type::concat;
         for (int k = 0; k < (two ? 2 : 1); ++k) {
             auto const op = static_cast<std::int32_t>(uniform_index(rng, 6 + p.operators.size())) - 6;
-            o.inputs.push_back({op, op >= 0 && p.operators[static_cast<std::size_t>(op)].type == op_type::split ? static_cast<std::int32_t>(uniform_index(rng, 2)) : 0});
+            o.inputs.push_back({op, op >= 0 && p.operators[static_cast<std::size_t>(op)].type == op_type::split
+                                        ? static_cast<std::int32_t>(uniform_index(rng, 2))
+                                        : 0});
         }
         p.operators.push_back(o);
     }
@@ -124,7 +126,8 @@ TEST_CASE("generation: every graph that is legal on the fixture is known, in any
                 for (auto const& other : p.operators) read = read || std::find(other.inputs.begin(), other.inputs.end(), t) != other.inputs.end();
                 if (!read) r.outputs.push_back({t, t});
             }
-        bool const apart = p.operators.size() == 2 && std::all_of(p.operators[1].inputs.begin(), p.operators[1].inputs.end(), [](auto t) { return t.is_input(); });
+        bool const apart =
+            p.operators.size() == 2 && std::all_of(p.operators[1].inputs.begin(), p.operators[1].inputs.end(), [](auto t) { return t.is_input(); });
         if (apart) {
             std::swap(r.target.operators[0], r.target.operators[1]);
             for (auto& m : r.outputs) m.target.op = 1 - m.target.op;

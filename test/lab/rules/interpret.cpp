@@ -81,7 +81,8 @@ TEST_CASE("interpretation: a linear, its degrees and its partial sums") {
     CHECK(only(relu, xw) == tensor({1, 1, 3}, {1, 0, 3}));
     // Only the first entry of a replica dim is read.
     CHECK(only(plain, {tensor({2, 1, 2}, {1, 2, 9, 9}), xw[1]}) == tensor({1, 1, 3}, {1, -3, 3}));
-    CHECK(only(plain, {tensor({1, 1, 2}, {1, 2}, {1, 1, 2}), tensor({1, 3, 2}, xw[1].data, {1, 1, 2})}) == tensor({2, 1, 3}, {1, -5, 1, 0, 2, 2}, {2, 1, 1}));
+    CHECK(only(plain, {tensor({1, 1, 2}, {1, 2}, {1, 1, 2}), tensor({1, 3, 2}, xw[1].data, {1, 1, 2})}) ==
+          tensor({2, 1, 3}, {1, -5, 1, 0, 2, 2}, {2, 1, 1}));
     CHECK(problem(plain, {tensor({1, 1, 2}, {1, 2}, {1, 1, 2}), xw[1]}) == illegal::other_degrees);
     CHECK(only(plain, {tensor({1, 2, 1}, {1, 2}, {1, 2, 1}), tensor({2, 1, 1}, {3, 3}, {2, 1, 1})}) == tensor({1, 2, 1}, {3, 6}, {1, 2, 1}));
     CHECK(problem(plain, {xw[0], tensor({1, 1, 3}, {1, 1, 1})}) == illegal::other_extents);
@@ -96,8 +97,7 @@ TEST_CASE("interpretation: a rule is tried with any degree") {
     CHECK(try_rule(r, x, {{"degree", 2}}) == trial::holds);
     CHECK(try_rule(r, x, {{"degree", 3}}) == trial::holds);
     CHECK(try_rule(r, x, {{"degree", 4}}) == trial::source_illegal);
-    CHECK(support::refusal([&] { return try_rule(r, x); }) ==
-          "operator 0: OP_PARTITION: PM_PARALLEL_DEGREE is variable degree, which has no number");
+    CHECK(support::refusal([&] { return try_rule(r, x); }) == "operator 0: OP_PARTITION: PM_PARALLEL_DEGREE is variable degree, which has no number");
     r.target.operators[1].parameters[0].value = 2;
     CHECK(try_rule(r, x, {{"degree", 2}}) == trial::target_illegal);
     r.target.operators[1].parameters[0].value = 1;
@@ -119,6 +119,7 @@ TEST_CASE("interpretation: what cannot be interpreted is named") {
     CHECK(refused(moved("OP_REDUCE", 3)) == "operator 0: OP_REDUCE: PM_PARALLEL_DIM is 3: must be from 0 to 2");
     CHECK(refused(moved("OP_REDUCE", 1, 0)) == "operator 0: OP_REDUCE: PM_PARALLEL_DEGREE is 0: must be from 1 to 1024");
     CHECK(refused({"OP_RELU", {{-3}}}) == "operator 0 (OP_RELU): input x3 is not given");
-    CHECK(support::refusal([&] { return interpret({{{"OP_RELU", {{-1}}}}}, std::vector{tensor({1, 2, 1}, {1})}).where; }) ==
-          "input x1: its extents must be positive, its degrees divide them, its data be as many as they say, at most 1048576");
+    CHECK(support::refusal([&] {
+              return interpret({{{"OP_RELU", {{-1}}}}}, std::vector{tensor({1, 2, 1}, {1})}).where;
+          }) == "input x1: its extents must be positive, its degrees divide them, its data be as many as they say, at most 1048576");
 }

@@ -20,7 +20,8 @@ pattern_operator linear(pattern_tensor x, pattern_tensor w, int activation = 0) 
 rule reduction(int activation) {
     return {.name = "reduction",
             .source = {{linear({-1}, {-4}, activation)}},
-            .target = {{parallel("OP_PARTITION", {-1}, 2), parallel("OP_PARTITION", {-4}, 2), linear({0}, {1}, activation), parallel("OP_REDUCE", {2}, 0)}},
+            .target = {{parallel("OP_PARTITION", {-1}, 2), parallel("OP_PARTITION", {-4}, 2), linear({0}, {1}, activation),
+                        parallel("OP_REDUCE", {2}, 0)}},
             .outputs = {{{0, 0}, {3, 0}}},
             .parameters = {"degree"}};
 }
@@ -62,7 +63,8 @@ TEST_CASE("judging: what holds on the fixture need not hold elsewhere") {
     rule const r{.name = "445",
                  .source = {{parallel("OP_REDUCE", {-1}, 1), parallel("OP_REDUCE", {-2}, 1), {"OP_EW_ADD", {{0}, {1}}}}},
                  .target = {{{"OP_CONCAT", {{-1}, {-2}}, {{"PM_NUM_INPUTS", 2}, {"PM_AXIS", 1}, {"PM_NUMDIM", 3}}},
-                             parallel("OP_REDUCE", {0}, 1), parallel("OP_REDUCE", {1}, 1)}},
+                             parallel("OP_REDUCE", {0}, 1),
+                             parallel("OP_REDUCE", {1}, 1)}},
                  .outputs = {{{2, 0}, {2, 0}}},
                  .parameters = {"degree"}};
     CHECK(!judge_fixture(r, quick).refuted);
@@ -93,7 +95,8 @@ TEST_CASE("judging: numbers of 64 bits wrap around where they are asked for") {
                       .source = {{{"OP_EW_MUL", {{-1}, {-1}}}, {"OP_RELU", {{0}}}}},
                       .target = {{{"OP_EW_MUL", {{-1}, {-1}}}}},
                       .outputs = {{{1, 0}, {0, 0}}}};
-    rule const twice{.name = "twice", .source = {{{"OP_RELU", {{-1}}}, {"OP_RELU", {{0}}}}}, .target = {{{"OP_RELU", {{-1}}}}}, .outputs = {{{1, 0}, {0, 0}}}};
+    rule const twice{
+        .name = "twice", .source = {{{"OP_RELU", {{-1}}}, {"OP_RELU", {{0}}}}}, .target = {{{"OP_RELU", {{-1}}}}}, .outputs = {{{1, 0}, {0, 0}}}};
     auto wide = quick;
     wide.wide = true;
     CHECK(!judge(square, quick).refuted);
@@ -120,7 +123,8 @@ TEST_CASE("judging: tensors that are joined have different extents often enough"
 }
 
 TEST_CASE("judging: what is asked must make sense") {
-    CHECK(support::refusal([] { return judge(reduction(0), {.cases = 0}).tested; }) == "judging in 0 cases of 20000 draws: must be 1 <= cases <= draws");
+    CHECK(support::refusal([] { return judge(reduction(0), {.cases = 0}).tested; }) ==
+          "judging in 0 cases of 20000 draws: must be 1 <= cases <= draws");
     auto r = reduction(0);
     r.source.operators[0].inputs[1].op = -65;
     CHECK(support::refusal([&] { return judge(r).tested; }) == "rule 'reduction' has input x65: must be at most x64 to be judged");

@@ -81,7 +81,7 @@ struct expectation {
             if (g.contains(n) && g[n]->kind <= node_kind::weight) values[g[n]->name] = reference::random_array(g[n]->outputs[0].whole.extents, rng);
         for (auto const& t : g.results()) seeds.push_back(reference::random_array(g.tensor(t).whole.extents, rng));
         whole = support::run_in_parts(g, values, seeds, purpose::inference); // a batch normalization's statistics are given
-        bool known = true; // to the reference as a whole, and as what it is in parts
+        bool known = true;                                                   // to the reference as a whole, and as what it is in parts
         for (std::uint32_t n = 0; n < g.bound(); ++n)
             known = known && (!g.contains(n) || (g[n]->operation.work != ops::work_class::attention && g[n]->operation.kind != "scale"));
         if (!known) return;
@@ -116,40 +116,44 @@ parallel_graph random_graph(std::mt19937_64& rng) {
         auto const x = bernoulli(rng, 0.6) ? b.tensors.back() : any();
         auto const e = shape(x);
         try {
-        switch (uniform_index(rng, 11)) {
-        case 0:
-        case 1:
-            if (images) {
-                if (e[2] == 4) b.add(ops::conv2d{.out = 2, .kernel = {bernoulli(rng, 0.5) ? 3 : 1, 1}, .padding = {0, 0}, .bias = bernoulli(rng, 0.5)}, {x});
-            } else b.add(ops::linear{.out = 4, .bias = bernoulli(rng, 0.5)}, {x});
-            break;
-        case 2: b.add(ops::relu{}, {x}); break;
-        case 3: b.add(ops::unary{ops::function::scale}, {x}); break;
-        case 4: {
-            auto const y = any();
-            if (shape(y) == e) bernoulli(rng, 0.7) ? b.add(ops::add{}, {x, y}) : b.add(ops::multiply{}, {x, y});
-            break;
-        }
-        case 5: {
-            auto const y = any();
-            if (shape(y) == e && e[0] <= 2) b.add(ops::concat{.axis = bernoulli(rng, 0.5) ? 0 : 1}, {x, y});
-            break;
-        }
-        case 6: images ? b.add(ops::batch_norm{}, {x}) : b.add(ops::layer_norm{}, {x}); break;
-        case 7:
-            if (images && e[2] == 4) b.add(ops::pool2d{.mode = bernoulli(rng, 0.5) ? ops::pool_mode::max : ops::pool_mode::average, .kernel = {2, 1}, .stride = {2, 1}}, {x});
-            else if (images) b.add(ops::global_pool{}, {x});
-            break;
-        case 8: b.add(ops::softmax{}, {x}); break;
-        case 9:
-            if (family != 0 || e[2] % 2) break;
-            if (bernoulli(rng, 0.5)) b.add(ops::multi_head_attention{.heads = 2, .bias = bernoulli(rng, 0.5)}, {x, x, x});
-            else b.add(ops::attention{.heads = 2}, {x, any(), x});
-            break;
-        default:
-            if (e[1] == 4) b.add(ops::split{.axis = 1, .sizes = {2, 2}}, {x});
-            else if (e.size() == 2) b.add(ops::transpose{.permutation = {1, 0}}, {x});
-        }
+            switch (uniform_index(rng, 11)) {
+            case 0:
+            case 1:
+                if (images) {
+                    if (e[2] == 4)
+                        b.add(ops::conv2d{.out = 2, .kernel = {bernoulli(rng, 0.5) ? 3 : 1, 1}, .padding = {0, 0}, .bias = bernoulli(rng, 0.5)}, {x});
+                } else b.add(ops::linear{.out = 4, .bias = bernoulli(rng, 0.5)}, {x});
+                break;
+            case 2: b.add(ops::relu{}, {x}); break;
+            case 3: b.add(ops::unary{ops::function::scale}, {x}); break;
+            case 4: {
+                auto const y = any();
+                if (shape(y) == e) bernoulli(rng, 0.7) ? b.add(ops::add{}, {x, y}) : b.add(ops::multiply{}, {x, y});
+                break;
+            }
+            case 5: {
+                auto const y = any();
+                if (shape(y) == e && e[0] <= 2) b.add(ops::concat{.axis = bernoulli(rng, 0.5) ? 0 : 1}, {x, y});
+                break;
+            }
+            case 6: images ? b.add(ops::batch_norm{}, {x}) : b.add(ops::layer_norm{}, {x}); break;
+            case 7:
+                if (images && e[2] == 4)
+                    b.add(
+                        ops::pool2d{.mode = bernoulli(rng, 0.5) ? ops::pool_mode::max : ops::pool_mode::average, .kernel = {2, 1}, .stride = {2, 1}},
+                        {x});
+                else if (images) b.add(ops::global_pool{}, {x});
+                break;
+            case 8: b.add(ops::softmax{}, {x}); break;
+            case 9:
+                if (family != 0 || e[2] % 2) break;
+                if (bernoulli(rng, 0.5)) b.add(ops::multi_head_attention{.heads = 2, .bias = bernoulli(rng, 0.5)}, {x, x, x});
+                else b.add(ops::attention{.heads = 2}, {x, any(), x});
+                break;
+            default:
+                if (e[1] == 4) b.add(ops::split{.axis = 1, .sizes = {2, 2}}, {x});
+                else if (e.size() == 2) b.add(ops::transpose{.permutation = {1, 0}}, {x});
+            }
         } catch (invalid_input const&) { // the tensors drawn do not go together
         }
     }
@@ -168,7 +172,8 @@ TEST_CASE("parallel rules: every application computes the same in its parts, for
     for (int n = 0; n < support::cases(700); ++n) {
         auto g = random_graph(rng);
         if (g.results().empty()) continue;
-        auto const rules = parallel_rules({.degrees = bernoulli(rng, 0.5) ? std::vector<std::int32_t>{} : std::vector<std::int32_t>{2}, .largest_degree = 4});
+        auto const rules =
+            parallel_rules({.degrees = bernoulli(rng, 0.5) ? std::vector<std::int32_t>{} : std::vector<std::int32_t>{2}, .largest_degree = 4});
         expectation const expected(g, rng);
         for (int step = 0; step < 7; ++step) {
             std::vector<std::pair<std::size_t, std::vector<rewritten>>> found;
@@ -196,8 +201,9 @@ TEST_CASE("parallel rules: every application computes the same in its parts, for
     };
     for (auto const& r : parallel_rules()) often(of_rule, r.name(), 50);
     if (support::sanitized) return; // an eighth of the graphs does not have all kinds everywhere
-    for (std::string const kind : {"linear", "conv2d", "attention", "multi_head_attention", "embedding", "embedding_bag", "relu", "add", "multiply", "scale", "softmax",
-                                   "layer_norm", "batch_norm", "max_pool2d", "average_pool2d", "average_global_pool", "concat", "split"}) {
+    for (std::string const kind :
+         {"linear", "conv2d", "attention", "multi_head_attention", "embedding", "embedding_bag", "relu", "add", "multiply", "scale", "softmax",
+          "layer_norm", "batch_norm", "max_pool2d", "average_pool2d", "average_global_pool", "concat", "split"}) {
         often(of_kind, "split " + kind, 40);
         often(of_kind, "unsplit " + kind, 20);
         often(of_kind, "partition_before " + kind, 4);
@@ -263,14 +269,14 @@ TEST_CASE("parallel rules: a multilayer perceptron becomes Megatron's in three s
     auto const hidden = applied("combine_behind", columns, "relu along c by 2");
     auto const both = applied("combine_behind", hidden, "linear~2 along k by 2"); // rows of the second
     // x is copied, weights are cut, the bias of the second goes along, and what it makes is reduced: nothing else.
-    CHECK(reshardings(both) ==
-          std::map<resharding, int>{{resharding::partition, 3}, {resharding::replicate, 2}, {resharding::reduce, 1}});
+    CHECK(reshardings(both) == std::map<resharding, int>{{resharding::partition, 3}, {resharding::replicate, 2}, {resharding::reduce, 1}});
     CHECK(both[both.results()[0].producer]->how == resharding::reduce);
     expected.check(columns);
     expected.check(hidden);
     expected.check(both);
     // And back.
-    CHECK(applied("unsplit", applied("unsplit", applied("unsplit", both, "linear~2 whole along k"), "relu whole along c"), "linear whole along o") == b.g);
+    CHECK(applied("unsplit", applied("unsplit", applied("unsplit", both, "linear~2 whole along k"), "relu whole along c"), "linear whole along o") ==
+          b.g);
 }
 
 TEST_CASE("parallel rules: partial sums pass a scale, a layer and a sum, and are added up once") {
@@ -378,14 +384,17 @@ TEST_CASE("parallel rules: the degrees are those that are asked for") {
         for (auto const& r : rule_named(parallel_rules(options), "split")(b.g)) out.push_back(r.what);
         return out;
     };
-    CHECK(made({}) == std::vector<std::string>{"relu along s by 2", "relu along s by 3", "relu along s by 4", "relu along s by 6", "relu along c by 5"});
+    CHECK(made({}) ==
+          std::vector<std::string>{"relu along s by 2", "relu along s by 3", "relu along s by 4", "relu along s by 6", "relu along c by 5"});
     CHECK(made({.largest_degree = 3}) == std::vector<std::string>{"relu along s by 2", "relu along s by 3"});
     CHECK(made({.degrees = {4, 8, 12}}) == std::vector<std::string>{"relu along s by 4", "relu along s by 12"});
-    CHECK(support::refusal([] { return parallel_rules({.largest_degree = 1}); }) == "parallel_rules: option 'largest_degree' is 1: must be at least 2");
+    CHECK(support::refusal([] { return parallel_rules({.largest_degree = 1}); }) ==
+          "parallel_rules: option 'largest_degree' is 1: must be at least 2");
     CHECK(support::refusal([] { return parallel_rules({.degrees = {1}}); }) ==
           "parallel_rules: option 'degrees' has 1 as number 0: each must be at least 2 and larger than the one before");
-    CHECK(support::refusal([] { return parallel_rules({.degrees = {4, 4}}); }) ==
-          "parallel_rules: option 'degrees' has 4 as number 1: each must be at least 2 and larger than the one before");
+    CHECK(support::refusal([] {
+              return parallel_rules({.degrees = {4, 4}});
+          }) == "parallel_rules: option 'degrees' has 4 as number 1: each must be at least 2 and larger than the one before");
 }
 
 TEST_CASE("parallel rules: they apply to networks of the zoo") {

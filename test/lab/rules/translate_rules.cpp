@@ -32,7 +32,8 @@ parallel_value value_of(std::array<std::int32_t, 2> extents, std::vector<std::in
     return {{{1, extents[0], extents[1]}, {1, degrees[0], degrees[1]}, std::move(data), {}}, copies, sums};
 }
 /// A linear whose samples, outs and channels are split in 2, 3 and 5.
-std::vector<parallel_value> const split_linear{value_of({2, 5}, std::vector<std::int64_t>(10, 1), {2, 5}, 3), value_of({3, 5}, std::vector<std::int64_t>(15, 2), {3, 5}, 2)};
+std::vector<parallel_value> const split_linear{value_of({2, 5}, std::vector<std::int64_t>(10, 1), {2, 5}, 3),
+                                               value_of({3, 5}, std::vector<std::int64_t>(15, 2), {3, 5}, 2)};
 parallel_value const split_output = value_of({2, 3}, std::vector<std::int64_t>(6, 10), {2, 3}, 1, 5);
 } // namespace
 
@@ -114,6 +115,8 @@ TEST_CASE("translation: the operators on parallel tensors") {
     CHECK(made({"OP_CONCAT", {{-1}, {-1}}, rows}, {x}).empty()); // along what is partitioned
     CHECK(made({"OP_SPLIT", {{-1}}, {{"PM_NUM_OUTPUTS", 2}, {"PM_AXIS", 1}}}, {x}) ==
           many{value_of({2, 1}, {1, 3}, {2, 1}, 3, 4), value_of({2, 1}, {-2, 4}, {2, 1}, 3, 4)});
-    CHECK(support::refusal([&] { return made({"OP_COMBINE", {{-1}}, along(-1)}, {x}).size(); }) == "operator 0 (OP_COMBINE): axis -1: must be 0 or 1");
+    CHECK(support::refusal([&] {
+              return made({"OP_COMBINE", {{-1}}, along(-1)}, {x}).size();
+          }) == "operator 0 (OP_COMBINE): axis -1: must be 0 or 1");
     CHECK(support::refusal([&] { return made({"OP_RELU", {{-2}}}, {x}).size(); }) == "operator 0 (OP_RELU): input x2 is not given");
 }

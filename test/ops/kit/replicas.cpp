@@ -42,7 +42,8 @@ TEST_CASE("replicas: copies do all the work each, and hold no partial sums") {
     CHECK(ops::work_shards(op, copied) == 6);
     CHECK(ops::partial_sums(op, op.outputs[0], copied) == 3);
     for (auto const p : {ops::pass::forward, ops::pass::backward}) {
-        auto const a = ops::work_of(op, once, p), b = ops::work_of(op, copied, p), plain = ops::work_of(linear(), std::vector<std::int32_t>{2, 1, 3}, p);
+        auto const a = ops::work_of(op, once, p), b = ops::work_of(op, copied, p),
+                   plain = ops::work_of(linear(), std::vector<std::int32_t>{2, 1, 3}, p);
         CHECK(a.flops == plain.flops);
         CHECK(b.flops == plain.flops);
         CHECK(a.bytes == plain.bytes);
@@ -86,7 +87,12 @@ TEST_CASE("replicas: what is refused") {
         INFO(why);
         return !why.empty() && std::all_of(parts.begin(), parts.end(), [&](auto const& part) { return why.find(part) != std::string::npos; });
     };
-    auto const invalid = [](ops::operation const& op) { return [&op] { ops::validate(op, "x"); return 0; }; };
+    auto const invalid = [](ops::operation const& op) {
+        return [&op] {
+            ops::validate(op, "x");
+            return 0;
+        };
+    };
     CHECK(says([] { return ops::with_copies(linear(), 0); }, {"linear", "0 copies", "from 1 to 1048576"}));
     CHECK(says([] { return ops::with_copies(ops::with_copies(linear(), 2), 2); }, {"2 copies", "already"}));
     CHECK(says([] { return ops::with_sums(linear(), 2, 0); }, {"mask 0", "some of its 1 inputs"}));

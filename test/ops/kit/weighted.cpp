@@ -95,8 +95,9 @@ TEST_CASE("weighted: bad weights are refused") {
     CHECK(with({.input = 2}) == "weight 'weight' is input 2: there are 2 inputs");
     CHECK(with({.input = 1, .extents = {48}}) == "weight 'weight' has 1 extents: input 1 has 2 axes");
     CHECK(with({.input = 1, .name = "t", .extents = {3, 8}}) == "weight 't' has extent 3 in axis 0: must be 1 or that of input 1, 6");
-    CHECK(support::refusal([] { return ops::with_weights(sum_with_table(), {{.input = 1}, {.input = 1}}); }) ==
-          "weight 'weight' is input 1: it is a weight already");
+    CHECK(support::refusal([] {
+              return ops::with_weights(sum_with_table(), {{.input = 1}, {.input = 1}});
+          }) == "weight 'weight' is input 1: it is a weight already");
     std::vector<ops::tensor> const in{{{4, 6}}, {{2}, ops::dtype::i64}};
     CHECK(support::refusal([&] { return ops::with_weights(ops::gather{}.infer(in), {{.input = 1}}); }) ==
           "weight 'weight' is input 1 of type i64: must have a floating-point type");

@@ -35,7 +35,8 @@ void check_taps(ops::operation const& op, std::size_t axis, std::uint32_t dim, o
             std::vector<std::int64_t> touched;
             for (auto p = shard * extent / degree; p < (shard + 1) * extent / degree; ++p)
                 for (std::int64_t k = 0; k < w.kernel; ++k)
-                    if (auto const at = p * w.stride - w.padding + k * w.dilation; at >= 0 && at < op.inputs[0].axes[axis].extent) touched.push_back(at);
+                    if (auto const at = p * w.stride - w.padding + k * w.dilation; at >= 0 && at < op.inputs[0].axes[axis].extent)
+                        touched.push_back(at);
             auto const found = shard_interval(op, op.inputs[0], axis, degrees, shard);
             CAPTURE(degree);
             CAPTURE(shard);

@@ -75,7 +75,9 @@ template <class D> terms_of_sum random_terms(D& d) {
     }
     default: {
         auto const s = d.extent(), o = d.extent(), h = d.extent();
-        make([&](std::int64_t k, bool) { return ops::einsum{.equation = "skh,hko->so", .weight = {h, k, o}}.infer(std::vector{d.floats({s, k, h})}); });
+        make([&](std::int64_t k, bool) {
+            return ops::einsum{.equation = "skh,hko->so", .weight = {h, k, o}}.infer(std::vector{d.floats({s, k, h})});
+        });
         break;
     }
     }
@@ -90,8 +92,8 @@ arrays joined_columns(std::vector<arrays> const& rows, std::vector<cut> const& c
 
 /// That a sum of `terms` is `whole` of their operands joined: outputs, and gradients of all operands.
 template <class R>
-bool is_sum(std::vector<ops::operation> const& terms, ops::operation const& whole, std::vector<cut> const& input_cuts, std::vector<cut> const& weight_cuts,
-            R& rng) {
+bool is_sum(std::vector<ops::operation> const& terms, ops::operation const& whole, std::vector<cut> const& input_cuts,
+            std::vector<cut> const& weight_cuts, R& rng) {
     auto const g = random_arrays(whole.outputs, rng);
     std::vector<arrays> x, w, dx, dw;
     arrays bias, bias_gradient;
@@ -147,7 +149,8 @@ TEST_CASE("joined_sum and parted_sum: the operator's own description, the same r
 TEST_CASE("joined_sum: several biases are one bias in inference only") {
     on_random(seed + 1, 300, [](auto& rng, auto& d) {
         auto const o = d.extent(), s = d.extent();
-        std::vector const terms{ops::linear{.out = o}.infer(std::vector{d.floats({s, 2})}), ops::linear{.out = o}.infer(std::vector{d.floats({s, 3})})};
+        std::vector const terms{ops::linear{.out = o}.infer(std::vector{d.floats({s, 2})}),
+                                ops::linear{.out = o}.infer(std::vector{d.floats({s, 3})})};
         CHECK(joined_sum(terms, purpose::training).why() == "2 terms have a bias: in training they are not one");
         auto const j = *joined_sum(terms, purpose::inference);
         CHECK(j.biases == std::vector<std::size_t>{0, 1});

@@ -16,9 +16,7 @@ namespace {
 constexpr std::uint64_t seed = 20260211;
 
 std::vector<std::int32_t> const whole(ops::max_dims, 1);
-ops::shard_work work(ops::operation const& op, ops::pass p) {
-    return ops::work_of(op, std::span(whole).first(op.dims.size()), p);
-}
+ops::shard_work work(ops::operation const& op, ops::pass p) { return ops::work_of(op, std::span(whole).first(op.dims.size()), p); }
 double bytes(ops::operand const& o) { return static_cast<double>(ops::bytes_of(o)); }
 
 /// Bytes that an operation keeps until backward, of all but operand `but`.
@@ -44,7 +42,7 @@ void check_amounts(ops::operation const& fused, ops::operation const& first, ops
 } // namespace
 
 TEST_CASE("fused: outputs and gradients are those of the parts, flops add up, and nothing kept is lost") {
-    constexpr ops::function functions[] = {ops::function::relu, ops::function::gelu, ops::function::tanh, ops::function::sigmoid,
+    constexpr ops::function functions[] = {ops::function::relu,   ops::function::gelu,   ops::function::tanh,  ops::function::sigmoid,
                                            ops::function::negate, ops::function::square, ops::function::scale, ops::function::clip};
     on_random(seed, 3000, [&](auto& rng, auto& d) {
         auto const producer = random_known_operation(d);

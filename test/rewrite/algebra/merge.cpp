@@ -60,8 +60,7 @@ template <class D> family random_family(D& d) {
         ops::einsum const op{.equation = "bsd,dhk->bshk"};
         return family_of(op, {x}, sizes, [&](auto& e, auto n) { e.weight = {x.extents[2], first ? n : other, first ? other : n}; });
     }
-    default:
-        return family_of(ops::embedding{.entries = d.extent()}, {d.indices(d.extents(2))}, sizes, [](auto& op, auto n) { op.features = n; });
+    default: return family_of(ops::embedding{.entries = d.extent()}, {d.indices(d.extents(2))}, sizes, [](auto& op, auto n) { op.features = n; });
     }
 }
 
@@ -226,8 +225,7 @@ TEST_CASE("merged and parted: blocks of a head's size per value of the dim") {
     CHECK(p.outputs == m.outputs);
     auto overlapping = heads(2);
     overlapping.weights[0].axes[0].span = 6; // the blocks share rows
-    CHECK(merged(std::vector{overlapping, overlapping}).why() ==
-          "dim 'h' of head_projection does not count consecutive blocks of one axis of 'w'");
+    CHECK(merged(std::vector{overlapping, overlapping}).why() == "dim 'h' of head_projection does not count consecutive blocks of one axis of 'w'");
 }
 
 TEST_CASE("merged: refusals") {
@@ -261,7 +259,8 @@ TEST_CASE("merged: refusals") {
 
 TEST_CASE("forget_unshared: names that one weight has fall away, shared ones stay") {
     auto const x = test::f32({4, 8});
-    std::vector<ops::operation> model{test::infer(ops::linear{.out = 6, .parameter = "a"}, {x}), test::infer(ops::linear{.out = 6, .parameter = "b"}, {x}),
+    std::vector<ops::operation> model{test::infer(ops::linear{.out = 6, .parameter = "a"}, {x}),
+                                      test::infer(ops::linear{.out = 6, .parameter = "b"}, {x}),
                                       test::infer(ops::linear{.out = 6, .bias = false, .parameter = "b"}, {x})};
     forget_unshared(model);
     CHECK(model[0] == test::infer(ops::linear{.out = 6}, {x}));

@@ -109,7 +109,9 @@ template <class P> struct naive_prices {
     }
 };
 
-std::size_t devices_of_first_node(ps::topology::dense_topology const& t) { return static_cast<std::size_t>(std::count(t.node.begin(), t.node.end(), t.node.front())); }
+std::size_t devices_of_first_node(ps::topology::dense_topology const& t) {
+    return static_cast<std::size_t>(std::count(t.node.begin(), t.node.end(), t.node.front()));
+}
 
 /// Six linear layers of one tensor, and the sum of each two: every two layers' choices meet.
 ps::graph::operator_graph crossed() {
@@ -218,8 +220,8 @@ TEST_CASE("where elimination does not fit, a bound and a strategy no worse than 
 TEST_CASE("with a memory limit the answer fits it, by the simulator's account") {
     auto const cluster = ps::topology::nodes({.count = 2, .gpus_per_node = 4, .device = ps::topology::v100_sxm});
     // Weights are most of the memory, and synchronising them costs nothing: data parallelism is wanted unless they must be split.
-    auto const problem = ps::make_problem(ps::models::mlp({.features = 4096, .hidden = {4096, 4096, 4096}, .batch = 1 << 12}), cluster, ps::cost::roofline{cluster},
-                                          {.simulation = {.memory = ps::sim::memory_policy::ignore}});
+    auto const problem = ps::make_problem(ps::models::mlp({.features = 4096, .hidden = {4096, 4096, 4096}, .batch = 1 << 12}), cluster,
+                                          ps::cost::roofline{cluster}, {.simulation = {.memory = ps::sim::memory_policy::ignore}});
     auto simulator = problem.simulator();
     auto const needed = [&](ps::space::flat_strategy const& s) {
         (void)simulator(s);
@@ -253,7 +255,8 @@ TEST_CASE("with a memory limit the answer fits it, by the simulator's account") 
 
 TEST_CASE("tables of a recommendation model are spread") {
     auto const cluster = ps::topology::summit(1);
-    ps::models::dlrm_options const options{.dense = 64, .bottom = {64}, .tables = std::vector<std::int64_t>(6, 1'000'000), .features = 64, .bag = 10, .top = {64}, .batch = 6 * 256};
+    ps::models::dlrm_options const options{
+        .dense = 64, .bottom = {64}, .tables = std::vector<std::int64_t>(6, 1'000'000), .features = 64, .bag = 10, .top = {64}, .batch = 6 * 256};
     auto const problem = ps::make_problem(ps::models::dlrm(options), cluster, ps::cost::roofline{cluster});
     auto const found = graph_pricer(problem).price(problem.graph());
     auto evaluate = problem.evaluator();
@@ -272,9 +275,11 @@ TEST_CASE("a pricer refuses options out of range") {
     auto const problem = support::random_problem(rng, {}, {});
     auto const make = [&](graph_pricer_options const& o) { (void)graph_pricer(problem, o); };
     CHECK_THROWS_WITH_AS(make({.candidates = 0}), "graph_pricer option candidates is 0: must be at least 1", ps::invalid_input);
-    CHECK_THROWS_WITH_AS(make({.synchronisation = {.share = 1.5}}), "graph_pricer option synchronisation.share is 1.5: must be from 0 to 1", ps::invalid_input);
+    CHECK_THROWS_WITH_AS(make({.synchronisation = {.share = 1.5}}), "graph_pricer option synchronisation.share is 1.5: must be from 0 to 1",
+                         ps::invalid_input);
     CHECK_THROWS_AS(make({.synchronisation = {.share = std::numeric_limits<double>::quiet_NaN()}}), ps::invalid_input);
-    CHECK_THROWS_WITH_AS(make({.synchronisation = {.first = -1}}), "graph_pricer option synchronisation.first is -1: must be from 0 to 1", ps::invalid_input);
+    CHECK_THROWS_WITH_AS(make({.synchronisation = {.first = -1}}), "graph_pricer option synchronisation.first is -1: must be from 0 to 1",
+                         ps::invalid_input);
     CHECK_THROWS_WITH_AS(make({.memory_limit = 0}), "graph_pricer option memory_limit is 0 bytes: must be at least 1", ps::invalid_input);
     CHECK_THROWS_WITH_AS(make({.table_bytes = 1000}), "graph_pricer option table_bytes is 1000: must be at least 1048576 (1 MiB)", ps::invalid_input);
     CHECK_THROWS_WITH_AS(make({.space = {.min_shard = 0}}), "space option min_shard is 0: must be at least 1", ps::invalid_input);

@@ -69,7 +69,8 @@ TEST_CASE("graph search: it ends when it is told to, with the best so far") {
             ++priced;
             return operators_of(g);
         };
-        graph_search search(rules, options, price, [](std::size_t, std::size_t, picoseconds) {}, [&] { return priced >= most; });
+        graph_search search(
+            rules, options, price, [](std::size_t, std::size_t, picoseconds) {}, [&] { return priced >= most; });
         auto const found = search.run({start, operators_of(start), {}});
         CHECK(search.best().front().price.cost == found.price.cost);
         return priced;

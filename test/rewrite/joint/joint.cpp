@@ -134,7 +134,10 @@ TEST_CASE("joint: the same for the same seed, and never worse than the original,
     int better = 0, side_by_side = 0, bounded = 0;
     for (int n = 0; n < support::cases(100); ++n) {
         auto const p = problem_of(support::random_network(rng, 8));
-        joint_options const options{.segment_operators = 1 + uniform_index(rng, 12), .segment_graphs = 8, .beam = 1 + uniform_index(rng, 4), .refinement = 20 * uniform_index(rng, 2)};
+        joint_options const options{.segment_operators = 1 + uniform_index(rng, 12),
+                                    .segment_graphs = 8,
+                                    .beam = 1 + uniform_index(rng, 4),
+                                    .refinement = 20 * uniform_index(rng, 2)};
         auto const draw = static_cast<std::uint64_t>(n);
         std::mt19937_64 a(draw), b(draw), c(draw);
         auto const first = joint(p, {}, a, with_rules(options, algebraic_rules())), second = joint(p, {}, b, with_rules(options, algebraic_rules()));
@@ -169,7 +172,8 @@ TEST_CASE("joint: the same for the same seed, and never worse than the original,
         auto evaluate = found.evaluator();
         for (int k = 0; k < 5; ++k) {
             space::flat_strategy s;
-            for (std::size_t op = 0; op < found.size(); ++op) s.push_back(search::choice(found.space(), op, uniform_index(rng, found.space()[op].size())));
+            for (std::size_t op = 0; op < found.size(); ++op)
+                s.push_back(search::choice(found.space(), op, uniform_index(rng, found.space()[op].size())));
             CHECK(*first.best.bound <= evaluate(s));
         }
         CHECK(mapped.best.bound.has_value());
@@ -189,7 +193,8 @@ TEST_CASE("joint: rules of convolutions make no network slower, and inference fa
         auto const all = algebraic_rules(use);
         auto before = all;
         std::erase_if(before, [](auto const& r) { return r.name() == "enlarge" || r.name() == "fold_batch_norm"; });
-        auto const p = make_problem(models::inception_v3({.batch = 4}), cluster, cost::roofline(cluster), {.simulation = {.training = use == purpose::training}});
+        auto const p = make_problem(models::inception_v3({.batch = 4}), cluster, cost::roofline(cluster),
+                                    {.simulation = {.training = use == purpose::training}});
         joint_options const options{.segment_graphs = 5, .beam = 2, .mapping_views = 0};
         std::mt19937_64 a(1), b(1);
         auto const with = joint(p, {}, a, with_rules(options, all)), without = joint(p, {}, b, with_rules(options, before));
@@ -200,12 +205,14 @@ TEST_CASE("joint: rules of convolutions make no network slower, and inference fa
             return std::ranges::count_if(r.best.operators.operations, [](auto const& op) { return op.kind.starts_with("batch_norm"); });
         };
         CHECK(norms(with) < norms(without));
-        CHECK(std::ranges::none_of(with.best.operators.operations, [](auto const& op) { return op.inputs.empty() && op.work != ops::work_class::source; })); // weights are held
+        CHECK(std::ranges::none_of(with.best.operators.operations,
+                                   [](auto const& op) { return op.inputs.empty() && op.work != ops::work_class::source; })); // weights are held
     }
     // Two small kernels cost more to start than to compute: one that is larger than needed is worth it.
     graph::operator_graph g;
     auto const x = g.input("image", {{1, 8, 6, 6}});
-    auto const small = g.add("small", ops::conv2d{.out = 4}, x), large = g.add("large", ops::conv2d{.out = 4, .kernel = {3, 3}, .padding = {1, 1}}, x);
+    auto const small = g.add("small", ops::conv2d{.out = 4}, x),
+               large = g.add("large", ops::conv2d{.out = 4, .kernel = {3, 3}, .padding = {1, 1}}, x);
     g.add("both", ops::concat{.axis = 1}, small, large);
     auto const p = make_problem(g, cluster, cost::roofline(cluster), {.simulation = {.training = false}});
     std::mt19937_64 rng(1), values(2);
@@ -248,7 +255,10 @@ TEST_CASE("joint: a rule of one's own, as a pattern and as a function") {
     REQUIRE(found.best.applied.size() == 1);
     CHECK(found.best.applied[0] == "relu of a relu is a relu: relu, again");
     // One that undoes itself ends.
-    rule const turned{.name = "turned", .source = {{{"OP_EW_ADD", {{-1, 0}, {-2, 0}}}}}, .target = {{{"OP_EW_ADD", {{-2, 0}, {-1, 0}}}}}, .outputs = {{{0, 0}, {0, 0}}}};
+    rule const turned{.name = "turned",
+                      .source = {{{"OP_EW_ADD", {{-1, 0}, {-2, 0}}}}},
+                      .target = {{{"OP_EW_ADD", {{-2, 0}, {-1, 0}}}}},
+                      .outputs = {{{0, 0}, {0, 0}}}};
     auto sums = graph::operator_graph();
     auto const a = sums.input("a", {{8, 8}}), b = sums.input("b", {{8, 8}});
     sums.add("second", ops::add{}, sums.add("first", ops::add{}, a, b), b);
@@ -266,7 +276,8 @@ TEST_CASE("joint: options out of range are refused") {
     CHECK(refusal({.beam = 0}) == "joint: option 'beam' is 0: must be at least 1");
     CHECK(refusal({.evaluations = 0}).find("joint: option 'evaluations' is 0") == 0);
     CHECK(refusal({.pricing = {.candidates = 0}}).find("graph_pricer option candidates is 0") == 0);
-    CHECK(support::refusal([] { return graph_rule("", [](parallel_graph const&) { return std::vector<rewritten>{}; }); }).find("must have a name") != std::string::npos);
+    CHECK(support::refusal([] { return graph_rule("", [](parallel_graph const&) { return std::vector<rewritten>{}; }); }).find("must have a name") !=
+          std::string::npos);
 }
 
 TEST_CASE("joint: the plan keeps to the devices' memory where one does") {

@@ -40,7 +40,8 @@ TEST_CASE("joint cache: a search finds the same with it, filled by the same sear
     auto const made = own.tables_made(), made_of_other = of_other.tables_made();
     CHECK(made > 0);
     auto const same = [](auto const& a, auto const& b) {
-        return a.cost == b.cost && a.best.strategy == b.best.strategy && a.best.graph == b.best.graph && a.best.applied == b.best.applied && a.stats.evaluations == b.stats.evaluations;
+        return a.cost == b.cost && a.best.strategy == b.best.strategy && a.best.graph == b.best.graph && a.best.applied == b.best.applied &&
+               a.stats.evaluations == b.stats.evaluations;
     };
     CHECK(same(found(p, own), first));
     CHECK(own.tables_made() == made); // all were there
@@ -63,8 +64,13 @@ TEST_CASE("joint cache: another topology is refused") {
     detour.routes[0][1] = detour.routes[0][2];
     auto const straight = make_problem(models::lenet(), mesh, support::mixed_oracle{});
     joint_cache of_mesh(straight);
-    CHECK(support::refusal([&] { return joint(make_problem(models::lenet(), detour, support::mixed_oracle{}), {}, rng, {.cache = &of_mesh}); }).find("the same routes and rings") != std::string::npos);
-    CHECK(support::refusal([&] { return joint(make_problem(models::lenet(), mesh, support::mixed_oracle{}, {.simulation = {.training = false}}), {}, rng, {.cache = &of_mesh}); }) ==
-          "joint: the cache is of other options of simulation than the problem's: must be the same");
-    CHECK(support::refusal([&] { return joint_cache(p, {.candidates = 0}).tables_made(); }) == "graph_pricer option candidates is 0: must be at least 1");
+    CHECK(support::refusal([&] {
+              return joint(make_problem(models::lenet(), detour, support::mixed_oracle{}), {}, rng, {.cache = &of_mesh});
+          }).find("the same routes and rings") != std::string::npos);
+    CHECK(support::refusal([&] {
+              return joint(make_problem(models::lenet(), mesh, support::mixed_oracle{}, {.simulation = {.training = false}}), {}, rng,
+                           {.cache = &of_mesh});
+          }) == "joint: the cache is of other options of simulation than the problem's: must be the same");
+    CHECK(support::refusal([&] { return joint_cache(p, {.candidates = 0}).tables_made(); }) ==
+          "graph_pricer option candidates is 0: must be at least 1");
 }

@@ -120,12 +120,14 @@ TEST_CASE("joint pipeline: the same for the same seed, never worse than its part
     for (int n = 0; n < support::cases(100); ++n) {
         auto const p = problem_of(support::random_network(rng, 8), 4);
         if (std::ranges::all_of(p.graph().operations, [](auto const& op) { return op.work == ops::work_class::source; })) continue;
-        joint_pipeline_options options{.joint = {.segment_operators = 1 + uniform_index(rng, 12), .segment_graphs = 8, .refinement = 20 * uniform_index(rng, 2)},
-                                       .rewritten = uniform_index(rng, 4)};
+        joint_pipeline_options options{
+            .joint = {.segment_operators = 1 + uniform_index(rng, 12), .segment_graphs = 8, .refinement = 20 * uniform_index(rng, 2)},
+            .rewritten = uniform_index(rng, 4)};
         if (bernoulli(rng, 0.3)) options.pipeline.evaluations = 1 + uniform_index(rng, 40);
         auto const draw = static_cast<std::uint64_t>(n);
         std::mt19937_64 a(draw), b(draw), c(draw);
-        auto const first = joint_pipeline(p, {}, a, with_rules(options, algebraic_rules())), second = joint_pipeline(p, {}, b, with_rules(options, algebraic_rules()));
+        auto const first = joint_pipeline(p, {}, a, with_rules(options, algebraic_rules())),
+                   second = joint_pipeline(p, {}, b, with_rules(options, algebraic_rules()));
         check(p, first);
         CHECK(first.cost == second.cost);
         CHECK(first.best.joint.graph == second.best.joint.graph);
@@ -159,16 +161,20 @@ TEST_CASE("joint pipeline: it ends by budget, time and token with what it has") 
     check(p, few);
     CHECK(few.reason == stop_reason::evaluation_budget);
     CHECK(few.stats.evaluations <= 13);
-    auto const quick = joint_pipeline(p, {}, rng, {.joint = {.rules = algebraic_rules(), .time = std::chrono::nanoseconds{0}}, .pipeline = {.time = std::chrono::nanoseconds{0}}});
+    auto const quick = joint_pipeline(
+        p, {}, rng, {.joint = {.rules = algebraic_rules(), .time = std::chrono::nanoseconds{0}}, .pipeline = {.time = std::chrono::nanoseconds{0}}});
     check(p, quick);
     CHECK(quick.reason == stop_reason::time_budget);
     std::stop_source source;
     source.request_stop();
-    auto const stopped = joint_pipeline(p, {}, rng, {.joint = {.rules = algebraic_rules(), .stop = source.get_token()}, .pipeline = {.stop = source.get_token()}});
+    auto const stopped =
+        joint_pipeline(p, {}, rng, {.joint = {.rules = algebraic_rules(), .stop = source.get_token()}, .pipeline = {.stop = source.get_token()}});
     check(p, stopped);
     CHECK(stopped.reason == stop_reason::stop_requested);
-    CHECK(support::refusal([&] { return joint_pipeline(p, {}, rng, {.joint = {.beam = 0}}).cost; }) == "joint: option 'beam' is 0: must be at least 1");
-    CHECK(support::refusal([&] { return joint_pipeline(p, {}, rng, {.pipeline = {.beam = 0}}).cost; }) == "partition: option 'beam' is 0: must be at least 1");
+    CHECK(support::refusal([&] { return joint_pipeline(p, {}, rng, {.joint = {.beam = 0}}).cost; }) ==
+          "joint: option 'beam' is 0: must be at least 1");
+    CHECK(support::refusal([&] { return joint_pipeline(p, {}, rng, {.pipeline = {.beam = 0}}).cost; }) ==
+          "partition: option 'beam' is 0: must be at least 1");
 }
 
 TEST_CASE("joint pipeline: graphs are partitioned within one budget, the first first, and a bound spares what can not be better") {

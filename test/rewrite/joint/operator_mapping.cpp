@@ -109,7 +109,8 @@ template <class P> std::vector<surrogate_tables::choices> few_views(std::mt19937
     bool const on_parts = bernoulli(rng, 0.5);
     for (std::size_t op = 0; op < p.size(); ++op) {
         auto all = operator_views(p.graph().operations[op], p.space().of(op), grid, 64, 3);
-        if (on_parts) all.erase(std::remove_if(all.begin() + 1, all.end(), [&](auto const& c) { return grid.footprint(c) == grid.machine(); }), all.end());
+        if (on_parts)
+            all.erase(std::remove_if(all.begin() + 1, all.end(), [&](auto const& c) { return grid.footprint(c) == grid.machine(); }), all.end());
         for (auto i = all.size(); i > 2; --i) std::swap(all[i - 1], all[1 + uniform_index(rng, i - 1)]);
         all.resize(std::min(all.size(), 1 + uniform_index(rng, most)));
         out.push_back(std::make_shared<std::vector<space::configuration> const>(std::move(all)));
@@ -131,11 +132,13 @@ TEST_CASE("operator mapping: the least time of all views, on random graphs, seri
     for (int n = 0; done < support::cases(1200); ++n) {
         std::mt19937_64 rng(seed + static_cast<std::uint64_t>(n));
         bool const two_nodes = bernoulli(rng, 0.5);
-        auto const p = support::random_problem(
-            rng, support::random_options(rng), {.devices = 4, .operators = 8, .kinds = bernoulli(rng, 0.3), .nodes = two_nodes ? 2u : 1u}, fast_links{bernoulli(rng, 0.3) ? 1 : 100});
+        auto const p = support::random_problem(rng, support::random_options(rng),
+                                               {.devices = 4, .operators = 8, .kinds = bernoulli(rng, 0.3), .nodes = two_nodes ? 2u : 1u},
+                                               fast_links{bernoulli(rng, 0.3) ? 1 : 100});
         machine_grid const grid(p.topology(), bernoulli(rng, 0.8) ? 4 : 2);
         auto const lists = few_views(rng, p, grid, 2 + uniform_index(rng, 2));
-        counted_synchronisation const counted{.share = static_cast<double>(uniform_index(rng, 3)) / 2, .first = static_cast<double>(uniform_index(rng, 3)) / 2};
+        counted_synchronisation const counted{.share = static_cast<double>(uniform_index(rng, 3)) / 2,
+                                              .first = static_cast<double>(uniform_index(rng, 3)) / 2};
         double assignments = 1;
         for (auto const& list : lists) assignments *= static_cast<double>(list->size());
         if (assignments > 256) continue;
@@ -170,7 +173,8 @@ TEST_CASE("operator mapping: the least time of all views, on random graphs, seri
             in_part += found.boxes[t] != grid.machine();
         }
     }
-    MESSAGE(parallel, " parallel compositions, ", in_part, " operators on a part of the machine, ", not_series_parallel, " graphs that are not series-parallel");
+    MESSAGE(parallel, " parallel compositions, ", in_part, " operators on a part of the machine, ", not_series_parallel,
+            " graphs that are not series-parallel");
     CHECK(parallel > support::cases(1000));
     CHECK(in_part > support::cases(150));
     CHECK(not_series_parallel > support::cases(300));
@@ -183,7 +187,8 @@ TEST_CASE("operator mapping: what is alike changes nothing but the time that it 
     graph_pricer pricer(p);
     std::vector<surrogate_tables::choices> lists;
     for (std::size_t op = 0; op < p.size(); ++op)
-        lists.push_back(std::make_shared<std::vector<space::configuration> const>(operator_views(p.graph().operations[op], p.space().of(op), grid, 24, 2)));
+        lists.push_back(
+            std::make_shared<std::vector<space::configuration> const>(operator_views(p.graph().operations[op], p.space().of(op), grid, 24, 2)));
     operator_mapping const model(grid, p.graph(), pricer.costs(p.graph(), lists, {}));
     auto const classes = [](operator_mapping const& m) {
         std::set<std::uint32_t> seen;
@@ -215,7 +220,8 @@ TEST_CASE("operator mapping: what is alike changes nothing but the time that it 
     std::mt19937_64 rng(5);
     int different = 0;
     for (int n = 0; n < support::cases(120); ++n) { // devices of two kinds, links of a line
-        auto const q = support::random_problem(rng, support::random_options(rng), {.devices = 6, .operators = 9, .kinds = bernoulli(rng, 0.5), .nodes = 1});
+        auto const q =
+            support::random_problem(rng, support::random_options(rng), {.devices = 6, .operators = 9, .kinds = bernoulli(rng, 0.5), .nodes = 1});
         machine_grid const line(q.topology(), 6);
         graph_pricer prices(q);
         operator_mapping const m(line, q.graph(), prices.costs(q.graph(), few_views(rng, q, line, 30), {}));
@@ -253,7 +259,8 @@ TEST_CASE("map_operators: strategies of models are legal, simulated, the same ea
         REQUIRE(found.strategy.size() == p.size());
         for (std::size_t op = 0; op < p.size(); ++op) {
             CHECK_NOTHROW(space::validate(found.strategy[op], p.graph().operations[op], p.topology().size(), "mapped"));
-            bool const legal = p.space().of(op).contains(found.strategy[op]) || found.strategy[op] == space::data_parallel(p.graph(), p.topology().size())[op];
+            bool const legal =
+                p.space().of(op).contains(found.strategy[op]) || found.strategy[op] == space::data_parallel(p.graph(), p.topology().size())[op];
             CHECK(legal);
         }
         CHECK(found.cost <= pricer.price(p.graph()).cost); // all on all devices, one after the other
@@ -265,7 +272,8 @@ TEST_CASE("map_operators: strategies of models are legal, simulated, the same ea
         CHECK(again.cost == found.cost);
         CHECK(again.steps == found.steps);
         machine_grid const grid(p.topology(), operator_mapping_options{}.cells);
-        auto const in_part = static_cast<std::size_t>(std::ranges::count_if(found.strategy, [&](auto const& c) { return grid.footprint(c) != grid.machine(); }));
+        auto const in_part =
+            static_cast<std::size_t>(std::ranges::count_if(found.strategy, [&](auto const& c) { return grid.footprint(c) != grid.machine(); }));
         CHECK(in_part >= parts);
     };
     check(v100s(models::candle_uno({.batch = 64}), 2, 4), 10); // towers side by side
@@ -276,7 +284,9 @@ TEST_CASE("map_operators: strategies of models are legal, simulated, the same ea
 TEST_CASE("map_operators: fewer views where limits are passed, a reason where none are few enough, and bad options are refused") {
     auto const p = v100s(models::candle_uno({.batch = 64}), 2, 4);
     graph_pricer pricer(p);
-    auto const map = [&](operator_mapping_options const& o, std::vector<space::flat_strategy> const& also = {}) { return map_operators(pricer, p.graph(), o, also); };
+    auto const map = [&](operator_mapping_options const& o, std::vector<space::flat_strategy> const& also = {}) {
+        return map_operators(pricer, p.graph(), o, also);
+    };
     auto const all = map({.limits = {}});
     CHECK(all.refused.empty());
     CHECK(all.views == 32);
@@ -302,5 +312,6 @@ TEST_CASE("map_operators: fewer views where limits are passed, a reason where no
     CHECK(support::refusal([&] { return map({}, {space::flat_strategy{}}); }).find("operator mapping: a strategy of 0 configurations for ") == 0);
     CHECK(support::refusal([&] { return pricer.costs(p.graph(), {}, {}); }).find("graph_pricer: 0 lists of configurations for ") == 0);
     std::vector<surrogate_tables::choices> const empty(p.size());
-    CHECK(support::refusal([&] { return pricer.costs(p.graph(), empty, {}); }).find("has no configuration: must have at least one") != std::string::npos);
+    CHECK(support::refusal([&] { return pricer.costs(p.graph(), empty, {}); }).find("has no configuration: must have at least one") !=
+          std::string::npos);
 }

@@ -34,7 +34,7 @@ struct tabled {
     resource_box all{};
     std::vector<graph::task_edge> links{};
     std::vector<std::vector<placed>> choices{};
-    std::vector<std::vector<std::int64_t>> costs{};           // by task, by view
+    std::vector<std::vector<std::int64_t>> costs{};              // by task, by view
     std::vector<std::vector<std::vector<std::int64_t>>> moves{}; // by edge, by view, by view
 
     resource_box machine() const { return all; }
@@ -110,8 +110,8 @@ class by_definition {
             }
         } else if (auto const& part = tree_.parts[parts.front()]; part.kind == graph::composition::task) {
             auto const& v = m_.choices[part.task][views_[part.task]];
-            if (v.box.first_node >= box.first_node && v.box.first_node + v.box.nodes <= box.first_node + box.nodes && v.box.first_device >= box.first_device &&
-                v.box.first_device + v.box.devices <= box.first_device + box.devices)
+            if (v.box.first_node >= box.first_node && v.box.first_node + v.box.nodes <= box.first_node + box.nodes &&
+                v.box.first_device >= box.first_device && v.box.first_device + v.box.devices <= box.first_device + box.devices)
                 best = m_.costs[part.task][v.number];
         } else if (part.kind == graph::composition::series) {
             best = 0;
@@ -177,7 +177,8 @@ void random_edges(split_mix& rng, std::size_t tasks, int kind, std::vector<graph
 tabled random_model(split_mix& rng, std::size_t tasks, std::size_t most_views, int kind) {
     auto const draw = [&](std::uint64_t n) { return static_cast<std::int64_t>(uniform_index(rng, n)); };
     tabled m;
-    m.all = {static_cast<std::int32_t>(draw(2)), static_cast<std::int32_t>(1 + draw(3)), static_cast<std::int32_t>(draw(2)), static_cast<std::int32_t>(1 + draw(4))};
+    m.all = {static_cast<std::int32_t>(draw(2)), static_cast<std::int32_t>(1 + draw(3)), static_cast<std::int32_t>(draw(2)),
+             static_cast<std::int32_t>(1 + draw(4))};
     random_edges(rng, tasks, kind, m.links);
     bool const heavy_moves = bernoulli(rng, 0.5);
     std::uint64_t const range = bernoulli(rng, 0.3) ? 4 : 1000;
@@ -418,10 +419,10 @@ TEST_CASE("machine mapping: two branches side by side, where communication allow
     CHECK(machine_mapping(m).cost == picoseconds{1 + 8 + 8 + 1}); // one after the other, on both devices
     // Sequence alone, as a tree of one's own.
     graph::composition_tree const sequence{{{graph::composition::task, 0, {}},
-                                     {graph::composition::task, 1, {}},
-                                     {graph::composition::task, 2, {}},
-                                     {graph::composition::task, 3, {}},
-                                     {graph::composition::series, 0, {0, 1, 2, 3}}}};
+                                            {graph::composition::task, 1, {}},
+                                            {graph::composition::task, 2, {}},
+                                            {graph::composition::task, 3, {}},
+                                            {graph::composition::series, 0, {0, 1, 2, 3}}}};
     m.moves[0][0] = {1, 1, 0};
     CHECK(machine_mapping(m, sequence).cost == picoseconds{18});
     CHECK(machine_mapping(tabled{.all = all}).cost == picoseconds{0});
@@ -472,14 +473,16 @@ TEST_CASE("machine mapping: bad input is refused") {
     wide.labels = {0, 0, 0, 0};
     CHECK_NOTHROW(map(wide));
     CHECK_THROWS_WITH_AS(map(wide, {.table_limit = 15}),
-                         "machine mapping: a table of 16 entries, the views of 2 tasks that depend on each other: option 'table_limit' allows 15; give tasks fewer views",
+                         "machine mapping: a table of 16 entries, the views of 2 tasks that depend on each other: option 'table_limit' allows 15; "
+                         "give tasks fewer views",
                          invalid_input);
     auto other = wide;
     other.kinds[3] = 1;
     struct lies : classed {
         std::uint32_t edge_class(std::size_t) const { return 0; }
     } const lying{other};
-    CHECK_THROWS_WITH_AS(map(lying), "machine mapping: edge number 1 is of the class of one that leads between tasks of other classes", invalid_input);
+    CHECK_THROWS_WITH_AS(map(lying), "machine mapping: edge number 1 is of the class of one that leads between tasks of other classes",
+                         invalid_input);
     other.choices[1].pop_back();
     struct more_lies : classed {
         std::uint32_t task_class(std::size_t) const { return 0; }
@@ -504,11 +507,13 @@ TEST_CASE("machine mapping: it refuses what takes more steps than allowed, tells
         } catch (mapping_limit const& e) {
             CHECK(e.steps() > effort);
             CHECK(e.steps() <= found.steps);
-            CHECK(std::string(e.what()) == text("machine mapping: more steps than the ", effort, " that option 'effort' allows; give tasks fewer views"));
+            CHECK(std::string(e.what()) ==
+                  text("machine mapping: more steps than the ", effort, " that option 'effort' allows; give tasks fewer views"));
         }
     }
     int asked = 0;
     CHECK(machine_mapping(m, {.stopped = [&] { return ++asked < 0; }}).cost == found.cost);
     CHECK(asked > 0);
-    CHECK_THROWS_WITH_AS(static_cast<void>(machine_mapping(m, {.stopped = [] { return true; }})), "machine mapping: stopped before it was done", mapping_limit);
+    CHECK_THROWS_WITH_AS(static_cast<void>(machine_mapping(m, {.stopped = [] { return true; }})), "machine mapping: stopped before it was done",
+                         mapping_limit);
 }

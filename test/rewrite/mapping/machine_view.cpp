@@ -29,7 +29,8 @@ placement place(machine_view const& v, std::vector<int> const& degrees, resource
             if (v.across[k]) d.node += at[k] * v.stride[k];
             else d.device += at[k] * v.stride[k];
         }
-        if (d.node < box.first_node || d.node >= box.first_node + box.nodes || d.device < box.first_device || d.device >= box.first_device + box.devices)
+        if (d.node < box.first_node || d.node >= box.first_node + box.nodes || d.device < box.first_device ||
+            d.device >= box.first_device + box.devices)
             return {};
         out.push_back(d);
         more = false;
@@ -80,7 +81,8 @@ placement least_swap(placement const& p, std::vector<int> const& degrees, std::v
         for (std::size_t n = 0; n < p.size(); ++n) {
             std::vector<std::size_t> at(degrees.size());
             auto rest = n;
-            for (std::size_t k = degrees.size(); k-- > 0; rest /= static_cast<std::size_t>(degrees[k])) at[k] = rest % static_cast<std::size_t>(degrees[k]);
+            for (std::size_t k = degrees.size(); k-- > 0; rest /= static_cast<std::size_t>(degrees[k]))
+                at[k] = rest % static_cast<std::size_t>(degrees[k]);
             std::size_t m = 0;
             for (std::size_t k = 0; k < degrees.size(); ++k) m = m * static_cast<std::size_t>(degrees[k]) + at[order[k]];
             q[m] = p[n];
@@ -196,12 +198,12 @@ TEST_CASE("machine views: bad input is refused") {
     CHECK_THROWS_WITH_AS(view_space({0}, one), "machine views: degree 0 of task dim 0: must be at least 1", invalid_input);
     CHECK_THROWS_WITH_AS(view_space({2}, {0, 0, 0, 1}), "machine views: a box of 0 nodes: must be at least 1", invalid_input);
     CHECK_THROWS_WITH_AS(view_space({2}, {0, 1, -1, 2}), "machine views: a box from device -1: must be at least 0", invalid_input);
-    CHECK_THROWS_WITH_AS(view_space({2}, {0, 1 << 16, 0, 1 << 16}), "machine views: a box up to node 65535 and device 65535: must be fewer than 2^31 devices",
-                         invalid_input);
+    CHECK_THROWS_WITH_AS(view_space({2}, {0, 1 << 16, 0, 1 << 16}),
+                         "machine views: a box up to node 65535 and device 65535: must be fewer than 2^31 devices", invalid_input);
     CHECK_THROWS_WITH_AS(view_space({2, 2}, one, {.labels = {1}}), "machine views: 1 labels for 2 task dims: must be none or as many", invalid_input);
     CHECK_THROWS_AS(view_space(std::vector<std::int32_t>(11, 1), one), invalid_input);
     machine_view const v{.rank = 1, .start = {0, 1}, .stride = {2}};
-    CHECK_THROWS_WITH_AS(static_cast<void>(to_configuration(v, std::vector{2}, 3)), "a machine view of nodes 0-0, devices 1-3 on nodes of 3 devices: must be on one's own node",
-                         invalid_input);
+    CHECK_THROWS_WITH_AS(static_cast<void>(to_configuration(v, std::vector{2}, 3)),
+                         "a machine view of nodes 0-0, devices 1-3 on nodes of 3 devices: must be on one's own node", invalid_input);
     CHECK_THROWS_AS(static_cast<void>(to_configuration(v, std::vector{2, 2}, 8)), invalid_input);
 }

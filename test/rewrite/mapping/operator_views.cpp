@@ -82,7 +82,8 @@ TEST_CASE("operator views: legal, different, and within the limit") {
     std::mt19937_64 rng(12);
     std::size_t on_parts = 0;
     for (int n = 0; n < support::cases(150); ++n) {
-        std::uint32_t const nodes = 1 + static_cast<std::uint32_t>(uniform_index(rng, 3)), each = 2 * (1 + static_cast<std::uint32_t>(uniform_index(rng, 3)));
+        std::uint32_t const nodes = 1 + static_cast<std::uint32_t>(uniform_index(rng, 3)),
+                            each = 2 * (1 + static_cast<std::uint32_t>(uniform_index(rng, 3)));
         auto const p = problem_of(support::random_network(rng, 5), nodes, each);
         machine_grid const grid(p.topology(), 1 + uniform_index(rng, 18));
         auto const plain = space::data_parallel(p.graph(), p.topology().size());

@@ -74,7 +74,8 @@ void check_degrees(graph::dense_graph const& g, std::vector<space::configuration
     }
 }
 /// `s` for the operators of `back`, each shard where it was.
-std::vector<space::configuration> in_place(graph::dense_graph const& g, std::vector<space::configuration> const& s, lifted_graph const& lifted, lowered_graph const& back) {
+std::vector<space::configuration> in_place(graph::dense_graph const& g, std::vector<space::configuration> const& s, lifted_graph const& lifted,
+                                           lowered_graph const& back) {
     std::vector<space::configuration> out(back.graph.size());
     for (std::size_t i = 0; i < g.size(); ++i) {
         auto const j = static_cast<std::size_t>(std::ranges::find(back.node, lifted.node[i]) - back.node.begin());
@@ -102,7 +103,8 @@ std::vector<space::configuration> in_place(graph::dense_graph const& g, std::vec
 }
 
 template <class M> void check_model(M const& model) {
-    auto const p = make_problem(model, topology::nodes({.count = 2, .gpus_per_node = 4, .device = topology::h100_sxm}), cost::roofline(topology::nodes({.count = 2, .gpus_per_node = 4, .device = topology::h100_sxm})));
+    auto const p = make_problem(model, topology::nodes({.count = 2, .gpus_per_node = 4, .device = topology::h100_sxm}),
+                                cost::roofline(topology::nodes({.count = 2, .gpus_per_node = 4, .device = topology::h100_sxm})));
     for (auto const& start : p.named_starts()) {
         INFO(start.name);
         auto const lifted = lift(p.graph(), start.strategy);
@@ -178,7 +180,9 @@ TEST_CASE("conversion: random graphs and strategies, there and back") {
         auto again_simulator = with_graph(original, back.graph).simulator();
         auto const whole_time = simulator.simulate(s);
         CHECK(again_simulator.simulate(in_place(g, s, lifted, back)) == whole_time);
-        repeats += std::ranges::any_of(back.graph.operations, [](auto const& op) { return ops::replica_dim(op, ops::dim_kind::copies) || ops::replica_dim(op, ops::dim_kind::sums); });
+        repeats += std::ranges::any_of(back.graph.operations, [](auto const& op) {
+            return ops::replica_dim(op, ops::dim_kind::copies) || ops::replica_dim(op, ops::dim_kind::sums);
+        });
         // What was split again to the same degrees is the same graph.
         auto const again = lift(back.graph, back.strategy);
         CHECK(again.graph == lifted.graph);
@@ -250,7 +254,8 @@ TEST_CASE("conversion: a pipeline's samples come in micro-batches, its weights a
         if (c.kind == node_kind::weight) CHECK(c.outputs[0].micro_batches == 1);
         pipelines += c.kind == node_kind::reshard && c.how == resharding::pipeline;
         batches += c.kind == node_kind::reshard && c.how == resharding::batch;
-        if (c.kind == node_kind::reshard && c.how == resharding::pipeline) CHECK(lifted.graph[lifted.graph[n].inputs[0].producer]->kind == node_kind::input);
+        if (c.kind == node_kind::reshard && c.how == resharding::pipeline)
+            CHECK(lifted.graph[lifted.graph[n].inputs[0].producer]->kind == node_kind::input);
         once += c.kind == node_kind::compute && c.split.micro_batches == 1;
     }
     CHECK(pipelines > 0);
@@ -278,7 +283,8 @@ TEST_CASE("conversion: operators in different numbers of micro-batches are refus
     auto const mlp = graph::read_graph(models::mlp()).graph;
     space::flat_strategy s;
     for (auto const& op : mlp.operations) s.push_back(space::whole(op));
-    CHECK(support::refusal([&] { return lift(mlp, s, 7); }).find("micro-batches: linear has 64 samples: 7 micro-batches must divide them") != std::string::npos);
+    CHECK(support::refusal([&] { return lift(mlp, s, 7); }).find("micro-batches: linear has 64 samples: 7 micro-batches must divide them") !=
+          std::string::npos);
     CHECK(support::refusal([&] { return lift(mlp, s, 0); }).find("0 micro-batches of a parallel graph: must be from 1") == 0);
 }
 
@@ -350,9 +356,12 @@ TEST_CASE("conversion: random graphs in random micro-batches compute the same, f
 }
 
 TEST_CASE("conversion: copies and partial sums are simulated") {
-    // Megatron's layer and what follows it: features of fc1 split, so that fc2 leaves partial sums; these are scaled as they are, and added up for copies of relu.
+    // Megatron's layer and what follows it: features of fc1 split, so that fc2 leaves partial sums; these are scaled as they are, and added up for
+    // copies of relu.
     parallel_graph g;
-    auto const linear = [](std::int64_t in, std::int64_t out) { return ops::linear{.out = out, .bias = false}.infer(std::vector<ops::tensor>{{{8, in}}}); };
+    auto const linear = [](std::int64_t in, std::int64_t out) {
+        return ops::linear{.out = out, .bias = false}.infer(std::vector<ops::tensor>{{{8, in}}});
+    };
     auto const relu = ops::relu{}.infer(std::vector<ops::tensor>{{{8, 4}}});
     auto const x = g.add_input("x", {{8, 4}});
     auto const w1 = g.add_weight("w1", {{16, 4}}, "w1"), w2 = g.add_weight("w2", {{4, 16}}, "w2");
@@ -368,7 +377,8 @@ TEST_CASE("conversion: copies and partial sums are simulated") {
     for (std::size_t i = 0; i < low.graph.size(); ++i) configurations.push_back(to_string(low.strategy[i], low.graph.operations[i]));
     CHECK(configurations == std::vector<std::string>{"whole @0", "o4 @0+1", "k4 @0+1", "sums4 @0+1", "copies4 @0+1"});
 
-    auto const p = make_problem(low.graph, support::mesh(4, 1, 1), support::mixed_oracle{}, {.simulation = {.movement = sim::movement::collective, .training = false}});
+    auto const p = make_problem(low.graph, support::mesh(4, 1, 1), support::mixed_oracle{},
+                                {.simulation = {.movement = sim::movement::collective, .training = false}});
     auto simulator = p.simulator();
     (void)simulator.simulate(low.strategy);
     // One all-reduce, of the partial sums that relu's copies read: 2 (n - 1) times the tensor's 128 bytes.
@@ -386,7 +396,8 @@ TEST_CASE("conversion: copies and partial sums are simulated") {
 }
 
 TEST_CASE("conversion: what no parallel graph says is refused") {
-    CHECK(support::refusal([&] { return lift(graph::read_graph(models::mlp()).graph, std::vector<operator_split>{}); }).find("must be one each") != std::string::npos);
+    CHECK(support::refusal([&] { return lift(graph::read_graph(models::mlp()).graph, std::vector<operator_split>{}); }).find("must be one each") !=
+          std::string::npos);
     graph::operator_graph net;
     auto const copied = ops::with_copies(ops::relu{}.infer(std::vector<ops::tensor>{{{8, 4}}}), 2);
     auto const x = net.add("relu", copied, net.input("x", {{8, 4}}));
@@ -399,14 +410,20 @@ TEST_CASE("conversion: what no parallel graph says is refused") {
     parallel_graph with_dim;
     // Partial maxima are no sums, alone or beside sums.
     parallel_graph maxima;
-    auto const reduced = [](ops::reduction_mode m) { return ops::reduce{.mode = m, .axes = {1}, .keep = true}.infer(std::vector<ops::tensor>{{{8, 4}}}); };
+    auto const reduced = [](ops::reduction_mode m) {
+        return ops::reduce{.mode = m, .axes = {1}, .keep = true}.infer(std::vector<ops::tensor>{{{8, 4}}});
+    };
     auto const parts = maxima.reshard(maxima.add_input("x", {{8, 4}}), resharding::partition, 1, 2);
-    tensor_ref const sum{maxima.add_operator("sum", reduced(ops::reduction_mode::sum), {parts}), 0}, max{maxima.add_operator("max", reduced(ops::reduction_mode::max), {parts}), 0};
+    tensor_ref const sum{maxima.add_operator("sum", reduced(ops::reduction_mode::sum), {parts}), 0},
+        max{maxima.add_operator("max", reduced(ops::reduction_mode::max), {parts}), 0};
     auto const added = ops::add{}.infer(std::vector<ops::tensor>{{{8, 1}}, {{8, 1}}});
     static_cast<void>(maxima.add_operator("sums", added, {sum, sum}));
-    CHECK(support::refusal([&] { return maxima.add_operator("mixed", added, {sum, max}); }) ==
-          "operator 'mixed' of a parallel graph: runs on partial results of 'max' (reduce_max), which are no sums: must be joined before");
-    CHECK(support::refusal([&] { return with_dim.add_operator("relu", copied, {with_dim.add_input("x", {{8, 4}})}); }).find("the split says how often") != std::string::npos);
+    CHECK(support::refusal([&] {
+              return maxima.add_operator("mixed", added, {sum, max});
+          }) == "operator 'mixed' of a parallel graph: runs on partial results of 'max' (reduce_max), which are no sums: must be joined before");
+    CHECK(support::refusal([&] {
+              return with_dim.add_operator("relu", copied, {with_dim.add_input("x", {{8, 4}})});
+          }).find("the split says how often") != std::string::npos);
 }
 
 TEST_CASE("conversion: operators of one name have weights of their own") {

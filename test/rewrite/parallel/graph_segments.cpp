@@ -68,7 +68,8 @@ TEST_CASE("segments: each operator is in one, and only the last results of a seg
     CAPTURE(seed);
     std::mt19937_64 rng(seed);
     CHECK(segments_of(lift(graph::read_graph(models::inception_v3()).graph).graph, 24).size() > 5); // labels go past all of it
-    std::vector<parallel_graph> graphs{lift(graph::read_graph(models::inception_v3()).graph).graph, lift(graph::read_graph(models::bert({.layers = 3})).graph).graph};
+    std::vector<parallel_graph> graphs{lift(graph::read_graph(models::inception_v3()).graph).graph,
+                                       lift(graph::read_graph(models::bert({.layers = 3})).graph).graph};
     for (int n = 0; n < support::cases(300); ++n) graphs.push_back(lift(graph::read_graph(support::random_network(rng, 20)).graph).graph);
     for (auto const& g : graphs) {
         auto const least = 1 + uniform_index(rng, 8);

@@ -62,8 +62,10 @@ TEST_CASE("split: in micro-batches, weights and what samples do not index are re
     CHECK(to_string(operand_tensor(plain_linear, s, 0)) == "f32[8/2,4/2] 3 copies 4 micro-batches of axis 0");
     CHECK(to_string(operand_tensor(plain_linear, s, 1)) == "f32[6/3,4/2] 2 copies");
     CHECK(to_string(output_tensor(plain_linear, s, 0)) == "f32[8/2,6/3] 2 sums 4 micro-batches of axis 0");
-    CHECK(support::refusal([] { validate({.degree = {4, 1, 1}, .micro_batches = 4}, plain_linear); return 0; }) ==
-          "linear: dim 's' of extent 2 in a micro-batch is split by 4: must be a divisor");
+    CHECK(support::refusal([] {
+              validate({.degree = {4, 1, 1}, .micro_batches = 4}, plain_linear);
+              return 0;
+          }) == "linear: dim 's' of extent 2 in a micro-batch is split by 4: must be a divisor");
     auto const biased = made(ops::add{}, {{{8, 4}}, {{1, 4}}}); // of a position: the same for all samples
     operator_split const each{.degree = {2, 1}, .micro_batches = 2};
     CHECK(to_string(operand_tensor(biased, each, 1)) == "f32[1,4] 2 copies");
@@ -72,15 +74,19 @@ TEST_CASE("split: in micro-batches, weights and what samples do not index are re
     auto const turned = made(ops::transpose{.permutation = {1, 0}}, {{{8, 6}}});
     CHECK(to_string(operand_tensor(turned, {.degree = {1, 1}, .micro_batches = 2}, 0)).find(" 2 micro-batches of axis ") != std::string::npos);
     auto const flat = made(ops::reshape{.shape = {24, 2}}, {{{8, 3, 2}}});
-    CHECK(to_string(output_tensor(flat, {.degree = std::vector<std::int32_t>(flat.dims.size(), 1), .micro_batches = 4}, 0)) == "f32[24,2] 4 micro-batches of axis 0");
+    CHECK(to_string(output_tensor(flat, {.degree = std::vector<std::int32_t>(flat.dims.size(), 1), .micro_batches = 4}, 0)) ==
+          "f32[24,2] 4 micro-batches of axis 0");
     auto summing = plain_linear;
     summing.outputs[0].axes.erase(summing.outputs[0].axes.begin());
-    CHECK(to_string(output_tensor(summing, {.degree = {2, 1, 1}, .micro_batches = 2}, 0)) == "f32[6] 2 sums"); // of the tasks; micro-batches are added up
+    CHECK(to_string(output_tensor(summing, {.degree = {2, 1, 1}, .micro_batches = 2}, 0)) ==
+          "f32[6] 2 sums"); // of the tasks; micro-batches are added up
 }
 
 TEST_CASE("split: what can not be divided into micro-batches refuses them") {
     auto const in = [](ops::operation const& op, std::vector<parallel_tensor> held) { return support::refusal([&] { return split_for(op, held); }); };
-    auto const piped = [](ops::tensor t, std::size_t axis, std::int32_t n) { return resharded(in_one_part(std::move(t)), resharding::pipeline, axis, n); };
+    auto const piped = [](ops::tensor t, std::size_t axis, std::int32_t n) {
+        return resharded(in_one_part(std::move(t)), resharding::pipeline, axis, n);
+    };
     CHECK(in(made(ops::reduce{.axes = {0}}, {{{8, 4}}}), {piped({{8, 4}}, 0, 2)}) ==
           "reduce_sum: runs in 2 micro-batches, and has no dim of samples: it needs all of them at once");
     CHECK(in(plain_linear, {piped({{8, 4}}, 1, 2), in_one_part({{6, 4}})}) ==
@@ -88,12 +94,20 @@ TEST_CASE("split: what can not be divided into micro-batches refuses them") {
     CHECK(in(plain_linear, {piped({{8, 4}}, 0, 2), piped({{6, 4}}, 0, 2)}) ==
           "linear: operand 'weight' held as f32[6,4] 2 micro-batches of axis 0: must come in one micro-batch, as it runs in 2");
     auto const add = made(ops::add{}, {{{8, 4}}, {{8, 4}}});
-    CHECK(in(add, {piped({{8, 4}}, 0, 2), in_one_part({{8, 4}})}) == "add: operand 'x1' held as f32[8,4]: must come in 2 micro-batches of axis 0, as it runs in 2");
+    CHECK(in(add, {piped({{8, 4}}, 0, 2), in_one_part({{8, 4}})}) ==
+          "add: operand 'x1' held as f32[8,4]: must come in 2 micro-batches of axis 0, as it runs in 2");
     CHECK(in(add, {piped({{8, 4}}, 0, 2), piped({{8, 4}}, 0, 4)}) ==
           "add: operand 'x1' held as f32[8,4] 4 micro-batches of axis 0: another operand comes in 2 micro-batches");
-    CHECK(in(made(ops::concat{.axis = 0}, {{{8, 4}}, {{8, 4}}}), {piped({{8, 4}}, 0, 2), piped({{8, 4}}, 0, 2)}).find("micro-batches: concat has an axis of extent") == 0);
-    CHECK(support::refusal([] { validate({.degree = {1, 1, 1}, .micro_batches = 3}, plain_linear); return 0; }) == "micro-batches: linear has 8 samples: 3 micro-batches must divide them");
-    CHECK(support::refusal([] { validate({.degree = {1, 1, 1}, .micro_batches = 0}, plain_linear); return 0; }) == "linear: a split in 0 micro-batches: must be at least 1");
+    CHECK(in(made(ops::concat{.axis = 0}, {{{8, 4}}, {{8, 4}}}), {piped({{8, 4}}, 0, 2), piped({{8, 4}}, 0, 2)})
+              .find("micro-batches: concat has an axis of extent") == 0);
+    CHECK(support::refusal([] {
+              validate({.degree = {1, 1, 1}, .micro_batches = 3}, plain_linear);
+              return 0;
+          }) == "micro-batches: linear has 8 samples: 3 micro-batches must divide them");
+    CHECK(support::refusal([] {
+              validate({.degree = {1, 1, 1}, .micro_batches = 0}, plain_linear);
+              return 0;
+          }) == "linear: a split in 0 micro-batches: must be at least 1");
 }
 
 TEST_CASE("split: axes that are cut into no equal blocks") {
@@ -109,25 +123,41 @@ TEST_CASE("split: axes that are cut into no equal blocks") {
 }
 
 TEST_CASE("split: bad ones are refused") {
-    CHECK(support::refusal([] { validate(by({2, 3}), plain_linear); return 0; }) == "linear: a split of 2 degrees: it has 3 iteration dims");
-    CHECK(support::refusal([] { validate(by({3, 1, 1}), plain_linear); return 0; }) == "linear: dim 's' of extent 8 is split by 3: must be a divisor");
-    CHECK(support::refusal([] { validate(by({1, 1, 1}, 0), plain_linear); return 0; }).find("linear: a split with 0 copies") == 0);
-    CHECK(support::refusal([] { validate({.degree = {1, 1, 1}, .sums = 2}, plain_linear); return 0; }) == "linear: 2 partial sums of no operand");
-    CHECK(support::refusal([] { validate({.degree = {1, 1, 1}, .sums = 2, .summed = 3}, plain_linear); return 0; }) ==
-          "linear: runs on partial sums of operands in which it is not linear: these must be reduced before");
+    CHECK(support::refusal([] {
+              validate(by({2, 3}), plain_linear);
+              return 0;
+          }) == "linear: a split of 2 degrees: it has 3 iteration dims");
+    CHECK(support::refusal([] {
+              validate(by({3, 1, 1}), plain_linear);
+              return 0;
+          }) == "linear: dim 's' of extent 8 is split by 3: must be a divisor");
+    CHECK(support::refusal([] {
+              validate(by({1, 1, 1}, 0), plain_linear);
+              return 0;
+          }).find("linear: a split with 0 copies") == 0);
+    CHECK(support::refusal([] {
+              validate({.degree = {1, 1, 1}, .sums = 2}, plain_linear);
+              return 0;
+          }) == "linear: 2 partial sums of no operand");
+    CHECK(support::refusal([] {
+              validate({.degree = {1, 1, 1}, .sums = 2, .summed = 3}, plain_linear);
+              return 0;
+          }) == "linear: runs on partial sums of operands in which it is not linear: these must be reduced before");
 }
 
 TEST_CASE("split: operands that do not go together are refused") {
     auto x = in_one_part({{8, 4}}), w = in_one_part({{6, 4}});
     x.degree = {2, 1};
-    CHECK(support::refusal([&] { return split_for(plain_linear, std::vector{x, w}); }) ==
-          "linear: operand 'weight' held as f32[6,4]: must be f32[6,4] 2 copies beside the operands before it");
+    CHECK(support::refusal([&] {
+              return split_for(plain_linear, std::vector{x, w});
+          }) == "linear: operand 'weight' held as f32[6,4]: must be f32[6,4] 2 copies beside the operands before it");
     w.copies = 2;
     CHECK(split_for(plain_linear, std::vector{x, w}) == by({2, 1, 1}));
     x.degree = {2, 2};
     w.degree = {1, 4};
-    CHECK(support::refusal([&] { return split_for(plain_linear, std::vector{x, w}); }) ==
-          "linear: operand 'weight' held as f32[6,4/4] 2 copies: dim 'k' is in 2 parts by another operand");
+    CHECK(support::refusal([&] {
+              return split_for(plain_linear, std::vector{x, w});
+          }) == "linear: operand 'weight' held as f32[6,4/4] 2 copies: dim 'k' is in 2 parts by another operand");
     CHECK(support::refusal([&] { return split_for(plain_linear, std::vector{x}); }) == "linear: 1 operands: it has 2");
     CHECK(support::refusal([&] { return split_for(plain_linear, std::vector{w, w}); }).find("its shape must be f32[8,4]") != std::string::npos);
 }
@@ -227,7 +257,8 @@ TEST_CASE("split: tasks that compute on their blocks alone make the whole result
         auto const op = o.at(o.operands);
         auto s = unsplit(op);
         for (std::size_t d = 0; d < op.dims.size(); ++d)
-            if (auto const degree = static_cast<std::int32_t>(1 + uniform_index(rng, 3)); op.dims[d].extent % degree == 0 && op.kind != "concat") s.degree[d] = degree;
+            if (auto const degree = static_cast<std::int32_t>(1 + uniform_index(rng, 3)); op.dims[d].extent % degree == 0 && op.kind != "concat")
+                s.degree[d] = degree;
         if (op.kind == "concat" && bernoulli(rng, 0.5)) s.degree[1] = 2; // along the joined axis there are no blocks
         if (auto const mask = uniform_index(rng, 1U << operands_of(op)); mask != 0 && linear_in(op, mask)) {
             s.sums = 3;

@@ -183,8 +183,9 @@ TEST_CASE("parallel graph: what is wanted is made from what is there") {
     auto const turned = parallel_tensor{.whole = {{8, 4}}, .degree = {2, 4}, .copies = 6};
     CHECK(g.graph.tensor(g.graph.reshard_to(t, turned)) == turned);
     CHECK(g.graph.size() == 10); // combine, replicate, partition
-    CHECK(support::refusal([&] { return g.graph.reshard_to(t, in_one_part({{8, 4}})); }) ==
-          "a tensor held as f32[8/4,4/2] 3 copies is wanted as f32[8,4]: copies are made, not dropped");
+    CHECK(support::refusal([&] {
+              return g.graph.reshard_to(t, in_one_part({{8, 4}}));
+          }) == "a tensor held as f32[8/4,4/2] 3 copies is wanted as f32[8,4]: copies are made, not dropped");
 }
 
 TEST_CASE("parallel graph: micro-batches are made and joined where they are wanted, and operators run in those of their operands") {
@@ -194,8 +195,10 @@ TEST_CASE("parallel graph: micro-batches are made and joined where they are want
     CHECK(g.graph[fc]->split == operator_split{.degree = {1, 1, 1}, .micro_batches = 2});
     CHECK(to_string(g.graph.tensor({fc, 0})) == "f32[8,6] 2 micro-batches of axis 0");
     CHECK(g.graph.source(piped) == g.x);
-    CHECK(support::refusal([&] { return g.graph.add_operator("bad", plain_linear, {piped, g.w}, {.degree = {1, 1, 1}, .micro_batches = 4}); }) ==
-          "operator 'bad' of a parallel graph: linear: operand 'x' is held as f32[8,4] 2 micro-batches of axis 0: must be f32[8,4] 4 micro-batches of axis 0");
+    CHECK(support::refusal([&] {
+              return g.graph.add_operator("bad", plain_linear, {piped, g.w}, {.degree = {1, 1, 1}, .micro_batches = 4});
+          }) == "operator 'bad' of a parallel graph: linear: operand 'x' is held as f32[8,4] 2 micro-batches of axis 0: must be f32[8,4] 4 "
+                "micro-batches of axis 0");
     CHECK_FALSE(g.graph[fc].content->split == g.graph[g.linear].content->split);
     auto const before = g.graph.size();
     parallel_tensor wanted{.whole = {{8, 6}}, .degree = {4, 1}, .micro_batches = 2};
@@ -205,7 +208,9 @@ TEST_CASE("parallel graph: micro-batches are made and joined where they are want
     CHECK(g.graph.size() == before + 4); // combine, batch, pipeline
     CHECK(to_string(g.graph.tensor(other)) == "f32[8,6] 3 micro-batches of axis 1");
     CHECK(g.graph.reshard_to({fc, 0}, in_one_part({{8, 6}})) == g.graph.reshard_to({fc, 0}, in_one_part({{8, 6}})));
-    CHECK(support::refusal([&] { return g.graph.reshard_to({fc, 0}, {.whole = {{8, 6}}, .degree = {1, 1}, .micro_batches = 0}); }).find("degrees are at least 1") != std::string::npos);
+    CHECK(support::refusal([&] {
+              return g.graph.reshard_to({fc, 0}, {.whole = {{8, 6}}, .degree = {1, 1}, .micro_batches = 0});
+          }).find("degrees are at least 1") != std::string::npos);
     auto const samples = g.graph.add_operator("relu in micro-batches", rectifier, {{fc, 0}});
     auto const again = g.graph.add_copy(g.graph[samples], {{fc, 0}});
     CHECK(g.graph[again]->split == g.graph[samples]->split);
@@ -227,7 +232,8 @@ TEST_CASE("parallel graph: any tensor is resharded to any holding that it can ha
         };
         std::int32_t copies = 1;
         for (int step = 0; step < 4; ++step) {
-            parallel_tensor wanted{.whole = {{extents[0], extents[1]}}, .degree = {1, 1}, .copies = copies *= static_cast<std::int32_t>(1 + uniform_index(rng, 2))};
+            parallel_tensor wanted{
+                .whole = {{extents[0], extents[1]}}, .degree = {1, 1}, .copies = copies *= static_cast<std::int32_t>(1 + uniform_index(rng, 2))};
             auto const axis = static_cast<std::uint32_t>(uniform_index(rng, 2));
             wanted.micro_batches = divisor(extents[axis]);
             if (wanted.micro_batches > 1) wanted.sample_axis = axis;
@@ -244,14 +250,20 @@ TEST_CASE("parallel graph: any tensor is resharded to any holding that it can ha
 
 TEST_CASE("parallel graph: what does not fit is refused") {
     two_nodes g;
-    CHECK(support::refusal([&] { return g.graph.add_operator("bad", plain_linear, {g.w, g.w}); }).find("operator 'bad' of a parallel graph: linear: operand 'x'") == 0);
-    CHECK(support::refusal([&] { return g.graph.add_operator("bad", plain_linear, {g.x, g.w}, {.degree = {2, 1, 1}}); }) ==
-          "operator 'bad' of a parallel graph: linear: operand 'x' is held as f32[8,4]: must be f32[8/2,4]");
+    CHECK(support::refusal([&] {
+              return g.graph.add_operator("bad", plain_linear, {g.w, g.w});
+          }).find("operator 'bad' of a parallel graph: linear: operand 'x'") == 0);
+    CHECK(support::refusal([&] {
+              return g.graph.add_operator("bad", plain_linear, {g.x, g.w}, {.degree = {2, 1, 1}});
+          }) == "operator 'bad' of a parallel graph: linear: operand 'x' is held as f32[8,4]: must be f32[8/2,4]");
     CHECK(support::refusal([&] { return g.graph.add_input("x", {{1}}); }) == "input 'x': the graph has one of this name already");
     CHECK(support::refusal([&] { return g.graph.add_weight("v", {{0}}); }) == "weight 'v' of shape f32[0]: extents must be at least 1");
     CHECK(support::refusal([&] { return g.graph.tensor({99, 0}); }) == "node 99 is not in the graph, which counts to 4");
     CHECK(support::refusal([&] { return g.graph.tensor({g.relu, 1}); }) == "node 3 ('relu') has no output 1: it has 1");
-    CHECK(support::refusal([&] { g.graph.redirect(g.x, g.w); return 0; }).find("must be alike") != std::string::npos);
+    CHECK(support::refusal([&] {
+              g.graph.redirect(g.x, g.w);
+              return 0;
+          }).find("must be alike") != std::string::npos);
 }
 
 TEST_CASE("parallel graph: equal whatever the order of nodes, different after any change, on random graphs") {

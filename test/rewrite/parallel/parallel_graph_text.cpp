@@ -19,8 +19,10 @@ TEST_CASE("text of a parallel graph: a line per node, and the results") {
     parallel_graph g;
     auto const x = g.reshard(g.add_input("x", {{8, 4}}), resharding::pipeline, 0, 2);
     auto const w = g.reshard(g.add_weight("w", {{6, 4}}), resharding::partition, 0, 3);
-    auto const fc = g.add_operator("fc", ops::linear{.out = 6, .bias = false}.infer(std::vector<ops::tensor>{{{8, 4}}}), {g.reshard(x, resharding::replicate, 0, 3), w});
-    auto const cut = g.add_operator("cut", ops::split{.axis = 1, .sizes = {2, 4}}.infer(std::vector<ops::tensor>{{{8, 6}}}), {g.reshard({fc, 0}, resharding::combine, 1, 3)});
+    auto const fc = g.add_operator("fc", ops::linear{.out = 6, .bias = false}.infer(std::vector<ops::tensor>{{{8, 4}}}),
+                                   {g.reshard(x, resharding::replicate, 0, 3), w});
+    auto const cut = g.add_operator("cut", ops::split{.axis = 1, .sizes = {2, 4}}.infer(std::vector<ops::tensor>{{{8, 6}}}),
+                                    {g.reshard({fc, 0}, resharding::combine, 1, 3)});
     g.set_results({{cut, 0}, {cut, 1}});
     CHECK(to_string(g) == "0: input x -> f32[8,4]\n"
                           "1: pipeline of axis 0 by 2, of 0 -> f32[8,4] 2 micro-batches of axis 0\n"

@@ -102,7 +102,8 @@ parallel_graph random_graph(std::mt19937_64& rng) {
             break;
         default: { // functions in front of a concat
             auto const y = any();
-            if (b.g.tensor(y).whole == b.g.tensor(x).whole && e[1] <= 6) b.add(ops::concat{.axis = 1}, {b.add(ops::relu{}, {x})[0], b.add(ops::relu{}, {y})[0]});
+            if (b.g.tensor(y).whole == b.g.tensor(x).whole && e[1] <= 6)
+                b.add(ops::concat{.axis = 1}, {b.add(ops::relu{}, {x})[0], b.add(ops::relu{}, {y})[0]});
         }
         }
     }

@@ -93,7 +93,8 @@ TEST_CASE("applications: a rule that makes what is there, one that is refused, o
     CHECK(unchanged.made == 2);
     CHECK(unchanged.graphs == 0);
 
-    rule const taller{.name = "taller", .source = {{relu(x1)}}, .target = {{{"OP_CONCAT", {x1, x1}, {{"PM_AXIS", 0}}}}}, .outputs = {{{0, 0}, {0, 0}}}};
+    rule const taller{
+        .name = "taller", .source = {{relu(x1)}}, .target = {{{"OP_CONCAT", {x1, x1}, {{"PM_AXIS", 0}}}}}, .outputs = {{{0, 0}, {0, 0}}}};
     auto const refused = of(l.g, taller);
     CHECK(refused.fate() == rule_fate::refused);
     CHECK(refused.places == 2);

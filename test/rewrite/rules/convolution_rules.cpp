@@ -111,7 +111,8 @@ TEST_CASE("convolution rules: every application computes the same, forward and b
         }
         CHECK(support::same_value(original, g, rng, use));
     }
-    for (std::string const what : {"enlarge in training", "enlarge for inference", "fold_batch_norm for inference", "merge in training", "merge for inference"}) {
+    for (std::string const what :
+         {"enlarge in training", "enlarge for inference", "fold_batch_norm for inference", "merge in training", "merge for inference"}) {
         INFO(what);
         CHECK(applied_to[what] > support::cases(120));
     }
@@ -167,7 +168,7 @@ TEST_CASE("enlarge: where siblings would not merge it does nothing, and equal ch
     CHECK(changes({small, large, large}) == std::vector<std::string>{"conv2d to 3x3"});
     CHECK(changes({large, large}).empty());
     CHECK(changes({small, {.out = 2, .kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}}}).empty());
-    CHECK(changes({small, {.out = 2, .kernel = {3, 3}}}).empty()); // not of one padding, once enlarged
+    CHECK(changes({small, {.out = 2, .kernel = {3, 3}}}).empty());                                           // not of one padding, once enlarged
     CHECK(changes({small, {.out = 2, .kernel = {2, 2}, .padding = {1, 1}, .padding_end = {0, 0}}}).empty()); // by an odd number
     CHECK(changes({small, {.out = 4, .kernel = {3, 3}, .padding = {1, 1}, .bias = false}}).empty());
 }

@@ -44,7 +44,8 @@ TEST_CASE("fold weights: what merging joins is one weight, of the joined values"
     CHECK(read.operations[1] == made(ops::linear{.out = 8, .bias = false}, {{{4, 3}}}));
 
     std::mt19937_64 rng(1);
-    support::named_arrays values{{"x", reference::random_array({4, 3}, rng)}, {"v", reference::random_array({6, 3}, rng)}, {"w", reference::random_array({2, 3}, rng)}};
+    support::named_arrays values{
+        {"x", reference::random_array({4, 3}, rng)}, {"v", reference::random_array({6, 3}, rng)}, {"w", reference::random_array({2, 3}, rng)}};
     std::vector<reference::array> const seeds{reference::random_array({4, 6}, rng), reference::random_array({4, 2}, rng)};
     auto const before = support::run(t.g, values, seeds, purpose::training);
     values["v|w"] = reference::joined(std::vector{values["v"], values["w"]}, 0);

@@ -62,7 +62,8 @@ TEST_CASE("generated rules: the notation") {
 TEST_CASE("generated rules: the notation of marks") {
     rewrite::detail::rule_notation const notation;
     auto const twice = notation.read("m1mA-m1-BA");
-    for (auto const& [how, marked] : {std::pair{proof::none, "m1mA-m1-BA?"}, {proof::whole_inputs, "m1mA-m1-BA+"}, {proof::any_inputs, "m1mA-m1-BA*"}}) {
+    for (auto const& [how, marked] :
+         {std::pair{proof::none, "m1mA-m1-BA?"}, {proof::whole_inputs, "m1mA-m1-BA+"}, {proof::any_inputs, "m1mA-m1-BA*"}}) {
         CHECK(notation.written(twice, how) == marked);
         CHECK(notation.unmarked(marked) == std::pair{std::string_view("m1mA-m1-BA"), how});
         CHECK_THROWS_AS((void)notation.read(marked), invalid_input); // a mark is no part of a rule

@@ -67,7 +67,8 @@ TEST_CASE("rules: what is wrong is named") {
     CHECK(refused([](rule& r) { r.name.clear(); }) == "a rule has no name");
     CHECK(refused([](rule& r) { r.source.operators.clear(); }) == "rule 'moved': source: has no operators");
     CHECK(refused([](rule& r) { r.source.operators[1].type.clear(); }) == "rule 'moved': source: operator 1 has no type");
-    CHECK(refused([](rule& r) { r.target.operators[0].inputs.clear(); }) == "rule 'moved': target: operator 0 (OP_RELU) takes no input: must take at least one");
+    CHECK(refused([](rule& r) { r.target.operators[0].inputs.clear(); }) ==
+          "rule 'moved': target: operator 0 (OP_RELU) takes no input: must take at least one");
     CHECK(refused([](rule& r) { r.source.operators[1].inputs[0].op = 2; }) ==
           "rule 'moved': source: operator 1 (OP_RELU): input 0 is operator 2: the pattern has 2 operators");
     CHECK(refused([](rule& r) { r.source.operators[1].inputs[0].slot = 1; }) ==
@@ -80,14 +81,17 @@ TEST_CASE("rules: what is wrong is named") {
           "rule 'moved': source: operator 0 (OP_PARTITION) takes what it makes: a pattern has no cycle");
     CHECK(refused([](rule& r) { r.target.operators[0].inputs[0].op = 0; }) ==
           "rule 'moved': target: operator 0 (OP_RELU) takes what it makes: a pattern has no cycle");
-    CHECK(refused([](rule& r) { r.source.operators[0].parameters[0].key.clear(); }) == "rule 'moved': source: operator 0 (OP_PARTITION): parameter 0 has no key");
+    CHECK(refused([](rule& r) { r.source.operators[0].parameters[0].key.clear(); }) ==
+          "rule 'moved': source: operator 0 (OP_PARTITION): parameter 0 has no key");
     CHECK(refused([](rule& r) { r.source.operators[0].parameters[0].key = "PM_PARALLEL_DEGREE"; }) ==
           "rule 'moved': source: operator 0 (OP_PARTITION): parameter PM_PARALLEL_DEGREE is there twice: must be once");
     CHECK(refused([](rule& r) { r.outputs.clear(); }) == "rule 'moved': no output is mapped: at least one must be");
     CHECK(refused([](rule& r) { r.outputs.push_back(r.outputs[0]); }) ==
           "rule 'moved': mapped output 1: output 1.0 of the source is mapped twice: must be once");
-    CHECK(refused([](rule& r) { r.outputs[0].source.op = 7; }) == "rule 'moved': mapped output 0: its source is operator 7: the pattern has 2 operators");
-    CHECK(refused([](rule& r) { r.outputs[0].source.op = -1; }) == "rule 'moved': mapped output 0: its source is input -1: must be made by an operator");
+    CHECK(refused([](rule& r) { r.outputs[0].source.op = 7; }) ==
+          "rule 'moved': mapped output 0: its source is operator 7: the pattern has 2 operators");
+    CHECK(refused([](rule& r) { r.outputs[0].source.op = -1; }) ==
+          "rule 'moved': mapped output 0: its source is input -1: must be made by an operator");
     CHECK(refused([](rule& r) { r.outputs[0].target.slot = 2; }) ==
           "rule 'moved': mapped output 0: its target is slot 2 of operator 1 (OP_PARTITION): it has 1 outputs");
     CHECK(refused([](rule& r) { r.outputs[0].source.op = 0; }) ==
@@ -95,9 +99,11 @@ TEST_CASE("rules: what is wrong is named") {
     CHECK(refused([](rule& r) { r.outputs[0].target.op = -1; }) ==
           "rule 'moved': target: operator 1 (OP_PARTITION): no operator reads what it makes, and it is not mapped");
     CHECK(refused([](rule& r) { r.source.operators[0].parameters.pop_back(); }) ==
-          "rule 'moved': target: operator 1 (OP_PARTITION): PM_PARALLEL_DEGREE: variable degree is neither bound by the source nor a parameter of the rule");
-    CHECK(refused([](rule& r) { r.constraints.push_back({"other", relation::divides, "degree"}); }) ==
-          "rule 'moved': constraint 1: variable other is neither bound by the source nor a parameter of the rule");
+          "rule 'moved': target: operator 1 (OP_PARTITION): PM_PARALLEL_DEGREE: variable degree is neither bound by the source nor a parameter of "
+          "the rule");
+    CHECK(refused([](rule& r) {
+              r.constraints.push_back({"other", relation::divides, "degree"});
+          }) == "rule 'moved': constraint 1: variable other is neither bound by the source nor a parameter of the rule");
     CHECK(refused([](rule& r) { r.parameters = {"a", "a"}; }) == "rule 'moved': parameter a is there twice: must be once");
     CHECK(refused([](rule& r) { r.parameters = {""}; }) == "rule 'moved': parameter 0 has no name");
     // A variable that the source does not bind is the applier's to choose.

@@ -26,9 +26,15 @@ pattern_operator linear(pattern_tensor x, pattern_tensor w) { return {"OP_LINEAR
 pattern_operator relu(pattern_tensor x) { return {"OP_RELU", {x}}; }
 pattern_operator sum(pattern_tensor x, pattern_tensor y) { return {"OP_EW_ADD", {x, y}}; }
 pattern_operator joined(std::vector<pattern_tensor> parts, std::int64_t axis) { return {"OP_CONCAT", std::move(parts), {{"PM_AXIS", axis}}}; }
-pattern_operator cut_in(pattern_tensor x, std::int64_t axis, std::int64_t parts) { return {"OP_SPLIT", {x}, {{"PM_AXIS", axis}, {"PM_NUM_OUTPUTS", parts}}}; }
-pattern_operator partition(pattern_tensor x, std::int64_t axis) { return {"OP_PARTITION", {x}, {{"PM_PARALLEL_DIM", axis}, {"PM_PARALLEL_DEGREE", "degree"}}}; }
-pattern_operator combine(pattern_tensor x, std::int64_t axis) { return {"OP_COMBINE", {x}, {{"PM_PARALLEL_DIM", axis}, {"PM_PARALLEL_DEGREE", "degree"}}}; }
+pattern_operator cut_in(pattern_tensor x, std::int64_t axis, std::int64_t parts) {
+    return {"OP_SPLIT", {x}, {{"PM_AXIS", axis}, {"PM_NUM_OUTPUTS", parts}}};
+}
+pattern_operator partition(pattern_tensor x, std::int64_t axis) {
+    return {"OP_PARTITION", {x}, {{"PM_PARALLEL_DIM", axis}, {"PM_PARALLEL_DEGREE", "degree"}}};
+}
+pattern_operator combine(pattern_tensor x, std::int64_t axis) {
+    return {"OP_COMBINE", {x}, {{"PM_PARALLEL_DIM", axis}, {"PM_PARALLEL_DEGREE", "degree"}}};
+}
 pattern_operator replicate(pattern_tensor x) { return {"OP_REPLICATE", {x}, {{"PM_PARALLEL_DEGREE", "degree"}}}; }
 pattern_operator reduce(pattern_tensor x) { return {"OP_REDUCE", {x}, {{"PM_PARALLEL_DEGREE", "degree"}}}; }
 constexpr pattern_tensor x1{-1, 0}, x2{-2, 0}, x3{-3, 0}, x4{-4, 0};
@@ -55,7 +61,10 @@ rule distributed() {
             .outputs = {{{1, 0}, {2, 0}}}};
 }
 rule relu_behind_sum_wrong() { // relu is not linear
-    return {.name = "wrong", .source = {{sum(x1, x2), relu({0, 0})}}, .target = {{relu(x1), relu(x2), sum({0, 0}, {1, 0})}}, .outputs = {{{1, 0}, {2, 0}}}};
+    return {.name = "wrong",
+            .source = {{sum(x1, x2), relu({0, 0})}},
+            .target = {{relu(x1), relu(x2), sum({0, 0}, {1, 0})}},
+            .outputs = {{{1, 0}, {2, 0}}}};
 }
 rule relu_behind_concat() {
     return {.name = "relu behind concat",
@@ -65,29 +74,45 @@ rule relu_behind_concat() {
 }
 /// A linear layer in parts of the samples; of the outputs; of what it sums over.
 rule in_samples() {
-    return {.name = "in samples", .source = {{linear(x1, x2)}}, .target = {{partition(x1, 0), replicate(x2), linear({0, 0}, {1, 0}), combine({2, 0}, 0)}},
-            .outputs = {{{0, 0}, {3, 0}}}, .parameters = {"degree"}};
+    return {.name = "in samples",
+            .source = {{linear(x1, x2)}},
+            .target = {{partition(x1, 0), replicate(x2), linear({0, 0}, {1, 0}), combine({2, 0}, 0)}},
+            .outputs = {{{0, 0}, {3, 0}}},
+            .parameters = {"degree"}};
 }
 rule in_outputs() {
-    return {.name = "in outputs", .source = {{linear(x1, x2)}}, .target = {{replicate(x1), partition(x2, 0), linear({0, 0}, {1, 0}), combine({2, 0}, -1)}},
-            .outputs = {{{0, 0}, {3, 0}}}, .parameters = {"degree"}};
+    return {.name = "in outputs",
+            .source = {{linear(x1, x2)}},
+            .target = {{replicate(x1), partition(x2, 0), linear({0, 0}, {1, 0}), combine({2, 0}, -1)}},
+            .outputs = {{{0, 0}, {3, 0}}},
+            .parameters = {"degree"}};
 }
 rule in_sums() {
-    return {.name = "in sums", .source = {{linear(x1, x2)}}, .target = {{partition(x1, -1), partition(x2, 1), linear({0, 0}, {1, 0}), reduce({2, 0})}},
-            .outputs = {{{0, 0}, {3, 0}}}, .parameters = {"degree"}};
+    return {.name = "in sums",
+            .source = {{linear(x1, x2)}},
+            .target = {{partition(x1, -1), partition(x2, 1), linear({0, 0}, {1, 0}), reduce({2, 0})}},
+            .outputs = {{{0, 0}, {3, 0}}},
+            .parameters = {"degree"}};
 }
 rule relu_in_parts() {
-    return {.name = "relu in parts", .source = {{combine(x1, 0), relu({0, 0})}}, .target = {{relu(x1), combine({0, 0}, 0)}}, .outputs = {{{1, 0}, {1, 0}}}};
+    return {.name = "relu in parts",
+            .source = {{combine(x1, 0), relu({0, 0})}},
+            .target = {{relu(x1), combine({0, 0}, 0)}},
+            .outputs = {{{1, 0}, {1, 0}}}};
 }
 /// A detour through parts.
 rule detour() {
-    return {.name = "detour", .source = {{relu(x1)}}, .target = {{partition(x1, 0), combine({0, 0}, 0), relu({1, 0})}}, .outputs = {{{0, 0}, {2, 0}}},
+    return {.name = "detour",
+            .source = {{relu(x1)}},
+            .target = {{partition(x1, 0), combine({0, 0}, 0), relu({1, 0})}},
+            .outputs = {{{0, 0}, {2, 0}}},
             .parameters = {"degree"}};
 }
 rule undone() { return {.name = "undone", .source = {{partition(x1, 0), combine({0, 0}, 0)}}, .target = {}, .outputs = {{{1, 0}, x1}}}; }
 
 std::vector<rule> right_rules() {
-    std::vector<rule> all{merged_linear(), joined_products(), distributed(), relu_behind_concat(), in_samples(), in_outputs(), in_sums(), relu_in_parts(), detour(), undone()};
+    std::vector<rule> all{merged_linear(), joined_products(), distributed(), relu_behind_concat(), in_samples(), in_outputs(), in_sums(),
+                          relu_in_parts(), detour(),          undone()};
     for (auto& r : all) check(r);
     return all;
 }
@@ -197,17 +222,19 @@ TEST_CASE("substitution: parts that are put together for an operator that needs 
 TEST_CASE("substitution: what is read outside must be mapped") {
     three t;
     auto const sum_of = t.g.add_operator("relu", made(ops::relu{}, {{{8, 6}}}), {{t.first, 0}});
-    rule const r{.name = "drops", .source = {{linear(x1, x2), relu({0, 0})}}, .target = {{linear(x1, x2), relu({0, 0})}}, .outputs = {{{1, 0}, {1, 0}}}};
+    rule const r{
+        .name = "drops", .source = {{linear(x1, x2), relu({0, 0})}}, .target = {{linear(x1, x2), relu({0, 0})}}, .outputs = {{{1, 0}, {1, 0}}}};
     check(r);
     t.g.set_results({{sum_of, 0}, {t.first, 0}});
     CHECK(matcher(t.g).find(r).empty()); // the first layer is a result
-    CHECK(matcher(t.g).why_not(r) ==
-          "what is to be replaced is needed elsewhere, and the rule does not map it: what operator 0 (OP_LINEAR) makes, at 'first', is a result of the graph");
+    CHECK(matcher(t.g).why_not(r) == "what is to be replaced is needed elsewhere, and the rule does not map it: what operator 0 (OP_LINEAR) makes, "
+                                     "at 'first', is a result of the graph");
     auto other = t.g;
     auto const also = other.add_operator("also", made(ops::relu{}, {{{8, 6}}}), {{t.first, 0}});
     other.set_results({{other.add_operator("sum", made(ops::add{}, {{{8, 6}}, {{8, 6}}}), {{sum_of, 0}, {also, 0}}), 0}});
-    CHECK(matcher(other).why_not(r) ==
-          "what is to be replaced is needed elsewhere, and the rule does not map it: what operator 0 (OP_LINEAR) makes, at 'first', is read by 'also'");
+    CHECK(
+        matcher(other).why_not(r) ==
+        "what is to be replaced is needed elsewhere, and the rule does not map it: what operator 0 (OP_LINEAR) makes, at 'first', is read by 'also'");
     t.g.set_results({{sum_of, 0}});
     CHECK(matcher(t.g).find(r).size() == 1);
     CHECK(matcher(t.g).why_not(merged_linear()).empty());
@@ -221,8 +248,10 @@ TEST_CASE("substitution: why a rule does not match, or can not be applied") {
     check(loose);
     t.g.set_results({{t.g.add_operator("relu", made(ops::relu{}, {{{8, 6}}}), {{t.first, 0}}), 0}});
     CHECK(substitute(t.g, loose, matcher(t.g).find(loose).at(0)).why() == "nothing says what input -2 of the target is");
-    for (auto const& parameters : {parameters{{"PM_AXIS", 0}}, parameters{{"PM_AXIS", 0}, {"PM_NUM_OUTPUTS", "n"}}, parameters{{"PM_NUM_OUTPUTS", 2}}}) {
-        rule const cuts{.name = "cuts", .source = {{relu(x1)}}, .target = {{{"OP_SPLIT", {x1}, parameters}}}, .outputs = {{{0, 0}, {0, 1}}}, .parameters = {"n"}};
+    for (auto const& parameters :
+         {parameters{{"PM_AXIS", 0}}, parameters{{"PM_AXIS", 0}, {"PM_NUM_OUTPUTS", "n"}}, parameters{{"PM_NUM_OUTPUTS", 2}}}) {
+        rule const cuts{
+            .name = "cuts", .source = {{relu(x1)}}, .target = {{{"OP_SPLIT", {x1}, parameters}}}, .outputs = {{{0, 0}, {0, 1}}}, .parameters = {"n"}};
         check(cuts);
         for (std::int64_t const n : {-1, 0, 1, 1000}) CHECK_FALSE(substitute(t.g, cuts, matcher(t.g).find(cuts).at(0), {{"n", n}}));
     }
@@ -247,8 +276,8 @@ TEST_CASE("substitution: why no node stands for an operator of a rule") {
     CHECK(reason(t.g, {{"OP_LINEAR", {x1, x2}, {{"PM_ACTI", 2}}}}) == "no OP_LINEAR has PM_ACTI 2: these have 0");
     CHECK(reason(t.g, {{"OP_LINEAR", {x1, x2}, {{"PM_AXIS", 2}}}}) == "no OP_LINEAR has PM_AXIS 2: these have none");
     CHECK(reason(t.g, {{"OP_LINEAR", {x1, x1}}}) == "no OP_LINEAR stands where the rule has one: must read as operand 1 x1 again");
-    CHECK(reason(t.g, {linear(x1, x2), linear({0, 0}, x2)}) ==
-          "no OP_LINEAR stands where the rule has one: must read as operand 0 what operator 0 (OP_LINEAR) makes and read as operand 1 the x2 of operator 0 (OP_LINEAR)");
+    CHECK(reason(t.g, {linear(x1, x2), linear({0, 0}, x2)}) == "no OP_LINEAR stands where the rule has one: must read as operand 0 what operator 0 "
+                                                               "(OP_LINEAR) makes and read as operand 1 the x2 of operator 0 (OP_LINEAR)");
 
     auto const halves = t.g.reshard(t.x, resharding::partition, 0, 2), quarters = t.g.reshard(t.v, resharding::partition, 1, 4);
     auto const whole = t.g.reshard(halves, resharding::combine, 0, 2);
@@ -259,26 +288,33 @@ TEST_CASE("substitution: why no node stands for an operator of a rule") {
           "no OP_PARTITION with PM_PARALLEL_DIM 0 has PM_PARALLEL_DEGREE 4: these have 2");
     CHECK(reason(t.g, {partition(x1, 0), partition(x2, 1)}) ==
           "no OP_PARTITION with PM_PARALLEL_DIM 1 stands where the rule has one: must have the degree of operator 0 (OP_PARTITION)");
-    CHECK(reason(t.g, {partition(x1, 1), combine({0, 0}, 0)}) ==
-          "no OP_COMBINE stands where the rule has one: must read what operator 0 (OP_PARTITION) makes and have the degree of operator 0 (OP_PARTITION)");
-    CHECK(reason(t.g, {partition(x1, 0), {"OP_PARTITION", {x2}, {{"PM_PARALLEL_DIM", 0}}}}) == "the graph has too few OP_PARTITION with PM_PARALLEL_DIM 0");
+    CHECK(reason(t.g, {partition(x1, 1), combine({0, 0}, 0)}) == "no OP_COMBINE stands where the rule has one: must read what operator 0 "
+                                                                 "(OP_PARTITION) makes and have the degree of operator 0 (OP_PARTITION)");
+    CHECK(reason(t.g, {partition(x1, 0), {"OP_PARTITION", {x2}, {{"PM_PARALLEL_DIM", 0}}}}) ==
+          "the graph has too few OP_PARTITION with PM_PARALLEL_DIM 0");
     CHECK(reason(t.g, {combine(x1, 0)}, {{"degree", relation::at_least, 4}}) == "a constraint does not hold: degree is at least 4, and is 2");
     CHECK(reason(t.g, {partition(x1, 0), combine({0, 0}, 0)}).empty());
 
     auto const parts = t.g.add_operator("split", made(ops::split{.axis = 1, .sizes = {2, 2}}, {{{8, 4}}}), {t.x});
     t.g.set_results({{t.first, 0}, {t.second, 0}, {parts, 0}, {parts, 1}});
-    CHECK(reason(t.g, {cut_in(x1, 1, 2), linear({0, 1}, x2)}) == "no OP_LINEAR stands where the rule has one: must read as operand 0 output 1 of operator 0 (OP_SPLIT)");
+    CHECK(reason(t.g, {cut_in(x1, 1, 2), linear({0, 1}, x2)}) ==
+          "no OP_LINEAR stands where the rule has one: must read as operand 0 output 1 of operator 0 (OP_SPLIT)");
 }
 
 TEST_CASE("substitution: rules say pipeline and batch as they say partition and combine") {
     auto const along = [](std::string type, pattern_tensor t) {
         return pattern_operator{std::move(type), {t}, {{"PM_PARALLEL_DIM", 0}, {"PM_PARALLEL_DEGREE", "n"}}};
     };
-    rule const later{.name = "micro-batches begin later", .source = {{along("OP_PIPELINE", x1), relu({0, 0})}}, .target = {{relu(x1), along("OP_PIPELINE", {0, 0})}},
+    rule const later{.name = "micro-batches begin later",
+                     .source = {{along("OP_PIPELINE", x1), relu({0, 0})}},
+                     .target = {{relu(x1), along("OP_PIPELINE", {0, 0})}},
                      .outputs = {{{1, 0}, {1, 0}}}};
     rule const undone{.name = "joined", .source = {{along("OP_PIPELINE", x1), along("OP_BATCH", {0, 0})}}, .target = {}, .outputs = {{{1, 0}, x1}}};
-    rule const made_of{.name = "in micro-batches", .source = {{relu(x1)}}, .target = {{along("OP_PIPELINE", x1), relu({0, 0}), along("OP_BATCH", {1, 0})}},
-                       .outputs = {{{0, 0}, {2, 0}}}, .parameters = {"n"}};
+    rule const made_of{.name = "in micro-batches",
+                       .source = {{relu(x1)}},
+                       .target = {{along("OP_PIPELINE", x1), relu({0, 0}), along("OP_BATCH", {1, 0})}},
+                       .outputs = {{{0, 0}, {2, 0}}},
+                       .parameters = {"n"}};
     for (auto const* r : {&later, &undone, &made_of}) check(*r);
     parallel_graph g;
     auto const x = g.add_input("x", {{8, 4}});
@@ -290,7 +326,9 @@ TEST_CASE("substitution: rules say pipeline and batch as they say partition and 
     REQUIRE(piped);
     CHECK(support::same_value(g, *piped, rng));
     CHECK_FALSE(*piped == g);
-    CHECK(substitute(g, made_of, matcher(g).find(made_of).at(0), {{"n", 3}}).why().find("pipeline of axis 0 by 3 of f32[8,4]: the parts would not be equal") != std::string::npos);
+    CHECK(substitute(g, made_of, matcher(g).find(made_of).at(0), {{"n", 3}})
+              .why()
+              .find("pipeline of axis 0 by 3 of f32[8,4]: the parts would not be equal") != std::string::npos);
     auto const found = matcher(*piped).find(later);
     REQUIRE(found.size() == 1);
     CHECK(found[0].variables == bindings{{"n", 4}});

@@ -87,7 +87,8 @@ TEST_CASE("additive bounds refuse edges and terms that are none") {
     CHECK_THROWS_WITH_AS((void)search::make_bounds<toys::strategy>(e, x),
                          "additive bounds: edge number 0 joins operators number 0 and 2: must be two different ones below 2", ps::invalid_input);
     e = {.own = {{1}, {std::numeric_limits<double>::quiet_NaN()}}, .pairs = {}, .terms = {}};
-    CHECK_THROWS_WITH_AS((void)search::make_bounds<toys::strategy>(e, x), "additive bounds: a term of operator number 1 does not equal itself (NaN)", ps::invalid_input);
+    CHECK_THROWS_WITH_AS((void)search::make_bounds<toys::strategy>(e, x), "additive bounds: a term of operator number 1 does not equal itself (NaN)",
+                         ps::invalid_input);
 }
 
 namespace {
@@ -220,8 +221,8 @@ TEST_CASE("near the limits of integers branch and bound, dynamic programming and
 TEST_CASE("what cancels in a floating-point sum leaves its rounding") {
     toys::splitmix rng{1};
     // The evaluator loses 3 or 7 in 1e17: it is the edge of 1 that the last three strategies have.
-    search::additive_problem<double> const problem(search::additive_cost<double>(
-        {{3, 7}, {1e17, 1e17, 1e17}, {0, 0, 0}}, {{0, 1}, {0, 2}}, {{-1e17, -1e17, -1e17, -1e17, -1e17, -1e17}, {5, 5, 5, 1, 1, 1}}));
+    search::additive_problem<double> const problem(search::additive_cost<double>({{3, 7}, {1e17, 1e17, 1e17}, {0, 0, 0}}, {{0, 1}, {0, 2}},
+                                                                                 {{-1e17, -1e17, -1e17, -1e17, -1e17, -1e17}, {5, 5, 5, 1, 1, 1}}));
     for (auto const open : {std::uint64_t{1}, std::uint64_t{65536}}) {
         auto const found = search::exact(problem, problem.first(), rng, {.walk = 0, .sweeps = 0, .open = open});
         CHECK(found.reason == ps::stop_reason::proved_optimal);

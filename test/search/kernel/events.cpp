@@ -25,8 +25,7 @@ template <class C> void check_counts() {
     std::uint64_t proposed = 0, accepted = 0, improved = 0, restarted = 0, reports = 0, all = 0;
     auto last = problem.evaluator()(toys::strategy(6, 0));
     auto const result = search::mcmc(
-        problem, toys::strategy(6, 0), rng,
-        {.evaluations = 1000, .relative_temperature = 0.2, .reset_interval = 50, .progress_interval = 100},
+        problem, toys::strategy(6, 0), rng, {.evaluations = 1000, .relative_temperature = 0.2, .reset_interval = 50, .progress_interval = 100},
         search::on<search::proposed>([&](auto const&) { ++proposed; }),
         [&](search::accepted<C> const& e) {
             ++accepted;

@@ -121,7 +121,9 @@ TEST_CASE("an observer may end any search, before its next proposal") {
             auto const found = algorithm(problem, toys::strategy(7, 0), rng, options, search::on<search::proposed>([&](auto const&) {
                                              return ++proposals == 17 ? search::verdict::end : search::verdict::go_on;
                                          }),
-                                         search::on<search::member_turn>([&](auto const& e) { return e.evaluation > 1 && proposals == 0 ? search::verdict::end : search::verdict::go_on; }));
+                                         search::on<search::member_turn>([&](auto const& e) {
+                                             return e.evaluation > 1 && proposals == 0 ? search::verdict::end : search::verdict::go_on;
+                                         }));
             CHECK(found.reason == stop_reason::observer);
             CHECK(found.ended == stop_reason::observer);
             CHECK((proposals == 17 || proposals == 0)); // none is told of members that run at once
@@ -132,7 +134,8 @@ TEST_CASE("an observer may end any search, before its next proposal") {
     auto const additive = toys::random_additive<double>(draw, 7, 4);
     auto const ended = [&](auto const& algorithm, auto options) {
         std::mt19937_64 rng{4};
-        auto const found = algorithm(additive, toys::strategy(7, 0), rng, options, search::on<search::proposed>([](auto const&) { return search::verdict::end; }));
+        auto const found =
+            algorithm(additive, toys::strategy(7, 0), rng, options, search::on<search::proposed>([](auto const&) { return search::verdict::end; }));
         CHECK((found.reason == stop_reason::observer || found.lower_bound == found.cost)); // it may have had the proof then
         CHECK(found.stats.proposals == 1);
     };

@@ -127,12 +127,12 @@ TEST_CASE("with_moves hands on what the problem starts from and its order") {
 
 TEST_CASE("weights out of range are refused") {
     double const infinity = std::numeric_limits<double>::infinity();
-    CHECK_THROWS_WITH_AS(search::move_mix(std::tuple(swap_move{}, weighted{-1})),
-                         "move number 1: weight -1: must be finite and not negative", ps::invalid_input);
+    CHECK_THROWS_WITH_AS(search::move_mix(std::tuple(swap_move{}, weighted{-1})), "move number 1: weight -1: must be finite and not negative",
+                         ps::invalid_input);
     CHECK_THROWS_AS(search::move_mix(std::tuple(weighted{infinity})), ps::invalid_input);
     CHECK_THROWS_AS(search::move_mix(std::tuple(weighted{std::nan("")})), ps::invalid_input);
-    CHECK_THROWS_WITH_AS(search::move_mix(std::tuple(weighted{0}, never{0})),
-                         "the weights of 2 moves sum to 0: must be positive and finite", ps::invalid_input);
+    CHECK_THROWS_WITH_AS(search::move_mix(std::tuple(weighted{0}, never{0})), "the weights of 2 moves sum to 0: must be positive and finite",
+                         ps::invalid_input);
 }
 
 TEST_CASE("with_moves keeps the problem and replaces its moves") {

@@ -94,7 +94,8 @@ TEST_CASE("a session keeps the highest lower bound and tells of each rise") {
     auto const problem = toys::table_problem<double>(toys::make_space(3, 2), 4, false);
     std::vector<std::pair<std::optional<double>, double>> told;
     auto observer = search::on<search::bound_raised>([&](auto const& e) { told.emplace_back(e.before, e.bound); });
-    search::session<std::remove_const_t<decltype(problem)>, toys::strategy, decltype(observer)> run("test", problem, toys::strategy{0, 0, 0}, {}, {}, 0, observer);
+    search::session<std::remove_const_t<decltype(problem)>, toys::strategy, decltype(observer)> run("test", problem, toys::strategy{0, 0, 0}, {}, {},
+                                                                                                    0, observer);
     CHECK(!run.lower_bound());
     run.raise_bound(2);
     run.raise_bound(1);

@@ -69,6 +69,7 @@ TEST_CASE("patience: a fraction of the time") {
     std::this_thread::sleep_for(20ms);
     s.improved(6);
     auto const improved_after = s.elapsed();
-    while (!s.due(7)) {}
+    while (!s.due(7)) {
+    }
     CHECK(s.elapsed() >= 2 * improved_after - 1ms);
 }

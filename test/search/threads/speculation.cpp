@@ -107,7 +107,8 @@ TEST_CASE("threads: the same chain where it ends by itself, from infeasible star
     };
     check_same(ps::search_problem{toys::make_space(3, 3), rare}, {0, 1, 2}, 4, {});
     check_same(ps::search_problem{toys::make_space(3, 3), rare}, {0, 1, 2}, 5, {.random_starts = 5});
-    check_same(ps::search_problem{toys::make_space(3, 3), [](toys::strategy const&) { return std::numeric_limits<double>::infinity(); }}, {0, 1, 2}, 4, {});
+    check_same(ps::search_problem{toys::make_space(3, 3), [](toys::strategy const&) { return std::numeric_limits<double>::infinity(); }}, {0, 1, 2},
+               4, {});
     check_same(ps::search_problem{toys::make_space(4, 1), [](toys::strategy const&) { return 1; }}, {0, 0, 0, 0}, 4, {});
     check_same(ps::search_problem{toys::space{}, [](toys::strategy const&) { return 1; }}, {}, 4, {});
 }
@@ -123,7 +124,8 @@ TEST_CASE("threads: evaluators of very different speed") {
     auto const problem = toys::table_problem<double>(toys::make_space(6, 4), 2, true);
     ps::search_problem const uneven{problem.space(), [cost = problem.evaluator()](toys::strategy const& s) {
                                         auto const until = std::chrono::steady_clock::now() + ((s[0] + s[3]) % 3 == 0 ? 300us : 3us);
-                                        while (std::chrono::steady_clock::now() < until) {}
+                                        while (std::chrono::steady_clock::now() < until) {
+                                        }
                                         return cost(s);
                                     }};
     check_same(uneven, toys::strategy(6, 0), 3, {.evaluations = 600, .temperature = 5});
@@ -140,7 +142,8 @@ TEST_CASE("threads: proposals are priced at the same time") {
     std::atomic<int> now = 0, most = 0;
     ps::search_problem const watched{problem.space(), [&, cost = problem.evaluator()](toys::strategy const& s) {
                                          int const others = now.fetch_add(1) + 1;
-                                         for (int seen = most.load(); seen < others && !most.compare_exchange_weak(seen, others);) {}
+                                         for (int seen = most.load(); seen < others && !most.compare_exchange_weak(seen, others);) {
+                                         }
                                          std::this_thread::sleep_for(1ms);
                                          now.fetch_sub(1);
                                          return cost(s);

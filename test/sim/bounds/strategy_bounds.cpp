@@ -39,7 +39,8 @@ template <class P> space::flat_strategy strategy_of(P const& p, std::vector<std:
 /// end with the strategy's own.
 template <class P> std::size_t check_bounds(std::mt19937_64& rng, P const& p, sim::table_limits const& limits, double& tightness) {
     auto simulator = p.simulator();
-    auto bounds = sim::strategy_bounds(std::make_shared<std::remove_cvref_t<decltype(simulator.input())> const>(simulator.input()), p.space(), limits);
+    auto bounds =
+        sim::strategy_bounds(std::make_shared<std::remove_cvref_t<decltype(simulator.input())> const>(simulator.input()), p.space(), limits);
     auto const root = bounds.value();
     auto const kept = draw_choices(rng, p);
     std::vector<std::size_t> order(bounds.order().begin(), bounds.order().end());
@@ -101,8 +102,8 @@ TEST_CASE("no completion of a partial strategy costs less than its bound") {
         sim::table_limits const limits = bernoulli(rng, 0.3) ? sim::table_limits{.pairs_per_edge = 40, .pairs = 200} : sim::table_limits{};
         compared += check_bounds(rng, p, limits, tightness);
     }
-    MESSAGE("seed 20260807: " << compared << " completions of " << problems << " problems; a whole strategy's bound is "
-                              << 100 * tightness / problems << "% of its cost");
+    MESSAGE("seed 20260807: " << compared << " completions of " << problems << " problems; a whole strategy's bound is " << 100 * tightness / problems
+                              << "% of its cost");
     CHECK(tightness / problems > 0.7);
 }
 
@@ -156,7 +157,8 @@ TEST_CASE("synchronisation and updates that take nearly for ever overflow nothin
         std::mt19937_64 rng{seed};
         auto const options = support::random_options(rng);
         constexpr auto huge = std::int64_t{1} << 60; // the most that is accepted
-        auto const p = support::random_problem(rng, options, {.devices = 3, .operators = 6}, oracle{bernoulli(rng, 0.5) ? huge : 5, bernoulli(rng, 0.5) ? huge : 5});
+        auto const p = support::random_problem(rng, options, {.devices = 3, .operators = 6},
+                                               oracle{bernoulli(rng, 0.5) ? huge : 5, bernoulli(rng, 0.5) ? huge : 5});
         auto evaluate = p.evaluator();
         auto bounds = evaluate.bounds(p.space());
         space::flat_strategy s;

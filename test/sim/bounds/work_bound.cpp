@@ -32,7 +32,8 @@ template <class Planner> std::int64_t least_work(Planner& planner, space::strate
         for (auto const& c : space[op]) {
             sim::operator_plan plan;
             planner.plan_operator(op, c, plan);
-            for (std::size_t kind = 0; kind < plan.forward.size(); ++kind) least = std::min(least, c.shards() * (plan.forward[kind] + plan.backward[kind]));
+            for (std::size_t kind = 0; kind < plan.forward.size(); ++kind)
+                least = std::min(least, c.shards() * (plan.forward[kind] + plan.backward[kind]));
         }
         sum += least;
     }
@@ -49,14 +50,16 @@ TEST_CASE("work bound: the least work over all configurations, and no strategy o
     for (int n = 0; n < support::cases(600); ++n) {
         CAPTURE(n);
         auto const options = support::random_options(rng);
-        auto const p = support::random_problem(rng, options, {.devices = static_cast<std::uint32_t>(1 + uniform_index(rng, 4)), .operators = 8, .kinds = bernoulli(rng, 0.5)});
+        auto const p = support::random_problem(
+            rng, options, {.devices = static_cast<std::uint32_t>(1 + uniform_index(rng, 4)), .operators = 8, .kinds = bernoulli(rng, 0.5)});
         auto evaluate = p.simulator();
         sim::planner planner(std::make_shared<std::remove_cvref_t<decltype(evaluate.input())> const>(evaluate.input()));
         auto const bound = sim::work_bound(planner, p.space());
         CHECK(bound.count() == least_work(planner, p.space()));
         for (int draw = 0; draw < 5; ++draw) {
             space::flat_strategy s;
-            for (std::size_t op = 0; op < p.size(); ++op) s.push_back(p.space()[op][static_cast<std::uint32_t>(uniform_index(rng, p.space()[op].size()))]);
+            for (std::size_t op = 0; op < p.size(); ++op)
+                s.push_back(p.space()[op][static_cast<std::uint32_t>(uniform_index(rng, p.space()[op].size()))]);
             CHECK(bound <= evaluate(s));
         }
         positive += bound > picoseconds::zero();
@@ -77,7 +80,8 @@ TEST_CASE("work bound: durations near 64 bits do not overflow") {
 
 TEST_CASE("work bound: a network on hundreds of devices is bounded, and not far below data parallelism") {
     auto const cluster = topology::nodes({.count = 32, .gpus_per_node = 8, .device = topology::h100_sxm});
-    auto const p = make_problem(models::bert({.layers = 2, .hidden = 1024, .heads = 16, .sequence = 512, .batch = 2048}), cluster, cost::roofline{cluster});
+    auto const p =
+        make_problem(models::bert({.layers = 2, .hidden = 1024, .heads = 16, .sequence = 512, .batch = 2048}), cluster, cost::roofline{cluster});
     auto const bound = *search::root_bound<space::flat_strategy>(p);
     auto const cost = p.evaluator()(data_parallel(p));
     CHECK(bound <= cost);

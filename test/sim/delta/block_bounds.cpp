@@ -112,7 +112,8 @@ TEST_CASE("bounds: what they say follows does follow, in schedules of either dis
         INFO("seed ", seed);
         std::mt19937_64 rng(seed);
         auto const options = support::random_options(rng);
-        auto const p = support::random_workload(rng, options, {.devices = static_cast<std::uint32_t>(1 + uniform_index(rng, 6)), .kinds = bernoulli(rng, 0.5)});
+        auto const p =
+            support::random_workload(rng, options, {.devices = static_cast<std::uint32_t>(1 + uniform_index(rng, 6)), .kinds = bernoulli(rng, 0.5)});
         auto const& g = p.graph();
         auto const s = support::random_strategy(rng, p, 0.2);
         auto const blocks = support::block_graph_of(*p.work);
@@ -216,7 +217,9 @@ TEST_CASE("bounds: there and back along several ways counts every operator once"
 }
 
 TEST_CASE("bounds: what they say lies between a shard's passes and after them does") {
-    struct { std::size_t there = 0, back = 0, exact = 0; } counts[2];
+    struct {
+        std::size_t there = 0, back = 0, exact = 0;
+    } counts[2];
     for (std::uint64_t seed = 0; seed < 800; ++seed) {
         INFO("seed ", seed);
         std::mt19937_64 rng(seed);
@@ -250,7 +253,8 @@ TEST_CASE("bounds: what they say lies between a shard's passes and after them do
                     auto const there = first[at.forward] + n, back = first[at.backward] + n;
                     REQUIRE(schedule.end[back] - schedule.start[there] >= bounds.round_trip(op));
                     REQUIRE(schedule.makespan - schedule.start[back] >= bounds.way_back(op));
-                    count.exact += bounds.round_trip(op) > mine.forward + mine.backward && schedule.end[back] - schedule.start[there] == bounds.round_trip(op);
+                    count.exact +=
+                        bounds.round_trip(op) > mine.forward + mine.backward && schedule.end[back] - schedule.start[there] == bounds.round_trip(op);
                 }
             }
         }

@@ -35,12 +35,14 @@ bool same(sim::task_graph const& a, sim::task_graph const& b) {
 
 bool same(sim::task_list const& a, sim::task_list const& b) { return a.resource == b.resource && a.duration == b.duration; }
 bool same(sim::dependence const& a, sim::dependence const& b) {
-    return a.aligned == b.aligned && a.each == b.each && a.first_before == b.first_before && a.before == b.before && a.first_after == b.first_after && a.after == b.after;
+    return a.aligned == b.aligned && a.each == b.each && a.first_before == b.first_before && a.before == b.before && a.first_after == b.first_after &&
+           a.after == b.after;
 }
 bool same(sim::edge_parts const& a, sim::edge_parts const& b) {
-    return same(a.forward, b.forward) && same(a.backward, b.backward) && same(a.forward_waits, b.forward_waits) && same(a.inside_forward, b.inside_forward) &&
-           same(a.consumer_waits, b.consumer_waits) && same(a.consumer_local, b.consumer_local) && same(a.backward_waits, b.backward_waits) &&
-           same(a.inside_backward, b.inside_backward) && same(a.producer_waits, b.producer_waits) && same(a.producer_local, b.producer_local);
+    return same(a.forward, b.forward) && same(a.backward, b.backward) && same(a.forward_waits, b.forward_waits) &&
+           same(a.inside_forward, b.inside_forward) && same(a.consumer_waits, b.consumer_waits) && same(a.consumer_local, b.consumer_local) &&
+           same(a.backward_waits, b.backward_waits) && same(a.inside_backward, b.inside_backward) && same(a.producer_waits, b.producer_waits) &&
+           same(a.producer_local, b.producer_local);
 }
 bool same(sim::edge_plan const& a, sim::edge_plan const& b) {
     auto const kinds = [](sim::collective_plan const& x, sim::collective_plan const& y) {
@@ -52,8 +54,8 @@ bool same(sim::edge_plan const& a, sim::edge_plan const& b) {
            std::equal(a.collectives.begin(), a.collectives.end(), b.collectives.begin(), b.collectives.end(), kinds);
 }
 bool same(sim::edge_blocks const& a, sim::edge_blocks const& b) {
-    return same(a.plan, b.plan) && same(a.parts, b.parts) && a.work == b.work && !a.folded == !b.folded && (!a.folded || same(*a.folded, *b.folded)) &&
-           a.fold_forward == b.fold_forward && a.fold_backward == b.fold_backward;
+    return same(a.plan, b.plan) && same(a.parts, b.parts) && a.work == b.work && !a.folded == !b.folded &&
+           (!a.folded || same(*a.folded, *b.folded)) && a.fold_forward == b.fold_forward && a.fold_backward == b.fold_backward;
 }
 
 } // namespace
@@ -242,7 +244,9 @@ TEST_CASE("block_cache: edges that are no repeats share what moves alike") {
     auto const p = support::make_workload_problem(g, support::mesh(4), support::mixed_oracle{});
     auto const& dense = p.graph();
     sim::block_cache cache(p.work, false);
-    auto const number = [&](std::string_view name) { return static_cast<std::uint32_t>(std::find(dense.names.begin(), dense.names.end(), name) - dense.names.begin()); };
+    auto const number = [&](std::string_view name) {
+        return static_cast<std::uint32_t>(std::find(dense.names.begin(), dense.names.end(), name) - dense.names.begin());
+    };
     auto const built = [&](std::string_view name, std::int32_t degree) -> sim::operator_blocks const& {
         auto const op = number(name);
         auto c = space::whole(dense.operations[op]);
@@ -252,7 +256,8 @@ TEST_CASE("block_cache: edges that are no repeats share what moves alike") {
         cache.build(op, made);
         return made;
     };
-    auto const edge = [&](std::string_view to, std::uint32_t input, sim::operator_blocks const& from, sim::operator_blocks const& there) -> sim::edge_blocks const& {
+    auto const edge = [&](std::string_view to, std::uint32_t input, sim::operator_blocks const& from,
+                          sim::operator_blocks const& there) -> sim::edge_blocks const& {
         return cache.of_edge(dense.first_in[number(to)] + input, from, there);
     };
     auto const& sum = built("sum", 2);

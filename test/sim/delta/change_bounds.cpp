@@ -29,10 +29,9 @@ constexpr auto unlimited = std::numeric_limits<std::int64_t>::max();
 template <class P> class bounded {
   public:
     bounded(P const& p, strategy const& s, bool fold)
-        : p_(p), graph_(support::block_graph_of(*p.work)), cache_(p.work, fold), placed_(support::place_blocks(cache_, graph_, s)),
-          folded_(folds()), resources_(folded_ ? cache_.folds()->resources() : cache_.resources()),
-          known_(p.graph(), graph_, p.work->class_of, p.work->classes.size()), schedule_(graph_, resources_, p.work->options.discipline),
-          changed_(*p.work, graph_, cache_) {
+        : p_(p), graph_(support::block_graph_of(*p.work)), cache_(p.work, fold), placed_(support::place_blocks(cache_, graph_, s)), folded_(folds()),
+          resources_(folded_ ? cache_.folds()->resources() : cache_.resources()), known_(p.graph(), graph_, p.work->class_of, p.work->classes.size()),
+          schedule_(graph_, resources_, p.work->options.discipline), changed_(*p.work, graph_, cache_) {
         support::note_facts(known_, cache_, graph_, placed_);
         known_.find_round_trips(p.work->options.discipline == sim::discipline::in_order);
         for (auto const& c : graph_.classes)
@@ -77,10 +76,14 @@ template <class P> class bounded {
     [[nodiscard]] bool folds() const {
         auto const folds = [](auto const* b) { return !b || b->folded; };
         bool all = cache_.folds().has_value();
-        for (std::uint32_t op = 0; op < placed_.operators.size(); ++op) all = all && (graph_.operators[op].forward == none || folds(placed_.operators[op]));
-        return all && std::all_of(placed_.edges.begin(), placed_.edges.end(), folds) && std::all_of(placed_.classes.begin(), placed_.classes.end(), folds);
+        for (std::uint32_t op = 0; op < placed_.operators.size(); ++op)
+            all = all && (graph_.operators[op].forward == none || folds(placed_.operators[op]));
+        return all && std::all_of(placed_.edges.begin(), placed_.edges.end(), folds) &&
+               std::all_of(placed_.classes.begin(), placed_.classes.end(), folds);
     }
-    template <class Blocks> void place(std::uint32_t number, Blocks const& b) { sim::place(schedule_, graph_, number, folded_ ? *b.folded : b.parts); }
+    template <class Blocks> void place(std::uint32_t number, Blocks const& b) {
+        sim::place(schedule_, graph_, number, folded_ ? *b.folded : b.parts);
+    }
 
     P const& p_;
     sim::block_graph graph_;
@@ -109,8 +112,9 @@ template <class P> void check_changes(std::mt19937_64& rng, P const& p, strategy
         if (!bounds.changes(op)) continue;
         INFO("change ", change, " operator ", op, " folded ", bounds.folded());
         auto next = s;
-        next[op] = bernoulli(rng, 0.1) ? even[op]
-                                       : support::random_configuration(rng, p.graph().operations[op], p.space()[op], p.topology().size(), bernoulli(rng, 0.1));
+        next[op] = bernoulli(rng, 0.1)
+                       ? even[op]
+                       : support::random_configuration(rng, p.graph().operations[op], p.space()[op], p.topology().size(), bernoulli(rng, 0.1));
         auto const exact = full(next).count();
         auto const load = bounds.load(op, next[op]);
         REQUIRE(load <= exact);
@@ -162,11 +166,13 @@ template <class Network, class Check> void check_networks(std::uint64_t seeds, N
                 auto options = support::random_options(rng);
                 options.discipline = order;
                 options.movement = way;
-                support::problem_shape shape{.devices = static_cast<std::uint32_t>(bernoulli(rng, 0.7) ? 4 : 1 + uniform_index(rng, 8)), .kinds = bernoulli(rng, 0.3)};
+                support::problem_shape shape{.devices = static_cast<std::uint32_t>(bernoulli(rng, 0.7) ? 4 : 1 + uniform_index(rng, 8)),
+                                             .kinds = bernoulli(rng, 0.3)};
                 if (shape.devices == 4 && bernoulli(rng, 0.5)) shape.nodes = 4;
                 auto const topology = support::random_topology(rng, shape);
                 auto const p = support::make_workload_problem(network(rng), topology, support::mixed_oracle{bernoulli(rng, 0.7) ? 1 : 100}, options);
-                check_changes(rng, p, bernoulli(rng, 0.6) ? support::mostly_data_parallel(rng, p, 0.1) : support::random_strategy(rng, p, 0.1), 20, counts);
+                check_changes(rng, p, bernoulli(rng, 0.6) ? support::mostly_data_parallel(rng, p, 0.1) : support::random_strategy(rng, p, 0.1), 20,
+                              counts);
             }
             check(counts);
         }
@@ -199,7 +205,8 @@ TEST_CASE("change_bounds: no change of a deep network ends before they say") {
 }
 
 TEST_CASE("change_bounds: no change of a network that reads its input again ends before they say") {
-    check_networks(500, [](auto& rng) { return random_chain(rng, true); }, [](bound_counts const& c) { CHECK(c.longer > support::cases(1000)); });
+    check_networks(
+        500, [](auto& rng) { return random_chain(rng, true); }, [](bound_counts const& c) { CHECK(c.longer > support::cases(1000)); });
 }
 
 TEST_CASE("change_bounds: a shard that reads inputs of the network alone may have run before what the others read") {

@@ -25,8 +25,8 @@ TEST_CASE("delta_simulator: nothing is allocated in the steady state") {
     for (auto const movement : {sim::movement::pairwise, sim::movement::collective})
         for (auto const discipline : {sim::discipline::fifo, sim::discipline::in_order}) {
             INFO(name_of(movement), " ", name_of(discipline));
-            auto const p = make_problem(models::gpt({.layers = 2, .hidden = 64, .heads = 4, .sequence = 32, .vocabulary = 128, .batch = 16}), cluster, cost::roofline{cluster},
-                                        {.simulation = {.movement = movement, .discipline = discipline}});
+            auto const p = make_problem(models::gpt({.layers = 2, .hidden = 64, .heads = 4, .sequence = 32, .vocabulary = 128, .batch = 16}), cluster,
+                                        cost::roofline{cluster}, {.simulation = {.movement = movement, .discipline = discipline}});
             std::mt19937_64 rng(1);
             auto const start = data_parallel(p);
             std::vector<change<space::configuration>> changes;

@@ -424,7 +424,9 @@ void walk(std::mt19937_64& rng, discipline order, std::uint32_t blocks, std::siz
         if (bernoulli(rng, 0.7)) limits = {0, after, after_device};
         auto const kind = uniform_index(rng, 4);
         constexpr auto most = std::numeric_limits<std::int64_t>::max();
-        limits.bound = kind == 0 ? most : kind == 1 ? proposed.makespan : std::max<std::int64_t>(0, kind == 2 ? proposed.makespan - 1 : proposed.makespan / 2);
+        limits.bound = kind == 0   ? most
+                       : kind == 1 ? proposed.makespan
+                                   : std::max<std::int64_t>(0, kind == 2 ? proposed.makespan - 1 : proposed.makespan / 2);
         // More than once, as long as it is the same proposal.
         for (auto n = 1 + uniform_index(rng, 2); n-- > 0;)
             REQUIRE(e.run(limits) == (limits.bound >= proposed.makespan ? std::optional(proposed.makespan) : std::nullopt));

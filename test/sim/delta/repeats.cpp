@@ -63,7 +63,9 @@ TEST_CASE("repeats: an input that is read twice") {
 TEST_CASE("repeats: classes that share alike") {
     graph::operator_graph g;
     auto x = g.add("start", square, g.input("x", {{4, 4}}));
-    auto const add = [&](char const* name, char const* parameter) { x = g.add(name, ops::linear{.out = 4, .bias = false, .parameter = parameter}, x); };
+    auto const add = [&](char const* name, char const* parameter) {
+        x = g.add(name, ops::linear{.out = 4, .bias = false, .parameter = parameter}, x);
+    };
     add("a", "v"), add("b", "v"), add("c", "w"), add("d", "w"), add("e", "z"), g.add("end", square, x);
     auto const same = repeats_of(g);
     // start, v, w, z, end

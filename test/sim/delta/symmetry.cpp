@@ -191,8 +191,9 @@ TEST_CASE("fold: one member of each class runs as all of them do") {
         std::mt19937_64 rng(seed);
         auto const options = support::random_options(rng);
         auto const nodes = static_cast<std::uint32_t>(3 + uniform_index(rng, 2)), per_node = static_cast<std::uint32_t>(1 + uniform_index(rng, 2));
-        auto const p = support::random_workload(rng, options, {.devices = nodes * per_node, .operators = 5, .kinds = bernoulli(rng, 0.2), .nodes = nodes},
-                                                support::mixed_oracle{seed % 2 ? 1 : 100});
+        auto const p =
+            support::random_workload(rng, options, {.devices = nodes * per_node, .operators = 5, .kinds = bernoulli(rng, 0.2), .nodes = nodes},
+                                     support::mixed_oracle{seed % 2 ? 1 : 100});
         auto s = space::data_parallel(p.graph(), p.topology().size());
         for (std::size_t op = 0; op < s.size(); ++op)
             if (bernoulli(rng, 0.3)) s[op] = support::random_configuration(rng, p.graph().operations[op], p.space()[op], p.topology().size(), false);

@@ -88,7 +88,8 @@ TEST_CASE("dependence_builder: task i for task i is written as a number") {
     }
     CHECK(make({{0, 0}}, 1, 1).aligned == 1);
     // Not from 0, with a gap, with one twice, with another one.
-    for (auto const& pairs : {std::vector<pair>{{1, 1}}, {{0, 0}, {2, 2}}, {{0, 0}, {0, 0}, {1, 1}}, {{0, 0}, {1, 1}, {1, 0}}, {{0, 0}, {1, 1}, {2, 0}}}) {
+    for (auto const& pairs :
+         {std::vector<pair>{{1, 1}}, {{0, 0}, {2, 2}}, {{0, 0}, {0, 0}, {1, 1}}, {{0, 0}, {1, 1}, {1, 0}}, {{0, 0}, {1, 1}, {2, 0}}}) {
         auto const d = make(pairs, 3, 3);
         CHECK(d.aligned == 0);
         CHECK(d.before.size() == pairs.size());
@@ -110,13 +111,15 @@ TEST_CASE("dependence_builder: random pairs are the same from both sides; the bu
     for (std::uint64_t seed = 0; seed < 2000; ++seed) {
         INFO("seed ", seed);
         std::mt19937_64 rng(seed);
-        auto const dependents = static_cast<std::uint32_t>(1 + uniform_index(rng, 8)), predecessors = static_cast<std::uint32_t>(1 + uniform_index(rng, 8));
+        auto const dependents = static_cast<std::uint32_t>(1 + uniform_index(rng, 8)),
+                   predecessors = static_cast<std::uint32_t>(1 + uniform_index(rng, 8));
         std::vector<pair> pairs;
         if (bernoulli(rng, 0.2)) {
             for (std::uint32_t i = 0; i < std::min(dependents, predecessors); ++i) pairs.emplace_back(i, i);
         } else {
             for (auto n = uniform_index(rng, 20); n-- > 0;)
-                pairs.emplace_back(static_cast<std::uint32_t>(uniform_index(rng, dependents)), static_cast<std::uint32_t>(uniform_index(rng, predecessors)));
+                pairs.emplace_back(static_cast<std::uint32_t>(uniform_index(rng, dependents)),
+                                   static_cast<std::uint32_t>(uniform_index(rng, predecessors)));
         }
         for (auto const& [to, from] : pairs) builder.add(to, from);
         auto const d = builder.make(dependents, predecessors);
@@ -216,7 +219,8 @@ TEST_CASE("blocks: of an edge with a collective") {
     CHECK(b.parts.forward.resource.front() == barrier);
     CHECK(b.parts.forward.resource.back() == barrier);
     CHECK(support::predecessors_of(b.parts.forward_waits, 0) == list{0, 1, 2, 3});
-    for (std::uint32_t shard = 0; shard < 4; ++shard) CHECK(support::predecessors_of(b.parts.consumer_waits, shard) == list{b.parts.forward.size() - 1});
+    for (std::uint32_t shard = 0; shard < 4; ++shard)
+        CHECK(support::predecessors_of(b.parts.consumer_waits, shard) == list{b.parts.forward.size() - 1});
     CHECK(b.parts.consumer_local.empty());
     CHECK(support::predecessors_of(b.parts.inside_forward, 1) == list{0});
 }

@@ -43,9 +43,9 @@ TEST_CASE("memory: two layers on one device by hand") {
     REQUIRE(m.size() == 2);
     CHECK(m[0].weights == (32 + 8) * 4);
     CHECK(m[0].gradients == (32 + 8) * 4);
-    CHECK(m[0].optimizer == (32 + 8) * 8);          // two states of 4 bytes
-    CHECK(m[0].activations == 16 * 4 + 32 * 4);     // the layer keeps its input, relu its output
-    CHECK(m[0].buffers == 2 * (32 + 32) * 4);       // relu's input and output, and their gradients
+    CHECK(m[0].optimizer == (32 + 8) * 8);      // two states of 4 bytes
+    CHECK(m[0].activations == 16 * 4 + 32 * 4); // the layer keeps its input, relu its output
+    CHECK(m[0].buffers == 2 * (32 + 32) * 4);   // relu's input and output, and their gradients
     CHECK(m[0].total() == 160 + 160 + 320 + 192 + 512);
     CHECK(m[1].total() == 0);
 }

@@ -98,7 +98,8 @@ TEST_CASE("memory_ledger: the sums of the account, through random changes and ba
             INFO("step ", step);
             auto next = k.s;
             for (std::size_t op = 0; op < next.size(); ++op)
-                if (bernoulli(rng, 0.3)) next[op] = support::random_configuration(rng, p.graph().operations[op], p.space()[op], count, bernoulli(rng, 0.2));
+                if (bernoulli(rng, 0.3))
+                    next[op] = support::random_configuration(rng, p.graph().operations[op], p.space()[op], count, bernoulli(rng, 0.2));
             auto const before = k.blocks;
             k.change(support::place_blocks(k.cache, k.graph, next));
             auto const changed = bytes(k.ledger, count);

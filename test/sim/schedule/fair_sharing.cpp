@@ -175,7 +175,8 @@ TEST_CASE("fair_sharing: times that differ by most of 64 bits, and times past th
     // Nine of these are more than 64 bits hold.
     auto far = graph_of_five();
     std::vector<std::uint32_t> chain{add_task(far, 0, long_time)};
-    for (int i = 0; i < 8; ++i) chain.push_back(i % 2 ? add_flow(far, {{0, long_time}}, 5, {chain.back()}) : add_task(far, 1, long_time, {chain.back()}));
+    for (int i = 0; i < 8; ++i)
+        chain.push_back(i % 2 ? add_flow(far, {{0, long_time}}, 5, {chain.back()}) : add_task(far, 1, long_time, {chain.back()}));
     auto const after = add_task(far, 0, 1, {chain.back()});
     for (auto const order : {discipline::fifo, discipline::in_order}) {
         sim::schedule saturated;

@@ -28,7 +28,8 @@ TEST_CASE("ready queue: tasks come out by time, then number, whatever comes in b
         auto const step = std::uint64_t{1} << (1 + uniform_index(rng, 61)); // from many at once to times all over 63 bits
         for (std::uint64_t k = 0, most = uniform_index(rng, 200); k < most; ++k) {
             if (expected.empty() || bernoulli(rng, 0.55)) {
-                auto const later = static_cast<std::int64_t>(std::min<std::uint64_t>(uniform_index(rng, step), static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max() - now)));
+                auto const later = static_cast<std::int64_t>(
+                    std::min<std::uint64_t>(uniform_index(rng, step), static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max() - now)));
                 auto const task = bernoulli(rng, 0.5) ? number++ : 1000 + static_cast<std::uint32_t>(uniform_index(rng, 1u << 31));
                 if (!expected.emplace(now + later, task).second) continue;
                 queue.push(now + later, task);

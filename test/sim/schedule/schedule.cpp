@@ -53,7 +53,8 @@ sim::task_graph random_graph(std::mt19937_64& rng, bool heads = false) {
              barrier ? 0 : static_cast<std::int64_t>(uniform_index(rng, longest + 1)), before, barrier ? task_kind::barrier : task_kind::forward);
     }
     for (std::uint32_t t = 0; heads && t < g.size(); ++t) {
-        g.ties.push_back({.task = sim::task_tie::none, .latency = static_cast<std::int64_t>(uniform_index(rng, static_cast<std::uint64_t>(g.duration[t]) + 2))});
+        g.ties.push_back(
+            {.task = sim::task_tie::none, .latency = static_cast<std::int64_t>(uniform_index(rng, static_cast<std::uint64_t>(g.duration[t]) + 2))});
         if (t > 0 && bernoulli(rng, 0.4)) g.ties[t].task = static_cast<std::uint32_t>(uniform_index(rng, t));
     }
     return g;

@@ -30,7 +30,8 @@ sim::sync_plan plan(graph::dense_graph const& g, std::vector<space::configuratio
     std::map<std::uint32_t, std::vector<std::uint32_t>> devices;
     for (std::uint32_t i = 0; i < configurations.size(); ++i) {
         members.push_back(i + 1); // operator 0 is the input
-        for (std::int64_t n = 0; n < configurations[i].shards(); ++n) devices[i + 1].push_back(static_cast<std::uint32_t>(configurations[i].device(n)));
+        for (std::int64_t n = 0; n < configurations[i].shards(); ++n)
+            devices[i + 1].push_back(static_cast<std::uint32_t>(configurations[i].device(n)));
     }
     return sim::plan_sync(
         g, members, [&](std::uint32_t op) { return configurations[op - 1].degrees(); },

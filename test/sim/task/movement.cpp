@@ -17,7 +17,9 @@ namespace {
 
 /// A message takes its bytes on link 10 * from + to; a collective its bytes on the links of its members' numbers.
 struct plain_pricing {
-    void append_route(std::uint32_t from, std::uint32_t to, byte_count bytes, std::vector<sim::hop>& out) const { out.push_back({10 * from + to, false, bytes}); }
+    void append_route(std::uint32_t from, std::uint32_t to, byte_count bytes, std::vector<sim::hop>& out) const {
+        out.push_back({10 * from + to, false, bytes});
+    }
     [[nodiscard]] std::vector<sim::hop> collective(collective_kind, byte_count bytes, std::vector<std::uint32_t> const& members) const {
         std::vector<sim::hop> out;
         for (auto const m : members) out.push_back({m, false, bytes});
@@ -120,7 +122,7 @@ TEST_CASE("movement: no collective for two devices, nor through devices that hol
     CHECK(plan({1, 2, 1}, {0, 1}, {1, 2, 1}, {0, 1}).collectives.empty());
     CHECK(plan({1, 4, 1}, {0, 1, 0, 1}, {1, 4, 1}, {0, 1, 1, 0}).collectives.empty()); // four shards on two devices
     CHECK(plan({1, 2, 1}, {0, 1}, {1, 4, 1}, {2, 3, 4, 5}).collectives.empty());
-    CHECK(plan({1, 2, 1}, {4, 5}, {1, 4, 1}, {2, 3, 4, 5}).collectives.empty()); // two of the four hold nothing
+    CHECK(plan({1, 2, 1}, {4, 5}, {1, 4, 1}, {2, 3, 4, 5}).collectives.empty());  // two of the four hold nothing
     CHECK(plan({1, 1, 1}, {4}, {1, 4, 1}, {2, 3, 4, 5}).collectives.size() == 1); // a broadcast from one of them
     CHECK(plan({1, 1, 1}, {9}, {1, 4, 1}, {2, 3, 4, 5}).collectives.empty());
 }

@@ -19,9 +19,7 @@ using namespace parsearch;
 namespace {
 
 /// y[s, o] = sum over k of x[s, k]: o from the first operator is k of the second.
-ops::operation linear(std::int64_t in, std::int64_t out) {
-    return ops::linear{.out = out, .bias = false}.infer(std::vector<ops::tensor>{{{8, in}}});
-}
+ops::operation linear(std::int64_t in, std::int64_t out) { return ops::linear{.out = out, .bias = false}.infer(std::vector<ops::tensor>{{{8, in}}}); }
 
 /// Overlaps between two linear layers of 8 x 8 x 8, degrees (s, o, k) each.
 sim::overlap_table between(std::vector<std::int32_t> const& from, std::vector<std::int32_t> const& to) {
@@ -42,16 +40,17 @@ std::string exchanges(sim::overlap_table const& t) {
 
 TEST_CASE("overlap: what each change of layout amounts to") {
     // The tensor between has 8 x 8 = 64 elements; dims are s, o, k.
-    CHECK(exchanges(between({4, 1, 1}, {4, 1, 1})) == "");                                                  // stays where it is
-    CHECK(exchanges(between({1, 1, 1}, {1, 4, 1})) == "broadcast/reduce 1>4 64");                           // all readers read all
-    CHECK(exchanges(between({1, 4, 1}, {1, 4, 1})) == "all_gather/reduce_scatter 4>4 64");                  // parts to everyone
-    CHECK(exchanges(between({1, 4, 1}, {4, 1, 1})) == "all_to_all/all_to_all 4>4 64");                      // columns to rows
-    CHECK(exchanges(between({1, 1, 4}, {1, 1, 1})) == "reduce/broadcast 4>1 64 partial");                   // partial sums to one reader
-    CHECK(exchanges(between({1, 1, 4}, {1, 4, 1})) == "all_reduce/all_reduce 4>4 64 partial");              // to all
-    CHECK(exchanges(between({1, 1, 4}, {4, 1, 1})) == "reduce_scatter/all_gather 4>4 64 partial");          // a part to each
-    CHECK(exchanges(between({1, 4, 1}, {1, 1, 1})) == "");                                                  // a gather: as good as messages
-    CHECK(exchanges(between({1, 1, 1}, {4, 1, 1})) == "");                                                  // a scatter
-    CHECK(exchanges(between({2, 2, 1}, {2, 2, 1})) == "all_gather/reduce_scatter 2>2 32, all_gather/reduce_scatter 2>2 32"); // in each half of the batch
+    CHECK(exchanges(between({4, 1, 1}, {4, 1, 1})) == "");                                         // stays where it is
+    CHECK(exchanges(between({1, 1, 1}, {1, 4, 1})) == "broadcast/reduce 1>4 64");                  // all readers read all
+    CHECK(exchanges(between({1, 4, 1}, {1, 4, 1})) == "all_gather/reduce_scatter 4>4 64");         // parts to everyone
+    CHECK(exchanges(between({1, 4, 1}, {4, 1, 1})) == "all_to_all/all_to_all 4>4 64");             // columns to rows
+    CHECK(exchanges(between({1, 1, 4}, {1, 1, 1})) == "reduce/broadcast 4>1 64 partial");          // partial sums to one reader
+    CHECK(exchanges(between({1, 1, 4}, {1, 4, 1})) == "all_reduce/all_reduce 4>4 64 partial");     // to all
+    CHECK(exchanges(between({1, 1, 4}, {4, 1, 1})) == "reduce_scatter/all_gather 4>4 64 partial"); // a part to each
+    CHECK(exchanges(between({1, 4, 1}, {1, 1, 1})) == "");                                         // a gather: as good as messages
+    CHECK(exchanges(between({1, 1, 1}, {4, 1, 1})) == "");                                         // a scatter
+    CHECK(exchanges(between({2, 2, 1}, {2, 2, 1})) ==
+          "all_gather/reduce_scatter 2>2 32, all_gather/reduce_scatter 2>2 32"); // in each half of the batch
     CHECK(exchanges(between({2, 1, 2}, {2, 1, 2})) == "reduce_scatter/all_gather 2>2 32 partial, reduce_scatter/all_gather 2>2 32 partial");
 }
 
@@ -73,7 +72,8 @@ TEST_CASE("overlap: halos are irregular, every pair has its own elements") {
 TEST_CASE("overlap: an output of a split is read from the shards that hold it alone") {
     auto const split = ops::split{.axis = 1, .sizes = {4, 4}}.infer(std::vector<ops::tensor>{{{8, 8}}});
     auto const reader = linear(4, 8);
-    auto const t = sim::find_overlaps(split, split.outputs[1], std::vector<std::int32_t>{1, 4}, reader, reader.inputs[0], std::vector<std::int32_t>{1, 1, 1});
+    auto const t =
+        sim::find_overlaps(split, split.outputs[1], std::vector<std::int32_t>{1, 4}, reader, reader.inputs[0], std::vector<std::int32_t>{1, 1, 1});
     REQUIRE(t.pairs.size() == 2);
     CHECK(t.pairs[0].producer == 2);
     CHECK(t.pairs[1].producer == 3);
@@ -104,7 +104,8 @@ TEST_CASE("overlap: exchanges of random edges are complete and closed, and move 
             REQUIRE(std::count(x.consumers.begin(), x.consumers.end(), t.pairs[i].consumer) == 1);
             ++pairs_of[static_cast<std::size_t>(t.exchange_of[i])];
         }
-        auto const made_in = ops::partial_sums(producer, producer.outputs[e.slot], a.degrees()), shares = sim::layout_of_input(consumer, consumer.inputs[e.input], b.degrees()).partials;
+        auto const made_in = ops::partial_sums(producer, producer.outputs[e.slot], a.degrees()),
+                   shares = sim::layout_of_input(consumer, consumer.inputs[e.input], b.degrees()).partials;
         auto const partials = std::max<std::int64_t>(1, made_in / shares);
         if (made_in > shares && made_in % shares != 0) REQUIRE(t.exchanges.empty());
         for (std::size_t n = 0; n < t.exchanges.size(); ++n) {
@@ -114,7 +115,8 @@ TEST_CASE("overlap: exchanges of random edges are complete and closed, and move 
             for (std::size_t i = 0; i < t.pairs.size(); ++i)
                 if (t.exchange_of[i] == static_cast<std::int32_t>(n)) received += t.pairs[i].elements;
             // Every reader gets a copy of all or its own part, of each partial sum.
-            bool const copied = x.forward == collective_kind::broadcast || x.forward == collective_kind::all_gather || x.forward == collective_kind::all_reduce;
+            bool const copied =
+                x.forward == collective_kind::broadcast || x.forward == collective_kind::all_gather || x.forward == collective_kind::all_reduce;
             REQUIRE(received == x.elements * partials * (copied ? static_cast<std::int64_t>(x.consumers.size()) : 1));
             REQUIRE(x.partial == (partials > 1));
             ++found;
@@ -129,8 +131,10 @@ TEST_CASE("overlap: shards are copies, disjoint, or neither, on a grid and off i
         CAPTURE(seed);
         split_mix rng(seed);
         // A convolution's windows overlap where the kernel is larger than the stride.
-        std::int64_t const kernel = 1 + static_cast<std::int64_t>(uniform_index(rng, 3)), stride = 1 + static_cast<std::int64_t>(uniform_index(rng, 3));
-        auto const conv = ops::conv2d{.out = 4, .kernel = {kernel, kernel}, .stride = {stride, stride}}.infer(std::vector<ops::tensor>{{{4, 2, 8 * stride + kernel - stride, 8 * stride + kernel - stride}}});
+        std::int64_t const kernel = 1 + static_cast<std::int64_t>(uniform_index(rng, 3)),
+                           stride = 1 + static_cast<std::int64_t>(uniform_index(rng, 3));
+        auto const conv = ops::conv2d{.out = 4, .kernel = {kernel, kernel}, .stride = {stride, stride}}.infer(
+            std::vector<ops::tensor>{{{4, 2, 8 * stride + kernel - stride, 8 * stride + kernel - stride}}});
         auto const operand = uniform_index(rng, 2);
         std::vector<std::int32_t> degrees;
         for (auto const& d : conv.dims) {

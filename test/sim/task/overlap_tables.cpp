@@ -24,10 +24,11 @@ bool same(sim::overlap_table const& a, sim::overlap_table const& b) {
     auto const same_pairs = std::equal(a.pairs.begin(), a.pairs.end(), b.pairs.begin(), b.pairs.end(), [](auto const& x, auto const& y) {
         return x.producer == y.producer && x.consumer == y.consumer && x.elements == y.elements;
     });
-    auto const same_exchanges = std::equal(a.exchanges.begin(), a.exchanges.end(), b.exchanges.begin(), b.exchanges.end(), [](auto const& x, auto const& y) {
-        return x.producers == y.producers && x.consumers == y.consumers && x.forward == y.forward && x.backward == y.backward && x.elements == y.elements &&
-               x.partial == y.partial;
-    });
+    auto const same_exchanges =
+        std::equal(a.exchanges.begin(), a.exchanges.end(), b.exchanges.begin(), b.exchanges.end(), [](auto const& x, auto const& y) {
+            return x.producers == y.producers && x.consumers == y.consumers && x.forward == y.forward && x.backward == y.backward &&
+                   x.elements == y.elements && x.partial == y.partial;
+        });
     return same_pairs && same_exchanges && a.first_of_consumer == b.first_of_consumer && a.by_producer == b.by_producer &&
            a.first_of_producer == b.first_of_producer && a.exchange_of == b.exchange_of && a.partial == b.partial;
 }
@@ -65,7 +66,8 @@ TEST_CASE("overlap tables are those of find_overlaps") {
                 auto const& consumer = g.operations[e.consumer];
                 auto const a = support::random_configuration(rng, producer, std::vector<space::configuration>{}, 1, true);
                 auto const b = support::random_configuration(rng, consumer, std::vector<space::configuration>{}, 1, true);
-                REQUIRE(same(*tables.of_edge(number, a, b), sim::find_overlaps(producer, producer.outputs[e.slot], a.degrees(), consumer, consumer.inputs[e.input], b.degrees())));
+                REQUIRE(same(*tables.of_edge(number, a, b),
+                             sim::find_overlaps(producer, producer.outputs[e.slot], a.degrees(), consumer, consumer.inputs[e.input], b.degrees())));
                 if (uniform_index(rng, 10) == 0) tables.forget();
             }
         }
@@ -88,9 +90,9 @@ TEST_CASE("overlap tables: edges that lay their tensors out alike have one in co
     auto const first = of(0, rows, whole);
     auto const one_table = tables.bytes();
     CHECK(of(0, rows, whole) == first);
-    CHECK(of(1, rows, whole) == first);                         // another producer like it
-    CHECK(of(2, split({4, 1, 1}), whole) == first);             // and one that makes the same parts another way
-    CHECK(of(2, split({4, 1, 2}), whole) != first);             // but not partial sums
+    CHECK(of(1, rows, whole) == first);             // another producer like it
+    CHECK(of(2, split({4, 1, 1}), whole) == first); // and one that makes the same parts another way
+    CHECK(of(2, split({4, 1, 2}), whole) != first); // but not partial sums
     CHECK(of(0, whole, rows) != first);
     auto const last = static_cast<std::uint32_t>(g.size() - 1);
     CHECK(of(0, rows, columns(last, 3)) != of(1, rows, columns(last, 3))); // the first third is of the first, the second of the second

@@ -47,11 +47,13 @@ template <class P> sim::operator_plan operator_plan_of(P const& p, std::uint32_t
 }
 
 bool same(std::vector<sim::hop> const& a, std::vector<sim::hop> const& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](auto const& x, auto const& y) { return x.link == y.link && x.duration == y.duration; });
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](auto const& x, auto const& y) { return x.link == y.link && x.duration == y.duration; });
 }
 bool same(std::vector<sim::collective_plan> const& a, std::vector<sim::collective_plan> const& b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](auto const& x, auto const& y) {
-        return x.producers == y.producers && x.consumers == y.consumers && same(x.forward, y.forward) && same(x.backward, y.backward) && x.bytes == y.bytes;
+        return x.producers == y.producers && x.consumers == y.consumers && same(x.forward, y.forward) && same(x.backward, y.backward) &&
+               x.bytes == y.bytes;
     });
 }
 bool same(sim::operator_plan const& a, sim::operator_plan const& b) {
@@ -59,13 +61,15 @@ bool same(sim::operator_plan const& a, sim::operator_plan const& b) {
            a.partial_bytes == b.partial_bytes;
 }
 bool same(sim::edge_plan const& a, sim::edge_plan const& b) {
-    return a.served == b.served && !a.table == !b.table && same(a.forward, b.forward) && same(a.backward, b.backward) && a.first_forward == b.first_forward &&
-           a.first_backward == b.first_backward && a.collective_of == b.collective_of && same(a.collectives, b.collectives) && a.bytes == b.bytes;
+    return a.served == b.served && !a.table == !b.table && same(a.forward, b.forward) && same(a.backward, b.backward) &&
+           a.first_forward == b.first_forward && a.first_backward == b.first_backward && a.collective_of == b.collective_of &&
+           same(a.collectives, b.collectives) && a.bytes == b.bytes;
 }
 bool same(sim::class_plan const& a, sim::class_plan const& b) {
-    return a.members == b.members && a.update == b.update && a.sync.groups.size() == b.sync.groups.size() && a.sync.held.size() == b.sync.held.size() &&
-           a.servers.size() == b.servers.size() && std::equal(a.all_reduce.begin(), a.all_reduce.end(), b.all_reduce.begin(), b.all_reduce.end(),
-                                                              [](auto const& x, auto const& y) { return same(x, y); });
+    return a.members == b.members && a.update == b.update && a.sync.groups.size() == b.sync.groups.size() &&
+           a.sync.held.size() == b.sync.held.size() && a.servers.size() == b.servers.size() &&
+           std::equal(a.all_reduce.begin(), a.all_reduce.end(), b.all_reduce.begin(), b.all_reduce.end(),
+                      [](auto const& x, auto const& y) { return same(x, y); });
 }
 
 /// The whole plan of a strategy.
@@ -276,13 +280,16 @@ TEST_CASE("planner: no message arrives before the bound says so") {
             auto const times = planner.times_of(e, table, s[from], s[to]);
             std::int64_t last = 0;
             for (std::uint32_t i = 0; i < t.size(); ++i)
-                if (t.kind[i] == sim::task_kind::transfer && t.label[i].edge == e && t.label[i].op == to && t.label[i].traffic != sim::traffic_kind::gradient) last = std::max(last, end(i));
+                if (t.kind[i] == sim::task_kind::transfer && t.label[i].edge == e && t.label[i].op == to &&
+                    t.label[i].traffic != sim::traffic_kind::gradient)
+                    last = std::max(last, end(i));
             if (times.last_there > 0) REQUIRE(forward[from].first_end + times.last_there <= last);
             for (std::size_t n = 0; n < times.consumers.size(); ++n) {
                 REQUIRE(times.consumers[n].there <= times.last_there);
                 REQUIRE(times.consumers[n].back <= times.last_back);
                 positive += times.consumers[n].there > 0;
-                if (table.first_of_consumer[n] != table.first_of_consumer[n + 1]) REQUIRE(forward[from].first_end + times.consumers[n].there <= forward[to].ready[n]);
+                if (table.first_of_consumer[n] != table.first_of_consumer[n + 1])
+                    REQUIRE(forward[from].first_end + times.consumers[n].there <= forward[to].ready[n]);
             }
             for (std::size_t n = 0; n < times.producers.size(); ++n) {
                 REQUIRE(times.producers[n].there <= times.last_there);

@@ -31,9 +31,7 @@ struct fixture {
     topology::topology_reading<std::uint32_t, std::uint32_t> read;
     plain_oracle oracle;
     explicit fixture(support::plain_topology const& t, plain_oracle o = {}) : read(topology::read_topology(t)), oracle(o) {}
-    [[nodiscard]] auto pricing(sim::simulation_options const& o = {}) const {
-        return sim::pricing(read.topology, {oracle, read.devices}, o);
-    }
+    [[nodiscard]] auto pricing(sim::simulation_options const& o = {}) const { return sim::pricing(read.topology, {oracle, read.devices}, o); }
 };
 
 } // namespace
@@ -150,8 +148,9 @@ TEST_CASE("pricing: negative times are refused") {
     CHECK(support::refusal([] { return fixture(support::mesh(2), {.message = -2}).pricing(); }) ==
           "the cost oracle answers -2 ps for a message of 0 bytes: must be from 0 to 1152921504606846976 (13 days)");
     fixture const f(support::mesh(3), {.collective = -7});
-    CHECK(support::refusal([&] { return f.pricing().collective(collective_kind::broadcast, 12, {0, 1, 2}); }) ==
-          "the cost oracle answers -7 ps for broadcast of 12 bytes among 3 devices: must be from 0 to 1152921504606846976 (13 days)");
+    CHECK(support::refusal([&] {
+              return f.pricing().collective(collective_kind::broadcast, 12, {0, 1, 2});
+          }) == "the cost oracle answers -7 ps for broadcast of 12 bytes among 3 devices: must be from 0 to 1152921504606846976 (13 days)");
     ops::operation const op{.kind = "relu"};
     CHECK(support::refusal([&] { return f.pricing().shard({.op = &op, .pass = ops::pass::update, .flops = -4}, 0, "act"); }) ==
           "operator 'act' (relu), update on a device of kind 'gpu': the cost oracle answers -4 ps: must be from 0 to 1152921504606846976 (13 days)");

@@ -58,17 +58,19 @@ TEST_CASE("shard layout: readers divide copies in the order of their numbers") {
     auto const between = [&](std::int32_t copies, degrees const& by) {
         return readings(sim::find_overlaps(from, from.outputs[0], degrees{1, 1, 1, copies}, to, to.inputs[0], by));
     };
-    CHECK(between(4, {1, 4, 1}) == std::vector<numbers>{{0}, {1}, {2}, {3}});                  // each its own
-    CHECK(between(2, {1, 4, 1}) == std::vector<numbers>{{0}, {0}, {1}, {1}});                  // halves of the readers
-    CHECK(between(4, {1, 2, 1}) == std::vector<numbers>{{0}, {2}});                            // two are not read
-    CHECK(between(4, {4, 1, 1}) == std::vector<numbers>{{0}, {0}, {0}, {0}});                  // readers of different rows are the first of theirs
+    CHECK(between(4, {1, 4, 1}) == std::vector<numbers>{{0}, {1}, {2}, {3}}); // each its own
+    CHECK(between(2, {1, 4, 1}) == std::vector<numbers>{{0}, {0}, {1}, {1}}); // halves of the readers
+    CHECK(between(4, {1, 2, 1}) == std::vector<numbers>{{0}, {2}});           // two are not read
+    CHECK(between(4, {4, 1, 1}) == std::vector<numbers>{{0}, {0}, {0}, {0}}); // readers of different rows are the first of theirs
     CHECK(between(2, {2, 2, 1}) == std::vector<numbers>{{0}, {1}, {0}, {1}});
 }
 
 TEST_CASE("shard layout: shares of partial sums are equal, or not, or empty") {
     auto const from = linear(); // s, o, k
     auto const to = ops::with_sums(sum(), 8, 0b11);
-    auto const between = [&](std::int32_t sums, std::int32_t shares) { return sim::find_overlaps(from, from.outputs[0], degrees{1, 1, sums}, to, to.inputs[0], degrees{1, 1, shares}); };
+    auto const between = [&](std::int32_t sums, std::int32_t shares) {
+        return sim::find_overlaps(from, from.outputs[0], degrees{1, 1, sums}, to, to.inputs[0], degrees{1, 1, shares});
+    };
     CHECK(readings(between(4, 4)) == std::vector<numbers>{{0}, {1}, {2}, {3}});
     CHECK_FALSE(between(4, 4).partial); // nobody adds
     CHECK(readings(between(4, 2)) == std::vector<numbers>{{0, 1}, {2, 3}});

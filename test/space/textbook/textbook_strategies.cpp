@@ -37,7 +37,10 @@ void check_legal(graph::dense_graph const& g, space::flat_strategy const& s, std
     REQUIRE(s.size() == g.size());
     for (std::size_t op = 0; op < g.size(); ++op) {
         INFO(g.names[op], ' ', to_string(s[op], g.operations[op]));
-        REQUIRE(support::refusal([&] { space::validate(s[op], g.operations[op], devices, g.names[op]); return 0; }) == "");
+        REQUIRE(support::refusal([&] {
+                    space::validate(s[op], g.operations[op], devices, g.names[op]);
+                    return 0;
+                }) == "");
         std::set<std::int32_t> where;
         for (std::int64_t n = 0; n < s[op].shards(); ++n) where.insert(s[op].device(n));
         REQUIRE(where.size() == static_cast<std::size_t>(s[op].shards()));
@@ -134,7 +137,8 @@ TEST_CASE("experts: under tensor parallelism what is added or joined to a table 
     using namespace ops;
     graph::operator_graph g;
     auto const x = g.add("fc", linear{.out = 8}, g.input("x", {{4, 6, 16}}));
-    auto const sum = g.add("positions", weighted<nary>{{combine::add}, {.input = 1, .name = "table", .parameter = {}, .extents = {}}, {{4, 6, 8}}}, x);
+    auto const sum =
+        g.add("positions", weighted<nary>{{combine::add}, {.input = 1, .name = "table", .parameter = {}, .extents = {}}, {{4, 6, 8}}}, x);
     g.add("tokens", weighted<concat>{{.axis = 1}, {.input = 1, .name = "token", .parameter = {}, .extents = {}}, {{4, 2, 8}}}, sum);
     auto const plain = g.input("y", {{4, 6, 16}});
     g.add("first", weighted<nary>{{combine::add}, {.input = 1, .name = "table", .parameter = {}, .extents = {}}, {{4, 6, 16}}}, plain);
@@ -167,7 +171,8 @@ TEST_CASE("experts: expert parallelism splits experts, what is between them and 
             CHECK(s[op].stride[1] == 1);
         }
     std::string const experts = "block2.experts.";
-    CHECK(split == std::set<std::string>{experts + "slots", experts + "gate", experts + "silu", experts + "up", experts + "product", experts + "down"});
+    CHECK(split ==
+          std::set<std::string>{experts + "slots", experts + "gate", experts + "silu", experts + "up", experts + "product", experts + "down"});
     CHECK(shown(g, s, "block2.experts.gate") == "s2 e4 @0+4,1");
     CHECK(shown(g, s, "block2.experts.dispatch") == "s8 @0+1");
     CHECK(shown(g, s, "block2.experts.combine") == "s8 @0+1");

@@ -44,10 +44,10 @@ struct co_options {
     std::optional<std::uint64_t> evaluations{};     ///< strategies priced in all rounds, at least 1; looked at between rounds
     std::stop_token stop{};                         ///< between rounds: the searcher may know it, too
 
-    std::uint64_t rounds = 5;            ///< the most rounds from each start, at least 1
-    std::vector<start_fabric> starts{};  ///< beside what the finder makes for data parallelism
-    std::optional<network> present{};    ///< what is wired now: other networks cost a rewiring
-    reconfigurable_options rewiring{};   ///< what that costs
+    std::uint64_t rounds = 5;           ///< the most rounds from each start, at least 1
+    std::vector<start_fabric> starts{}; ///< beside what the finder makes for data parallelism
+    std::optional<network> present{};   ///< what is wired now: other networks cost a rewiring
+    reconfigurable_options rewiring{};  ///< what that costs
 };
 
 /// Throws `invalid_input` naming the option, its value and the rule.
@@ -59,12 +59,12 @@ inline void validate(co_options const& o) {
 
 /// One round: a search on one network. Told to observers when it ends.
 struct co_round {
-    std::size_t start = 0;      ///< 0: from what the finder makes for data parallelism, then the starts of the options
-    std::uint64_t round = 0;    ///< of this start
+    std::size_t start = 0;   ///< 0: from what the finder makes for data parallelism, then the starts of the options
+    std::uint64_t round = 0; ///< of this start
     network wired;
-    bool final = true;          ///< whether the network may be the result
-    picoseconds before{};       ///< cost of the strategy that the search began with, there
-    picoseconds after{};        ///< of the one it ended with
+    bool final = true;    ///< whether the network may be the result
+    picoseconds before{}; ///< cost of the strategy that the search began with, there
+    picoseconds after{};  ///< of the one it ended with
     std::uint64_t evaluations = 0;
     double seconds = 0;
 };
@@ -77,25 +77,31 @@ struct co_result : search_result<fabric_plan, picoseconds> {
 namespace detail {
 inline std::vector<network> as_networks(network n, link_description const&) { return {std::move(n)}; }
 inline std::vector<network> as_networks(found_topology const& t, link_description const& link) { return {network_of(t, link)}; }
-template <std::ranges::input_range Networks> std::vector<network> as_networks(Networks const& all, link_description const&) { return {all.begin(), all.end()}; }
+template <std::ranges::input_range Networks> std::vector<network> as_networks(Networks const& all, link_description const&) {
+    return {all.begin(), all.end()};
+}
 } // namespace detail
 
 /// `f(demand)` answers a network, a `found_topology`, or several networks to choose from.
 template <class F>
-concept TopologyFinder = std::invocable<F const&, demand const&> && requires(std::invoke_result_t<F const&, demand const&> const& made, link_description const& link) {
-    { detail::as_networks(made, link) } -> std::same_as<std::vector<network>>;
-};
+concept TopologyFinder =
+    std::invocable<F const&, demand const&> && requires(std::invoke_result_t<F const&, demand const&> const& made, link_description const& link) {
+        { detail::as_networks(made, link) } -> std::same_as<std::vector<network>>;
+    };
 
-/// `co_optimize(searcher, finder)(problem, start, rng, options, observers...)`: alternating optimization of strategy and topology (W. Wang et al., TopoOpt, NSDI 2023, section 4).
-/// From each start: search a strategy on the fabric; wire the servers for the traffic of what was found (of several wirings that on which it runs fastest); search
-/// on from it on the new fabric, which may be the present one; and again, until a round improves nothing or there were `rounds`. The answer is the best of all rounds on
-/// fabrics that may be the result, so it is never worse than what the searcher finds on any `final` start: these are rounds too.
+/// `co_optimize(searcher, finder)(problem, start, rng, options, observers...)`: alternating optimization of strategy and topology (W. Wang et al.,
+/// TopoOpt, NSDI 2023, section 4). From each start: search a strategy on the fabric; wire the servers for the traffic of what was found (of several
+/// wirings that on which it runs fastest); search on from it on the new fabric, which may be the present one; and again, until a round improves
+/// nothing or there were `rounds`. The answer is the best of all rounds on fabrics that may be the result, so it is never worse than what the
+/// searcher finds on any `final` start: these are rounds too.
 ///
 /// - `searcher(problem, start, rng)` is any search of the problems that `fabric_problem::on` makes.
-/// - The first start is `start`: a network and a strategy to begin with. Without a network (`{}`) servers are wired for the traffic of the strategy, without a
+/// - The first start is `start`: a network and a strategy to begin with. Without a network (`{}`) servers are wired for the traffic of the strategy,
+/// without a
 ///   strategy it is data parallelism; then come the starts of the options, each with that strategy.
 /// - Deterministic, where searcher and finder are: the searches run one after the other and take their random numbers from `rng`.
-/// - Reason `exhausted` where it ended by itself. No lower bound. `stats` adds those of the searches up; one evaluation more for each wiring that was tried.
+/// - Reason `exhausted` where it ended by itself. No lower bound. `stats` adds those of the searches up; one evaluation more for each wiring that was
+/// tried.
 /// - Observers are told `co_round` after each, and of picoseconds `search::improved` and `search::budget_spent`.
 /// - Throws `invalid_input` on options out of range, and what searcher, finder and `fabric_problem::on` throw.
 template <class F, TopologyFinder Finder> class co_optimize {
@@ -119,7 +125,9 @@ template <class F, TopologyFinder Finder> class co_optimize {
             if (made.empty()) throw invalid_input("co_optimize: the finder made no network: must be at least one");
             return made;
         };
-        auto const rewiring = [&](network const& n) { return options.present ? rewiring_time(options.rewiring, *options.present, n) : picoseconds{0}; };
+        auto const rewiring = [&](network const& n) {
+            return options.present ? rewiring_time(options.rewiring, *options.present, n) : picoseconds{0};
+        };
         auto const chain = [&](std::size_t number, std::vector<network> wirings, bool final) {
             auto strategy = start.strategy;
             std::optional<picoseconds> best; // of this chain, on networks that may be the result
@@ -149,7 +157,8 @@ template <class F, TopologyFinder Finder> class co_optimize {
                 auto const cost = sim::total_cost(found.cost, rewiring(wired));
                 run.count(found.stats);
                 trajectory = split_mix(trajectory ^ found.stats.trajectory)();
-                rounds.push_back({number, round, wired, final, before, cost, found.stats.evaluations, std::chrono::duration<double>(run.elapsed() - began).count()});
+                rounds.push_back({number, round, wired, final, before, cost, found.stats.evaluations,
+                                  std::chrono::duration<double>(run.elapsed() - began).count()});
                 run.tell(rounds.back());
                 strategy = std::move(found.best);
                 if (!final) continue;

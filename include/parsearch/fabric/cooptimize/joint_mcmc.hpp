@@ -34,13 +34,13 @@ struct joint_mcmc_options {
     std::optional<std::uint64_t> evaluations{};     ///< see `search::budget`
     std::stop_token stop{};                         ///< see `search::budget`
 
-    double link_share = 0.05;                       ///< of the proposals, those that change the wiring: each makes a cluster anew
-    double relative_temperature = 0.002;            ///< as in `search::mcmc_options`, and the rest
+    double link_share = 0.05;            ///< of the proposals, those that change the wiring: each makes a cluster anew
+    double relative_temperature = 0.002; ///< as in `search::mcmc_options`, and the rest
     std::optional<double> target_acceptance = 0.02;
-    std::uint64_t reset_interval = 500;             ///< goes back to the best every so many proposals; 0: never
+    std::uint64_t reset_interval = 500; ///< goes back to the best every so many proposals; 0: never
     std::optional<double> patience{};
     std::optional<std::uint64_t> min_evaluations{};
-    std::uint64_t progress_interval = 1000;         ///< evaluations from one `progress` to the next; 0: none
+    std::uint64_t progress_interval = 1000; ///< evaluations from one `progress` to the next; 0: none
 };
 
 /// Throws `invalid_input` naming the option, its value and the rule.
@@ -172,27 +172,33 @@ template <class R> class fabric_drawings {
 
 } // namespace detail
 
-/// `joint_mcmc(problem, start, rng, options, observers...)`: a Metropolis chain whose states are a network and a strategy on it. A proposal changes the strategy, by the moves of
-/// the problem, or the wiring: exchanges the ends of two links (`exchange_links`) or replaces a ring (`replace_ring`), one as likely as the other. Both are accepted
-/// by one rule: that of `search::mcmc`, with its temperature. What moves in the wiring keeps every server's interfaces and the network connected.
+/// `joint_mcmc(problem, start, rng, options, observers...)`: a Metropolis chain whose states are a network and a strategy on it. A proposal changes
+/// the strategy, by the moves of the problem, or the wiring: exchanges the ends of two links (`exchange_links`) or replaces a ring (`replace_ring`),
+/// one as likely as the other. Both are accepted by one rule: that of `search::mcmc`, with its temperature. What moves in the wiring keeps every
+/// server's interfaces and the network connected.
 ///
-/// - Deterministic. Never worse than `start`. Where links moved, the network's name says ", rewired". Every `reset_interval` proposals it goes back to the best.
+/// - Deterministic. Never worse than `start`. Where links moved, the network's name says ", rewired". Every `reset_interval` proposals it goes back
+/// to the best.
 /// - Reasons as of `search::mcmc`. No lower bound.
-/// - Observers are told what `search::mcmc` tells, of picoseconds; `move` is 0 for exchanged links, 1 for rings, which have no `op`, from 2 on the problem's moves.
+/// - Observers are told what `search::mcmc` tells, of picoseconds; `move` is 0 for exchanged links, 1 for rings, which have no `op`, from 2 on the
+/// problem's moves.
 /// - Throws `invalid_input` on options out of range, and as `fabric_problem::on` does for `start`.
 struct joint_mcmc_fn {
     template <RandomBits R, class... Os>
-    search_result<fabric_plan, picoseconds> operator()(fabric_problem const& problem, fabric_plan start, R& rng, joint_mcmc_options const& options = {},
-                                                       Os&&... observers) const {
+    search_result<fabric_plan, picoseconds> operator()(fabric_problem const& problem, fabric_plan start, R& rng,
+                                                       joint_mcmc_options const& options = {}, Os&&... observers) const {
         validate(options);
         auto const operators = problem.graph().size();
         search::basic_session<detail::fabric_pricer, fabric_plan, std::remove_reference_t<Os>...> run(
-            "joint_mcmc", [&] { return detail::fabric_pricer(problem, start); }, start, search::budget_of(options), search::patience_of(options, operators),
-            options.progress_interval, observers...);
+            "joint_mcmc", [&] { return detail::fabric_pricer(problem, start); }, start, search::budget_of(options),
+            search::patience_of(options, operators), options.progress_interval, observers...);
         detail::fabric_drawings<R> drawings(rng, options.link_share);
         auto const links = start.wired.links;
         auto found = search::metropolis(run, drawings, std::move(start), {},
-                                        {.temperature = {.fixed = {}, .relative = options.relative_temperature, .target_acceptance = options.target_acceptance, .reheat_interval = 0},
+                                        {.temperature = {.fixed = {},
+                                                         .relative = options.relative_temperature,
+                                                         .target_acceptance = options.target_acceptance,
+                                                         .reheat_interval = 0},
                                          .reset_interval = options.reset_interval},
                                         operators);
         if (found.best.wired.links != links) found.best.wired.name += ", rewired";

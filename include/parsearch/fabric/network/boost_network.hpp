@@ -32,17 +32,15 @@ template <BoostNetwork G, class Link>
 [[nodiscard]] network network_of(G const& g, Link const& link, std::optional<std::uint32_t> servers = {}) {
     auto const count = num_vertices(g);
     if (count > max_vertices || (servers && *servers > count))
-        throw invalid_input("network of a graph of ", count, " vertices, of which ", servers ? *servers : count, " are servers: must be at most ", max_vertices,
-                            " vertices, and no more servers than these");
+        throw invalid_input("network of a graph of ", count, " vertices, of which ", servers ? *servers : count, " are servers: must be at most ",
+                            max_vertices, " vertices, and no more servers than these");
     auto const all = static_cast<std::uint32_t>(count);
     network out{"graph", servers.value_or(all), 0, {}, {}};
     out.switches = all - out.servers;
     auto const number = [&](auto v) { return static_cast<std::uint32_t>(get(boost::vertex_index, g, v)); };
     for (auto [at, end] = edges(g); at != end; ++at) {
-        if constexpr (std::convertible_to<Link const&, link_description>)
-            out.links.push_back({number(source(*at, g)), number(target(*at, g)), link});
-        else
-            out.links.push_back({number(source(*at, g)), number(target(*at, g)), link(*at)});
+        if constexpr (std::convertible_to<Link const&, link_description>) out.links.push_back({number(source(*at, g)), number(target(*at, g)), link});
+        else out.links.push_back({number(source(*at, g)), number(target(*at, g)), link(*at)});
     }
     validate(out);
     return out;

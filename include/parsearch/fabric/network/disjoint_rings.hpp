@@ -16,7 +16,7 @@ namespace parsearch::fabric {
 /// Options of `disjoint_rings`.
 struct ring_search_options {
     std::uint32_t most = std::numeric_limits<std::uint32_t>::max(); ///< cycles at most; each is two rings, one per direction (one of two servers)
-    std::uint32_t attempts = 256; ///< the answer with the most rings of so many is taken; at least 1
+    std::uint32_t attempts = 256;                                   ///< the answer with the most rings of so many is taken; at least 1
     std::uint64_t seed = 0;
 };
 
@@ -118,20 +118,20 @@ class growing_cycle {
         for (auto i = first; i < path_.size(); ++i) place_[path_[i]] = i;
     }
 
-    std::vector<std::vector<way>> ways_; ///< from each server
-    std::vector<bool> used_;             ///< links of cycles
+    std::vector<std::vector<way>> ways_;        ///< from each server
+    std::vector<bool> used_;                    ///< links of cycles
     std::vector<std::uint32_t> path_, between_; ///< servers; the links from each to the next
-    std::vector<std::uint32_t> place_;   ///< of each server on the path
+    std::vector<std::uint32_t> place_;          ///< of each server on the path
     std::vector<way> open_{}, inside_{};
 };
 } // namespace detail
 
-/// Rings through all servers along direct links, each direction of a link in at most one: cycles as long as some are found, each as two rings, one per
-/// direction. Of two servers one ring per link. None where servers are joined by switches alone, or where none is found: a network may have more. Rates of links do
-/// not matter. The same for the same seed on every platform.
-/// Method: a path that cannot be extended at its end is turned around behind a neighbour of the end, which makes another server the end (L. Posa,
-/// Hamiltonian circuits in random graphs, Discrete Mathematics 14, 1976); the links of a cycle are taken away, and the next one is looked for.
-/// Throws `invalid_input` where the network breaks a rule of `validate`, or `attempts` is 0. Complexity: O(attempts * rings * servers^2).
+/// Rings through all servers along direct links, each direction of a link in at most one: cycles as long as some are found, each as two rings, one
+/// per direction. Of two servers one ring per link. None where servers are joined by switches alone, or where none is found: a network may have more.
+/// Rates of links do not matter. The same for the same seed on every platform. Method: a path that cannot be extended at its end is turned around
+/// behind a neighbour of the end, which makes another server the end (L. Posa, Hamiltonian circuits in random graphs, Discrete Mathematics 14, 1976);
+/// the links of a cycle are taken away, and the next one is looked for. Throws `invalid_input` where the network breaks a rule of `validate`, or
+/// `attempts` is 0. Complexity: O(attempts * rings * servers^2).
 [[nodiscard]] inline std::vector<std::vector<std::uint32_t>> disjoint_rings(network const& n, ring_search_options const& options = {}) {
     validate(n);
     if (options.attempts < 1) throw invalid_input("disjoint_rings: attempts is 0: must be at least 1");

@@ -30,12 +30,12 @@ struct rate_price {
     friend bool operator==(rate_price const&, rate_price const&) = default;
 };
 
-/// Prices of parts in US dollars, rates ascending. From 100 Gb/s, and panels and optical switches: table 4 of X. Liao et al., MixNet, SIGCOMM 2025, which
-/// takes switch ports up to 200 Gb/s, panels and optical switches from W. Wang et al., TopoOpt, NSDI 2023. Below 100 Gb/s, and cables (half of a
-/// kilometre of fibre on the average): assumptions of the same order; set your own.
+/// Prices of parts in US dollars, rates ascending. From 100 Gb/s, and panels and optical switches: table 4 of X. Liao et al., MixNet, SIGCOMM 2025,
+/// which takes switch ports up to 200 Gb/s, panels and optical switches from W. Wang et al., TopoOpt, NSDI 2023. Below 100 Gb/s, and cables (half of
+/// a kilometre of fibre on the average): assumptions of the same order; set your own.
 struct price_list {
-    std::vector<rate_price> by_rate{{{10e9 / 8}, 185, 20, 94},   {{25e9 / 8}, 185, 39, 144},    {{40e9 / 8}, 354, 39, 144},
-                                    {{100e9 / 8}, 659, 99, 187}, {{200e9 / 8}, 1079, 239, 374}, {{400e9 / 8}, 1499, 659, 1090},
+    std::vector<rate_price> by_rate{{{10e9 / 8}, 185, 20, 94},      {{25e9 / 8}, 185, 39, 144},    {{40e9 / 8}, 354, 39, 144},
+                                    {{100e9 / 8}, 659, 99, 187},    {{200e9 / 8}, 1079, 239, 374}, {{400e9 / 8}, 1499, 659, 1090},
                                     {{800e9 / 8}, 2248, 1399, 1400}};
     double patch_panel_port = 100, optical_switch_port = 520;
     double cable = 150; ///< of any length and rate
@@ -45,8 +45,8 @@ struct price_list {
     [[nodiscard]] rate_price at(bandwidth rate) const {
         check();
         if (!(rate.bytes_per_second >= by_rate.front().rate.bytes_per_second && rate.bytes_per_second <= by_rate.back().rate.bytes_per_second))
-            throw invalid_input("price of a link of ", rate.bytes_per_second, " B/s: the list has prices from ", by_rate.front().rate.bytes_per_second, " to ",
-                                by_rate.back().rate.bytes_per_second, " B/s");
+            throw invalid_input("price of a link of ", rate.bytes_per_second, " B/s: the list has prices from ",
+                                by_rate.front().rate.bytes_per_second, " to ", by_rate.back().rate.bytes_per_second, " B/s");
         std::size_t i = 0;
         while (by_rate[i].rate.bytes_per_second < rate.bytes_per_second) ++i;
         if (by_rate[i].rate == rate) return by_rate[i];
@@ -96,18 +96,21 @@ struct network_price {
 /// The rate of the one interface of each server of a fat tree (`fat_tree`, of as many servers, all links of this rate) that costs what `direct`
 /// does: d * B' in the terms of W. Wang et al., TopoOpt, NSDI 2023, where servers have d interfaces of rate B > B'.
 /// Throws `invalid_input` where the fat tree of the lowest rate of the list costs more, or the one of the highest less, and as `price_of`.
-[[nodiscard]] inline bandwidth fat_tree_rate_of_similar_price(network const& direct, cabling through = cabling::patch_panel, price_list const& prices = {}) {
+[[nodiscard]] inline bandwidth fat_tree_rate_of_similar_price(network const& direct, cabling through = cabling::patch_panel,
+                                                              price_list const& prices = {}) {
     auto const wanted = price_of(direct, through, prices).total();
     auto const tree = [&](bandwidth rate) { return price_of(fat_tree(direct.servers, {rate, {}}), cabling::fixed, prices).total(); };
     auto const& list = prices.by_rate;
     if (list.empty() || direct.links.empty()) throw invalid_input("fat tree of the price of a network without links: must have some");
     auto below = tree(list.front().rate);
     if (wanted < below)
-        throw invalid_input("fat tree of the price of network ", direct.name, ", ", wanted, " $: one of ", list.front().rate.bytes_per_second, " B/s costs ", below);
+        throw invalid_input("fat tree of the price of network ", direct.name, ", ", wanted, " $: one of ", list.front().rate.bytes_per_second,
+                            " B/s costs ", below);
     for (std::size_t i = 0;; ++i) {
         if (wanted == below) return list[i].rate;
         if (i + 1 == list.size())
-            throw invalid_input("fat tree of the price of network ", direct.name, ", ", wanted, " $: one of ", list[i].rate.bytes_per_second, " B/s costs ", below);
+            throw invalid_input("fat tree of the price of network ", direct.name, ", ", wanted, " $: one of ", list[i].rate.bytes_per_second,
+                                " B/s costs ", below);
         auto const above = tree(list[i + 1].rate);
         if (wanted < above) { // prices are linear between two rates
             auto const low = list[i].rate.bytes_per_second, high = list[i + 1].rate.bytes_per_second;

@@ -33,8 +33,8 @@ struct reconfigurable_options {
     return x.servers == y.servers && x.switches == y.switches && sorted(x) == sorted(y);
 }
 
-/// The time that rewiring adds to each iteration: none where `wanted` is wired as `present`, else the reconfiguration time over the iterations, rounded
-/// up. Throws `invalid_input` on a negative time or fewer than one iteration.
+/// The time that rewiring adds to each iteration: none where `wanted` is wired as `present`, else the reconfiguration time over the iterations,
+/// rounded up. Throws `invalid_input` on a negative time or fewer than one iteration.
 [[nodiscard]] inline picoseconds rewiring_time(reconfigurable_options const& o, network const& present, network const& wanted) {
     if (o.reconfiguration_time < picoseconds{0})
         throw invalid_input("reconfiguration time of ", o.reconfiguration_time.count(), " ps: must not be negative");

@@ -1,5 +1,6 @@
 #pragma once
-/// Networks of switches and of servers alone: ideal switch, racks, fully connected, torus, circulant. Fat trees: fat_tree_network.hpp; random ones: random_regular.hpp.
+/// Networks of switches and of servers alone: ideal switch, racks, fully connected, torus, circulant. Fat trees: fat_tree_network.hpp; random ones:
+/// random_regular.hpp.
 
 #include <cmath>
 #include <cstddef>
@@ -62,8 +63,8 @@ struct rack_options {
     return detail::checked(std::move(out));
 }
 
-/// A torus of servers, e.g. extents {4, 4} or {8, 8, 8}: each is linked with its neighbours in every dimension (one in a dimension of two, none in one
-/// of one). Numbers are row major, the last dimension varies fastest. At least one dimension, extents from 1.
+/// A torus of servers, e.g. extents {4, 4} or {8, 8, 8}: each is linked with its neighbours in every dimension (one in a dimension of two, none in
+/// one of one). Numbers are row major, the last dimension varies fastest. At least one dimension, extents from 1.
 [[nodiscard]] inline network torus(std::span<std::uint32_t const> extents, link_description const& link) {
     if (extents.empty()) throw invalid_input("torus of 0 dimensions: must have at least one");
     std::uint64_t servers = 1;
@@ -98,7 +99,8 @@ struct rack_options {
     std::vector<std::uint32_t> all(servers);
     std::iota(all.begin(), all.end(), 0u);
     for (auto const step : steps) {
-        if (step < 1 || step >= servers) throw invalid_input("circulant network of ", servers, " servers: a step of ", step, ": must be from 1 to ", servers - 1);
+        if (step < 1 || step >= servers)
+            throw invalid_input("circulant network of ", servers, " servers: a step of ", step, ": must be from 1 to ", servers - 1);
         for (std::uint32_t s = 0; s < (2 * step == servers ? step : servers); ++s) out.links.push_back({s, (s + step) % servers, link});
         if (std::gcd(step, servers) != 1) continue;
         out.rings.push_back(ring_order(all, step));

@@ -71,9 +71,9 @@ enum class step_set : std::uint8_t {
     return out;
 }
 
-/// What each position of a directed ring sends to the next in a collective that goes round once, all-reduces with `ring_traffic` twice: `part[i]` bytes of
-/// the tensor are made, or stay, at position i. Position `root` sends a broadcast and receives a reduction.
-/// Precondition: of the kinds named here.
+/// What each position of a directed ring sends to the next in a collective that goes round once, all-reduces with `ring_traffic` twice: `part[i]`
+/// bytes of the tensor are made, or stay, at position i. Position `root` sends a broadcast and receives a reduction. Precondition: of the kinds named
+/// here.
 [[nodiscard]] inline std::vector<byte_count> ring_sends(collective_kind kind, std::span<byte_count const> part, std::size_t root) {
     auto const g = part.size();
     auto const bytes = std::accumulate(part.begin(), part.end(), byte_count{0});

@@ -76,7 +76,7 @@ class coin_change {
         std::vector<std::uint32_t> by_hops(n_);
         std::iota(by_hops.begin(), by_hops.end(), 0u);
         std::stable_sort(by_hops.begin(), by_hops.end(), [&](auto a, auto b) { return distance_[a] < distance_[b]; });
-        std::vector<std::uint64_t> used(k, 0);                  // jumps of all routes so far
+        std::vector<std::uint64_t> used(k, 0);                   // jumps of all routes so far
         std::vector<std::uint32_t> paid(std::size_t{n_} * k, 0); // jumps of the route to each vertex
         choice_.assign(n_, 0);
         for (std::size_t i = 1; i < by_hops.size(); ++i) {

@@ -24,7 +24,8 @@ class k_shortest_paths {
     /// order of `rank(v)` along the path, which must tell vertices apart. Paths visit no vertex twice. Precondition: both are vertices.
     /// Source: J. Y. Yen, Finding the k shortest loopless paths in a network, Management Science 17, 1971; every search starts where its path
     /// left the one before (E. L. Lawler, Management Science 18, 1972). Complexity: O(k * hops * (vertices + links)).
-    template <class Rank> [[nodiscard]] std::vector<std::vector<std::uint32_t>> operator()(std::uint32_t from, std::uint32_t to, std::size_t k, Rank const& rank) {
+    template <class Rank>
+    [[nodiscard]] std::vector<std::vector<std::uint32_t>> operator()(std::uint32_t from, std::uint32_t to, std::size_t k, Rank const& rank) {
         struct candidate {
             std::vector<std::uint32_t> path;
             std::size_t spur; ///< where it leaves the path that it was made of
@@ -58,7 +59,8 @@ class k_shortest_paths {
 
   private:
     /// Appends the first of the shortest ways on to `to`, not by way of a vertex of the path nor `taken` ones next; says whether there is one.
-    template <class Rank> bool complete(std::vector<std::uint32_t>& path, std::vector<std::uint32_t> const& taken, std::uint32_t to, Rank const& rank) {
+    template <class Rank>
+    bool complete(std::vector<std::uint32_t>& path, std::vector<std::uint32_t> const& taken, std::uint32_t to, Rank const& rank) {
         auto const spur = path.back();
         if (spur == to) return true;
         for (auto const v : path) blocked_[v] = true;

@@ -38,7 +38,8 @@ class path_table {
         }
         switch (o.policy) {
         case routing::coin_change:
-            if (n.switches > 0) throw invalid_input("coin change routing of a network with ", n.switches, " switches: needs a circulant graph of servers");
+            if (n.switches > 0)
+                throw invalid_input("coin change routing of a network with ", n.switches, " switches: needs a circulant graph of servers");
             if (!circulant_steps(n.servers, n.links))
                 throw invalid_input("coin change routing of a network of ", n.servers, " servers: its links make no circulant graph");
             [[fallthrough]]; // the table's routes are those of coin change on circulants
@@ -65,7 +66,8 @@ class path_table {
             auto const pair = std::size_t{from} * servers_ + to;
             auto const count = first_path_[pair + 1] - first_path_[pair];
             auto const path = first_path_[pair] + static_cast<std::size_t>(flow_hash(options_.seed, flow, whole_path) % count);
-            for (auto i = first_vertex_[path] + 1; i < first_vertex_[path + 1]; ++i) out.push_back(link(path_vertices_[i - 1], path_vertices_[i], flow));
+            for (auto i = first_vertex_[path] + 1; i < first_vertex_[path + 1]; ++i)
+                out.push_back(link(path_vertices_[i - 1], path_vertices_[i], flow));
             return;
         }
         for (auto at = from; at != to;) {
@@ -167,9 +169,9 @@ class path_table {
     routing_options options_;
     std::uint32_t servers_, vertices_;
     link_index index_;
-    std::optional<forwarding_table> next_; ///< shortest, coin_change
-    std::vector<std::uint32_t> distance_;  ///< ecmp: row: destination server; column: vertex
-    std::vector<std::size_t> first_path_;  ///< k_shortest: of each pair of servers
+    std::optional<forwarding_table> next_;  ///< shortest, coin_change
+    std::vector<std::uint32_t> distance_;   ///< ecmp: row: destination server; column: vertex
+    std::vector<std::size_t> first_path_;   ///< k_shortest: of each pair of servers
     std::vector<std::size_t> first_vertex_; ///< of each path, in path_vertices_
     std::vector<std::uint32_t> path_vertices_;
 };

@@ -19,9 +19,7 @@ struct path_lengths {
     std::uint32_t diameter = 0;   ///< hops of the longest shortest path
     std::uint64_t total_hops = 0; ///< from one vertex to all others
     std::uint32_t vertices = 1;
-    [[nodiscard]] double mean_hops() const noexcept {
-        return vertices < 2 ? 0 : static_cast<double>(total_hops) / static_cast<double>(vertices - 1);
-    }
+    [[nodiscard]] double mean_hops() const noexcept { return vertices < 2 ? 0 : static_cast<double>(total_hops) / static_cast<double>(vertices - 1); }
     friend bool operator==(path_lengths const&, path_lengths const&) = default;
 };
 
@@ -41,8 +39,7 @@ struct path_lengths {
 [[nodiscard]] inline path_lengths circulant_paths(std::uint32_t n, std::span<std::uint32_t const> steps) {
     path_lengths out{0, 0, n};
     for (auto const d : circulant_distances(n, steps)) {
-        if (d == unreached)
-            throw invalid_input("circulant graph of ", n, " vertices and ", steps.size(), " steps: is not connected");
+        if (d == unreached) throw invalid_input("circulant graph of ", n, " vertices and ", steps.size(), " steps: is not connected");
         out.diameter = std::max(out.diameter, d);
         out.total_hops += d;
     }

@@ -48,14 +48,15 @@ struct problem_on_network {
 /// A graph to be run by `servers` servers, on networks that are still to be chosen.
 class fabric_problem {
   public:
-    /// `make_oracle(cluster)` makes the cost oracle of a cluster. Throws `invalid_input` as `graph::read_graph`, and on no servers, or no GPUs or more than a cluster holds.
+    /// `make_oracle(cluster)` makes the cost oracle of a cluster. Throws `invalid_input` as `graph::read_graph`, and on no servers, or no GPUs or
+    /// more than a cluster holds.
     template <OperatorGraph G, class MakeOracle = make_roofline>
         requires DescribesOperations<G> && std::invocable<MakeOracle const&, topology::cluster const&>
     fabric_problem(G const& graph, std::uint32_t servers, fabric_options options, MakeOracle make_oracle = {})
         : graph_(space::with_replicas(graph::read_graph(graph).graph, options.problem.space)), servers_(servers), options_(std::move(options)),
-          make_problem_([make_oracle = std::move(make_oracle)](graph::dense_graph const& g, topology::cluster const& c, problem_options const& o) -> parallelization {
-              return make_problem(g, c, make_oracle(c), o);
-          }) {
+          make_problem_(
+              [make_oracle = std::move(make_oracle)](graph::dense_graph const& g, topology::cluster const& c,
+                                                     problem_options const& o) -> parallelization { return make_problem(g, c, make_oracle(c), o); }) {
         if (servers < 1) throw invalid_input("fabric problem of 0 servers: must be at least one");
         check_devices(servers, options_.servers);
     }

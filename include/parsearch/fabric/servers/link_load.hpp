@@ -67,8 +67,7 @@ struct link_load {
                 auto const from = order[i], to = order[(i + 1) % order.size()];
                 if (routes.links().all_between(from, to).empty())
                     for (auto const l : routes.path(from, to, flow_between(from, to))) out.all_reduce[l] += bytes[i];
-                else
-                    out.all_reduce[routes.links().between(from, to, turns[{from, to}]++)] += bytes[i];
+                else out.all_reduce[routes.links().between(from, to, turns[{from, to}]++)] += bytes[i];
             }
         }
     }

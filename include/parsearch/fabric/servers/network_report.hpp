@@ -24,12 +24,12 @@ namespace parsearch::fabric {
 struct network_report {
     picoseconds makespan{};
     std::vector<double> message_bytes, collective_bytes;
-    std::vector<double> utilisation;         ///< busy share of the makespan
-    double demanded = 0;                     ///< bytes that leave servers for others: of messages, and of each hop of a ring between two servers
-    double carried = 0;                      ///< bytes on all links of the network together: those of a path of h links h times
-    double mean_message_hops = 0;            ///< links of the network that a message between servers passes, weighted by bytes; 0 without such messages
+    std::vector<double> utilisation; ///< busy share of the makespan
+    double demanded = 0;             ///< bytes that leave servers for others: of messages, and of each hop of a ring between two servers
+    double carried = 0;              ///< bytes on all links of the network together: those of a path of h links h times
+    double mean_message_hops = 0;    ///< links of the network that a message between servers passes, weighted by bytes; 0 without such messages
     std::uint32_t max_message_hops = 0;
-    double mean_pair_hops = 0;               ///< the same of the routes of all ordered pairs of devices on different servers, each counted once
+    double mean_pair_hops = 0; ///< the same of the routes of all ordered pairs of devices on different servers, each counted once
     std::uint32_t max_pair_hops = 0;
 
     [[nodiscard]] double bytes(link_direction l) const { return message_bytes[l] + collective_bytes[l]; }
@@ -38,15 +38,15 @@ struct network_report {
     [[nodiscard]] double bandwidth_tax() const noexcept { return demanded > 0 ? carried / demanded : 1; }
 };
 
-/// The report of `r`, a simulation on cluster `c`, which `server_cluster` made of network `n`. Throws `invalid_input` where their devices or links are
-/// not as many. Complexity: O(tasks + links + pairs of devices * hops).
+/// The report of `r`, a simulation on cluster `c`, which `server_cluster` made of network `n`. Throws `invalid_input` where their devices or links
+/// are not as many. Complexity: O(tasks + links + pairs of devices * hops).
 [[nodiscard]] inline network_report report_of(network const& n, topology::cluster const& c, sim::report const& r) {
     using end = topology::vertex::type;
     auto const link_count = static_cast<std::uint32_t>(c.links().size()), device_count = static_cast<std::uint32_t>(c.size());
     auto const directions = static_cast<std::uint32_t>(2 * n.links.size());
     if (r.tasks.resources != device_count + link_count + 1 || directions > link_count || r.carried.size() != r.tasks.size())
-        throw invalid_input("report of a simulation with ", r.tasks.resources, " resources on a cluster of ", device_count, " devices and ", link_count, " links, ",
-                            directions, " of a network: must be of this cluster");
+        throw invalid_input("report of a simulation with ", r.tasks.resources, " resources on a cluster of ", device_count, " devices and ",
+                            link_count, " links, ", directions, " of a network: must be of this cluster");
     // Links that lead out of a device; of these, those to the network device of its server.
     std::vector<bool> first(link_count), leaves(link_count);
     for (std::uint32_t l = directions; l < link_count; ++l) {
@@ -82,8 +82,8 @@ struct network_report {
             ++t;
             continue;
         }
-        // The links of one collective stand between two barriers. Each is held for the time of its bytes, plus, in an all-to-all-v, a latency, the same
-        // for all. Each message leaves a device once, so that the links out of devices have all bytes together.
+        // The links of one collective stand between two barriers. Each is held for the time of its bytes, plus, in an all-to-all-v, a latency, the
+        // same for all. Each message leaves a device once, so that the links out of devices have all bytes together.
         auto last = t;
         double time_rate = 0, rates = 0; // of links out of devices
         auto const rate_of = [&](std::uint32_t task) { return c.describe_link(r.tasks.resource[task] - device_count).rate.bytes_per_second; };

@@ -31,12 +31,14 @@ struct server_options {
     topology::device_spec device{};
     inside_server inside = inside_server::direct;
     link_description inside_link{}; ///< unused with one GPU, or merged ones
-    link_description host_link{};   ///< between each GPU and the network device of its server; merged GPUs have that of all of them, at their rates' sum
-    link_description interface{};   ///< the links of a `found_topology`: the rate of an interface, the latency of a hop. Those of a network say their own
+    link_description
+        host_link{}; ///< between each GPU and the network device of its server; merged GPUs have that of all of them, at their rates' sum
+    link_description interface {
+    }; ///< the links of a `found_topology`: the rate of an interface, the latency of a hop. Those of a network say their own
 };
 
-/// `count` GPUs as one device: their peak rates, memory and memory bandwidth together, the launch overhead of one, the kind "4 x a100_sxm". Work runs on
-/// it as if split over all of them without loss. One GPU stays what it is. Throws `invalid_input` on no GPUs or more memory than a byte count
+/// `count` GPUs as one device: their peak rates, memory and memory bandwidth together, the launch overhead of one, the kind "4 x a100_sxm". Work runs
+/// on it as if split over all of them without loss. One GPU stays what it is. Throws `invalid_input` on no GPUs or more memory than a byte count
 /// holds.
 [[nodiscard]] inline topology::device_spec merged_device(topology::device_spec d, std::uint32_t count) {
     constexpr auto most = std::numeric_limits<byte_count>::max();
@@ -70,7 +72,8 @@ inline void check_devices(std::uint32_t servers, server_options const& o) {
 [[nodiscard]] inline topology::cluster server_cluster(network const& n, path_table const& routes, server_options const& o) {
     using topology::cluster_builder, topology::duplex, topology::vertex;
     check_devices(n.servers, o);
-    if (routes.servers() != n.servers) throw invalid_input("cluster of ", n.servers, " servers, routes between ", routes.servers(), ": must be the same");
+    if (routes.servers() != n.servers)
+        throw invalid_input("cluster of ", n.servers, " servers, routes between ", routes.servers(), ": must be the same");
     bool const merged = o.inside == inside_server::merged;
     auto const k = merged ? 1 : o.gpus_per_server;
     auto const device = merged ? merged_device(o.device, o.gpus_per_server) : o.device;

@@ -25,7 +25,9 @@
 namespace parsearch::fabric {
 
 /// Whether every pair of shards of the collective exchanges something of its own.
-[[nodiscard]] constexpr bool is_exchange(collective_kind k) noexcept { return k == collective_kind::all_to_all || k == collective_kind::all_to_all_v; }
+[[nodiscard]] constexpr bool is_exchange(collective_kind k) noexcept {
+    return k == collective_kind::all_to_all || k == collective_kind::all_to_all_v;
+}
 
 namespace detail {
 
@@ -145,11 +147,15 @@ inline void add_class(server_traffic& sum, sim::class_plan const& plan) {
 /// What stays on a server is left out. Throws `invalid_input` where a configuration does not fit its operator or there are more servers or
 /// bytes than a `demand` holds. Complexity: that of planning the strategy; memory: of its largest edge, and devices^2.
 template <Strategy<space::configuration> S>
-[[nodiscard]] demand traffic_of(graph::dense_graph const& graph, std::vector<std::uint32_t> const& server, sim::simulation_options const& options, S const& s) {
+[[nodiscard]] demand traffic_of(graph::dense_graph const& graph, std::vector<std::uint32_t> const& server, sim::simulation_options const& options,
+                                S const& s) {
     if (server.empty()) throw invalid_input("traffic between servers of no devices: at least one is needed");
-    if constexpr (requires { { s.size() } -> std::convertible_to<std::size_t>; })
+    if constexpr (requires {
+                      { s.size() } -> std::convertible_to<std::size_t>;
+                  })
         if (static_cast<std::size_t>(s.size()) != graph.size())
-            throw invalid_input("traffic of a strategy of ", s.size(), " configurations: the graph has ", graph.size(), " operators, must be one each");
+            throw invalid_input("traffic of a strategy of ", s.size(), " configurations: the graph has ", graph.size(),
+                                " operators, must be one each");
     auto const work = sim::make_workload(graph, detail::one_link(server), cost::any_oracle(detail::no_times{}, server), options);
     auto const& g = work->graph;
     sim::planner planner(work);
@@ -169,10 +175,11 @@ template <Strategy<space::configuration> S>
     }
     for (std::uint32_t number = 0; number < g.edges.size(); ++number) {
         auto const& e = g.edges[number];
-        auto const plan = planner.plan_edge(number, configurations[e.producer], operators[e.producer], configurations[e.consumer], operators[e.consumer]);
+        auto const plan =
+            planner.plan_edge(number, configurations[e.producer], operators[e.producer], configurations[e.consumer], operators[e.consumer]);
         if (!plan.table) continue; // nothing of its own moves
-        detail::add_edge(sum, plan, ops::size_of(g.operations[e.producer].outputs[e.slot].type), operators[e.producer].devices, operators[e.consumer].devices,
-                         options.training && g.carries_gradient(e));
+        detail::add_edge(sum, plan, ops::size_of(g.operations[e.producer].outputs[e.slot].type), operators[e.producer].devices,
+                         operators[e.consumer].devices, options.training && g.carries_gradient(e));
     }
     for (auto const& members : work->classes) {
         if (!options.training) break;

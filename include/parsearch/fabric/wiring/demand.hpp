@@ -59,10 +59,8 @@ class demand {
         if (bytes > max_bytes / rounds) throw invalid_input("all-reduce of ", bytes, " bytes by ", sorted.size(), " servers: ", rule());
         add_to(all_reduce_, bytes, bytes * rounds, "all-reduce");
         auto const [at, fresh] = group_.try_emplace(sorted, groups_.size());
-        if (fresh)
-            groups_.push_back({std::move(sorted), bytes});
-        else
-            groups_[at->second].bytes += bytes;
+        if (fresh) groups_.push_back({std::move(sorted), bytes});
+        else groups_[at->second].bytes += bytes;
     }
     void add_all_reduce(std::initializer_list<std::uint32_t> members, byte_count bytes) {
         add_all_reduce(std::span<std::uint32_t const>(members.begin(), members.size()), bytes);

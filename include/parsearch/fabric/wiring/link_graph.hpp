@@ -114,8 +114,8 @@ class link_graph {
   private:
     static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
     struct partition {
-        std::vector<std::uint32_t> root;     ///< of each server: the same in a part
-        std::vector<std::uint32_t> spare;    ///< links that closed a cycle when added after those before them, rings first
+        std::vector<std::uint32_t> root;  ///< of each server: the same in a part
+        std::vector<std::uint32_t> spare; ///< links that closed a cycle when added after those before them, rings first
     };
     /// Where a part can take another link: at a server with a free interface, or at the ends of a link.
     struct open_end {

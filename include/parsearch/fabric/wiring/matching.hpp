@@ -39,7 +39,8 @@ class blossom_matching {
     }
 
     [[nodiscard]] std::vector<std::uint32_t> solve() {
-        while (augment_once()) {}
+        while (augment_once()) {
+        }
         std::vector<std::uint32_t> out(n_, unmatched);
         for (node u = 1; u <= n_; ++u)
             if (nodes_[u].mate != 0) out[u - 1] = nodes_[u].mate - 1;
@@ -54,11 +55,11 @@ class blossom_matching {
         [[nodiscard]] bool exists() const noexcept { return from != 0; }
     };
     struct node_state {
-        node mate = 0;         ///< the vertex at the other end of its matched edge
-        node parent = 0;       ///< the vertex in the tree from which an inner node was reached
-        node best = 0;         ///< the outer vertex whose edge to this node has the least slack
+        node mate = 0;   ///< the vertex at the other end of its matched edge
+        node parent = 0; ///< the vertex in the tree from which an inner node was reached
+        node best = 0;   ///< the outer vertex whose edge to this node has the least slack
         label side = label::none;
-        std::uint32_t seen = 0; ///< the last search for a common ancestor that came by
+        std::uint32_t seen = 0;  ///< the last search for a common ancestor that came by
         std::vector<node> cycle; ///< of a blossom: what it was shrunk from, the base first
     };
 
@@ -238,10 +239,8 @@ class blossom_matching {
                 if (nodes_[top_[u]].side == label::inner) continue;
                 for (node v = 1; v <= n_; ++v) {
                     if (top_[u] == top_[v] || weight(u, v) == 0) continue;
-                    if (slack({u, v}) > 0)
-                        offer_best(u, top_[v]);
-                    else if (use({u, v}))
-                        return true;
+                    if (slack({u, v}) > 0) offer_best(u, top_[v]);
+                    else if (use({u, v})) return true;
                 }
             }
             queue_.clear();

@@ -37,9 +37,9 @@ namespace detail {
 [[nodiscard]] inline std::vector<std::uint32_t> reversed(std::vector<std::uint32_t> const& order) { return {order.rbegin(), order.rend()}; }
 } // namespace detail
 
-/// `n` with the ends of two links between servers, drawn uniformly, exchanged: a - b and c - d become a - c and b - d, or a - d and b - c. Nothing where that
-/// would change nothing, join a server to itself or disconnect the network. Rings stay as they are: where a hop has lost its link, it takes the routes.
-/// Symmetric: the way back is as likely. Complexity: O(links).
+/// `n` with the ends of two links between servers, drawn uniformly, exchanged: a - b and c - d become a - c and b - d, or a - d and b - c. Nothing
+/// where that would change nothing, join a server to itself or disconnect the network. Rings stay as they are: where a hop has lost its link, it
+/// takes the routes. Symmetric: the way back is as likely. Complexity: O(links).
 template <RandomBits R> [[nodiscard]] std::optional<network> exchange_links(network const& n, R& rng) {
     auto const links = detail::server_links(n);
     if (links.size() < 2) return std::nullopt;
@@ -59,9 +59,9 @@ template <RandomBits R> [[nodiscard]] std::optional<network> exchange_links(netw
     return out;
 }
 
-/// `n` with one of its rings, drawn uniformly, replaced by the ring of another step through the same servers (`ring_steps`), drawn uniformly; so is the ring that goes the
-/// other way, where there is one. Where all hops of the old ring have links of their own, these move to the hops of the new one; else
-/// the links stay. Nothing where the servers have no other ring, the new one is the old one, or its links would disconnect the network.
+/// `n` with one of its rings, drawn uniformly, replaced by the ring of another step through the same servers (`ring_steps`), drawn uniformly; so is
+/// the ring that goes the other way, where there is one. Where all hops of the old ring have links of their own, these move to the hops of the new
+/// one; else the links stay. Nothing where the servers have no other ring, the new one is the old one, or its links would disconnect the network.
 /// Complexity: O(links * hops).
 template <RandomBits R> [[nodiscard]] std::optional<network> replace_ring(network const& n, R& rng) {
     if (n.rings.empty()) return std::nullopt;

@@ -64,7 +64,7 @@ struct found_topology {
     std::uint32_t servers = 0, degree = 0;
     std::uint32_t all_reduce_degree = 0; ///< the interfaces of each server that were set aside for rings
     std::vector<fabric_link> links;
-    std::vector<group_ring> rings;       ///< by group; at least one for each
+    std::vector<group_ring> rings; ///< by group; at least one for each
     forwarding_table routes;
 };
 

@@ -16,13 +16,13 @@
 
 namespace parsearch::fabric {
 
-/// A finder that wires servers of `degree` interfaces for a demand in several ways: as `topology_finder` has it, by all steps instead of the geometric sequence, with
-/// all interfaces for rings, by bytes alone, as TopoOpt's code does, and at random (`random_regular`, with the rings that `disjoint_rings` finds): ways between any two servers
-/// are shortest there. Each wiring comes once. Throws as `topology_finder`.
+/// A finder that wires servers of `degree` interfaces for a demand in several ways: as `topology_finder` has it, by all steps instead of the
+/// geometric sequence, with all interfaces for rings, by bytes alone, as TopoOpt's code does, and at random (`random_regular`, with the rings that
+/// `disjoint_rings` finds): ways between any two servers are shortest there. Each wiring comes once. Throws as `topology_finder`.
 struct wirings {
     std::uint32_t degree = 0;
-    link_description link{};  ///< one direction of every link
-    std::uint64_t seed = 0;   ///< of the random network
+    link_description link{}; ///< one direction of every link
+    std::uint64_t seed = 0;  ///< of the random network
 
     [[nodiscard]] std::vector<network> operator()(demand const& d) const {
         std::vector<network> out;

@@ -44,12 +44,14 @@ template <class Options, class Inner, class T> struct inner_option_field {
     template <class O> [[nodiscard]] constexpr auto& of(O& options) const noexcept { return options.*outer.*member; }
 };
 /// `field("temperature", &mcmc_options::temperature, "how much worse a step may be")`.
-template <class Options, class T> [[nodiscard]] constexpr option_field<Options, T> field(std::string_view name, T Options::*member, std::string_view help) {
+template <class Options, class T>
+[[nodiscard]] constexpr option_field<Options, T> field(std::string_view name, T Options::*member, std::string_view help) {
     return {name, member, help};
 }
 /// `field("candidates", &joint_options::pricing, &graph_pricer_options::candidates, "configurations per operator")`.
 template <class Options, class Inner, class T>
-[[nodiscard]] constexpr inner_option_field<Options, Inner, T> field(std::string_view name, Inner Options::*outer, T Inner::*member, std::string_view help) {
+[[nodiscard]] constexpr inner_option_field<Options, Inner, T> field(std::string_view name, Inner Options::*outer, T Inner::*member,
+                                                                    std::string_view help) {
     return {name, outer, member, help};
 }
 
@@ -60,8 +62,9 @@ concept Described = !std::same_as<std::remove_cv_t<decltype(described<T>)>, std:
 
 /// The values of enum `E`, which has `name_of`: `std::array{a, b}`. Specialise it.
 template <class E> inline constexpr auto enumerators = nullptr;
-template <> inline constexpr auto enumerators<ops::dtype> =
-    std::array{ops::dtype::f64, ops::dtype::f32, ops::dtype::tf32, ops::dtype::f16, ops::dtype::bf16, ops::dtype::i64, ops::dtype::i32, ops::dtype::i8};
+template <>
+inline constexpr auto enumerators<ops::dtype> = std::array{ops::dtype::f64,  ops::dtype::f32, ops::dtype::tf32, ops::dtype::f16,
+                                                           ops::dtype::bf16, ops::dtype::i64, ops::dtype::i32,  ops::dtype::i8};
 template <class E>
 concept NamedEnum = std::is_enum_v<E> && !std::same_as<std::remove_cv_t<decltype(enumerators<E>)>, std::nullptr_t>;
 

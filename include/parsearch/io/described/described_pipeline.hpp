@@ -7,14 +7,17 @@
 
 namespace parsearch::io {
 
-template <> inline constexpr auto described<pipeline::partition_options> = boost::hana::make_tuple(
+template <>
+inline constexpr auto described<pipeline::partition_options> = boost::hana::make_tuple(
     detail::time_field<pipeline::partition_options>(),
     field("evaluations", &pipeline::partition_options::evaluations, "pipelines simulated after which the search ends, at least 1; none: no limit"),
     field("max_stages", &pipeline::partition_options::max_stages, "stages that a pipeline may have, at least 1"),
     field("max_micro_batches", &pipeline::partition_options::max_micro_batches, "micro-batches into which it may divide the samples, at least 1"),
-    field("recomputation", &pipeline::partition_options::recomputation, "whether stages may compute their activations again in backward, to keep fewer"),
+    field("recomputation", &pipeline::partition_options::recomputation,
+          "whether stages may compute their activations again in backward, to keep fewer"),
     field("sharded_optimizer", &pipeline::partition_options::sharded_optimizer,
           "whether devices that hold the same weights may each keep a share of the optimizer's state"),
-    detail::progress_field<pipeline::partition_options>(), field("beam", &pipeline::partition_options::beam, "pipelines that are improved step by step in the end, at least 1"));
+    detail::progress_field<pipeline::partition_options>(),
+    field("beam", &pipeline::partition_options::beam, "pipelines that are improved step by step in the end, at least 1"));
 
 } // namespace parsearch::io

@@ -35,7 +35,8 @@ template <class Options> [[nodiscard]] constexpr auto random_starts_field() {
 }
 } // namespace detail
 
-template <> inline constexpr auto described<search::mcmc_options> = boost::hana::make_tuple(
+template <>
+inline constexpr auto described<search::mcmc_options> = boost::hana::make_tuple(
     detail::time_field<search::mcmc_options>(), detail::evaluations_field<search::mcmc_options>(),
     field("temperature", &search::mcmc_options::temperature,
           "how much worse a step may be, in picoseconds: one that costs d more is accepted with probability exp(-d / temperature); 0: never; "
@@ -45,7 +46,8 @@ template <> inline constexpr auto described<search::mcmc_options> = boost::hana:
     field("target_acceptance", &search::mcmc_options::target_acceptance,
           "where temperature is none, adapts relative_temperature until this share of the worse proposals is accepted, 0 to 1; none: no adaptation"),
     field("reheat_interval", &search::mcmc_options::reheat_interval,
-          "where temperature and target_acceptance are none, the temperature doubles after so many proposals without an improvement, seven times, then starts over; 0: never"),
+          "where temperature and target_acceptance are none, the temperature doubles after so many proposals without an improvement, seven times, "
+          "then starts over; 0: never"),
     field("reset_interval", &search::mcmc_options::reset_interval,
           "proposals from one return to the best strategy to the next; 0: never; none: a hundredth of evaluations, at most 1000, "
           "and 100 without a limit of evaluations"),
@@ -62,9 +64,11 @@ template <> inline constexpr auto described<search::mcmc_options> = boost::hana:
     field("threads", &search::mcmc_options::threads,
           "threads that price proposals ahead; 0: as many as the machine has; the result is the same for any number"));
 
-template <> inline constexpr auto enumerators<search::visit_order> =
+template <>
+inline constexpr auto enumerators<search::visit_order> =
     std::array{search::visit_order::numbered, search::visit_order::shuffled, search::visit_order::supplied};
-template <> inline constexpr auto described<search::greedy_options> = boost::hana::make_tuple(
+template <>
+inline constexpr auto described<search::greedy_options> = boost::hana::make_tuple(
     detail::time_field<search::greedy_options>(), detail::evaluations_field<search::greedy_options>(),
     field("candidates", &search::greedy_options::candidates,
           "configurations tried per visit of an operator, at least 1; one that has more gets that many at random, new ones at each visit"),
@@ -75,7 +79,8 @@ template <> inline constexpr auto described<search::greedy_options> = boost::han
           "whether the first sweep builds a strategy from parts of the start and the experts' strategies"),
     detail::progress_field<search::greedy_options>());
 
-template <> inline constexpr auto described<search::exact_options> = boost::hana::make_tuple(
+template <>
+inline constexpr auto described<search::exact_options> = boost::hana::make_tuple(
     detail::time_field<search::exact_options>(), detail::evaluations_field<search::exact_options>(),
     field("walk", &search::exact_options::walk,
           "proposals of a random walk that looks for a first good strategy; 0: none; none: 1000 and 100 per operator"),
@@ -85,12 +90,14 @@ template <> inline constexpr auto described<search::exact_options> = boost::hana
     field("nodes", &search::exact_options::nodes, "partial strategies bounded, at most; none: no limit"),
     field("progress_interval", &search::exact_options::progress_interval, "partial strategies from one report of progress to the next; 0: none"));
 
-template <> inline constexpr auto described<search::exhaustive_options> = boost::hana::make_tuple(
+template <>
+inline constexpr auto described<search::exhaustive_options> = boost::hana::make_tuple(
     detail::time_field<search::exhaustive_options>(), detail::evaluations_field<search::exhaustive_options>(),
     field("bound", &search::exhaustive_options::bound, "reports a lower bound, which takes a moment to find, and ends when it is met"),
     detail::progress_field<search::exhaustive_options>());
 
-template <> inline constexpr auto described<search::random_options> = boost::hana::make_tuple(
+template <>
+inline constexpr auto described<search::random_options> = boost::hana::make_tuple(
     detail::time_field<search::random_options>(), detail::evaluations_field<search::random_options>(),
     field("patience", &search::random_options::patience,
           "ends a search that has not improved for this fraction of its evaluations, 0 to 1; 0: never; none: 0 with a budget, 0.5 without"),
@@ -98,21 +105,26 @@ template <> inline constexpr auto described<search::random_options> = boost::han
           "evaluations before patience may end the search; none: 1000 and 100 per operator"),
     field("bound", &search::random_options::bound, "reports a lower bound, which takes a moment to find, and ends when it is met"),
     detail::progress_field<search::random_options>());
-template <> inline constexpr auto described<search::portfolio_options> = boost::hana::make_tuple(
+template <>
+inline constexpr auto described<search::portfolio_options> = boost::hana::make_tuple(
     detail::time_field<search::portfolio_options>(), detail::evaluations_field<search::portfolio_options>(),
-    field("slice", &search::portfolio_options::slice, "evaluations of each member in the first round, at least 1; twice as many in each that follows"),
-    field("patience", &search::portfolio_options::patience, "ends after so many rounds that improved nothing; 0: never; none: 0 with a budget, 2 without"),
+    field("slice", &search::portfolio_options::slice,
+          "evaluations of each member in the first round, at least 1; twice as many in each that follows"),
+    field("patience", &search::portfolio_options::patience,
+          "ends after so many rounds that improved nothing; 0: never; none: 0 with a budget, 2 without"),
     field("concurrent", &search::portfolio_options::concurrent, "whether the members of a round run at once"),
     field("threads", &search::portfolio_options::threads, "threads; 0: as many as the machine has; the result is the same for any number"));
 
-template <> inline constexpr auto described<search::dominator_dp_options> = boost::hana::make_tuple(
+template <>
+inline constexpr auto described<search::dominator_dp_options> = boost::hana::make_tuple(
     detail::time_field<search::dominator_dp_options>(), detail::evaluations_field<search::dominator_dp_options>(),
     field("memory", &search::dominator_dp_options::memory,
           "bytes that the search's tables may take, at least 1048576; where they do not fit, bounds and branch and bound"),
     field("candidates", &search::dominator_dp_options::candidates,
           "configurations per operator of which the additive cost is made, at least 1; its tables take time with their square"),
     detail::progress_field<search::dominator_dp_options>());
-template <> inline constexpr auto described<search::tempering_options> = boost::hana::make_tuple(
+template <>
+inline constexpr auto described<search::tempering_options> = boost::hana::make_tuple(
     detail::time_field<search::tempering_options>(), detail::evaluations_field<search::tempering_options>(),
     field("replicas", &search::tempering_options::replicas, "chains, 1 to 1024"),
     field("temperature", &search::tempering_options::temperature, "of the coldest chain, in picoseconds; none: relative_temperature decides"),
@@ -129,17 +141,21 @@ template <> inline constexpr auto described<search::tempering_options> = boost::
           "threads that share the chains; 0: as many as the machine has; the result is the same for any number"),
     detail::progress_field<search::tempering_options>());
 
-template <> inline constexpr auto described<rewrite::joint_options> = boost::hana::make_tuple(
+template <>
+inline constexpr auto described<rewrite::joint_options> = boost::hana::make_tuple(
     detail::time_field<rewrite::joint_options>(),
-    field("evaluations", &rewrite::joint_options::evaluations, "graphs priced and strategies simulated after which the search ends, at least 1; none: no limit"),
+    field("evaluations", &rewrite::joint_options::evaluations,
+          "graphs priced and strategies simulated after which the search ends, at least 1; none: no limit"),
     field("alpha", &rewrite::joint_options::alpha, "a graph is followed up while it costs less than this times the best of its segment, at least 1"),
-    field("segment_operators", &rewrite::joint_options::segment_operators, "the least of a segment, at least 1; segments are searched one after another"),
+    field("segment_operators", &rewrite::joint_options::segment_operators,
+          "the least of a segment, at least 1; segments are searched one after another"),
     field("segment_graphs", &rewrite::joint_options::segment_graphs, "graphs priced for each kind of segment before the next one"),
     field("beam", &rewrite::joint_options::beam, "graphs that are simulated in the end, at least 1"),
     field("mapping_views", &rewrite::joint_options::mapping_views,
           "configurations per operator among which machine mapping chooses, with branches side by side; 0: graphs are not mapped"),
     field("mapping_effort", &rewrite::joint_options::mapping_effort, "steps of machine mapping, of all graphs together"),
-    detail::progress_field<rewrite::joint_options>(), field("refinement", &rewrite::joint_options::refinement, "evaluations of mcmc from the best of these; 0: none"),
+    detail::progress_field<rewrite::joint_options>(),
+    field("refinement", &rewrite::joint_options::refinement, "evaluations of mcmc from the best of these; 0: none"),
     field("bound", &rewrite::joint_options::bound, "reports a lower bound on the parallelizations of the graph found, which takes a moment to find"),
     field("candidates", &rewrite::joint_options::pricing, &rewrite::graph_pricer_options::candidates,
           "configurations per operator among which a graph's price is found, at least 1"),
@@ -147,6 +163,7 @@ template <> inline constexpr auto described<rewrite::joint_options> = boost::han
           "bytes that the tables of finding one price may take, at least 1048576"),
     field("remembered_bytes", &rewrite::joint_options::pricing, &rewrite::graph_pricer_options::remembered_bytes,
           "bytes of tables that are kept from graph to graph, about"),
-    field("effort", &rewrite::joint_options::pricing, &rewrite::graph_pricer_options::effort, "steps of finding a price where its tables do not fit"));
+    field("effort", &rewrite::joint_options::pricing, &rewrite::graph_pricer_options::effort,
+          "steps of finding a price where its tables do not fit"));
 
 } // namespace parsearch::io

@@ -10,16 +10,19 @@ namespace parsearch::io {
 
 template <> inline constexpr auto enumerators<sim::movement> = std::array{sim::movement::pairwise, sim::movement::collective, sim::movement::grouped};
 template <> inline constexpr auto enumerators<sim::discipline> = std::array{sim::discipline::fifo, sim::discipline::in_order};
-template <> inline constexpr auto enumerators<sim::synchronisation> =
-    std::array{sim::synchronisation::all_reduce, sim::synchronisation::parameter_server};
-template <> inline constexpr auto enumerators<sim::memory_policy> =
+template <>
+inline constexpr auto enumerators<sim::synchronisation> = std::array{sim::synchronisation::all_reduce, sim::synchronisation::parameter_server};
+template <>
+inline constexpr auto enumerators<sim::memory_policy> =
     std::array{sim::memory_policy::ignore, sim::memory_policy::penalise, sim::memory_policy::reject};
 template <> inline constexpr auto enumerators<sim::optimizer> = std::array{sim::optimizer::sgd, sim::optimizer::momentum, sim::optimizer::adam};
 
-template <> inline constexpr auto enumerators<sim::transfer_model> =
-    std::array{sim::transfer_model::streaming, sim::transfer_model::store_and_forward, sim::transfer_model::cut_through, sim::transfer_model::fair_sharing};
+template <>
+inline constexpr auto enumerators<sim::transfer_model> = std::array{sim::transfer_model::streaming, sim::transfer_model::store_and_forward,
+                                                                    sim::transfer_model::cut_through, sim::transfer_model::fair_sharing};
 
-template <> inline constexpr auto described<sim::simulation_options> = boost::hana::make_tuple(
+template <>
+inline constexpr auto described<sim::simulation_options> = boost::hana::make_tuple(
     field("training", &sim::simulation_options::training, "forward, backward and update; false: forward only, as in inference"),
     field("optimizer", &sim::simulation_options::optimizer,
           "the update rule: sgd, momentum and adam keep 0, 1 and 2 values of 4 bytes per parameter"),
@@ -27,7 +30,8 @@ template <> inline constexpr auto described<sim::simulation_options> = boost::ha
           "what a strategy that needs more memory than a device has costs: nothing more, memory_penalty per byte over, or infinitely much"),
     field("memory_penalty", &sim::simulation_options::memory_penalty, "picoseconds per byte over a device's memory; 1000 is a second per GB"),
     field("movement", &sim::simulation_options::movement,
-          "data between shards: regular patterns as collectives, all others as grouped sends and receives too, or a message per pair of shards as FlexFlow has it"),
+          "data between shards: regular patterns as collectives, all others as grouped sends and receives too, or a message per pair of shards as "
+          "FlexFlow has it"),
     field("synchronisation", &sim::simulation_options::synchronisation,
           "replicas of a weight all-reduce its gradient, or send it to one of the devices and get the weight back"),
     field("overlap", &sim::simulation_options::overlap,
@@ -35,7 +39,8 @@ template <> inline constexpr auto described<sim::simulation_options> = boost::ha
     field("discipline", &sim::simulation_options::discipline,
           "a device or link runs its tasks by the time at which they are ready, or in the order of the program as a CUDA stream does"),
     field("transfers", &sim::simulation_options::transfers,
-          "a message streams through all links of its route at once, is stored and forwarded from link to link, or is cut through in segments, a link carrying one at a time; "
+          "a message streams through all links of its route at once, is stored and forwarded from link to link, or is cut through in segments, a "
+          "link carrying one at a time; "
           "or all that is on its way shares the links fairly"),
     field("segment", &sim::simulation_options::segment, "bytes of a segment that is cut through"));
 

@@ -10,12 +10,14 @@ namespace parsearch::io {
 
 template <> inline constexpr auto enumerators<space::placements> = std::array{space::placements::contiguous, space::placements::strided};
 
-template <> inline constexpr auto described<space::space_options> = boost::hana::make_tuple(
+template <>
+inline constexpr auto described<space::space_options> = boost::hana::make_tuple(
     field("sample", &space::space_options::sample, "the batch may be split (data parallelism)"),
     field("attribute", &space::space_options::attribute, "height, width and sequence may be split"),
     field("parameter", &space::space_options::parameter, "channels, features and heads may be split (tensor parallelism)"),
     field("reduction", &space::space_options::reduction, "what is summed over may be split, which leaves partial sums"),
-    field("copies", &space::space_options::copies, "in which an operator may run, or a divisor, at least 1: the same work on several devices, so that nothing is sent"),
+    field("copies", &space::space_options::copies,
+          "in which an operator may run, or a divisor, at least 1: the same work on several devices, so that nothing is sent"),
     field("sums", &space::space_options::sums, "partial sums on which a linear operator may run, or a divisor, at least 1: they are reduced later"),
     field("min_shard", &space::space_options::min_shard, "the smallest extent that a split may leave, at least 1"),
     field("max_shards", &space::space_options::max_shards, "of one operator; 0: as many as there are devices"),

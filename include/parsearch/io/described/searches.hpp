@@ -41,18 +41,27 @@ template <class Options, class F> [[nodiscard]] constexpr search_entry<Options, 
 
 /// The searches for a strategy of a problem's graph: a Hana tuple of entries.
 inline constexpr auto searches = boost::hana::make_tuple(
-    named_search<search::portfolio_options>("portfolio", search::portfolio, "the other searches in turn, each from the best that any has found; as long as it is given"),
-    named_search<search::mcmc_options>("mcmc", search::mcmc, "a random walk that accepts what is not much worse, after FlexFlow; as long as it is given"),
-    named_search<search::greedy_options>("greedy", search::greedy, "the best configuration of one operator at a time, until none improves; ends by itself"),
-    named_search<search::dominator_dp_options>("dominator_dp", search::dominator_dp, "the exact minimum of additive costs; of simulated time, of an additive cost that resembles it; ends by itself"),
-    named_search<search::exact_options>("exact", search::exact, "branch and bound: the optimum with a proof, or the best and a lower bound when time ends; ends by itself"),
+    named_search<search::portfolio_options>("portfolio", search::portfolio,
+                                            "the other searches in turn, each from the best that any has found; as long as it is given"),
+    named_search<search::mcmc_options>("mcmc", search::mcmc,
+                                       "a random walk that accepts what is not much worse, after FlexFlow; as long as it is given"),
+    named_search<search::greedy_options>("greedy", search::greedy,
+                                         "the best configuration of one operator at a time, until none improves; ends by itself"),
+    named_search<search::dominator_dp_options>(
+        "dominator_dp", search::dominator_dp,
+        "the exact minimum of additive costs; of simulated time, of an additive cost that resembles it; ends by itself"),
+    named_search<search::exact_options>("exact", search::exact,
+                                        "branch and bound: the optimum with a proof, or the best and a lower bound when time ends; ends by itself"),
     named_search<search::exhaustive_options>("exhaustive", search::exhaustive, "every strategy, with a proof at the end; for tiny spaces"),
-    named_search<search::random_options>("random", search::random_search, "independent uniform strategies, the baseline; ends by patience without a budget"),
-    named_search<search::tempering_options>("tempering", search::tempering, "random walks at several temperatures that exchange their strategies; as long as it is given"));
+    named_search<search::random_options>("random", search::random_search,
+                                         "independent uniform strategies, the baseline; ends by patience without a budget"),
+    named_search<search::tempering_options>("tempering", search::tempering,
+                                            "random walks at several temperatures that exchange their strategies; as long as it is given"));
 
 /// All that can be asked for by name: the searches, and `joint`, which finds another graph with its strategy and is not run by `run_search`.
 inline constexpr auto named_searches = boost::hana::append(
-    searches, named_search<rewrite::joint_options>("joint", rewrite::joint, "which operators compute the network and how each is parallelized, after Unity; ends by itself"));
+    searches, named_search<rewrite::joint_options>("joint", rewrite::joint,
+                                                   "which operators compute the network and how each is parallelized, after Unity; ends by itself"));
 
 /// The options of one of the searches.
 using search_options = decltype(boost::hana::unpack(named_searches, []<class... E>(E const&...) { return std::variant<typename E::options...>{}; }));
@@ -86,7 +95,8 @@ decltype(auto) visit_search(Chosen& options, F&& f) {
             // The entry of these options: every search has options of its own type.
             return boost::hana::unpack(named_searches, [&](auto const&... entry) -> decltype(auto) {
                 auto const pick = [&](auto const& self, auto const& first, auto const&... rest) -> decltype(auto) {
-                    if constexpr (std::same_as<typename std::remove_cvref_t<decltype(first)>::options, std::remove_const_t<Options>>) return f(first, chosen);
+                    if constexpr (std::same_as<typename std::remove_cvref_t<decltype(first)>::options, std::remove_const_t<Options>>)
+                        return f(first, chosen);
                     else return self(self, rest...);
                 };
                 return pick(pick, entry...);

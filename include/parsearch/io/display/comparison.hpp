@@ -24,17 +24,17 @@ namespace parsearch::io {
 /// The figures of one strategy.
 struct compared {
     std::string name{};
-    picoseconds time{};                     ///< of an iteration, without any penalty for memory
-    double speed_up = 1;                    ///< time of the baseline / time
-    double samples_per_second = 0;          ///< throughput, in `throughput_unit`
+    picoseconds time{};                           ///< of an iteration, without any penalty for memory
+    double speed_up = 1;                          ///< time of the baseline / time
+    double samples_per_second = 0;                ///< throughput, in `throughput_unit`
     std::string_view throughput_unit = "samples"; ///< or "tokens"
-    double flops_utilisation = 0;           ///< least time that the peaks of all devices allow for the model's flops / time; 0 where no peak is known
+    double flops_utilisation = 0; ///< least time that the peaks of all devices allow for the model's flops / time; 0 where no peak is known
     std::array<double, sim::traffic_kinds> moved{}; ///< bytes between devices in one iteration, by `traffic_kind`
-    byte_count peak_memory = 0;             ///< the most bytes on a device
-    std::size_t fullest_device = 0;         ///< the one with the largest share of its memory in use
-    byte_count fullest_device_memory = 0;   ///< what that device has
-    byte_count fullest_device_use = 0;      ///< bytes on it
-    bool fits = true;                       ///< no device needs more than it has
+    byte_count peak_memory = 0;                     ///< the most bytes on a device
+    std::size_t fullest_device = 0;                 ///< the one with the largest share of its memory in use
+    byte_count fullest_device_memory = 0;           ///< what that device has
+    byte_count fullest_device_use = 0;              ///< bytes on it
+    bool fits = true;                               ///< no device needs more than it has
 
     [[nodiscard]] double bytes_moved() const noexcept {
         double sum = 0;
@@ -50,7 +50,8 @@ struct iteration_batch {
 };
 
 /// The batch of a model: the extent of the first axis of its first input. Where that is a matrix of integers, [batch, sequence], it is
-/// counted in tokens, unless all that read it sum over the second axis: rows of tables, whose bags are no sequences. A model without inputs, or whose first input is a scalar, has a batch of 1.
+/// counted in tokens, unless all that read it sum over the second axis: rows of tables, whose bags are no sequences. A model without inputs, or whose
+/// first input is a scalar, has a batch of 1.
 [[nodiscard]] inline iteration_batch batch_of(graph::dense_graph const& g) {
     for (std::size_t i = 0; i < g.size(); ++i) {
         auto const& op = g.operations[i];
@@ -65,7 +66,8 @@ struct iteration_batch {
             auto const& positions = reader.inputs[e.input].axes[1].terms;
             return positions.size() != 1 || ops::is_indexed_by(reader.outputs.front(), positions[0].dim);
         };
-        if (indices && x.axes.size() == 2 && std::ranges::any_of(g.out(i), keeps_positions)) return {batch * static_cast<double>(x.axes[1].extent), "tokens"};
+        if (indices && x.axes.size() == 2 && std::ranges::any_of(g.out(i), keeps_positions))
+            return {batch * static_cast<double>(x.axes[1].extent), "tokens"};
         return {batch, "samples"};
     }
     return {};

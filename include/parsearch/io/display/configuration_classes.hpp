@@ -27,8 +27,7 @@ struct configuration_classes {
 template <Strategy<space::configuration> S> [[nodiscard]] configuration_classes classes_of(graph::dense_graph const& g, S const& s) {
     std::map<std::string, std::vector<std::size_t>> members;
     for (std::size_t op = 0; op < g.size(); ++op)
-        if (g.operations[op].work != ops::work_class::source)
-            members[space::to_string(configuration_of(s, op), g.operations[op])].push_back(op);
+        if (g.operations[op].work != ops::work_class::source) members[space::to_string(configuration_of(s, op), g.operations[op])].push_back(op);
     std::vector<std::map<std::string, std::vector<std::size_t>>::const_iterator> order;
     for (auto at = members.begin(); at != members.end(); ++at) order.push_back(at);
     std::sort(order.begin(), order.end(), [](auto a, auto b) {

@@ -53,14 +53,12 @@ template <Strategy<space::configuration> S> void write_dot(std::ostream& stream,
     for (std::size_t op = 0; op < g.size(); ++op) {
         auto const label = text(detail::dot_text(g.names[op]), "\\n", detail::dot_text(g.operations[op].kind));
         auto const c = classes.of_operator[op];
-        if (c == configuration_classes::none)
-            out.add("  op", op, " [shape=ellipse, fillcolor=\"#ffffff\", label=\"", label, "\"];\n");
-        else
-            out.add("  op", op, " [fillcolor=\"", detail::dot_fill(c), "\", label=\"", label, "\\n", detail::dot_text(classes.texts[c]), "\"];\n");
+        if (c == configuration_classes::none) out.add("  op", op, " [shape=ellipse, fillcolor=\"#ffffff\", label=\"", label, "\"];\n");
+        else out.add("  op", op, " [fillcolor=\"", detail::dot_fill(c), "\", label=\"", label, "\\n", detail::dot_text(classes.texts[c]), "\"];\n");
     }
     for (auto const& e : g.edges)
-        out.add("  op", e.producer, " -> op", e.consumer, " [label=\"",
-                ops::to_string(ops::tensor_of(g.operations[e.producer].outputs[e.slot])), "\"];\n");
+        out.add("  op", e.producer, " -> op", e.consumer, " [label=\"", ops::to_string(ops::tensor_of(g.operations[e.producer].outputs[e.slot])),
+                "\"];\n");
     out.add("  subgraph cluster_legend {\n    label=\"configurations\"; fontname=\"Helvetica\"; fontsize=11; color=\"#c4cad1\";\n"
             "    legend [shape=plain, style=\"\", label=<<table border=\"0\" cellborder=\"0\" cellspacing=\"2\">\n");
     for (std::size_t c = 0; c < classes.texts.size(); ++c)

@@ -14,11 +14,11 @@
 
 namespace parsearch::io {
 
-/// Simulates `plan` and writes its timeline; `cluster` is the topology of the simulator's problem. What comes once per micro-batch has its number, from 0,
-/// behind its name ("fc1 forward, micro-batch 3"; "fc1 forward again, micro-batch 3" where it is recomputed) and as `micro_batch` among its arguments. Throws
-/// `invalid_input` as the simulator and `write_timeline` do. Complexity: O(n log n) in tasks, those of all micro-batches.
+/// Simulates `plan` and writes its timeline; `cluster` is the topology of the simulator's problem. What comes once per micro-batch has its number,
+/// from 0, behind its name ("fc1 forward, micro-batch 3"; "fc1 forward again, micro-batch 3" where it is recomputed) and as `micro_batch` among its
+/// arguments. Throws `invalid_input` as the simulator and `write_timeline` do. Complexity: O(n log n) in tasks, those of all micro-batches.
 inline void write_pipeline_timeline(std::ostream& stream, pipeline::pipeline_simulator& simulator, topology::cluster const& cluster,
-                             pipeline::pipeline_plan const& plan) {
+                                    pipeline::pipeline_plan const& plan) {
     sim::report r;
     r.makespan = simulator.simulate(plan.how, plan.strategy);
     auto const& part = simulator.micro_batches(plan.how.micro_batches);
@@ -30,7 +30,8 @@ inline void write_pipeline_timeline(std::ostream& stream, pipeline::pipeline_sim
         bool const moves = kind == sim::task_kind::transfer || kind == sim::task_kind::collective;
         if (kind == sim::task_kind::update || (moves && r.tasks.label[t].traffic == sim::traffic_kind::weight_gradient)) return {}; // once for all
         auto const& origin = simulator.origins()[t];
-        return {.name = text(origin.again ? " again" : "", ", micro-batch ", origin.micro_batch), .arguments = text(",\"micro_batch\":", origin.micro_batch)};
+        return {.name = text(origin.again ? " again" : "", ", micro-batch ", origin.micro_batch),
+                .arguments = text(",\"micro_batch\":", origin.micro_batch)};
     });
 }
 

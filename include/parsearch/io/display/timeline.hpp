@@ -46,9 +46,8 @@ class event_texts {
     parts const& of(std::uint32_t t) {
         auto const& who = report_->tasks.label[t];
         auto const& carried = report_->carried[t];
-        auto const [at, fresh] = known_.try_emplace(
-            key{report_->tasks.kind[t], returns_weights(report_->tasks, t), who.op, who.edge, who.traffic, carried.collective,
-                carried.bytes, carried.devices});
+        auto const [at, fresh] = known_.try_emplace(key{report_->tasks.kind[t], returns_weights(report_->tasks, t), who.op, who.edge, who.traffic,
+                                                        carried.collective, carried.bytes, carried.devices});
         if (fresh) at->second = make(t);
         return at->second;
     }
@@ -62,7 +61,8 @@ class event_texts {
         auto const& operation = graph_->operations[who.op];
         auto name = text("\"name\":", json_string(name_of_task(*graph_, *report_, t)));
         name.pop_back(); // the quote
-        auto out = text("\",\"cat\":\"", name_of(kind), "\",\"args\":{\"operator\":", json_string(graph_->names[who.op]), ",\"kind\":", json_string(operation.kind));
+        auto out = text("\",\"cat\":\"", name_of(kind), "\",\"args\":{\"operator\":", json_string(graph_->names[who.op]),
+                        ",\"kind\":", json_string(operation.kind));
         if (kind == sim::task_kind::transfer || kind == sim::task_kind::collective) {
             auto const& carried = report_->carried[t];
             out += text(",\"traffic\":\"", name_of(who.traffic), "\",\"bytes\":", carried.bytes);
@@ -94,11 +94,11 @@ struct timeline_remark {
 /// Barriers and tasks without duration are left out. `remark(t)` is a `timeline_remark` on task `t`. Streams: memory is that of the distinct names.
 /// Complexity: O(n log n) in tasks. Throws `invalid_input` where `r` is not of `p` and `cluster`, and where the stream fails.
 template <Strategy<space::configuration> S, class Remark>
-void write_timeline(std::ostream& stream, parallelization const& p, topology::cluster const& cluster, S const& s, sim::report const& r, Remark const& remark) {
+void write_timeline(std::ostream& stream, parallelization const& p, topology::cluster const& cluster, S const& s, sim::report const& r,
+                    Remark const& remark) {
     graph::dense_graph const& g = p.graph();
     std::vector<std::string> configurations;
-    for (std::size_t op = 0; op < g.size(); ++op)
-        configurations.push_back(json_string(space::to_string(configuration_of(s, op), g.operations[op])));
+    for (std::size_t op = 0; op < g.size(); ++op) configurations.push_back(json_string(space::to_string(configuration_of(s, op), g.operations[op])));
     require_report_of(g, cluster, configurations.size(), r);
 
     auto const devices = static_cast<std::uint32_t>(cluster.size());
@@ -125,7 +125,8 @@ void write_timeline(std::ostream& stream, parallelization const& p, topology::cl
         timeline_remark const more = remark(t);
         out.add(',', name, more.name, rest, r.tasks.label[t].number, more.arguments, "}},\n");
     }
-    out.add("{\"ph\":\"M\",\"pid\":1,\"name\":\"process_labels\",\"args\":{\"labels\":\"iteration of ", to_seconds(r.makespan) * 1e3, " ms\"}}\n]}\n");
+    out.add("{\"ph\":\"M\",\"pid\":1,\"name\":\"process_labels\",\"args\":{\"labels\":\"iteration of ", to_seconds(r.makespan) * 1e3,
+            " ms\"}}\n]}\n");
     out.finish("the timeline");
 }
 /// The same without remarks.

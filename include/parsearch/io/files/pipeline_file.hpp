@@ -33,7 +33,8 @@ namespace detail {
 /// Reads the stages of a pipeline whose micro-batches are of graph `part`.
 class stages_reader {
   public:
-    stages_reader(strategy_reader& operators, graph::dense_graph const& part, std::size_t devices) : operators_(operators), part_(part), devices_(devices) {}
+    stages_reader(strategy_reader& operators, graph::dense_graph const& part, std::size_t devices)
+        : operators_(operators), part_(part), devices_(devices) {}
 
     void read(json_value const& stages, pipeline::pipeline_plan& plan) {
         auto& how = plan.how;
@@ -44,15 +45,16 @@ class stages_reader {
             if (auto const degree = of_all(first_stage_, stage, "tensor_parallel", "stages"))
                 plan.tensor_parallel.push_back(degree->integer<std::uint32_t>(1, static_cast<std::uint32_t>(devices_)));
             if (auto const again = of_all(first_stage_, stage, "recompute", "stages")) how.recompute.push_back(again->boolean());
-            operators_.for_operators(stage.at("operators"), part_, {"segment"}, [&](json_object const& entry, std::size_t op, space::configuration c) {
-                if (is_input(op)) entry.at("name").refuse("is a graph input: must be among inputs, and is in no stage");
-                how.stage[op] = s;
-                if (auto const segment = of_all(first_operator_, entry, "segment", "operators")) {
-                    how.segment.resize(part_.size());
-                    how.segment[op] = segment->integer<std::uint32_t>();
-                }
-                plan.strategy[op] = std::move(c);
-            });
+            operators_.for_operators(stage.at("operators"), part_, {"segment"},
+                                     [&](json_object const& entry, std::size_t op, space::configuration c) {
+                                         if (is_input(op)) entry.at("name").refuse("is a graph input: must be among inputs, and is in no stage");
+                                         how.stage[op] = s;
+                                         if (auto const segment = of_all(first_operator_, entry, "segment", "operators")) {
+                                             how.segment.resize(part_.size());
+                                             how.segment[op] = segment->integer<std::uint32_t>();
+                                         }
+                                         plan.strategy[op] = std::move(c);
+                                     });
         }
         operators_.require_all(stages);
     }
@@ -68,7 +70,8 @@ class stages_reader {
     [[nodiscard]] bool is_input(std::size_t op) const { return part_.operations[op].work == ops::work_class::source; }
 
     /// A member that all have, or none; the first is kept.
-    [[nodiscard]] static std::optional<json_value> of_all(std::optional<json_object>& first, json_object const& one, std::string_view member, std::string_view all) {
+    [[nodiscard]] static std::optional<json_value> of_all(std::optional<json_object>& first, json_object const& one, std::string_view member,
+                                                          std::string_view all) {
         if (!first) first = one;
         if (one.has(member) != first->has(member))
             throw invalid_input(one.value().place(), ": ", member, one.has(member) ? " is given, and " : " is missing, and ", first->value().path(),
@@ -83,9 +86,9 @@ class stages_reader {
 };
 } // namespace detail
 
-/// Writes a pipeline of `g` on `devices` devices such that reading it gives an equal one; stage and segment of graph inputs, which do not matter, are read as 0.
-/// Throws `invalid_input` where `pipeline::validate` and `pipeline::micro_batch` do, where the strategy does not fit the micro-batches, where a degree of tensor
-/// parallelism is not from 1 to `devices` or not of each stage, where two operators have one name, or a name is not UTF-8.
+/// Writes a pipeline of `g` on `devices` devices such that reading it gives an equal one; stage and segment of graph inputs, which do not matter, are
+/// read as 0. Throws `invalid_input` where `pipeline::validate` and `pipeline::micro_batch` do, where the strategy does not fit the micro-batches,
+/// where a degree of tensor parallelism is not from 1 to `devices` or not of each stage, where two operators have one name, or a name is not UTF-8.
 inline void write_pipeline_json(std::ostream& out, graph::dense_graph const& g, std::size_t devices, pipeline::pipeline_plan const& plan,
                                 strategy_notes const& notes = {}) {
     auto const& how = plan.how;
@@ -133,13 +136,14 @@ void write_pipeline_json(std::ostream& out, P const& problem, pipeline::pipeline
 }
 
 /// Reads a pipeline of `g` on `devices` devices; `name` stands for the input in messages, what the document says beside the pipeline goes to `notes`.
-/// Graph inputs that are not listed are on device 0. Throws `invalid_input` with place, value and rule on anything that is not as docs/formats.md says or does
-/// not fit graph, micro-batches and devices.
+/// Graph inputs that are not listed are on device 0. Throws `invalid_input` with place, value and rule on anything that is not as docs/formats.md
+/// says or does not fit graph, micro-batches and devices.
 [[nodiscard]] inline pipeline::pipeline_plan read_pipeline_json(std::istream& in, std::string name, graph::dense_graph const& g, std::size_t devices,
                                                                 strategy_notes* notes = nullptr) {
     json_document const document(in, std::move(name));
-    auto const root = document.object(pipeline_format, pipeline_version,
-                                      {"model", "topology", "predicted_ps", "rewritten_by", "micro_batches", "order", "sharded_optimizer", "inputs", "stages"});
+    auto const root =
+        document.object(pipeline_format, pipeline_version,
+                        {"model", "topology", "predicted_ps", "rewritten_by", "micro_batches", "order", "sharded_optimizer", "inputs", "stages"});
     detail::strategy_reader reader(root, g, devices);
     return reader.read(notes, [&] {
         constexpr std::array orders{pipeline::launch_order::gpipe, pipeline::launch_order::one_f_one_b};

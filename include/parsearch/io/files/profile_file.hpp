@@ -83,7 +83,8 @@ namespace detail {
 }
 
 [[nodiscard]] inline cost::profile_entry read_profile_entry(json_value const& value) {
-    auto const o = value.object({"device", "op", "pass", "dims", "operands", "time_ps", "runs", "spread_ps", "flops", "bytes", "work", "memory_bytes"});
+    auto const o =
+        value.object({"device", "op", "pass", "dims", "operands", "time_ps", "runs", "spread_ps", "flops", "bytes", "work", "memory_bytes"});
     cost::profile_entry e{.device = o.at("device").string(), .kernel = read_kernel(o)};
     e.time = picoseconds{o.at("time_ps").integer<std::int64_t>(0)};
     if (auto const runs = o.find("runs")) e.runs = runs->integer<std::int64_t>(1);

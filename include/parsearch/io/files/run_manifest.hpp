@@ -34,8 +34,9 @@ struct run_input {
     std::string hash;  ///< of the file, see `hash_of_file`; empty where it is none
     friend bool operator==(run_input const&, run_input const&) = default;
 };
-template <> inline constexpr auto described<run_input> =
-    boost::hana::make_tuple(field("given", &run_input::given, "as the user wrote it"), field("hash", &run_input::hash, "of the file; empty where it is none"));
+template <>
+inline constexpr auto described<run_input> = boost::hana::make_tuple(field("given", &run_input::given, "as the user wrote it"),
+                                                                     field("hash", &run_input::hash, "of the file; empty where it is none"));
 
 /// The figures of a strategy.
 struct run_figures {
@@ -48,7 +49,8 @@ struct run_figures {
     bool fits = true;
     friend bool operator==(run_figures const&, run_figures const&) = default;
 };
-template <> inline constexpr auto described<run_figures> = boost::hana::make_tuple(
+template <>
+inline constexpr auto described<run_figures> = boost::hana::make_tuple(
     field("strategy", &run_figures::strategy, "its name"), field("time_ps", &run_figures::time_ps, "of an iteration, in picoseconds"),
     field("speed_up", &run_figures::speed_up, "over data parallelism"), field("throughput", &run_figures::throughput, "per second"),
     field("throughput_unit", &run_figures::throughput_unit, "what is counted"),
@@ -57,23 +59,26 @@ template <> inline constexpr auto described<run_figures> = boost::hana::make_tup
     field("gradient_bytes", &run_figures::gradient_bytes, "moved between devices in an iteration"),
     field("partial_sum_bytes", &run_figures::partial_sum_bytes, "moved between devices in an iteration"),
     field("weight_gradient_bytes", &run_figures::weight_gradient_bytes, "moved between devices in an iteration"),
-    field("peak_memory", &run_figures::peak_memory, "bytes on the fullest device"), field("fits", &run_figures::fits, "no device needs more than it has"));
+    field("peak_memory", &run_figures::peak_memory, "bytes on the fullest device"),
+    field("fits", &run_figures::fits, "no device needs more than it has"));
 
-template <> inline constexpr auto enumerators<stop_reason> =
-    std::array{stop_reason::exhausted,      stop_reason::evaluation_budget, stop_reason::time_budget,
-               stop_reason::stop_requested, stop_reason::proved_optimal,    stop_reason::no_improvement, stop_reason::observer};
+template <>
+inline constexpr auto enumerators<stop_reason> =
+    std::array{stop_reason::exhausted,      stop_reason::evaluation_budget, stop_reason::time_budget, stop_reason::stop_requested,
+               stop_reason::proved_optimal, stop_reason::no_improvement,    stop_reason::observer};
 
 /// What a run found.
 struct run_result {
     std::int64_t cost_ps = 0; ///< what the search minimises: time and what the memory policy adds
     std::string start;        ///< the strategy that it started from
     std::uint64_t evaluations = 0, proposals = 0, accepted = 0, improved = 0;
-    std::string trajectory;   ///< hash of the accepted changes, hexadecimal
-    double seconds = 0;       ///< of search
+    std::string trajectory; ///< hash of the accepted changes, hexadecimal
+    double seconds = 0;     ///< of search
     std::optional<stop_reason> reason{};
     friend bool operator==(run_result const&, run_result const&) = default;
 };
-template <> inline constexpr auto described<run_result> = boost::hana::make_tuple(
+template <>
+inline constexpr auto described<run_result> = boost::hana::make_tuple(
     field("cost_ps", &run_result::cost_ps, "what the search minimises, in picoseconds: time and what the memory policy adds"),
     field("start", &run_result::start, "the strategy that it started from"), field("evaluations", &run_result::evaluations, "strategies priced"),
     field("proposals", &run_result::proposals, "changes drawn"), field("accepted", &run_result::accepted, "proposals that became current"),
@@ -86,20 +91,23 @@ struct run_sources {
     double exact = 0, interpolated = 0, roofline = 0, fallback = 0;
     friend bool operator==(run_sources const&, run_sources const&) = default;
 };
-template <> inline constexpr auto described<run_sources> = boost::hana::make_tuple(
-    field("exact", &run_sources::exact, "measured"), field("interpolated", &run_sources::interpolated, "between measurements"),
-    field("roofline", &run_sources::roofline, "by a roofline calibrated on measurements"),
-    field("fallback", &run_sources::fallback, "by the roofline of the data sheets"));
+template <>
+inline constexpr auto described<run_sources> =
+    boost::hana::make_tuple(field("exact", &run_sources::exact, "measured"),
+                            field("interpolated", &run_sources::interpolated, "between measurements"),
+                            field("roofline", &run_sources::roofline, "by a roofline calibrated on measurements"),
+                            field("fallback", &run_sources::fallback, "by the roofline of the data sheets"));
 
 /// What a joint search did to the model's operators.
 struct run_rewriting {
-    std::vector<std::string> applied{};     ///< rules, in order: name, then operators
+    std::vector<std::string> applied{};               ///< rules, in order: name, then operators
     std::uint64_t operators = 0, plain_operators = 0; ///< inputs included: of the graph found, and of the model's
-    std::int64_t plain_cost_ps = 0;         ///< of the best strategy found without rules
-    std::uint64_t plain_evaluations = 0;    ///< that this took
+    std::int64_t plain_cost_ps = 0;                   ///< of the best strategy found without rules
+    std::uint64_t plain_evaluations = 0;              ///< that this took
     friend bool operator==(run_rewriting const&, run_rewriting const&) = default;
 };
-template <> inline constexpr auto described<run_rewriting> = boost::hana::make_tuple(
+template <>
+inline constexpr auto described<run_rewriting> = boost::hana::make_tuple(
     field("operators", &run_rewriting::operators, "operators and inputs of the graph found"),
     field("plain_operators", &run_rewriting::plain_operators, "operators and inputs of the model"),
     field("plain_cost_ps", &run_rewriting::plain_cost_ps, "of the best strategy found for the model's own operators, in picoseconds"),
@@ -117,9 +125,9 @@ struct run_manifest {
     space::space_options space{};
     run_result result{};
     std::optional<std::int64_t> lower_bound_ps{}; ///< no strategy in the space of the operators found costs less; none: not known
-    std::optional<run_sources> compute{}; ///< where measurements were used
-    std::optional<run_rewriting> rewriting{}; ///< of a joint search
-    std::vector<run_figures> strategies{}; ///< those compared, the found one last
+    std::optional<run_sources> compute{};         ///< where measurements were used
+    std::optional<run_rewriting> rewriting{};     ///< of a joint search
+    std::vector<run_figures> strategies{};        ///< those compared, the found one last
 };
 
 /// `n` in sixteen hexadecimal digits.
@@ -176,9 +184,9 @@ inline void write_run_manifest(std::ostream& out, run_manifest const& m) {
 /// Reads a manifest. Throws `invalid_input` with place, value and rule on another format or version, an unknown or missing member, a
 /// value of the wrong kind. Options that are missing have their defaults.
 [[nodiscard]] inline run_manifest read_run_manifest(json_document const& document) {
-    auto const root = document.object(
-        run_format, run_version,
-        {"library", "model", "cluster", "start", "profile", "rules", "seed", "search", "simulation", "space", "result", "lower_bound_ps", "compute", "rewriting", "strategies"});
+    auto const root = document.object(run_format, run_version,
+                                      {"library", "model", "cluster", "start", "profile", "rules", "seed", "search", "simulation", "space", "result",
+                                       "lower_bound_ps", "compute", "rewriting", "strategies"});
     run_manifest m;
     m.library = root.at("library").string();
     m.model = described_from_json<run_input>(root.at("model"));

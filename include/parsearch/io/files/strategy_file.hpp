@@ -30,8 +30,8 @@ inline constexpr std::uint64_t strategy_version = 1;
 
 /// What a strategy's document may say beside the strategy. Empty and unset: not said.
 struct strategy_notes {
-    std::string model{}, topology{};        ///< their names, for people
-    std::optional<picoseconds> predicted{}; ///< time of an iteration
+    std::string model{}, topology{};         ///< their names, for people
+    std::optional<picoseconds> predicted{};  ///< time of an iteration
     std::vector<std::string> rewritten_by{}; ///< the rules that made the graph's operators of the model's, see `rewrite::joint_plan::applied`
     friend bool operator==(strategy_notes const&, strategy_notes const&) = default;
 };
@@ -123,7 +123,8 @@ class strategy_reader {
         }
     }
 
-    /// Calls `f(entry, op, configuration)` for each operator of `list`, whose entries may have members `more`. `g` is the graph, or one of its micro-batches.
+    /// Calls `f(entry, op, configuration)` for each operator of `list`, whose entries may have members `more`. `g` is the graph, or one of its
+    /// micro-batches.
     template <class F> void for_operators(json_value const& list, graph::dense_graph const& g, member_names const& more, F const& f) {
         member_names known{"name", "degrees", "start", "strides", "devices"};
         known.insert(known.end(), more.begin(), more.end());
@@ -167,9 +168,9 @@ class strategy_reader {
                 if (k == names.size()) {
                     std::string list;
                     for (auto const& n : names) list += text(list.empty() ? "" : ", ", n);
-                    throw invalid_input(value.place(), ": operator '", owner, "' (", operation.kind, ") has no such dim: its dims are ",
-                                        list.empty() ? "none" : list,
-                                        name == "copies" || name == "sums" ? text("; option '", name, "' of the space, above 1, adds it") : std::string());
+                    throw invalid_input(
+                        value.place(), ": operator '", owner, "' (", operation.kind, ") has no such dim: its dims are ", list.empty() ? "none" : list,
+                        name == "copies" || name == "sums" ? text("; option '", name, "' of the space, above 1, adds it") : std::string());
                 }
                 f(k, value);
             });

@@ -32,9 +32,12 @@ inline constexpr std::uint64_t topology_version = 1;
 namespace detail {
 
 /// The number formats of `peak_rates` by the names of the members.
-inline constexpr std::array<std::pair<std::string_view, double topology::peak_rates::*>, 6> peak_members{{
-    {"f64", &topology::peak_rates::f64}, {"f32", &topology::peak_rates::f32}, {"tf32", &topology::peak_rates::tf32},
-    {"f16", &topology::peak_rates::f16}, {"bf16", &topology::peak_rates::bf16}, {"i8", &topology::peak_rates::i8}}};
+inline constexpr std::array<std::pair<std::string_view, double topology::peak_rates::*>, 6> peak_members{{{"f64", &topology::peak_rates::f64},
+                                                                                                          {"f32", &topology::peak_rates::f32},
+                                                                                                          {"tf32", &topology::peak_rates::tf32},
+                                                                                                          {"f16", &topology::peak_rates::f16},
+                                                                                                          {"bf16", &topology::peak_rates::bf16},
+                                                                                                          {"i8", &topology::peak_rates::i8}}};
 
 class topology_reader {
   public:
@@ -257,8 +260,8 @@ class topology_writer {
             }
             j["bytes_per_second"] = link.rate.bytes_per_second;
             j["latency_ps"] = link.latency.count();
-            if (!bus && l + 1 < count && cluster_.ends_of(l + 1) == topology::link_ends{ends.to, ends.from} && cluster_.describe_link(l + 1) == link &&
-                cluster_.given_name_of_link(l + 1) == name) {
+            if (!bus && l + 1 < count && cluster_.ends_of(l + 1) == topology::link_ends{ends.to, ends.from} &&
+                cluster_.describe_link(l + 1) == link && cluster_.given_name_of_link(l + 1) == name) {
                 j["duplex"] = true;
                 ++l;
             }

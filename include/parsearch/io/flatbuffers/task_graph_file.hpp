@@ -35,12 +35,17 @@ class task_graph_reader {
     task_graph_reader(std::string_view name, std::size_t bytes) : name_(name), entries_left_(bytes) {}
 
     [[nodiscard]] flexnet::task_graph read(fb::TaskGraph const& in) {
-        flexnet::task_graph out{.gpus_per_node = in.ngpupernode(), .nodes = in.nnode(), .switches = in.nswitch(),
-                                .gpu_bytes_per_ms = in.intergpubw(), .memory_bytes_per_ms = in.drambw(), .link_bytes_per_ms = in.netbw()};
+        flexnet::task_graph out{.gpus_per_node = in.ngpupernode(),
+                                .nodes = in.nnode(),
+                                .switches = in.nswitch(),
+                                .gpu_bytes_per_ms = in.intergpubw(),
+                                .memory_bytes_per_ms = in.drambw(),
+                                .link_bytes_per_ms = in.netbw()};
         each(in.conn(), out.connections, [](auto const& c) { return flexnet::connection{c.fromnode(), c.tonode(), c.nconn()}; });
         each(in.ops(), out.operators, [&](auto const& o) { return flexnet::model_operator{o.opid(), o.type(), string(o.name())}; });
         each(in.tasks(), out.tasks, [&](auto const& t) {
-            return flexnet::task{static_cast<flexnet::task_type>(t.type()), t.taskid(), t.deviceid(), t.runtime(), t.xfersize(), numbers(t.nexttasks())};
+            return flexnet::task{
+                static_cast<flexnet::task_type>(t.type()), t.taskid(), t.deviceid(), t.runtime(), t.xfersize(), numbers(t.nexttasks())};
         });
         each(in.devices(), out.devices, [](auto const& d) {
             return flexnet::device{static_cast<flexnet::device_type>(d.type()), d.deviceid(), d.nodeid(), d.deviceproperty(), d.bandwidth()};
@@ -120,9 +125,8 @@ inline void build(flexnet::task_graph const& g, flatbuffers::FlatBufferBuilder& 
     auto const tasks = list(g.tasks, [&](auto const& t) {
         return fb::CreateTask(b, static_cast<fb::SimTaskType>(t.type), t.id, t.device, t.runtime_ms, t.bytes, b.CreateVector(t.next));
     });
-    auto const devices = list(g.devices, [&](auto const& d) {
-        return fb::CreateDevice(b, static_cast<fb::DeviceType>(d.type), d.id, d.node, d.property, d.bytes_per_ms);
-    });
+    auto const devices = list(
+        g.devices, [&](auto const& d) { return fb::CreateDevice(b, static_cast<fb::DeviceType>(d.type), d.id, d.node, d.property, d.bytes_per_ms); });
     auto const routes = list(g.routes, [&](auto const& r) {
         auto const paths = list(r.paths, [&](auto const& p) { return fb::CreatePath(b, b.CreateVector(p.vertices), p.chance); });
         return fb::CreateRoute(b, r.from, r.to, paths);
@@ -139,7 +143,8 @@ inline void build(flexnet::task_graph const& g, flatbuffers::FlatBufferBuilder& 
 /// Reads a file of FlexNet's task graphs, given as bytes; `name` stands for it in messages. Throws `invalid_input` where it is no such file, or one
 /// that breaks a rule of `flexnet::validate`. Memory: linear in the bytes. Complexity: O(n log n).
 [[nodiscard]] inline flexnet::task_graph read_flexnet_task_graph(std::span<std::byte const> bytes, std::string_view name = "FlexNet task graph") {
-    if (bytes.size() > detail::most_flatbuffer_bytes) throw invalid_input(name, ": longer than ", detail::most_flatbuffer_bytes, " bytes: no FlatBuffer is");
+    if (bytes.size() > detail::most_flatbuffer_bytes)
+        throw invalid_input(name, ": longer than ", detail::most_flatbuffer_bytes, " bytes: no FlatBuffer is");
     std::vector<std::uint64_t> aligned((bytes.size() + 7) / 8); // numbers are read where they lie
     if (!bytes.empty()) std::memcpy(aligned.data(), bytes.data(), bytes.size());
     auto const* const data = reinterpret_cast<std::uint8_t const*>(aligned.data());

@@ -203,7 +203,8 @@ class flexflow_reader {
                                               std::ranges::all_of(name.substr(bar + 1), [](char c) { return c >= '0' && c <= '9'; }))
             at = numbers_.find(name.substr(0, bar));
         if (at == numbers_.end()) throw invalid_input(file_.place(), "operator ", in_quotes(name), ": the graph has none of this name");
-        if (at->second == several) throw invalid_input(file_.place(), "operator ", in_quotes(name), ": several operators of the graph are written so");
+        if (at->second == several)
+            throw invalid_input(file_.place(), "operator ", in_quotes(name), ": several operators of the graph are written so");
         return at->second;
     }
 

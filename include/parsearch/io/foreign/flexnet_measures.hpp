@@ -30,8 +30,8 @@ namespace parsearch::io {
 
 /// An operator at one degree of parallelism, as a file has it.
 struct flexnet_measurement {
-    std::string name;                  ///< "Dense_4096_1000": kind and what tells operators apart
-    std::vector<std::int64_t> degrees; ///< parts of each axis of its output, the innermost axis first, the samples last
+    std::string name;                       ///< "Dense_4096_1000": kind and what tells operators apart
+    std::vector<std::int64_t> degrees;      ///< parts of each axis of its output, the innermost axis first, the samples last
     double forward_ms = 0, backward_ms = 0; ///< of one part
     byte_count memory = 0;
     friend bool operator==(flexnet_measurement const&, flexnet_measurement const&) = default;
@@ -119,7 +119,8 @@ struct dense_layer {
 [[nodiscard]] inline flexnet_measures read_flexnet_measures(std::istream& in, std::string name = "FlexNet measures", json_limits const& limits = {}) {
     json_document const document(in, std::move(name), limits);
     auto const root = document.root().object({"batch_size", "ngpus", "measurements"});
-    flexnet_measures out{.batch = root.at("batch_size").integer<std::int64_t>(1), .devices = root.at("ngpus").integer<std::int64_t>(1), .measurements = {}};
+    flexnet_measures out{
+        .batch = root.at("batch_size").integer<std::int64_t>(1), .devices = root.at("ngpus").integer<std::int64_t>(1), .measurements = {}};
     auto const list = root.at("measurements");
     for (std::size_t i = 0, n = list.size(); i < n; ++i) {
         auto const o = list[i].object({"name", "pc_str", "fw_time", "bw_time", "mem_req"});
@@ -141,7 +142,8 @@ inline void write_flexnet_measures(std::ostream& out, flexnet_measures const& m)
     for (auto const& e : m.measurements) {
         std::string degrees = text(e.degrees.size());
         for (auto const d : e.degrees) degrees += text('-', d);
-        root["measurements"].push_back({{"name", e.name}, {"pc_str", degrees}, {"fw_time", e.forward_ms}, {"bw_time", e.backward_ms}, {"mem_req", e.memory}});
+        root["measurements"].push_back(
+            {{"name", e.name}, {"pc_str", degrees}, {"fw_time", e.forward_ms}, {"bw_time", e.backward_ms}, {"mem_req", e.memory}});
     }
     write_json(out, root);
 }
@@ -208,14 +210,16 @@ struct flexnet_job {
 /// `linear` in f32 with bias and those that came from such a file, a pass whose other one is missing, samples that do not divide the
 /// batch. The memory of a dense layer is FlexFlow's; that of others must be known. `to_profile` of the answer has the entries that are no
 /// losses, but for what is beside time and memory.
-[[nodiscard]] inline flexnet_measures to_flexnet(cost::profile const& p, std::string_view device, flexnet_job const& job, std::vector<std::string>& losses) {
+[[nodiscard]] inline flexnet_measures to_flexnet(cost::profile const& p, std::string_view device, flexnet_job const& job,
+                                                 std::vector<std::string>& losses) {
     auto const [batch, devices, gpus] = job;
     constexpr std::int64_t most = std::int64_t{1} << 31; // so that no product leaves 64 bits
     if (batch < 1 || devices < 1 || gpus < 1 || gpus > most)
-        throw invalid_input("FlexNet measures for a batch of ", batch, " on ", devices, " devices of ", gpus, " GPUs: all must be at least 1, and GPUs at most ", most);
+        throw invalid_input("FlexNet measures for a batch of ", batch, " on ", devices, " devices of ", gpus,
+                            " GPUs: all must be at least 1, and GPUs at most ", most);
     flexnet_measures out{.batch = batch, .devices = devices, .measurements = {}};
-    using operator_key = std::pair<std::string, std::vector<std::int64_t>>; // name and degrees
-    std::map<operator_key, std::array<cost::profile_entry const*, 2>> known;  // forward, backward
+    using operator_key = std::pair<std::string, std::vector<std::int64_t>>;  // name and degrees
+    std::map<operator_key, std::array<cost::profile_entry const*, 2>> known; // forward, backward
     std::vector<operator_key> order;
     for (auto const& e : p.entries()) {
         if (e.device != device) continue;
@@ -271,11 +275,13 @@ struct flexnet_job {
         auto const& [forward, backward] = known.at(key);
         auto const& one = forward ? *forward : *backward;
         if (!forward || !backward) {
-            losses.push_back(text("kernel '", to_string(one.kernel), "' is left out: its ", forward ? "backward" : "forward", " pass was not measured"));
+            losses.push_back(
+                text("kernel '", to_string(one.kernel), "' is left out: its ", forward ? "backward" : "forward", " pass was not measured"));
             continue;
         }
         auto memory = forward->memory ? forward->memory : backward->memory;
-        if (auto const& dims = one.kernel.dims; one.kernel.op == ops::linear::kind) memory = detail::dense_memory(dims[0].extent, dims[2].extent, dims[1].extent);
+        if (auto const& dims = one.kernel.dims; one.kernel.op == ops::linear::kind)
+            memory = detail::dense_memory(dims[0].extent, dims[2].extent, dims[1].extent);
         if (!memory) {
             losses.push_back(text("kernel '", to_string(one.kernel), "' is left out: the memory that it needs is not known"));
             continue;

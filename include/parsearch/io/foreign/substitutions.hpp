@@ -90,7 +90,8 @@ template <class F> decltype(auto) located(std::string const& where, F const& f) 
 /// the rule that is at least 2; any other number is itself. Throws `invalid_input` with place, value and rule on anything that is no such file, on a
 /// name that two rules have, and on a rule that is not well formed (`rewrite::check`). Rules whose target takes inputs that the source does not
 /// have are read (112 of the 640 of Unity's file): see `rewrite::unbound_inputs`.
-[[nodiscard]] inline std::vector<rewrite::rule> read_substitutions(std::istream& in, std::string name = "substitutions", json_limits const& limits = {}) {
+[[nodiscard]] inline std::vector<rewrite::rule> read_substitutions(std::istream& in, std::string name = "substitutions",
+                                                                   json_limits const& limits = {}) {
     json_document const document(in, std::move(name), limits);
     auto const list = detail::typed_object(document.root(), "RuleCollection", {"rule"}).at("rule");
     std::vector<rewrite::rule> out;
@@ -107,7 +108,8 @@ template <class F> decltype(auto) located(std::string const& where, F const& f) 
             for (std::size_t k = 0, m = target.size(); k < m; ++k) r.target.operators.push_back(detail::read_pattern_operator(target[k]));
             for (std::size_t k = 0, m = mapped.size(); k < m; ++k) {
                 auto const pair = detail::typed_object(mapped[k], "MapOutput", {"srcOpId", "srcTsId", "dstOpId", "dstTsId"});
-                r.outputs.push_back({detail::read_pattern_tensor(pair, "srcOpId", "srcTsId"), detail::read_pattern_tensor(pair, "dstOpId", "dstTsId")});
+                r.outputs.push_back(
+                    {detail::read_pattern_tensor(pair, "srcOpId", "srcTsId"), detail::read_pattern_tensor(pair, "dstOpId", "dstTsId")});
             }
         });
         auto terms = detail::degree_terms_of(r);
@@ -137,7 +139,8 @@ inline void write_substitutions(std::ostream& out, std::vector<rewrite::rule> co
             for (auto const t : o.inputs) one["input"].push_back({{"_t", "Tensor"}, {"opId", t.op}, {"tsId", t.slot}});
             for (auto const& q : o.parameters) {
                 bool const degree = q.key == rewrite::op_key::parallel_degree, any = q.value.variable == substitution_degree;
-                if (!q.key.starts_with("PM_") || q.key.size() == 3) refuse("key ", in_quotes(q.key), ": a key of the format begins with PM_ and goes on");
+                if (!q.key.starts_with("PM_") || q.key.size() == 3)
+                    refuse("key ", in_quotes(q.key), ": a key of the format begins with PM_ and goes on");
                 if (q.value.is_variable() && (!degree || !any))
                     refuse(q.key, " is variable ", q.value.variable, ": the format has none but ", substitution_degree, ", as ",
                            rewrite::op_key::parallel_degree);

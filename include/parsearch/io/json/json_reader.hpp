@@ -236,7 +236,8 @@ class json_value {
 
     [[nodiscard]] std::string path_of(std::string_view member) const {
         for (char const c : member)
-            if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_')) return text(path_, '[', in_quotes(member), ']');
+            if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'))
+                return text(path_, '[', in_quotes(member), ']');
         if (member.empty() || member.size() > 60) return text(path_, '[', in_quotes(member), ']');
         return path_.empty() ? std::string(member) : text(path_, '.', member);
     }

@@ -33,7 +33,7 @@ enum class cluster_source : std::uint8_t { preset, topology_json, machine_file, 
 struct named_cluster {
     topology::cluster cluster;
     cluster_source source = cluster_source::preset;
-    std::string path{}; ///< of the file; empty where there is none
+    std::string path{};                       ///< of the file; empty where there is none
     std::optional<fabric::network> network{}; ///< of a fabric: what the cluster was made of
 };
 
@@ -101,8 +101,9 @@ struct cluster_shape {
         return {.cluster = read_topology_json(in, asked.name), .source = cluster_source::topology_json, .path = asked.name};
     }
     if (!device)
-        throw invalid_input("cluster '", given, "': the file is no JSON, so a machine file of FlexFlow, which does not say what the devices are: say ",
-                            asked.name, ",device=DEVICE, which is one of ", known_devices());
+        throw invalid_input("cluster '", given,
+                            "': the file is no JSON, so a machine file of FlexFlow, which does not say what the devices are: say ", asked.name,
+                            ",device=DEVICE, which is one of ", known_devices());
     return {.cluster = topology::read_machine_file(in, *device, asked.name), .source = cluster_source::machine_file, .path = asked.name};
 }
 [[nodiscard]] inline topology::cluster make_cluster(std::string_view given) { return make_named_cluster(given).cluster; }

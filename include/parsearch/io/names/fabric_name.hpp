@@ -38,7 +38,8 @@ template <> struct option_value<bandwidth> {
         std::string_view name;
         double bytes, of; ///< so many bytes per second are `of` of it
     };
-    static constexpr std::array<unit, 7> units{{{"Gbps", 1e9, 8}, {"Tbps", 1e12, 8}, {"Mbps", 1e6, 8}, {"GBps", 1e9, 1}, {"MBps", 1e6, 1}, {"kBps", 1e3, 1}, {"Bps", 1, 1}}};
+    static constexpr std::array<unit, 7> units{
+        {{"Gbps", 1e9, 8}, {"Tbps", 1e12, 8}, {"Mbps", 1e6, 8}, {"GBps", 1e9, 1}, {"MBps", 1e6, 1}, {"kBps", 1e3, 1}, {"Bps", 1, 1}}};
     /// A positive number and a unit.
     static bool read(std::string_view s, bandwidth& v) {
         auto const digits = std::min(s.find_first_not_of("0123456789."), s.size());
@@ -69,16 +70,20 @@ template <> struct option_value<bandwidth> {
     }
 };
 
-template <> inline constexpr auto enumerators<fabric::routing> =
+template <>
+inline constexpr auto enumerators<fabric::routing> =
     std::array{fabric::routing::shortest, fabric::routing::ecmp, fabric::routing::k_shortest, fabric::routing::coin_change};
-template <> inline constexpr auto enumerators<fabric::inside_server> =
+template <>
+inline constexpr auto enumerators<fabric::inside_server> =
     std::array{fabric::inside_server::direct, fabric::inside_server::one_switch, fabric::inside_server::merged};
 
 /// Servers of GPUs, their interfaces and how these are joined.
 struct fabric_options {
     std::uint32_t servers = 16, gpus_per_server = 4;
     std::uint32_t degree = 4; ///< interfaces per server
-    bandwidth interface{100e9 / 8};
+    bandwidth interface {
+        100e9 / 8
+    };
     std::chrono::nanoseconds latency{1000};
     std::string device = "a100";
     std::optional<fabric::inside_server> inside{};
@@ -91,26 +96,32 @@ struct fabric_options {
     std::uint64_t rounds = 5;
     friend bool operator==(fabric_options const&, fabric_options const&) = default;
 };
-template <> inline constexpr auto described<fabric_options> = boost::hana::make_tuple(
+template <>
+inline constexpr auto described<fabric_options> = boost::hana::make_tuple(
     field("servers", &fabric_options::servers, "servers"), field("gpus_per_server", &fabric_options::gpus_per_server, "GPUs of a server"),
     field("degree", &fabric_options::degree,
-          "interfaces of a server. Servers that are joined with each other have one at each end of a link; one that is joined with a switch has all of them "
+          "interfaces of a server. Servers that are joined with each other have one at each end of a link; one that is joined with a switch has all "
+          "of them "
           "in one link, of degree times their rate"),
     field("interface", &fabric_options::interface, "rate of an interface in each direction"),
     field("latency", &fabric_options::latency, "of a link between servers or switches"),
     field("device", &fabric_options::device, "the GPU; its links inside a server and to the interfaces are those of NODESxGPUSxDEVICE"),
     field("inside", &fabric_options::inside,
-          "how the GPUs of a server are joined: a link for every pair, one switch, or merged to one device as fast as all; none: as the device's nodes have it"),
+          "how the GPUs of a server are joined: a link for every pair, one switch, or merged to one device as fast as all; none: as the device's "
+          "nodes have it"),
     field("routing", &fabric_options::routing,
-          "the way between two servers: one shortest path, all shortest paths by hash of the flow, several short paths by hash, or fewest jumps on a circulant"),
+          "the way between two servers: one shortest path, all shortest paths by hash of the flow, several short paths by hash, or fewest jumps on a "
+          "circulant"),
     field("paths", &fabric_options::paths, "paths of each pair of servers with k_shortest"),
     field("wiring_seed", &fabric_options::wiring_seed, "of random networks, and of the hash that chooses paths"),
     field("servers_per_rack", &fabric_options::servers_per_rack, "servers on a rack's switch"),
     field("ratio", &fabric_options::ratio, "what a rack's servers can send to what leaves the rack, at least 1"),
     field("extents", &fabric_options::extents, "servers in each dimension; none: degree / 2 dimensions, as equal as the number of servers allows"),
-    field("steps", &fabric_options::steps, "servers are joined with those so many further on; none: degree / 2 steps that make short paths, as topology finding takes them"),
+    field("steps", &fabric_options::steps,
+          "servers are joined with those so many further on; none: degree / 2 steps that make short paths, as topology finding takes them"),
     field("rounds", &fabric_options::rounds,
-          "searches, each followed by a wiring for what it found, at most, from each of two beginnings: wired for data parallelism, and an ideal switch; the budget of the "
+          "searches, each followed by a wiring for what it found, at most, from each of two beginnings: wired for data parallelism, and an ideal "
+          "switch; the budget of the "
           "search is for all of them together"));
 
 /// A fabric: its name, the network that it makes, a line about it, and the options that only it (and others that name them) has.
@@ -150,11 +161,13 @@ namespace detail {
 }
 
 [[nodiscard]] inline fabric::network named_torus(fabric_options const& o, link_description const& interface) {
-    if (o.extents.empty() && o.degree < 2 && o.servers > 1) throw invalid_input("degree is ", o.degree, ": must be at least 2, two interfaces for each dimension");
+    if (o.extents.empty() && o.degree < 2 && o.servers > 1)
+        throw invalid_input("degree is ", o.degree, ": must be at least 2, two interfaces for each dimension");
     fabric::check_servers(o.servers, "torus");
     auto out = fabric::torus(o.extents.empty() ? even_extents(o.servers, o.degree / 2) : o.extents, interface);
     if (out.servers != o.servers)
-        throw invalid_input("extents are ", option_value<std::vector<std::uint32_t>>::print(o.extents), ", which are ", out.servers, " servers: must be as many as servers, ", o.servers);
+        throw invalid_input("extents are ", option_value<std::vector<std::uint32_t>>::print(o.extents), ", which are ", out.servers,
+                            " servers: must be as many as servers, ", o.servers);
     return out;
 }
 
@@ -164,12 +177,14 @@ namespace detail {
     if (o.servers > 2 && (o.degree < 2 || o.degree % 2 != 0))
         throw invalid_input("degree is ", o.degree, ": must be even and positive, two interfaces for each step; or say which steps");
     fabric::check_servers(o.servers, "circulant");
-    return fabric::circulant(o.servers, o.servers > 1 ? fabric::select_steps(o.servers, std::max(o.degree / 2, 1u)) : std::vector<std::uint32_t>{}, interface);
+    return fabric::circulant(o.servers, o.servers > 1 ? fabric::select_steps(o.servers, std::max(o.degree / 2, 1u)) : std::vector<std::uint32_t>{},
+                             interface);
 }
 
 [[nodiscard]] inline fabric::network named_random(fabric_options const& o, link_description const& interface) {
     if (std::uint64_t{o.servers} * o.degree % 2 != 0)
-        throw invalid_input("servers are ", o.servers, " of degree ", o.degree, ": servers * degree must be even, else an interface has no other end");
+        throw invalid_input("servers are ", o.servers, " of degree ", o.degree,
+                            ": servers * degree must be even, else an interface has no other end");
     auto out = fabric::random_regular(o.servers, o.degree, o.wiring_seed, interface);
     out.name = text("random regular, degree ", o.degree);
     return out;
@@ -186,9 +201,11 @@ inline void check_interfaces(fabric::network const& n, std::uint32_t degree) {
 
 /// The fabrics. Networks of switches give each server one link of degree * interface.
 inline constexpr std::array fabrics{
-    fabric_entry{"ideal_switch", [](fabric_options const& o, link_description const& each) { return fabric::ideal_switch(o.servers, detail::joined(o, each)); },
+    fabric_entry{"ideal_switch",
+                 [](fabric_options const& o, link_description const& each) { return fabric::ideal_switch(o.servers, detail::joined(o, each)); },
                  "one switch without limits of its own; each server has one link of degree * interface"},
-    fabric_entry{"fat_tree", [](fabric_options const& o, link_description const& each) { return fabric::fat_tree(o.servers, detail::joined(o, each)); },
+    fabric_entry{"fat_tree",
+                 [](fabric_options const& o, link_description const& each) { return fabric::fat_tree(o.servers, detail::joined(o, each)); },
                  "three layers of switches that do not block; each server has one link of degree * interface"},
     fabric_entry{"oversubscribed",
                  [](fabric_options const& o, link_description const& each) {
@@ -200,8 +217,12 @@ inline constexpr std::array fabrics{
     fabric_entry{"fully_connected", [](fabric_options const& o, link_description const& each) { return fabric::fully_connected(o.servers, each); },
                  "an interface of each server for every other"},
     fabric_entry{"torus", detail::named_torus, "servers joined with their neighbours in every dimension, around the ends", {"extents"}},
-    fabric_entry{"circulant", detail::named_circulant, "servers joined with those some steps further on, which makes rings to all-reduce in (TotientPerms)", {"steps"}},
-    fabric_entry{"topoopt", nullptr, "servers wired for the traffic of the strategy, which is searched on what was wired, in turns (TopoOpt)", {"rounds"}}};
+    fabric_entry{"circulant",
+                 detail::named_circulant,
+                 "servers joined with those some steps further on, which makes rings to all-reduce in (TotientPerms)",
+                 {"steps"}},
+    fabric_entry{
+        "topoopt", nullptr, "servers wired for the traffic of the strategy, which is searched on what was wired, in turns (TopoOpt)", {"rounds"}}};
 
 /// The names of the fabrics, comma separated.
 [[nodiscard]] inline std::string fabric_names() {
@@ -233,12 +254,13 @@ inline constexpr std::array fabrics{
         throw invalid_input("latency is ", std::chrono::duration_cast<std::chrono::seconds>(o.latency).count(), " s: must be at most a day");
     auto const node = topology::complete({.count = 2, .gpus_per_node = o.gpus_per_server, .device = *device});
     bool const pcie = node.intra == topology::intra_node::pcie;
-    fabric::server_options out{.gpus_per_server = o.gpus_per_server,
-                               .device = *device,
-                               .inside = o.inside.value_or(node.intra == topology::intra_node::direct ? fabric::inside_server::direct : fabric::inside_server::one_switch),
-                               .inside_link = node.intra_link,
-                               .host_link = pcie ? node.intra_link : node.host_link,
-                               .interface = {o.interface, std::chrono::duration_cast<picoseconds>(o.latency)}};
+    fabric::server_options out{
+        .gpus_per_server = o.gpus_per_server,
+        .device = *device,
+        .inside = o.inside.value_or(node.intra == topology::intra_node::direct ? fabric::inside_server::direct : fabric::inside_server::one_switch),
+        .inside_link = node.intra_link,
+        .host_link = pcie ? node.intra_link : node.host_link,
+        .interface = {o.interface, std::chrono::duration_cast<picoseconds>(o.latency)}};
     if (out.inside == fabric::inside_server::one_switch) out.inside_link.latency /= 2; // a node's is that from GPU to GPU
     return out;
 }
@@ -267,7 +289,9 @@ inline constexpr std::string_view fabric_prefix = "fabric:";
             throw invalid_input(place, ": option 'paths' is given, but routing is ", name_of(out.options.routing), ": must be k_shortest");
     }
     if (!out.entry->make && out.options.routing == fabric::routing::coin_change)
-        throw invalid_input(place, ": option 'routing' is coin_change: must be another, since not all wirings are circulants; shortest takes its paths where they are");
+        throw invalid_input(
+            place,
+            ": option 'routing' is coin_change: must be another, since not all wirings are circulants; shortest takes its paths where they are");
     return out;
 }
 
@@ -277,8 +301,8 @@ struct named_fabric {
     topology::cluster cluster;
 };
 
-/// The fabric of "NAME,key=value,..." and its cluster. Networks without rings of their own have those that `disjoint_rings` finds. Throws `invalid_input` naming the fabric and the rule that is broken, and on a fabric that
-/// depends on a model.
+/// The fabric of "NAME,key=value,..." and its cluster. Networks without rings of their own have those that `disjoint_rings` finds. Throws
+/// `invalid_input` naming the fabric and the rule that is broken, and on a fabric that depends on a model.
 [[nodiscard]] inline named_fabric make_fabric(std::string_view given) {
     auto const [entry, options] = read_fabric(given);
     if (!entry->make) throw invalid_input("fabric ", entry->name, ": is wired for a model, which is not known here: must be another");

@@ -28,8 +28,8 @@ inline void write_report(std::ostream& stream, report_data const& d) {
     // Inside a script element only "<" could end it.
     auto const document = report_json(d).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     text_writer out(stream);
-    out.add("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>", html_text(d.title), "</title>\n", page::head, "<style>\n",
-            page::style, "</style>\n</head>\n", page::body, "<script type=\"application/json\" id=\"data\">");
+    out.add("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>", html_text(d.title), "</title>\n", page::head,
+            "<style>\n", page::style, "</style>\n</head>\n", page::body, "<script type=\"application/json\" id=\"data\">");
     for (std::size_t from = 0; from < document.size();) {
         auto const at = std::min(document.find('<', from), document.size());
         out.add(std::string_view(document).substr(from, at - from));

@@ -129,7 +129,8 @@ namespace detail {
         bool joins = passes_on(op) && inputs.size() == 1;
         if (joins) {
             auto const before = inputs.front().producer;
-            joins = g.out(before).size() == 1 && drawn[before] && frame[before] == frame[op] && classes.of_operator[before] == classes.of_operator[op];
+            joins =
+                g.out(before).size() == 1 && drawn[before] && frame[before] == frame[op] && classes.of_operator[before] == classes.of_operator[op];
         }
         box[op] = joins ? box[inputs.front().producer] : out.size();
         if (!joins) out.emplace_back();

@@ -42,31 +42,31 @@ struct report_fact {
 
 /// What a search that changes operators started from. What the pointers name must outlive the call; none is null.
 struct report_rewriting {
-    graph::dense_graph const* graph = nullptr;          ///< of the model's operators
-    space::flat_strategy const* strategy = nullptr;     ///< the best that was found for these
-    std::size_t compared = 0;                           ///< position of this strategy among `report_data::strategies`
-    std::vector<std::string> applied{};                 ///< the rules that made the operators of the report's graph of these, in order
+    graph::dense_graph const* graph = nullptr;      ///< of the model's operators
+    space::flat_strategy const* strategy = nullptr; ///< the best that was found for these
+    std::size_t compared = 0;                       ///< position of this strategy among `report_data::strategies`
+    std::vector<std::string> applied{};             ///< the rules that made the operators of the report's graph of these, in order
 };
 
 /// Everything that a report shows. Texts may hold any characters. What the pointers name must outlive the call; none is null.
 struct report_data {
-    std::string title{};                ///< "GPT 1.3B on 4 x 8 H100"
-    std::string model{};                ///< a few words each: "gpt, 24 layers", "4 nodes of 8 h100_sxm", "mcmc, 10 s"
+    std::string title{}; ///< "GPT 1.3B on 4 x 8 H100"
+    std::string model{}; ///< a few words each: "gpt, 24 layers", "4 nodes of 8 h100_sxm", "mcmc, 10 s"
     std::string cluster_text{};
     std::string search{};
     std::vector<compared> strategies{}; ///< the first is the baseline of the speed-ups
-    std::size_t found = 0;            ///< position among `strategies` of the one that the report is about
+    std::size_t found = 0;              ///< position among `strategies` of the one that the report is about
     graph::dense_graph const* graph = nullptr;
     topology::cluster const* cluster = nullptr;
     space::flat_strategy const* strategy = nullptr;
-    sim::report const* simulation = nullptr; ///< of `strategy`
-    std::vector<cost_point> curve{};    ///< in the order of time; empty: no search
+    sim::report const* simulation = nullptr;     ///< of `strategy`
+    std::vector<cost_point> curve{};             ///< in the order of time; empty: no search
     std::optional<report_rewriting> rewriting{}; ///< set: `graph` has other operators than the model
-    std::optional<report_network> network{}; ///< that `cluster` was made of; drawn where set
-    std::vector<report_fact> options{}; ///< what was asked for
-    std::vector<std::string> notes{};   ///< what the reader is to know, each a sentence
+    std::optional<report_network> network{};     ///< that `cluster` was made of; drawn where set
+    std::vector<report_fact> options{};          ///< what was asked for
+    std::vector<std::string> notes{};            ///< what the reader is to know, each a sentence
     std::string version = std::string(parsearch::version);
-    std::string generated{};            ///< date or host where wanted; empty: not shown
+    std::string generated{}; ///< date or host where wanted; empty: not shown
 };
 
 namespace detail {
@@ -108,9 +108,18 @@ using nlohmann::ordered_json;
 [[nodiscard]] inline ordered_json strategies_json(std::vector<compared> const& strategies) {
     ordered_json out = ordered_json::array();
     for (auto const& c : strategies)
-        out.push_back({{"name", c.name}, {"time", c.time.count()}, {"speedUp", c.speed_up}, {"rate", c.samples_per_second},
-                       {"unit", c.throughput_unit}, {"utilisation", c.flops_utilisation}, {"moved", c.moved}, {"peak", c.peak_memory},
-                       {"fullest", c.fullest_device}, {"use", c.fullest_device_use}, {"memory", c.fullest_device_memory}, {"fits", c.fits}});
+        out.push_back({{"name", c.name},
+                       {"time", c.time.count()},
+                       {"speedUp", c.speed_up},
+                       {"rate", c.samples_per_second},
+                       {"unit", c.throughput_unit},
+                       {"utilisation", c.flops_utilisation},
+                       {"moved", c.moved},
+                       {"peak", c.peak_memory},
+                       {"fullest", c.fullest_device},
+                       {"use", c.fullest_device_use},
+                       {"memory", c.fullest_device_memory},
+                       {"fits", c.fits}});
     return out;
 }
 
@@ -118,7 +127,9 @@ using nlohmann::ordered_json;
     ordered_json out = ordered_json::array();
     for (std::uint32_t d = 0; d < cluster.size(); ++d) {
         auto const& m = r.memory[d];
-        out.push_back({{"kind", cluster.describe_device(d).kind}, {"node", cluster.node_of(d)}, {"memory", cluster.describe_device(d).memory},
+        out.push_back({{"kind", cluster.describe_device(d).kind},
+                       {"node", cluster.node_of(d)},
+                       {"memory", cluster.describe_device(d).memory},
                        {"use", {m.weights, m.gradients, m.optimizer, m.activations, m.buffers}}});
     }
     return out;
@@ -132,8 +143,12 @@ using nlohmann::ordered_json;
         ordered_json split = ordered_json::array();
         for (std::size_t k = 0; k < s[op].rank && !input; ++k)
             if (s[op].degree[k] > 1) split.push_back(text(operation.dims[k].name, " in ", s[op].degree[k]));
-        out.push_back({{"name", g.names[op]}, {"kind", operation.kind}, {"shape", ops::to_string(ops::tensor_of(operation.outputs.front()))},
-                       {"class", input ? -1 : static_cast<int>(classes.of_operator[op])}, {"shards", input ? 0 : s[op].shards()}, {"split", split}});
+        out.push_back({{"name", g.names[op]},
+                       {"kind", operation.kind},
+                       {"shape", ops::to_string(ops::tensor_of(operation.outputs.front()))},
+                       {"class", input ? -1 : static_cast<int>(classes.of_operator[op])},
+                       {"shards", input ? 0 : s[op].shards()},
+                       {"split", split}});
     }
     return out;
 }
@@ -156,12 +171,13 @@ using nlohmann::ordered_json;
             auto const& carried = r.carried[t];
             bool const moves = r.tasks.kind[t] == sim::task_kind::transfer || r.tasks.kind[t] == sim::task_kind::collective;
             int const traffic = !moves ? -1 : returns_weights(r.tasks, t) ? static_cast<int>(sim::traffic_kinds) : static_cast<int>(who.traffic);
-            auto const [what, fresh] = whats.try_emplace({static_cast<int>(r.tasks.kind[t]), who.op, who.edge, traffic,
-                                                          static_cast<int>(carried.collective), carried.bytes, carried.devices},
-                                                         whats.size());
+            auto const [what, fresh] = whats.try_emplace(
+                {static_cast<int>(r.tasks.kind[t]), who.op, who.edge, traffic, static_cast<int>(carried.collective), carried.bytes, carried.devices},
+                whats.size());
             if (fresh)
                 what_list.push_back({static_cast<int>(r.tasks.kind[t]), who.op,
-                                     who.edge == sim::task_label::no_edge ? -1 : static_cast<std::int64_t>(who.edge), traffic, static_cast<int>(carried.collective), carried.bytes, carried.devices});
+                                     who.edge == sim::task_label::no_edge ? -1 : static_cast<std::int64_t>(who.edge), traffic,
+                                     static_cast<int>(carried.collective), carried.bytes, carried.devices});
             auto const [duration, longer] = durations.try_emplace(r.schedule.end[t] - r.schedule.start[t], durations.size());
             if (longer) duration_list.push_back(duration->first);
             packed.add(what->second);
@@ -181,7 +197,7 @@ using nlohmann::ordered_json;
 
 /// A drawing of the graph as `boxes_of` cuts it up, the edges between boxes and frames around the blocks.
 [[nodiscard]] inline ordered_json drawing_json(graph::dense_graph const& g, std::vector<repeated_block> const& blocks,
-                                              std::vector<std::vector<std::uint32_t>> const& boxes) {
+                                               std::vector<std::vector<std::uint32_t>> const& boxes) {
     constexpr auto hidden = ~std::uint32_t{0};
     std::vector<std::uint32_t> box_of(g.size(), hidden); // by operator; copies have the box of the first
     for (std::uint32_t n = 0; n < boxes.size(); ++n)
@@ -206,8 +222,8 @@ using nlohmann::ordered_json;
         auto const first = box_of[g.order[b.first]], last = box_of[g.order[b.first + b.length - 1]];
         frames.push_back({first, last - first + 1, b.count});
     }
-    return {{"boxes", boxes}, {"x", x}, {"layer", layout.layer}, {"width", rounded(layout.width)}, {"layers", layout.layers},
-            {"edges", drawn}, {"frames", frames}};
+    return {{"boxes", boxes},          {"x", x},         {"layer", layout.layer}, {"width", rounded(layout.width)},
+            {"layers", layout.layers}, {"edges", drawn}, {"frames", frames}};
 }
 /// The drawings of a graph: with repeated blocks once, and where that draws less than all, operator by operator.
 [[nodiscard]] inline ordered_json drawings_json(graph::dense_graph const& g, configuration_classes const& classes) {
@@ -236,10 +252,15 @@ using nlohmann::ordered_json;
     if (r.compared >= d.strategies.size())
         throw invalid_input("a report of a rewriting of strategy number ", r.compared, " of ", d.strategies.size(), ": must be one of them");
     if (r.strategy->size() != r.graph->size())
-        throw invalid_input("a report of a rewriting: the strategy has ", r.strategy->size(), " configurations: the graph has ", r.graph->size(), " operators");
+        throw invalid_input("a report of a rewriting: the strategy has ", r.strategy->size(), " configurations: the graph has ", r.graph->size(),
+                            " operators");
     auto const classes = classes_of(*r.graph, *r.strategy);
-    return {{"before", r.compared}, {"applied", r.applied}, {"operatorCount", models::summarize(*r.graph).operators}, {"classes", classes_json(classes)},
-            {"operators", operators_json(*r.graph, classes, *r.strategy)}, {"drawings", drawings_json(*r.graph, classes)}};
+    return {{"before", r.compared},
+            {"applied", r.applied},
+            {"operatorCount", models::summarize(*r.graph).operators},
+            {"classes", classes_json(classes)},
+            {"operators", operators_json(*r.graph, classes, *r.strategy)},
+            {"drawings", drawings_json(*r.graph, classes)}};
 }
 } // namespace detail
 
@@ -263,12 +284,30 @@ using nlohmann::ordered_json;
     for (auto const l : d.cluster->links()) links.push_back({d.cluster->name_of_link(l), d.cluster->describe_link(l).rate.bytes_per_second});
     for (auto const& l : listing(g, *d.strategy)) lines.push_back({l.name, l.operators, l.kind, l.shape, l.configuration});
     for (auto const& e : g.edges) edges.push_back({e.producer, e.consumer});
-    return {{"title", d.title}, {"model", d.model}, {"cluster", d.cluster_text}, {"search", d.search}, {"options", options}, {"notes", d.notes},
-            {"version", d.version}, {"generated", d.generated}, {"makespan", r.makespan.count()}, {"parameters", totals.parameters},
-            {"operatorCount", totals.operators}, {"found", d.found}, {"strategies", detail::strategies_json(d.strategies)},
-            {"devices", detail::devices_json(*d.cluster, r)}, {"links", links}, {"classes", detail::classes_json(classes)},
-            {"operators", detail::operators_json(g, classes, *d.strategy)}, {"lines", lines}, {"edges", edges}, {"drawings", detail::drawings_json(g, classes)},
-            {"curve", detail::curve_json(d.curve)}, {"tasks", detail::tasks_json(r)}, {"network", detail::network_json(d.network)}, {"rewriting", detail::rewriting_json(d)}};
+    return {{"title", d.title},
+            {"model", d.model},
+            {"cluster", d.cluster_text},
+            {"search", d.search},
+            {"options", options},
+            {"notes", d.notes},
+            {"version", d.version},
+            {"generated", d.generated},
+            {"makespan", r.makespan.count()},
+            {"parameters", totals.parameters},
+            {"operatorCount", totals.operators},
+            {"found", d.found},
+            {"strategies", detail::strategies_json(d.strategies)},
+            {"devices", detail::devices_json(*d.cluster, r)},
+            {"links", links},
+            {"classes", detail::classes_json(classes)},
+            {"operators", detail::operators_json(g, classes, *d.strategy)},
+            {"lines", lines},
+            {"edges", edges},
+            {"drawings", detail::drawings_json(g, classes)},
+            {"curve", detail::curve_json(d.curve)},
+            {"tasks", detail::tasks_json(r)},
+            {"network", detail::network_json(d.network)},
+            {"rewriting", detail::rewriting_json(d)}};
 }
 
 } // namespace parsearch::io

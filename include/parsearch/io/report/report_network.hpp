@@ -18,11 +18,11 @@ namespace parsearch::io {
 
 /// A search on one of the wirings that were tried.
 struct report_round {
-    std::string network{};       ///< what was searched on, in a few words
-    std::uint64_t round = 0;     ///< counted from 1 for each beginning
+    std::string network{};         ///< what was searched on, in a few words
+    std::uint64_t round = 0;       ///< counted from 1 for each beginning
     picoseconds before{}, after{}; ///< cost of the strategy that the network was wired for, and of the one found
     std::uint64_t evaluations = 0;
-    bool chosen = false;         ///< the network and strategy of the report
+    bool chosen = false; ///< the network and strategy of the report
 };
 
 /// A network and what the strategy of the report puts on it. What the pointers name must outlive the call; none is null.
@@ -35,8 +35,8 @@ struct report_network {
 
 namespace detail {
 
-/// What the page draws; null where there is no network. Bytes are rounded to whole ones, shares to a millionth. Throws `invalid_input` where a pointer
-/// is null, or the traffic is not of as many links.
+/// What the page draws; null where there is no network. Bytes are rounded to whole ones, shares to a millionth. Throws `invalid_input` where a
+/// pointer is null, or the traffic is not of as many links.
 [[nodiscard]] inline nlohmann::ordered_json network_json(std::optional<report_network> const& given) {
     using nlohmann::ordered_json;
     if (!given) return nullptr;
@@ -45,7 +45,8 @@ namespace detail {
     auto const& t = *given->traffic;
     for (auto const* const by_direction : {&t.message_bytes, &t.collective_bytes, &t.utilisation})
         if (by_direction->size() != 2 * n.links.size())
-            throw invalid_input("a report on a network of ", n.links.size(), " links, and traffic on ", by_direction->size(), " directions of links: must be two of each");
+            throw invalid_input("a report on a network of ", n.links.size(), " links, and traffic on ", by_direction->size(),
+                                " directions of links: must be two of each");
     auto const bytes = [](std::vector<double> const& all) {
         ordered_json out = ordered_json::array();
         for (auto const b : all) out.push_back(static_cast<std::int64_t>(std::round(b)));
@@ -57,10 +58,20 @@ namespace detail {
     ordered_json price = nullptr, rounds = ordered_json::array();
     for (auto const& r : given->rounds) rounds.push_back({r.network, r.round, r.before.count(), r.after.count(), r.evaluations, r.chosen});
     if (given->price) price = std::round(*given->price);
-    return {{"name", n.name}, {"servers", n.servers}, {"switches", n.switches}, {"links", links}, {"messages", bytes(t.message_bytes)},
-            {"collectives", bytes(t.collective_bytes)}, {"utilisation", utilisation}, {"demanded", std::round(t.demanded)}, {"carried", std::round(t.carried)},
-            {"tax", t.bandwidth_tax()}, {"pairHops", {t.mean_pair_hops, t.max_pair_hops}}, {"messageHops", {t.mean_message_hops, t.max_message_hops}},
-            {"price", price}, {"rounds", rounds}};
+    return {{"name", n.name},
+            {"servers", n.servers},
+            {"switches", n.switches},
+            {"links", links},
+            {"messages", bytes(t.message_bytes)},
+            {"collectives", bytes(t.collective_bytes)},
+            {"utilisation", utilisation},
+            {"demanded", std::round(t.demanded)},
+            {"carried", std::round(t.carried)},
+            {"tax", t.bandwidth_tax()},
+            {"pairHops", {t.mean_pair_hops, t.max_pair_hops}},
+            {"messageHops", {t.mean_message_hops, t.max_message_hops}},
+            {"price", price},
+            {"rounds", rounds}};
 }
 } // namespace detail
 

@@ -1,6 +1,6 @@
 #pragma once
-/// Axioms of the operators of Unity's rule files: equations that the meaning of the operators (lab/rules/interpret.hpp) makes true, as values, so that
-/// they can be both tested and given to a prover.
+/// Axioms of the operators of Unity's rule files: equations that the meaning of the operators (lab/rules/interpret.hpp) makes true, as values, so
+/// that they can be both tested and given to a prover.
 ///
 /// An axiom speaks of tensors and of one more value, "illegal", which every operator makes that does not take its operands or takes an illegal one.
 /// So all operators are functions everywhere, and equations may be chained.
@@ -67,17 +67,20 @@ inline void check(axiom const& a) {
     };
     if (a.equates()) {
         rewrite::check(a.law);
-        if (a.when != legality::both && !rewrite::unbound_inputs(a.law).empty()) refuse("the target takes input ", rewrite::unbound_inputs(a.law)[0], ", which the source does not");
+        if (a.when != legality::both && !rewrite::unbound_inputs(a.law).empty())
+            refuse("the target takes input ", rewrite::unbound_inputs(a.law)[0], ", which the source does not");
         if (a.when == legality::alike) {
             auto used = rewrite::input_numbers(a.law.target);
             for (auto const& m : a.law.outputs)
                 if (m.target.is_input()) used.push_back(m.target.op);
             for (auto const n : inputs_of_source)
-                if (!among(used, n)) refuse("the source takes input ", n, ", which the target does not: must hold where the source is legal, not always");
+                if (!among(used, n))
+                    refuse("the source takes input ", n, ", which the target does not: must hold where the source is legal, not always");
         }
     } else {
         rewrite::check(a.law.source);
-        if (a.law.source.operators.empty() || !a.law.target.operators.empty() || !a.law.outputs.empty()) refuse("what shows something has a source alone");
+        if (a.law.source.operators.empty() || !a.law.target.operators.empty() || !a.law.outputs.empty())
+            refuse("what shows something has a source alone");
         if (a.shows && !a.shows_two.empty()) refuse("shows two things: must show one");
         if (a.shows && a.shows->of.is_input()) refuse("shows something of input ", a.shows->of.op, ": must be of an output");
     }

@@ -1,6 +1,6 @@
 #pragma once
-/// The axioms of the operators that Unity's rule files have. Each is true in the reading of lab/rules/interpret.hpp: test/lab/prover/axioms.cpp tries all of
-/// them on all small shapes.
+/// The axioms of the operators that Unity's rule files have. Each is true in the reading of lab/rules/interpret.hpp: test/lab/prover/axioms.cpp tries
+/// all of them on all small shapes.
 
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +35,9 @@ struct term {
 [[nodiscard]] inline term input(std::int32_t n) { return {.input = -n}; }
 /// A parallel operator along an axis, its degree a variable.
 [[nodiscard]] inline term moved(std::string_view type, int axis, char const* degree, term x) {
-    return {.type = type, .of = {std::move(x)}, .with = {{std::string(rewrite::op_key::parallel_dim), axis}, {std::string(rewrite::op_key::parallel_degree), degree}}};
+    return {.type = type,
+            .of = {std::move(x)},
+            .with = {{std::string(rewrite::op_key::parallel_dim), axis}, {std::string(rewrite::op_key::parallel_degree), degree}}};
 }
 [[nodiscard]] inline term partition(int axis, char const* degree, term x) { return moved(rewrite::op_type::partition, axis, degree, std::move(x)); }
 [[nodiscard]] inline term combine(int axis, char const* degree, term x) { return moved(rewrite::op_type::combine, axis, degree, std::move(x)); }
@@ -48,7 +50,9 @@ struct term {
 [[nodiscard]] inline term concat(int axis, term x, term y) {
     return {.type = rewrite::op_type::concat,
             .of = {std::move(x), std::move(y)},
-            .with = {{std::string(rewrite::op_key::num_inputs), 2}, {std::string(rewrite::op_key::axis), axis}, {std::string(rewrite::op_key::num_dim), 3}}};
+            .with = {{std::string(rewrite::op_key::num_inputs), 2},
+                     {std::string(rewrite::op_key::axis), axis},
+                     {std::string(rewrite::op_key::num_dim), 3}}};
 }
 [[nodiscard]] inline term linear(term x, term w, int activation = 0) {
     return {.type = rewrite::op_type::linear, .of = {std::move(x), std::move(w)}, .with = {{std::string(rewrite::op_key::activation), activation}}};
@@ -93,7 +97,8 @@ inline void add_moves(std::vector<axiom>& out) {
                 for (int b = f == g ? a + 1 : 0; b < 3; ++b)
                     if (b != a)
                         out.push_back(equation(text(moves[f].first, ' ', a, " passes ", moves[g].first, ' ', b), legality::alike,
-                                               moves[f].second(a, "d", moves[g].second(b, "e", x)), moves[g].second(b, "e", moves[f].second(a, "d", x))));
+                                               moves[f].second(a, "d", moves[g].second(b, "e", x)),
+                                               moves[g].second(b, "e", moves[f].second(a, "d", x))));
         // Of the same axis, some do.
         for (auto const& [name, f] : {moves[0], moves[1], moves[2]})
             out.push_back(equation(text(name, ' ', a, " passes itself"), legality::alike, f(a, "d", f(a, "e", x)), f(a, "e", f(a, "d", x))));
@@ -102,7 +107,8 @@ inline void add_moves(std::vector<axiom>& out) {
         out.push_back(equation(text("replicate ", a, " passes combine ", a), legality::source, replicate(a, "d", combine(a, "e", x)),
                                combine(a, "e", replicate(a, "d", x))));
         out.push_back(equation(text("combine ", a, " undoes partition"), legality::source, combine(a, "d", partition(a, "d", x)), x));
-        out.push_back(equation(text("reduce ", a, " of a whole axis"), legality::alike, reduce(a, "d", partition(a, "d", x)), reduce(a, "d", x), {whole(1, a)}));
+        out.push_back(equation(text("reduce ", a, " of a whole axis"), legality::alike, reduce(a, "d", partition(a, "d", x)), reduce(a, "d", x),
+                               {whole(1, a)}));
         out.push_back(equation(text("partition ", a, " passes a partition that is reduced"), legality::alike,
                                partition(a, "e", reduce(a, "d", partition(a, "d", x))), reduce(a, "d", partition(a, "d", partition(a, "e", x)))));
         out.push_back(equation(text("reduce ", a, " of combined copies"), legality::alike, reduce(a, "d", combine(a, "d", replicate(a, "d", x))),
@@ -119,10 +125,12 @@ inline void add_elementwise(std::vector<axiom>& out) {
         for (int a = 0; a < 3; ++a) {
             out.push_back(equation(text("relu passes ", name, ' ', a), legality::alike, relu(f(a, "d", x)), f(a, "d", relu(x))));
             out.push_back(equation(text("add passes ", name, ' ', a), legality::alike, add(f(a, "d", x), f(a, "d", y)), f(a, "d", add(x, y))));
-            out.push_back(equation(text("multiply passes ", name, ' ', a), legality::alike, multiply(f(a, "d", x), f(a, "d", y)), f(a, "d", multiply(x, y))));
+            out.push_back(
+                equation(text("multiply passes ", name, ' ', a), legality::alike, multiply(f(a, "d", x), f(a, "d", y)), f(a, "d", multiply(x, y))));
         }
     for (int a = 0; a < 3; ++a)
-        out.push_back(equation(text("reduce ", a, " of a sum"), legality::source, reduce(a, "d", add(x, y)), add(reduce(a, "d", x), reduce(a, "d", y))));
+        out.push_back(
+            equation(text("reduce ", a, " of a sum"), legality::source, reduce(a, "d", add(x, y)), add(reduce(a, "d", x), reduce(a, "d", y))));
     for (auto const& [name, f] : {named_join{"add", add}, {"multiply", multiply}}) {
         out.push_back(equation(text(name, " commutes"), legality::alike, f(x, y), f(y, x)));
         out.push_back(equation(text(name, " associates"), legality::alike, f(f(x, y), z), f(x, f(y, z))));
@@ -140,30 +148,38 @@ inline void add_concat(std::vector<axiom>& out) {
     for (int c = 0; c < 3; ++c) {
         for (auto const& [name, f] : {named_move{"partition", partition}, {"combine", combine}, {"replicate", replicate}})
             for (int a = 0; a < 3; ++a)
-                out.push_back(equation(text("concat ", c, " passes ", name, ' ', a), a == c && name == "partition" ? legality::source : legality::alike,
-                                       concat(c, f(a, "d", x), f(a, "d", y)), f(a, "d", concat(c, x, y))));
+                out.push_back(equation(text("concat ", c, " passes ", name, ' ', a),
+                                       a == c && name == "partition" ? legality::source : legality::alike, concat(c, f(a, "d", x), f(a, "d", y)),
+                                       f(a, "d", concat(c, x, y))));
         for (int a = 0; a < 3; ++a)
             out.push_back(equation(text("reduce ", a, " of concat ", c), a == c ? legality::both : legality::source, reduce(a, "d", concat(c, x, y)),
                                    concat(c, reduce(a, "d", x), reduce(a, "d", y))));
         out.push_back(equation(text("relu of concat ", c), legality::alike, relu(concat(c, x, y)), concat(c, relu(x), relu(y))));
         for (auto const& [name, f] : {named_join{"sums", add}, {"products", multiply}})
-            out.push_back(equation(text("concat ", c, " of ", name), legality::source, concat(c, f(x, y), f(z, w)), f(concat(c, x, z), concat(c, y, w))));
+            out.push_back(
+                equation(text("concat ", c, " of ", name), legality::source, concat(c, f(x, y), f(z, w)), f(concat(c, x, z), concat(c, y, w))));
         for (int b = c + 1; b < 3; ++b)
             out.push_back(equation(text("concat ", c, " exchanges with concat ", b), legality::both, concat(c, concat(b, x, y), concat(b, z, w)),
                                    concat(b, concat(c, x, z), concat(c, y, w))));
-        out.push_back(but_parts(equation(text("concat ", c, " associates"), legality::alike, concat(c, concat(c, x, y), z), concat(c, x, concat(c, y, z)))));
+        out.push_back(
+            but_parts(equation(text("concat ", c, " associates"), legality::alike, concat(c, concat(c, x, y), z), concat(c, x, concat(c, y, z)))));
 
         axiom split{.law = {.name = text("split ", c, " takes apart what was joined")}, .when = legality::source, .keeps_parts = false};
         auto const joined = add_to(split.law.source, concat(c, x, y));
-        split.law.source.operators.push_back({std::string(rewrite::op_type::split), {joined},
+        split.law.source.operators.push_back({std::string(rewrite::op_type::split),
+                                              {joined},
                                               {{std::string(rewrite::op_key::num_outputs), 2}, {std::string(rewrite::op_key::axis), c}}});
         split.law.outputs = {{{1, 0}, {-1, 0}}, {{1, 1}, {-2, 0}}};
         out.push_back(std::move(split));
     }
     // Of two tensors without replicas only two can be summed.
-    auto sum = but_parts(equation("reduce 0 of two is their sum", legality::source, reduce(0, "d", concat(0, x, y)), add(x, y), {single(1), single(2)}));
+    auto sum =
+        but_parts(equation("reduce 0 of two is their sum", legality::source, reduce(0, "d", concat(0, x, y)), add(x, y), {single(1), single(2)}));
     sum.law.constraints = {{"d", rewrite::relation::at_least, 2}};
-    axiom two{.law = {.name = "reduce 0 of two is of degree 2", .source = sum.law.source}, .when = legality::source, .premises = sum.premises, .shows_two = "d"};
+    axiom two{.law = {.name = "reduce 0 of two is of degree 2", .source = sum.law.source},
+              .when = legality::source,
+              .premises = sum.premises,
+              .shows_two = "d"};
     two.law.constraints = sum.law.constraints;
     out.push_back(std::move(sum));
     out.push_back(std::move(two));
@@ -201,8 +217,8 @@ inline void add_linear(std::vector<axiom>& out) {
     where_legal("a linear of a sum of w", linear(x, add(w, more)), add(linear(x, w), linear(x, more)));
     where_legal("samples are joined", linear(concat(1, x, more), w), concat(1, linear(x, w), linear(more, w)));
     where_legal("outs are joined", linear(x, concat(1, w, more)), concat(2, linear(x, w), linear(x, more)));
-    out.push_back(equation("channels are joined", legality::both, linear(concat(2, x, more), concat(2, w, other)), add(linear(x, w), linear(more, other)),
-                           {whole(1, 2)}));
+    out.push_back(equation("channels are joined", legality::both, linear(concat(2, x, more), concat(2, w, other)),
+                           add(linear(x, w), linear(more, other)), {whole(1, 2)}));
 }
 
 /// What keeps tensors whole, and single.
@@ -220,7 +236,8 @@ inline void add_facts(std::vector<axiom>& out) {
         out.push_back(showing(text("relu leaves axis ", b, " whole"), relu(x), fact::whole, b, {whole(1, b)}));
         out.push_back(showing(text("add leaves axis ", b, " whole"), add(x, y), fact::whole, b, {whole(1, b)}));
         out.push_back(showing(text("multiply leaves axis ", b, " whole"), multiply(x, y), fact::whole, b, {whole(1, b)}));
-        for (int c = 0; c < 3; ++c) out.push_back(showing(text("concat ", c, " leaves axis ", b, " whole"), concat(c, x, y), fact::whole, b, {whole(1, b)}));
+        for (int c = 0; c < 3; ++c)
+            out.push_back(showing(text("concat ", c, " leaves axis ", b, " whole"), concat(c, x, y), fact::whole, b, {whole(1, b)}));
     }
     out.push_back(showing("relu makes no replicas", relu(x), fact::single, 0, {single(1)}));
     out.push_back(showing("add makes no replicas", add(x, y), fact::single, 0, {single(1)}));

@@ -3,8 +3,8 @@
 ///
 /// Tensors and degrees are sorts without meaning, each operator with its parameters is a function without meaning, and the axioms are all that is
 /// known of them. A rule is proved where it cannot be, by the axioms, that both its sides are legal and an output differs. As the operators of
-/// lab/rules/interpret.hpp are one model of the axioms, what is proved holds of them. What is not proved may hold as well: see lab/rules/judge.hpp for a
-/// counterexample.
+/// lab/rules/interpret.hpp are one model of the axioms, what is proved holds of them. What is not proved may hold as well: see lab/rules/judge.hpp
+/// for a counterexample.
 ///
 /// What a Split takes apart is no part of a tensor's value, and no other operator looks at it. In a rule with a Split, tensors are taken with it:
 /// axioms that do not keep it then say that values are equal.
@@ -90,7 +90,8 @@ class encoder {
           legal_(c.function("legal", tensors_, c.bool_sort())), single_(c.function("single", tensors_, c.bool_sort())),
           two_(c.function("two", degrees_, c.bool_sort())), many_(c.function("many", degrees_, c.bool_sort())),
           values_(c.uninterpreted_sort("value")), value_(c.function("value", tensors_, values_)),
-          whole_{c.function("whole0", tensors_, c.bool_sort()), c.function("whole1", tensors_, c.bool_sort()), c.function("whole2", tensors_, c.bool_sort())} {}
+          whole_{c.function("whole0", tensors_, c.bool_sort()), c.function("whole1", tensors_, c.bool_sort()),
+                 c.function("whole2", tensors_, c.bool_sort())} {}
 
     using names = std::map<std::string, z3::expr, std::less<>>;
 
@@ -128,7 +129,8 @@ class encoder {
         return with_parts_ && !keeps_parts ? value_(a) == value_(b) : a == b;
     }
 
-    /// What is known of every operator so far: it makes something legal of legal tensors alone, and, but for a Split, its value of their values alone.
+    /// What is known of every operator so far: it makes something legal of legal tensors alone, and, but for a Split, its value of their values
+    /// alone.
     void add_operators(z3::solver& s) {
         for (auto const& [key, known] : functions_) {
             auto const& [f, tensor_count] = known;
@@ -185,7 +187,8 @@ class encoder {
             auto const key = text("degree ", name);
             return used.try_emplace(key, degree(key)).first->second;
         };
-        for (auto const& c : law.constraints) conditions.push_back(c.is == rewrite::relation::equal ? two_(variable(c.variable)) : many_(variable(c.variable)));
+        for (auto const& c : law.constraints)
+            conditions.push_back(c.is == rewrite::relation::equal ? two_(variable(c.variable)) : many_(variable(c.variable)));
         auto const state = [&](z3::expr const& source, z3::expr const* target, z3::expr const& conclusion) {
             z3::expr_vector given(c_);
             for (auto const& condition : conditions) given.push_back(condition);
@@ -278,8 +281,7 @@ using rewrite::proof;
 
         detail::encoder::names used;
         for (auto const* const side : {&r.source, &r.target})
-            for (std::size_t i = 0; i < side->operators.size(); ++i)
-                s.add(e.legal(e.make(*side, {static_cast<std::int32_t>(i), 0}, "the ", used)));
+            for (std::size_t i = 0; i < side->operators.size(); ++i) s.add(e.legal(e.make(*side, {static_cast<std::int32_t>(i), 0}, "the ", used)));
         z3::expr_vector differences(c);
         for (auto const& m : r.outputs) {
             auto const source = e.make(r.source, m.source, "the ", used), target = e.make(r.target, m.target, "the ", used);

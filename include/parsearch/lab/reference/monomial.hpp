@@ -68,7 +68,9 @@ class reader {
     explicit reader(ops::operation const& op) : op_(op) {}
 
     /// Operand number `i` of inputs, then weights.
-    [[nodiscard]] ops::operand const& operand(std::size_t i) const { return i < op_.inputs.size() ? op_.inputs[i] : op_.weights[i - op_.inputs.size()]; }
+    [[nodiscard]] ops::operand const& operand(std::size_t i) const {
+        return i < op_.inputs.size() ? op_.inputs[i] : op_.weights[i - op_.inputs.size()];
+    }
 
     /// The product of `operands`, summed over the dims that output `output` lacks. `kernels`: the extents of windows on axes 2, 3, ... of
     /// operand 0, which are dims of their own and the last axes of operand 1; empty where there are none.
@@ -90,8 +92,8 @@ class reader {
                 bool const slides = a >= 2 && a - 2 < windows.size() && factor < 2;
                 if (slides) here.terms.emplace_back(dims + a - 2, factor == 0 ? windows[a - 2].dilation : 1);
                 else if (axis.terms.empty() ? axis.extent != 1 : axis.span != 1)
-                    throw invalid_input("operator of kind '", op_.kind, "': operand '", o.name, "' has axis ", a, " of which a point touches more than ",
-                                        "one position: the reference can not tell what it does with them");
+                    throw invalid_input("operator of kind '", op_.kind, "': operand '", o.name, "' has axis ", a,
+                                        " of which a point touches more than ", "one position: the reference can not tell what it does with them");
                 p.push_back(std::move(here));
             }
             return p;
@@ -136,7 +138,8 @@ class reader {
             windows = std::move(*found);
         }
         if (inputs != 1 || op.weights.empty() || op.weights.size() > 2)
-            throw invalid_input("operator of kind '", op.kind, "' has ", inputs, " inputs and ", op.weights.size(), " weights: must have 1, and 1 or 2");
+            throw invalid_input("operator of kind '", op.kind, "' has ", inputs, " inputs and ", op.weights.size(),
+                                " weights: must have 1, and 1 or 2");
         out.push_back(read.product_of({0, op.inputs.size()}, 0, windows));
         if (op.weights.size() == 2) out.push_back(read.product_of({op.inputs.size() + 1}, 0));
     } else if (is_contraction(op) || is("multiply")) {

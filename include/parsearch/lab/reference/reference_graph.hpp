@@ -79,7 +79,8 @@ template <RandomBits R> [[nodiscard]] graph_values random_values(graph::dense_gr
     auto const arguments = [&](std::uint32_t i) {
         std::pair<std::vector<array>, std::vector<array>> out;
         for (auto const& e : g.in(i)) out.first.push_back(made[e.producer][e.slot]);
-        for (std::size_t w = 0; w < g.operations[i].weights.size(); ++w) out.second.push_back(named(values.weights, parameter_name(g, i, w), "parameter"));
+        for (std::size_t w = 0; w < g.operations[i].weights.size(); ++w)
+            out.second.push_back(named(values.weights, parameter_name(g, i, w), "parameter"));
         return out;
     };
     auto const attempted = [&](std::uint32_t i, auto&& step) {
@@ -127,8 +128,7 @@ template <RandomBits R> [[nodiscard]] graph_values random_values(graph::dense_gr
         auto const [x, w] = arguments(*i);
         auto const back = gradients_of(op, x, w, gradients[*i], use);
         for (auto const& e : g.in(*i)) add(gradients[e.producer][e.slot], back.inputs[e.input], "an input");
-        for (std::size_t k = 0; k < op.weights.size(); ++k)
-            add(out.gradients.weights[parameter_name(g, *i, k)], back.weights[k], "a weight");
+        for (std::size_t k = 0; k < op.weights.size(); ++k) add(out.gradients.weights[parameter_name(g, *i, k)], back.weights[k], "a weight");
     }
     return out;
 }

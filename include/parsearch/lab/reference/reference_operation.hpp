@@ -111,8 +111,8 @@ class evaluation {
             std::size_t n = 1;
             for (auto const e : given[i].extents) n *= static_cast<std::size_t>(e);
             if (given[i].extents != wanted || given[i].values.size() != n)
-                throw invalid_input("operator of kind '", op_.kind, "': array ", i, " does not have the shape of ", role, " '", operands[i].name, "', ",
-                                    ops::to_string({wanted, operands[i].type}));
+                throw invalid_input("operator of kind '", op_.kind, "': array ", i, " does not have the shape of ", role, " '", operands[i].name,
+                                    "', ", ops::to_string({wanted, operands[i].type}));
         }
     }
 

@@ -25,10 +25,10 @@ namespace parsearch::rewrite {
 
 /// What graphs are made of.
 struct enumeration_options {
-    std::size_t operators = 3;                   ///< of a graph, at most 4
-    operator_set set = file_operators();         ///< at most 100
+    std::size_t operators = 3;                                                                ///< of a graph, at most 4
+    operator_set set = file_operators();                                                      ///< at most 100
     std::vector<std::array<std::int32_t, dense_dims>> inputs{fixture.begin(), fixture.end()}; ///< extents of x1, x2, ...: at most 8
-    std::uint64_t seed = 1;                      ///< of the inputs' data
+    std::uint64_t seed = 1;                                                                   ///< of the inputs' data
     std::size_t threads = 1;
     std::size_t most_graphs = std::size_t{1} << 24; ///< 64 bytes each while they are collected
 };
@@ -63,12 +63,14 @@ struct kind {
         bool const two = o.type == op_type::ew_add || o.type == op_type::ew_mul || o.type == op_type::linear;
         auto const* const joined = o.type == op_type::concat ? find_parameter(o, op_key::num_inputs) : nullptr;
         auto const operands = joined && !joined->is_variable() ? joined->literal : two ? 2 : 1;
-        if (operands < 1 || operands > 2) throw invalid_input("operator ", i, " of the set (", o.type, ") takes ", operands, " operands: must take 1 or 2");
+        if (operands < 1 || operands > 2)
+            throw invalid_input("operator ", i, " of the set (", o.type, ") takes ", operands, " operands: must take 1 or 2");
         o.inputs.assign(static_cast<std::size_t>(operands), {});
         kind k{.does = instruction_of(o, {}), .operands = static_cast<std::uint8_t>(operands)};
         k.commutes = k.does.does == action::add || k.does.does == action::multiply;
         if (k.does.does == action::split) {
-            if (k.does.number > 8) throw invalid_input("operator ", i, " of the set (", o.type, ") has ", k.does.number, " outputs: must have at most 8");
+            if (k.does.number > 8)
+                throw invalid_input("operator ", i, " of the set (", o.type, ") has ", k.does.number, " outputs: must have at most 8");
             k.outputs = static_cast<std::uint8_t>(k.does.number);
         }
         out.push_back(k);
@@ -171,7 +173,8 @@ template <class F> void for_operands(kind const& what, std::uint8_t tensors, F c
 /// The graphs that begin with one operator, depth first: each is one run of its last operator.
 class depth_first {
   public:
-    depth_first(std::span<kind const> kinds, std::vector<dense_tensor> const& given, std::size_t depth, std::atomic<std::size_t>& count, std::size_t most)
+    depth_first(std::span<kind const> kinds, std::vector<dense_tensor> const& given, std::size_t depth, std::atomic<std::size_t>& count,
+                std::size_t most)
         : kinds_(kinds), tensors_(given), depth_(depth), count_(count), most_(most), readers_(given.size(), 0) {
         for (std::size_t i = 0; i < given.size(); ++i) {
             names_.push_back(static_cast<std::uint8_t>(i));
@@ -265,8 +268,8 @@ template <class Task> void share(std::size_t threads, std::size_t count, Task co
 }
 } // namespace detail
 
-/// All graphs of 1 to `operators` operators that are legal on the inputs, each once (in one order of its operators), sorted by fingerprint, then code.
-/// The same for any number of threads. Throws `invalid_input` where an option is out of its range, an operator has no instruction, or there are
+/// All graphs of 1 to `operators` operators that are legal on the inputs, each once (in one order of its operators), sorted by fingerprint, then
+/// code. The same for any number of threads. Throws `invalid_input` where an option is out of its range, an operator has no instruction, or there are
 /// more than `most_graphs`.
 [[nodiscard]] inline std::vector<detail::graph_entry> enumerate(enumeration_options const& options) {
     auto const in_range = [](char const* what, std::size_t n, std::size_t most) {
@@ -285,8 +288,7 @@ template <class Task> void share(std::size_t threads, std::size_t count, Task co
     std::vector<detail::node> begins;
     auto const inputs_end = static_cast<std::uint8_t>(given.size());
     for (std::size_t op = 0; op < kinds.size(); ++op)
-        detail::for_operands(kinds[op], inputs_end,
-                             [&](std::uint8_t a, std::uint8_t b) { begins.push_back({static_cast<std::uint8_t>(op), a, b}); });
+        detail::for_operands(kinds[op], inputs_end, [&](std::uint8_t a, std::uint8_t b) { begins.push_back({static_cast<std::uint8_t>(op), a, b}); });
     std::atomic<std::size_t> count = 0;
     std::vector<std::vector<detail::graph_entry>> found(begins.size());
     detail::share(options.threads, begins.size(), [&](std::size_t i) {

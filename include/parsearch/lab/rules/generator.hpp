@@ -25,7 +25,7 @@ namespace parsearch::rewrite {
 
 struct generator_options {
     enumeration_options graphs{};
-    std::int64_t rounds = 4;                         ///< of other data on which a candidate must hold, with the extents of the inputs
+    std::int64_t rounds = 4;                               ///< of other data on which a candidate must hold, with the extents of the inputs
     judging others{.seed = 1, .cases = 40, .draws = 4000}; ///< and of other extents and degrees: 0 cases for none
 };
 

@@ -5,16 +5,18 @@
 /// were tried (docs/rules.md) it is the one under which all 640 hold, with data and degrees equal, on inputs of the extents in `fixture`.
 /// Each part of it that differs from what one would expect is held by rules that are false without it.
 ///
-/// A tensor has three dims, the outermost first, each with an extent and a degree of parallelism. Activations x1, x2, x3 are [replica, sample, channel],
-/// weights x4, x5, x6 [replica, out, in]. With d the degree of an operator, on dim a:
+/// A tensor has three dims, the outermost first, each with an extent and a degree of parallelism. Activations x1, x2, x3 are [replica, sample,
+/// channel], weights x4, x5, x6 [replica, out, in]. With d the degree of an operator, on dim a:
 /// - PARTITION: degree * d; extents and data stay. The degree must go on dividing the extent. COMBINE: degree / d, which must be whole.
 /// - REPLICATE: extent and degree * d. The copies of each element are neighbours: out[i] = in[i / d].
 /// - REDUCE: extent / d, which must be whole, and the sum of neighbours: out[i] = in[i * d] + ... + in[i * d + d - 1]. Degree / d, but at least 1:
 ///   it sums along a dim that is not partitioned at all as well (in 208 of the 640 rules).
 /// - RELU: each element. EW_ADD, EW_MUL: operands of equal extents and degrees.
-/// - CONCAT: operands of equal degrees, and equal extents but along the axis. SPLIT: the parts that the last CONCAT along the axis joined, of whatever
+/// - CONCAT: operands of equal degrees, and equal extents but along the axis. SPLIT: the parts that the last CONCAT along the axis joined, of
+/// whatever
 ///   extents, where operators between kept them; else equal parts.
-/// - LINEAR(x, w): out[p, s, o] = sum over the channels c of part p of x[0, s, c] * w[0, o, c]. Of either replica dim it reads the first entry, whatever
+/// - LINEAR(x, w): out[p, s, o] = sum over the channels c of part p of x[0, s, c] * w[0, o, c]. Of either replica dim it reads the first entry,
+/// whatever
 ///   the others hold. The degree of the samples must be that of w's replica dim, the degree of the outs that of x's replica dim, and the degrees of
 ///   the channels equal; out has the degrees [channel's, sample's, out's], and the channels' degree many partial sums as its first dim. (No rule of
 ///   the file partitions channels: this last point follows the paper, not the file.) PM_ACTI 2 is a relu of the result, 0 none.
@@ -48,7 +50,9 @@ struct dense_tensor {
     [[nodiscard]] std::size_t size() const noexcept {
         return static_cast<std::size_t>(extents[0]) * static_cast<std::size_t>(extents[1]) * static_cast<std::size_t>(extents[2]);
     }
-    friend bool operator==(dense_tensor const& a, dense_tensor const& b) { return a.extents == b.extents && a.degrees == b.degrees && a.data == b.data; }
+    friend bool operator==(dense_tensor const& a, dense_tensor const& b) {
+        return a.extents == b.extents && a.degrees == b.degrees && a.data == b.data;
+    }
 };
 
 /// What an operator of a pattern does, ready to run: see `instructions_of`.
@@ -74,7 +78,8 @@ struct instruction {
 /// Why an operator does not take its operands.
 enum class illegal : std::uint8_t { no, indivisible_extent, indivisible_degree, other_extents, other_degrees, too_large };
 [[nodiscard]] constexpr std::string_view reason_of(illegal i) noexcept {
-    constexpr std::string_view names[]{"legal", "an extent is not divisible", "a degree is not divisible", "extents differ", "degrees differ", "too large"};
+    constexpr std::string_view names[]{"legal",    "an extent is not divisible", "a degree is not divisible", "extents differ", "degrees differ",
+                                       "too large"};
     return names[static_cast<std::size_t>(i)];
 }
 
@@ -95,9 +100,10 @@ enum class illegal : std::uint8_t { no, indivisible_extent, indivisible_degree, 
     constexpr std::int64_t last = dense_dims - 1, many = 1024;
     instruction out{.as = as};
     std::size_t takes = 1;
-    constexpr std::pair<std::string_view, action> parallel[]{
-        {op_type::partition, action::partition}, {op_type::combine, action::combine},
-        {op_type::replicate, action::replicate}, {op_type::reduce, action::reduce}};
+    constexpr std::pair<std::string_view, action> parallel[]{{op_type::partition, action::partition},
+                                                             {op_type::combine, action::combine},
+                                                             {op_type::replicate, action::replicate},
+                                                             {op_type::reduce, action::reduce}};
     auto const* const moved = std::find_if(std::begin(parallel), std::end(parallel), [&](auto const& p) { return p.first == o.type; });
     if (moved != std::end(parallel)) {
         out.does = moved->second;
@@ -316,7 +322,8 @@ struct interpretation {
             if (fits) fits = (size *= static_cast<std::size_t>(t.extents[a])) <= detail::most_elements;
         }
         if (!fits || t.data.size() != size)
-            throw invalid_input("input x", i + 1, ": its extents must be positive, its degrees divide them, its data be as many as they say, at most ",
+            throw invalid_input("input x", i + 1,
+                                ": its extents must be positive, its degrees divide them, its data be as many as they say, at most ",
                                 detail::most_elements);
     }
     interpretation out;
@@ -361,7 +368,8 @@ enum class trial : std::uint8_t { holds, source_illegal, target_illegal, extents
 namespace detail {
 /// The value of tensor `t` of a side of `r`: an output of the operators', or an input's.
 template <class Value>
-[[nodiscard]] Value const& mapped_value(rule const& r, std::vector<std::vector<Value>> const& outputs, std::span<Value const> given, pattern_tensor t) {
+[[nodiscard]] Value const& mapped_value(rule const& r, std::vector<std::vector<Value>> const& outputs, std::span<Value const> given,
+                                        pattern_tensor t) {
     if (!t.is_input()) return outputs[static_cast<std::size_t>(t.op)][static_cast<std::size_t>(t.slot)];
     auto const number = static_cast<std::size_t>(-(std::int64_t{t.op} + 1));
     if (number >= given.size()) throw invalid_input("rule '", r.name, "': input ", to_string(t), " is not given");

@@ -23,7 +23,7 @@ namespace parsearch::rewrite {
 
 struct judging {
     std::uint64_t seed = 1;
-    std::int64_t cases = 200;  ///< legal on both sides, after which a rule counts as true
+    std::int64_t cases = 200;   ///< legal on both sides, after which a rule counts as true
     std::int64_t draws = 20000; ///< at most, legal or not
     bool wide = false;          ///< data of all 64 bits, of which sums and products wrap around, instead of those from -9 to 9
 };
@@ -60,7 +60,8 @@ namespace detail {
 }
 
 template <class Draw, class Try> [[nodiscard]] verdict judged(rule const& r, judging const& how, Draw const& draw, Try const& attempt) {
-    if (how.cases < 1 || how.draws < how.cases) throw invalid_input("judging in ", how.cases, " cases of ", how.draws, " draws: must be 1 <= cases <= draws");
+    if (how.cases < 1 || how.draws < how.cases)
+        throw invalid_input("judging in ", how.cases, " cases of ", how.draws, " draws: must be 1 <= cases <= draws");
     check(r);
     split_mix rng(how.seed);
     auto const count = input_count(r);
@@ -92,8 +93,8 @@ inline void fill(split_mix& rng, dense_tensor& t, bool wide) {
     for (auto& v : t.data) v = wide ? wrapped(uniform_bits(rng)) : static_cast<std::int64_t>(uniform_index(rng, 19)) - 9;
 }
 
-/// Extents of inputs: those of a kind (x1 to x3 activations, from x4 on weights) equal; or but along one axis, where any of two may be, so that what is
-/// joined of different parts is drawn often enough; or any.
+/// Extents of inputs: those of a kind (x1 to x3 activations, from x4 on weights) equal; or but along one axis, where any of two may be, so that what
+/// is joined of different parts is drawn often enough; or any.
 [[nodiscard]] inline std::vector<parallel_value> draw_extents(split_mix& rng, std::size_t count, std::int32_t degree) {
     auto const extent = [&] { return std::array{1, degree, degree * degree, 2 * degree, 3 * degree}[uniform_index(rng, 5)]; };
     auto const shape = [&] { return std::array{1, extent(), extent()}; };
@@ -187,7 +188,8 @@ inline void fill(split_mix& rng, dense_tensor& t, bool wide) {
     for (auto const n : used) {
         auto const& g = c.given[static_cast<std::size_t>(-(std::int64_t{n} + 1))];
         auto const axis = [&](std::size_t a) { return text(g.value.extents[a], g.value.degrees[a] > 1 ? text('/', g.value.degrees[a]) : ""); };
-        out += text('x', -n, '[', axis(1), ',', axis(2), ']', g.copies > 1 ? text(" copies ", g.copies) : "", g.sums > 1 ? text(" sums ", g.sums) : "", ' ');
+        out += text('x', -n, '[', axis(1), ',', axis(2), ']', g.copies > 1 ? text(" copies ", g.copies) : "",
+                    g.sums > 1 ? text(" sums ", g.sums) : "", ' ');
     }
     char const* before = "with ";
     for (auto const& [name, number] : c.variables) out += text(std::exchange(before, ", "), name, '=', number);

@@ -21,8 +21,9 @@ namespace parsearch::rewrite {
 
 /// Options of `parallel_rules`.
 struct parallel_rule_options {
-    std::vector<std::int32_t> degrees{}; ///< those by which "split" splits, each at least 2, ascending; none: all that are legal up to `largest_degree`
-    std::int32_t largest_degree = 8;     ///< at least 2; does not count where there are `degrees`
+    std::vector<std::int32_t>
+        degrees{};                   ///< those by which "split" splits, each at least 2, ascending; none: all that are legal up to `largest_degree`
+    std::int32_t largest_degree = 8; ///< at least 2; does not count where there are `degrees`
 };
 
 /// Throws `invalid_input` naming the option, its value and the rule.
@@ -30,7 +31,8 @@ inline void validate(parallel_rule_options const& o) {
     if (o.largest_degree < 2) throw invalid_input("parallel_rules: option 'largest_degree' is ", o.largest_degree, ": must be at least 2");
     for (std::size_t i = 0; i < o.degrees.size(); ++i)
         if (o.degrees[i] < (i ? o.degrees[i - 1] + std::int64_t{1} : 2))
-            throw invalid_input("parallel_rules: option 'degrees' has ", o.degrees[i], " as number ", i, ": each must be at least 2 and larger than the one before");
+            throw invalid_input("parallel_rules: option 'degrees' has ", o.degrees[i], " as number ", i,
+                                ": each must be at least 2 and larger than the one before");
 }
 
 namespace detail {
@@ -67,7 +69,8 @@ class splitting_site {
         return out;
     }
 
-    /// Operator `n` split by `s`. What is between the operators stays as it is, and there is more of it: operands and outputs are resharded right beside `n`.
+    /// Operator `n` split by `s`. What is between the operators stays as it is, and there is more of it: operands and outputs are resharded right
+    /// beside `n`.
     [[nodiscard]] parallel_graph split_alone(std::uint32_t n, operator_split const& s) const {
         return resplit(
             n, s, [](tensor_ref t) { return t; },
@@ -83,12 +86,14 @@ class splitting_site {
     }
 
   private:
-    /// `graph_` with operator `n` split by `s`. `read(operand)` answers the tensor of which the operand is made; `pass_on(graph, output, made)` has whoever
-    /// reads an output read what is made instead.
-    template <class Read, class PassOn> [[nodiscard]] parallel_graph resplit(std::uint32_t n, operator_split const& s, Read const& read, PassOn const& pass_on) const {
+    /// `graph_` with operator `n` split by `s`. `read(operand)` answers the tensor of which the operand is made; `pass_on(graph, output, made)` has
+    /// whoever reads an output read what is made instead.
+    template <class Read, class PassOn>
+    [[nodiscard]] parallel_graph resplit(std::uint32_t n, operator_split const& s, Read const& read, PassOn const& pass_on) const {
         auto g = graph_;
         std::vector<tensor_ref> operands;
-        for (std::size_t i = 0; i < graph_[n].inputs.size(); ++i) operands.push_back(g.reshard_to(read(graph_[n].inputs[i]), operand_tensor(graph_[n]->operation, s, i)));
+        for (std::size_t i = 0; i < graph_[n].inputs.size(); ++i)
+            operands.push_back(g.reshard_to(read(graph_[n].inputs[i]), operand_tensor(graph_[n]->operation, s, i)));
         auto const made = g.add_operator(graph_[n]->name, graph_[n]->operation, std::move(operands), s);
         for (std::uint32_t slot = 0; slot < graph_[n]->outputs.size(); ++slot) pass_on(g, tensor_ref{n, slot}, tensor_ref{made, slot});
         g.prune();
@@ -132,7 +137,8 @@ class proposed_splits {
 };
 
 /// All graphs in which one operator has one of the splits that `propose(site, node, proposals)` proposes for it.
-template <class Propose> [[nodiscard]] std::vector<rewritten> resplit_everywhere(parallel_graph const& g, Propose const& propose, bool alone = false) {
+template <class Propose>
+[[nodiscard]] std::vector<rewritten> resplit_everywhere(parallel_graph const& g, Propose const& propose, bool alone = false) {
     splitting_site const site(g);
     different_graphs out;
     for (auto const n : site.operators()) {
@@ -209,8 +215,11 @@ template <class F> void propose_along(proposed_splits& out, rewrite::node const&
             for (auto const& end : site.ends({n, slot}))
                 for (std::size_t a = 0; a < made.degree.size(); ++a)
                     if (auto const wanted = g.tensor(end).degree[a]; wanted > made.degree[a] && wanted % made.degree[a] == 0)
-                        propose_along(out, g[n], o.axes[a], wanted / made.degree[a],
-                                      [&](operator_split const& s) { return holding_of(g[n]->operation, s, [slot](ops::operation const& op) -> ops::operand const& { return op.outputs[slot]; }).tensor.degree[a]; });
+                        propose_along(out, g[n], o.axes[a], wanted / made.degree[a], [&](operator_split const& s) {
+                            return holding_of(g[n]->operation, s,
+                                              [slot](ops::operation const& op) -> ops::operand const& { return op.outputs[slot]; })
+                                .tensor.degree[a];
+                        });
         }
     });
 }
@@ -276,8 +285,8 @@ template <class F> void propose_along(proposed_splits& out, rewrite::node const&
     });
 }
 
-/// What reshards a tensor on its way from one operator to another, in fewer nodes: a combine and a partition that undo each other vanish, two of a kind
-/// become one.
+/// What reshards a tensor on its way from one operator to another, in fewer nodes: a combine and a partition that undo each other vanish, two of a
+/// kind become one.
 [[nodiscard]] inline std::vector<rewritten> simplify_everywhere(parallel_graph const& g) {
     splitting_site const site(g);
     different_graphs out;
@@ -310,9 +319,9 @@ template <class F> void propose_along(proposed_splits& out, rewrite::node const&
 /// - replicate_before: a replicate behind an operator moves in front, so that it runs in copies; replicate_behind: the converse.
 /// - simplify: the reshardings between two operators become fewer; what cancels is gone.
 /// All but split leave between the operator and its neighbours the fewest reshardings that do. Each keeps values and gradients as far as splits do: a
-/// batch normalization that is split along what it normalises over takes its statistics of each part (see `ops::batch_norm`). What no parallel tensor can
-/// hold is left out, and so are equal graphs. Complexity: O(V + E) per graph that is made, but for comparing equal ones.
-/// Throws `invalid_input` on options out of range.
+/// batch normalization that is split along what it normalises over takes its statistics of each part (see `ops::batch_norm`). What no parallel tensor
+/// can hold is left out, and so are equal graphs. Complexity: O(V + E) per graph that is made, but for comparing equal ones. Throws `invalid_input`
+/// on options out of range.
 [[nodiscard]] inline std::vector<graph_rule> parallel_rules(parallel_rule_options options = {}) {
     validate(options);
     return {{"split", [options = std::move(options)](parallel_graph const& g) { return detail::split_everywhere(g, options); }},

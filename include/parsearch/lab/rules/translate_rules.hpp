@@ -1,9 +1,9 @@
 #pragma once
 /// Rules of the reference's files in terms of parallel tensors: which of them can be said, and what they mean there.
 ///
-/// A parallel tensor has a value, a degree per axis, a number of identical `copies` of each shard and a number of partial `sums` that add up to the value.
-/// A file's tensor [replica, a, b] (see interpret.hpp) has one replica dim for both copies and partial sums. So dims 1 and 2 of a file are axes 0 and 1;
-/// a degree of dim 0 that REPLICATE makes is `copies`, and one that a LINEAR leaves is `sums`. In a translated rule
+/// A parallel tensor has a value, a degree per axis, a number of identical `copies` of each shard and a number of partial `sums` that add up to the
+/// value. A file's tensor [replica, a, b] (see interpret.hpp) has one replica dim for both copies and partial sums. So dims 1 and 2 of a file are
+/// axes 0 and 1; a degree of dim 0 that REPLICATE makes is `copies`, and one that a LINEAR leaves is `sums`. In a translated rule
 /// - PM_PARALLEL_DIM of PARTITION and COMBINE, PM_AXIS of CONCAT and SPLIT count axes, the outermost being 0, and PM_NUMDIM is 2;
 /// - REPLICATE (copies * d) and REDUCE (sums / d) have no PM_PARALLEL_DIM;
 /// - what is elementwise and not linear takes no partial sums, and a LINEAR neither; CONCAT and SPLIT take no axis that is partitioned.
@@ -174,7 +174,8 @@ namespace detail {
     case action::linear: {
         auto const& w = *in[1];
         auto const& [one, s, c] = x.value.degrees;
-        if (x.sums != 1 || w.sums != 1 || w.copies != s || x.copies != w.value.degrees[1] || c != w.value.degrees[2] || (op.number && c != 1)) return false;
+        if (x.sums != 1 || w.sums != 1 || w.copies != s || x.copies != w.value.degrees[1] || c != w.value.degrees[2] || (op.number && c != 1))
+            return false;
         auto whole = std::array{x.value, w.value};
         for (auto& t : whole) t.degrees = {1, 1, 1};
         values = {&whole[0], &whole[1]};
@@ -228,8 +229,8 @@ namespace detail {
     return out;
 }
 
-/// Whether both sides of a translated rule are legal on `given`, and all mapped outputs equal in value, degrees, copies and sums. (Extents differ where
-/// values do.) Throws as `interpret_parallel`.
+/// Whether both sides of a translated rule are legal on `given`, and all mapped outputs equal in value, degrees, copies and sums. (Extents differ
+/// where values do.) Throws as `interpret_parallel`.
 [[nodiscard]] inline trial try_parallel(rule const& r, std::span<parallel_value const> given, bindings const& b = {}) {
     check(r);
     auto const source = interpret_parallel(r.source, given, b);

@@ -32,12 +32,10 @@ inline constexpr double most_elements = 5e17;
 /// Checks the number of inputs and that each has a sensible extent.
 inline void expect_inputs(std::span<tensor const> inputs, std::size_t least, std::size_t most) {
     if (inputs.size() < least || inputs.size() > most)
-        throw invalid_input(inputs.size(), " inputs: must have ",
-                            least == most ? std::to_string(least) : text("at least ", least));
+        throw invalid_input(inputs.size(), " inputs: must have ", least == most ? std::to_string(least) : text("at least ", least));
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         for (auto const e : inputs[i].extents)
-            if (e < 1 || e > largest_extent)
-                throw invalid_input(shown(inputs, i), ": each extent must be between 1 and 2^40");
+            if (e < 1 || e > largest_extent) throw invalid_input(shown(inputs, i), ": each extent must be between 1 and 2^40");
         if (elements(inputs[i]) > most_elements) throw invalid_input(shown(inputs, i), ": has more than 5e17 elements");
     }
 }
@@ -46,16 +44,18 @@ inline void expect_inputs(std::span<tensor const> inputs, std::size_t count) { e
 inline void expect_rank(std::span<tensor const> inputs, std::size_t i, std::size_t least, std::size_t most) {
     auto const rank = inputs[i].extents.size();
     if (rank < least || rank > most)
-        throw invalid_input(shown(inputs, i), ": must have ", least == most ? "" : rank < least ? "at least " : "at most ", rank < least ? least : most,
-                            (rank < least ? least : most) == 1 ? " axis" : " axes");
+        throw invalid_input(shown(inputs, i), ": must have ",
+                            least == most  ? ""
+                            : rank < least ? "at least "
+                                           : "at most ",
+                            rank < least ? least : most, (rank < least ? least : most) == 1 ? " axis" : " axes");
 }
 inline void expect_rank(std::span<tensor const> inputs, std::size_t i, std::size_t rank) { expect_rank(inputs, i, rank, rank); }
 inline void expect_least_rank(std::span<tensor const> inputs, std::size_t i, std::size_t least) { expect_rank(inputs, i, least, ~std::size_t{0}); }
 
 /// Checks that axis `axis` of input `i` has the extent that `why` asks for.
 inline void expect_extent(std::span<tensor const> inputs, std::size_t i, std::size_t axis, std::int64_t extent, std::string_view why) {
-    if (inputs[i].extents[axis] != extent)
-        throw invalid_input(shown(inputs, i), ": axis ", axis, " must have extent ", extent, ", ", why);
+    if (inputs[i].extents[axis] != extent) throw invalid_input(shown(inputs, i), ": axis ", axis, " must have extent ", extent, ", ", why);
 }
 
 [[nodiscard]] constexpr bool is_floating(dtype t) noexcept { return t <= dtype::bf16; }
@@ -64,8 +64,7 @@ inline void expect_extent(std::span<tensor const> inputs, std::size_t i, std::si
 inline void expect_floating(std::span<tensor const> inputs, std::size_t first, std::size_t last) {
     for (std::size_t i = first; i <= last; ++i) {
         if (!is_floating(inputs[i].type)) throw invalid_input(shown(inputs, i), ": must have a floating-point type");
-        if (inputs[i].type != inputs[first].type)
-            throw invalid_input(shown(inputs, i), ": must have the type of ", shown(inputs, first));
+        if (inputs[i].type != inputs[first].type) throw invalid_input(shown(inputs, i), ": must have the type of ", shown(inputs, first));
     }
 }
 /// Checks that all inputs have one type.
@@ -75,14 +74,12 @@ inline void expect_one_type(std::span<tensor const> inputs) {
 }
 /// Checks that input `i` holds indices.
 inline void expect_indices(std::span<tensor const> inputs, std::size_t i) {
-    if (inputs[i].type != dtype::i64 && inputs[i].type != dtype::i32)
-        throw invalid_input(shown(inputs, i), ": indices must have type i64 or i32");
+    if (inputs[i].type != dtype::i64 && inputs[i].type != dtype::i32) throw invalid_input(shown(inputs, i), ": indices must have type i64 or i32");
 }
 
 /// `value` where it is between `least` and 2^40.
 inline std::int64_t checked(std::string_view option, std::int64_t value, std::int64_t least = 1) {
-    if (value < least || value > largest_extent)
-        throw invalid_input("option ", option, " is ", value, ": must be between ", least, " and 2^40");
+    if (value < least || value > largest_extent) throw invalid_input("option ", option, " is ", value, ": must be between ", least, " and 2^40");
     return value;
 }
 
@@ -156,8 +153,7 @@ inline operand& add_weight(operation& op, std::string_view parameter, std::strin
 
 /// The finished operation, once it is known to stay within the library's limits.
 [[nodiscard]] inline operation finished(operation op) {
-    if (op.dims.size() > max_dims)
-        throw invalid_input("needs ", op.dims.size(), " iteration dims: at most ", max_dims, " are supported");
+    if (op.dims.size() > max_dims) throw invalid_input("needs ", op.dims.size(), " iteration dims: at most ", max_dims, " are supported");
     for (auto const* operands : {&op.inputs, &op.weights, &op.outputs})
         for (auto const& o : *operands)
             if (double const n = elements(tensor_of(o)); n > most_elements)

@@ -15,18 +15,21 @@
 
 namespace parsearch::ops {
 
-/// True where the value of `op` is linear in the operands of `summed` (bit i: operand i, inputs, then weights) taken together, the others held fixed: partial
-/// sums of these make partial sums of the results. Known of the library's own kinds, whose names an operation of a user's must have only where it is that; false of others.
+/// True where the value of `op` is linear in the operands of `summed` (bit i: operand i, inputs, then weights) taken together, the others held fixed:
+/// partial sums of these make partial sums of the results. Known of the library's own kinds, whose names an operation of a user's must have only
+/// where it is that; false of others.
 [[nodiscard]] inline bool linear_in(operation const& op, std::uint64_t summed) {
     if (summed == 0) return true;
     auto const operands = op.inputs.size() + op.weights.size();
     if (operands > 63) return false;
     auto const all = (std::uint64_t{1} << operands) - 1;
     if ((summed & ~all) != 0) return false;
-    constexpr std::string_view jointly[]{"add", "subtract", "negate", "scale", "identity", "concat", "split", "slice", "strided_slice", "reshape", "flatten",
-                                         "transpose", "reduce_sum", "reduce_mean", "mean", "expand", "tile", "pad", "flip", "cumulative_sum"};
+    constexpr std::string_view jointly[]{"add",   "subtract",      "negate",  "scale",   "identity",  "concat",        "split",
+                                         "slice", "strided_slice", "reshape", "flatten", "transpose", "reduce_sum",    "reduce_mean",
+                                         "mean",  "expand",        "tile",    "pad",     "flip",      "cumulative_sum"};
     if (std::find(std::begin(jointly), std::end(jointly), op.kind) != std::end(jointly)) return summed == all;
-    constexpr std::string_view in_each[]{"linear", "batched_matmul", "einsum", "conv2d", "conv1d", "conv_transpose2d", "conv_transpose1d", "multiply"};
+    constexpr std::string_view in_each[]{"linear", "batched_matmul",   "einsum",           "conv2d",
+                                         "conv1d", "conv_transpose2d", "conv_transpose1d", "multiply"};
     if (std::find(std::begin(in_each), std::end(in_each), op.kind) == std::end(in_each)) return false;
     // A bias is added: it is summed with one of the factors.
     bool const bias = op.kind != "multiply" && op.kind != "einsum" && operands == 3;
@@ -35,11 +38,11 @@ namespace parsearch::ops {
     return std::has_single_bit(factors) && (!bias || (summed & last) != 0);
 }
 
-/// True where the partial results of `op` are added up; those of maxima, products and norms join otherwise, and are no sums to anything linear. Taken to be true of kinds that are
-/// not the library's own.
+/// True where the partial results of `op` are added up; those of maxima, products and norms join otherwise, and are no sums to anything linear. Taken
+/// to be true of kinds that are not the library's own.
 [[nodiscard]] inline bool adds_up(operation const& op) {
-    constexpr std::string_view otherwise[]{"reduce_max",          "reduce_min",      "reduce_product", "reduce_l2", "reduce_log_sum",
-                                           "reduce_log_sum_exp", "max_global_pool", "norm_global_pool"};
+    constexpr std::string_view otherwise[]{"reduce_max",     "reduce_min",         "reduce_product",  "reduce_l2",
+                                           "reduce_log_sum", "reduce_log_sum_exp", "max_global_pool", "norm_global_pool"};
     auto const base = std::string_view(op.kind).substr(0, op.kind.find('+')); // "reduce_max+negate" is fused
     return std::find(std::begin(otherwise), std::end(otherwise), base) == std::end(otherwise);
 }
@@ -54,8 +57,8 @@ namespace parsearch::ops {
 /// The most copies or partial sums of one operation.
 inline constexpr std::int64_t max_replicas = 1 << 20;
 
-/// Adds a dim of `n` copies or partial sums behind the others, of the name "copies" or "sums". Throws `invalid_input` where `n` is below 1 or above `max_replicas`, `op` has one, or no
-/// place for it.
+/// Adds a dim of `n` copies or partial sums behind the others, of the name "copies" or "sums". Throws `invalid_input` where `n` is below 1 or above
+/// `max_replicas`, `op` has one, or no place for it.
 inline void add_replica_dim(operation& op, dim_kind kind, std::int64_t n) {
     std::string_view const name = kind == dim_kind::copies ? "copies" : "sums";
     auto const refuse = [&](auto const&... what) { throw invalid_input(op.kind, ": ", n, ' ', name, ": ", what...); };
@@ -74,7 +77,8 @@ inline void add_replica_dim(operation& op, dim_kind kind, std::int64_t n) {
 /// `invalid_input` where `summed` is empty, names no input, or the operation is not linear in these (`linear_in`).
 [[nodiscard]] inline operation with_sums(operation op, std::int64_t n, std::uint64_t summed) {
     if (summed == 0 || (op.inputs.size() < 64 && summed >> op.inputs.size() != 0) || !linear_in(op, summed))
-        throw invalid_input(op.kind, ": partial sums of the inputs of mask ", summed, ": must be some of its ", op.inputs.size(), " inputs, in which it is linear");
+        throw invalid_input(op.kind, ": partial sums of the inputs of mask ", summed, ": must be some of its ", op.inputs.size(),
+                            " inputs, in which it is linear");
     add_replica_dim(op, dim_kind::sums, n);
     for (std::size_t i = 0; i < op.inputs.size(); ++i) op.inputs[i].summed = i < 64 && (summed >> i & 1) != 0;
     return op;

@@ -42,8 +42,8 @@ struct weight_input {
             for (std::size_t a = 0; a < o.axes.size(); ++a) {
                 if (w.extents[a] == o.axes[a].extent) continue;
                 if (w.extents[a] != 1)
-                    throw invalid_input("weight '", w.name, "' has extent ", w.extents[a], " in axis ", a, ": must be 1 or that of input ", w.input, ", ",
-                                        o.axes[a].extent);
+                    throw invalid_input("weight '", w.name, "' has extent ", w.extents[a], " in axis ", a, ": must be 1 or that of input ", w.input,
+                                        ", ", o.axes[a].extent);
                 o.axes[a] = kit::whole(1);
             }
             if (static_cast<double>(elements_of(o)) < repeated) o.gradient_flops += repeated;
@@ -75,7 +75,8 @@ template <ShapedOperator Op> struct weighted {
     /// Inputs: those of `op` but the weight.
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
         std::vector<tensor> all(inputs.begin(), inputs.end());
-        if (weight.input > all.size()) throw invalid_input("weight '", weight.name, "' is input ", weight.input, ": there are ", all.size(), " others");
+        if (weight.input > all.size())
+            throw invalid_input("weight '", weight.name, "' is input ", weight.input, ": there are ", all.size(), " others");
         all.insert(all.begin() + static_cast<std::ptrdiff_t>(weight.input), as);
         return with_weights(op.infer(all), {weight});
     }

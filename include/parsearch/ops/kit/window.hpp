@@ -28,8 +28,8 @@ struct window {
     checked("dilation", w.dilation);
     std::int64_t const padded = extent + w.padding + w.behind();
     if (static_cast<double>(w.dilation) * static_cast<double>(w.kernel - 1) + 1 > static_cast<double>(padded))
-        throw invalid_input("window of kernel ", w.kernel, " and dilation ", w.dilation, " along ", axis_name,
-                            ": must fit the padded extent ", padded);
+        throw invalid_input("window of kernel ", w.kernel, " and dilation ", w.dilation, " along ", axis_name, ": must fit the padded extent ",
+                            padded);
     std::int64_t const room = padded - w.span();
     if (!ceil_mode) return room / w.stride + 1;
     std::int64_t const positions = (room + w.stride - 1) / w.stride + 1;

@@ -79,7 +79,7 @@ enum class knowledge : std::uint8_t {
 /// Kinds that the library does not know count as `positional`. Both common forms of gelu count as one function: descriptions do not tell them apart.
 [[nodiscard]] inline knowledge knowledge_of(std::string_view kind) noexcept {
     using namespace std::string_view_literals;
-    constexpr std::array with_numbers{"leaky_relu"sv, "scale"sv, "shift"sv,        "power"sv, "elu"sv,  "celu"sv,
+    constexpr std::array with_numbers{"leaky_relu"sv, "scale"sv, "shift"sv,        "power"sv, "elu"sv,          "celu"sv,
                                       "clip"sv,       "round"sv, "hard_sigmoid"sv, "cast"sv,  "trigonometric"sv};
     if (std::find(with_numbers.begin(), with_numbers.end(), kind) != with_numbers.end()) return knowledge::numbers;
     for (auto const& f : ops::function_table)

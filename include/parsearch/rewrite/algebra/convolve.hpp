@@ -32,7 +32,8 @@ struct enlargement {
     if (use == purpose::training && !border_stays_zero) return refused("in training the border of the larger kernel would not stay zero");
     if (kernel.size() != windows->size()) return refused(kernel.size(), " kernel extents: ", conv.kind, " has ", windows->size(), " spatial axes");
     if (!conv.weights[0].parameter.empty())
-        return refused("weight '", conv.weights[0].name, "' of ", conv.kind, " is parameter '", conv.weights[0].parameter, "', which others may share");
+        return refused("weight '", conv.weights[0].name, "' of ", conv.kind, " is parameter '", conv.weights[0].parameter,
+                       "', which others may share");
     enlargement out{.operation = conv};
     auto& op = out.operation;
     double before = 1, after = 1;
@@ -64,16 +65,20 @@ struct enlargement {
     if (use == purpose::training) return refused("in training the statistics of a batch normalization depend on the batch: folding is for inference");
     auto const kind = parts_of(norm.kind);
     bool const relu = kind.stages == std::vector<std::string>{"relu"};
-    if (kind.base != "batch_norm" || !(relu || kind.stages.empty()) || norm.inputs.size() != 1 || norm.weights.size() != 2 || norm.outputs.size() != 1)
+    if (kind.base != "batch_norm" || !(relu || kind.stages.empty()) || norm.inputs.size() != 1 || norm.weights.size() != 2 ||
+        norm.outputs.size() != 1)
         return refused(norm.kind, " is no batch normalization with scale and offset");
     if (producer.kind != "conv1d" && producer.kind != "conv2d" && producer.kind != "linear")
         return refused(producer.kind, " is no convolution or linear layer");
     if (producer.outputs.size() != 1 || producer.inputs.size() != 1 || producer.weights.empty() || producer.weights.size() > 2)
-        return refused(producer.kind, " of ", producer.inputs.size(), " inputs and ", producer.weights.size(), " weights has another form than expected");
+        return refused(producer.kind, " of ", producer.inputs.size(), " inputs and ", producer.weights.size(),
+                       " weights has another form than expected");
     auto const& y = producer.outputs[0];
     if (!(ops::tensor_of(y) == ops::tensor_of(norm.inputs[0])))
-        return refused(norm.kind, " reads ", ops::to_string(ops::tensor_of(norm.inputs[0])), ": ", producer.kind, " makes ", ops::to_string(ops::tensor_of(y)));
-    if (y.axes.size() < 2 || !(y.axes[1] == producer.weights[0].axes[0])) return refused("axis 1 of what ", producer.kind, " makes is not that of its weights");
+        return refused(norm.kind, " reads ", ops::to_string(ops::tensor_of(norm.inputs[0])), ": ", producer.kind, " makes ",
+                       ops::to_string(ops::tensor_of(y)));
+    if (y.axes.size() < 2 || !(y.axes[1] == producer.weights[0].axes[0]))
+        return refused("axis 1 of what ", producer.kind, " makes is not that of its weights");
     auto out = producer;
     for (auto& w : out.weights) w.parameter.clear();
     if (out.weights.size() == 1) {

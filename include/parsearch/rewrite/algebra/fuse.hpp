@@ -55,7 +55,8 @@ namespace detail {
     if (!is_unary(function)) return refused(function.kind, " is no function of single elements of one tensor");
     auto const &y = producer.outputs[0], &x = function.inputs[0];
     if (!(ops::tensor_of(y) == ops::tensor_of(x)))
-        return refused(function.kind, " reads ", ops::to_string(ops::tensor_of(x)), ": ", producer.kind, " makes ", ops::to_string(ops::tensor_of(y)));
+        return refused(function.kind, " reads ", ops::to_string(ops::tensor_of(x)), ": ", producer.kind, " makes ",
+                       ops::to_string(ops::tensor_of(y)));
     if (y.differentiable && !x.differentiable) return refused("no gradient flows through ", function.kind);
     auto out = detail::with_stage(producer, function, 0, is_additive(function.kind));
     if (producer.kind == "batch_norm" && function.kind == "relu" && producer.inputs.size() == 1) {
@@ -68,9 +69,9 @@ namespace detail {
     return out;
 }
 
-/// `producer`, then `combination` (an add or multiply of two tensors of one shape, no weights), which reads its output as input `slot`: one operation of
-/// kind "<producer>+add" that has one more input, the last, with the output's axes. See `fused` of a function for what becomes of the rest.
-/// The caller knows that nothing else reads the tensor between them: not the other input of the combination either.
+/// `producer`, then `combination` (an add or multiply of two tensors of one shape, no weights), which reads its output as input `slot`: one operation
+/// of kind "<producer>+add" that has one more input, the last, with the output's axes. See `fused` of a function for what becomes of the rest. The
+/// caller knows that nothing else reads the tensor between them: not the other input of the combination either.
 [[nodiscard]] inline outcome<ops::operation> fused(ops::operation const& producer, ops::operation const& combination, std::size_t slot) {
     if (auto why = detail::unfusible(producer); !why.empty()) return refusal{std::move(why)};
     if (!reads_another(combination.kind) || combination.work != ops::work_class::elementwise || combination.inputs.size() != 2 ||
@@ -83,8 +84,8 @@ namespace detail {
     for (auto const* o : {&combination.inputs[0], &combination.inputs[1], &combination.outputs[0]})
         if (!(ops::tensor_of(*o) == ops::tensor_of(y)) || o->axes != combination.outputs[0].axes || !is_plain(combination, *o))
             return refused(combination.kind, " of ", ops::to_string(ops::tensor_of(combination.inputs[0])), " and ",
-                           ops::to_string(ops::tensor_of(combination.inputs[1])), ": both must be ", ops::to_string(ops::tensor_of(y)),
-                           ", what ", producer.kind, " makes");
+                           ops::to_string(ops::tensor_of(combination.inputs[1])), ": both must be ", ops::to_string(ops::tensor_of(y)), ", what ",
+                           producer.kind, " makes");
     if (y.differentiable && !combination.inputs[slot].differentiable) return refused("no gradient flows through ", combination.kind);
     auto further = other;
     further.name = text("x", producer.inputs.size());

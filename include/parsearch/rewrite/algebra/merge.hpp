@@ -56,7 +56,8 @@ namespace detail {
     if (dim.kind != ops::dim_kind::parameter) return refused("dim '", dim.name, "' of ", op.kind, " is no parameter dim");
     if (op.weights.empty()) return refused(op.kind, " has no weights");
     for (auto const& in : op.inputs)
-        if (ops::is_indexed_by(in, d)) return refused("dim '", dim.name, "' of ", op.kind, " indexes input '", in.name, "': parts would not read the same");
+        if (ops::is_indexed_by(in, d))
+            return refused("dim '", dim.name, "' of ", op.kind, " indexes input '", in.name, "': parts would not read the same");
     std::vector<std::size_t> axes;
     for (auto const* operands : {&op.weights, &op.outputs})
         for (auto const& o : *operands) {
@@ -144,7 +145,8 @@ inline void scale_work(ops::operation& op, std::int64_t size, std::int64_t whole
 }
 
 /// How operands with axes `axes` along dim `d` are cut when it is cut into `sizes`.
-[[nodiscard]] inline std::vector<cut> cuts(std::span<ops::operand const> operands, std::span<std::size_t const> axes, std::span<std::int64_t const> sizes) {
+[[nodiscard]] inline std::vector<cut> cuts(std::span<ops::operand const> operands, std::span<std::size_t const> axes,
+                                           std::span<std::int64_t const> sizes) {
     std::vector<cut> out;
     for (std::size_t i = 0; i < operands.size(); ++i) {
         out.push_back({.axis = axes[i], .sizes = {sizes.begin(), sizes.end()}});
@@ -191,7 +193,8 @@ inline void scale_work(ops::operation& op, std::int64_t size, std::int64_t whole
     for (auto const& op : siblings.subspan(1)) {
         for (auto const operands : {&ops::operation::inputs, &ops::operation::weights, &ops::operation::outputs}) {
             auto const &mine = first.*operands, &others = op.*operands;
-            if (mine.size() != others.size()) return refused(first.kind, " of ", mine.size(), " and of ", others.size(), " operands in the same role");
+            if (mine.size() != others.size())
+                return refused(first.kind, " of ", mine.size(), " and of ", others.size(), " operands in the same role");
             for (std::size_t i = 0; i < mine.size(); ++i)
                 if (!detail::alike(mine[i], others[i], d))
                     return refused("operands '", mine[i].name, "' ", ops::to_string(ops::tensor_of(mine[i])), " and '", others[i].name, "' ",

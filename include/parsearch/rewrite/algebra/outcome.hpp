@@ -18,7 +18,7 @@ template <class... Parts> [[nodiscard]] refusal refused(Parts const&... parts) {
 /// A `T`, or why there is none.
 template <class T> class outcome {
   public:
-    outcome(T value) : value_(std::move(value)) {}          // NOLINT: conversion is the point
+    outcome(T value) : value_(std::move(value)) {}           // NOLINT: conversion is the point
     outcome(refusal reason) : why_(std::move(reason.why)) {} // NOLINT
     [[nodiscard]] explicit operator bool() const noexcept { return value_.has_value(); }
     /// The result. Throws `std::bad_optional_access` where there is none.

@@ -29,7 +29,8 @@ namespace detail {
 [[nodiscard]] inline bool only_moves(ops::operation const& op) {
     using namespace std::string_view_literals;
     constexpr std::array kinds{"concat"sv, "split"sv, "slice"sv, "strided_slice"sv, "transpose"sv, "flip"sv, "expand"sv, "tile"sv};
-    return op.weights.empty() && (is_reshape(op) || (op.work == ops::work_class::memory && std::find(kinds.begin(), kinds.end(), op.kind) != kinds.end()));
+    return op.weights.empty() &&
+           (is_reshape(op) || (op.work == ops::work_class::memory && std::find(kinds.begin(), kinds.end(), op.kind) != kinds.end()));
 }
 
 [[nodiscard]] inline std::vector<ops::tensor> tensors_of(std::span<ops::operand const> operands) {
@@ -57,7 +58,8 @@ namespace detail {
     if (function.inputs[0].type != function.outputs[0].type) return text(function.kind, " changes the type");
     auto const known = knowledge_of(function.kind);
     if (known == knowledge::positional) return text(function.kind, " depends on more than its element");
-    if (known == knowledge::numbers && touched.size() > 1) return text("'", function.kind, "' does not tell its function, and there are ", touched.size());
+    if (known == knowledge::numbers && touched.size() > 1)
+        return text("'", function.kind, "' does not tell its function, and there are ", touched.size());
     auto const shape = ops::tensor_of(function.inputs[0]);
     if (std::none_of(touched.begin(), touched.end(), [&](auto const& o) { return ops::tensor_of(o) == shape; }))
         return text(function.kind, " of ", ops::to_string(shape), " is not next to ", move.kind, ": no operand has this shape");
@@ -146,7 +148,8 @@ namespace detail {
 /// True where `second`, which reads all outputs of `first` in order, gives back the inputs of `first` in order: a concat of the complete parts of a
 /// split, a split of a concat into what was joined, a transpose back, a reshape back.
 [[nodiscard]] inline bool cancel(ops::operation const& first, ops::operation const& second) {
-    if (detail::tensors_of(first.outputs) != detail::tensors_of(second.inputs) || detail::tensors_of(first.inputs) != detail::tensors_of(second.outputs))
+    if (detail::tensors_of(first.outputs) != detail::tensors_of(second.inputs) ||
+        detail::tensors_of(first.inputs) != detail::tensors_of(second.outputs))
         return false;
     if (is_reshape(first) && is_reshape(second)) return true;
     if (auto const a = read_split(first), b = read_concat(second); a && b) return *a == *b;

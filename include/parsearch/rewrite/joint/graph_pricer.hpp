@@ -68,9 +68,9 @@ class graph_pricer {
     /// that they prove.
     /// With a memory limit: lambda times each operator's bytes on its fullest device is added to its term, in picoseconds per byte, and lambda
     /// raised sixteenfold until the strategy fits by the simulator's account (which knows more: shared tensors and weights, working buffers),
-    /// then bisected; `cost` is without it. The answer is the cheapest of those that fit, data parallelism among them; where none does, the one that needs the
-    /// least memory, and `fits` is false. It is optimal only where the cheapest strategy fits as it is; another that is cheaper and fits may be missed.
-    /// Precondition: `g` is as `graph::read_graph` makes it. Throws what the oracle throws.
+    /// then bisected; `cost` is without it. The answer is the cheapest of those that fit, data parallelism among them; where none does, the one that
+    /// needs the least memory, and `fits` is false. It is optimal only where the cheapest strategy fits as it is; another that is cheaper and fits
+    /// may be missed. Precondition: `g` is as `graph::read_graph` makes it. Throws what the oracle throws.
     [[nodiscard]] graph_price price(graph::dense_graph const& g) { return price(g, options_.synchronisation); }
     /// Counting synchronisation otherwise than the options say: strategies between which simulation can choose, at the price of an elimination each.
     [[nodiscard]] graph_price price(graph::dense_graph const& g, counted_synchronisation const& synchronisation) {
@@ -112,16 +112,18 @@ class graph_pricer {
         return best;
     }
 
-    /// What operators and edges of `g` cost, by the same terms, where each operator may take the configurations of a list of its own, the first of which
-    /// is data parallelism. Tables that are looked up cost what any operator does, wherever they are. Remembered as well.
-    /// Precondition: `g` is as for `price`, and the configurations fit it. Throws `invalid_input` where there is not a list for each operator with
-    /// at least one configuration, and what the oracle throws.
+    /// What operators and edges of `g` cost, by the same terms, where each operator may take the configurations of a list of its own, the first of
+    /// which is data parallelism. Tables that are looked up cost what any operator does, wherever they are. Remembered as well. Precondition: `g` is
+    /// as for `price`, and the configurations fit it. Throws `invalid_input` where there is not a list for each operator with at least one
+    /// configuration, and what the oracle throws.
     [[nodiscard]] choice_costs costs(graph::dense_graph const& g, std::vector<surrogate_tables::choices> candidates,
                                      counted_synchronisation const& synchronisation) {
         validate(synchronisation);
-        if (candidates.size() != g.size()) throw invalid_input("graph_pricer: ", candidates.size(), " lists of configurations for ", g.size(), " operators: must be one each");
+        if (candidates.size() != g.size())
+            throw invalid_input("graph_pricer: ", candidates.size(), " lists of configurations for ", g.size(), " operators: must be one each");
         for (std::size_t op = 0; op < g.size(); ++op)
-            if (!candidates[op] || candidates[op]->empty()) throw invalid_input("graph_pricer: operator '", g.names[op], "' has no configuration: must have at least one");
+            if (!candidates[op] || candidates[op]->empty())
+                throw invalid_input("graph_pricer: operator '", g.names[op], "' has no configuration: must have at least one");
         auto const contents = store_.numbers_of(g);
         choice_costs out{tables_of(g, contents, std::move(candidates)), {}};
         count_synchronisation(g, out, synchronisation, [](std::uint32_t, std::size_t) { return 1.0; });
@@ -159,7 +161,8 @@ class graph_pricer {
 
     /// Sets what operators cost: the part `share(op, n)` of the work of the n-th configuration, and what counts of synchronisation.
     template <class Share>
-    static void count_synchronisation(graph::dense_graph const& g, choice_costs& out, counted_synchronisation const& synchronisation, Share const& share) {
+    static void count_synchronisation(graph::dense_graph const& g, choice_costs& out, counted_synchronisation const& synchronisation,
+                                      Share const& share) {
         double all = 0, before = 0; // work under data parallelism
         for (auto const& table : out.operators) all += static_cast<double>(table->front().work.count());
         out.own.resize(g.size());
@@ -230,7 +233,7 @@ class graph_pricer {
     };
 
     [[nodiscard]] std::vector<surrogate_tables::choices> candidates_of(graph::dense_graph const& g, std::vector<std::uint64_t> const& contents,
-                                                                      lookups const& looked_up) {
+                                                                       lookups const& looked_up) {
         std::size_t const devices = base_->topology.size();
         std::vector<surrogate_tables::choices> out;
         for (std::uint32_t op = 0; op < g.size(); ++op) {
@@ -246,8 +249,10 @@ class graph_pricer {
             if (!looked_up.has(op)) continue;
             auto list = *out.back();
             auto const& placed = looked_up.placed[op];
-            if (list.size() > 1) list.erase(std::remove(list.begin() + 1, list.end(), space::whole(operation)), list.end()); // on the first device: where all would meet
-            for (auto& c : list) // and the parts of the table begin where it would be whole
+            if (list.size() > 1)
+                list.erase(std::remove(list.begin() + 1, list.end(), space::whole(operation)),
+                           list.end()); // on the first device: where all would meet
+            for (auto& c : list)        // and the parts of the table begin where it would be whole
                 if (auto const step = static_cast<std::int64_t>(devices) / c.shards(); step > 1 && apart(c, step))
                     c.start = static_cast<std::int32_t>(placed.start % step);
             if (std::find(list.begin(), list.end(), placed) == list.end()) list.push_back(placed);

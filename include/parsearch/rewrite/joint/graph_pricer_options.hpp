@@ -17,7 +17,8 @@ namespace parsearch::rewrite {
 /// the strategy, so that a search asks for several and simulates what comes of each.
 struct counted_synchronisation {
     double share = 1; ///< of every operator's, from 0 to 1
-    double first = 0; ///< all of that of the first operators in topological order that are this share, from 0 to 1, of the work under data parallelism
+    double first =
+        0; ///< all of that of the first operators in topological order that are this share, from 0 to 1, of the work under data parallelism
     friend bool operator==(counted_synchronisation const&, counted_synchronisation const&) = default;
 };
 
@@ -28,9 +29,9 @@ inline constexpr counted_synchronisation usual_countings[] = {{1, 0}, {0.5, 0}, 
 struct graph_pricer_options {
     std::size_t candidates = 24; ///< configurations per operator, at least 1: see `space::likely_configurations`
     counted_synchronisation synchronisation{};
-    std::optional<byte_count> memory_limit{};                 ///< bytes on each device; see `graph_pricer::price`
-    std::uint64_t table_bytes = std::uint64_t{1} << 28;       ///< that elimination's tables may take beside the terms, at least 1 MiB
-    std::uint64_t remembered_bytes = std::uint64_t{1} << 30;  ///< of tables, from one call to the next, about
+    std::optional<byte_count> memory_limit{};                ///< bytes on each device; see `graph_pricer::price`
+    std::uint64_t table_bytes = std::uint64_t{1} << 28;      ///< that elimination's tables may take beside the terms, at least 1 MiB
+    std::uint64_t remembered_bytes = std::uint64_t{1} << 30; ///< of tables, from one call to the next, about
     std::uint64_t effort = 1 << 14; ///< where elimination does not fit: 64 partial strategies, or a message of mini-buckets, each
     space::space_options space{};   ///< the space that candidates are of, but for the first, data parallelism
 };

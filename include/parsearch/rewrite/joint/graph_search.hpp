@@ -29,9 +29,10 @@ struct priced_graph {
     std::vector<std::string> applied;
 };
 
-/// Searches for the graph of the least price that rules make of one: segment after segment, all segments of one shape at once, in each best first; no graph is priced twice in a
-/// segment, and no segment is searched twice (Unger et al., Unity, OSDI 2022, section 6.1). Of the options `alpha`, `segment_operators`, `segment_graphs` and `beam` count.
-/// `price(graph)` answers a `graph_price`; `tell(kind of segment, rule, cost)` is told each; `ended()` says whether to stop. Refers to rules and options.
+/// Searches for the graph of the least price that rules make of one: segment after segment, all segments of one shape at once, in each best first; no
+/// graph is priced twice in a segment, and no segment is searched twice (Unger et al., Unity, OSDI 2022, section 6.1). Of the options `alpha`,
+/// `segment_operators`, `segment_graphs` and `beam` count. `price(graph)` answers a `graph_price`; `tell(kind of segment, rule, cost)` is told each;
+/// `ended()` says whether to stop. Refers to rules and options.
 class graph_search {
   public:
     using pricing = std::function<graph_price(parallel_graph const&)>;
@@ -97,7 +98,7 @@ class graph_search {
             if (made.size() > 1) {
                 auto all = made[0].graph;
                 std::size_t times = 1;
-                detail::seen_graphs on_the_way; // of a rule that goes round in a circle
+                detail::seen_graphs on_the_way;                                   // of a rule that goes round in a circle
                 while (on_the_way.add(all) && times < part.size() && !ended_()) { // nor may it grow without end
                     auto next = rules_[r](all);
                     if (next.empty()) break;
@@ -113,9 +114,12 @@ class graph_search {
 
     void improve(priced_graph& current, segment_class const& instances, std::size_t kind) {
         if (!settled_.add(instances[0].graph)) return; // searched before, where it stands now or elsewhere
-        double const share = static_cast<double>(instances[0].names.size() * instances.size()) / static_cast<double>(std::max<std::size_t>(current.graph.operators().size(), 1));
+        double const share = static_cast<double>(instances[0].names.size() * instances.size()) /
+                             static_cast<double>(std::max<std::size_t>(current.graph.operators().size(), 1));
         double const slack = (options_.alpha - 1) * static_cast<double>(current.price.cost.count()) * share;
-        auto const within = [&](picoseconds cost) { return static_cast<double>(cost.count()) - static_cast<double>(current.price.cost.count()) <= slack; };
+        auto const within = [&](picoseconds cost) {
+            return static_cast<double>(cost.count()) - static_cast<double>(current.price.cost.count()) <= slack;
+        };
         auto const base = current;
         auto const worse = [](candidate const& a, candidate const& b) {
             return a.whole.price.cost != b.whole.price.cost ? a.whole.price.cost > b.whole.price.cost : a.number > b.number;

@@ -39,13 +39,16 @@ namespace parsearch::rewrite {
 /// What `joint` finds: a graph that computes what the problem's does, and how to run it.
 struct joint_plan {
     using cost_type = picoseconds;
-    parallel_graph graph;            ///< in one task per operator
-    graph::dense_graph operators;    ///< it as an operator graph, its weights folded, with the copies and partial sums of `replicas_of`; with the problem's names where it can be
-    space::flat_strategy strategy;   ///< of these
-    std::vector<std::string> applied; ///< the rules that led to it, in order: name, then operators
-    bool mapped = false;              ///< the strategy is of machine mapping, or was refined from one that is
-    std::optional<picoseconds> bound{}; ///< neither `strategy` nor any other of the space of `operators` costs less; none where not asked for, where a budget ended the search, or the oracle refuses one of these
-    std::string not_mapped{};         ///< of the graphs simulated, why the first was that was not mapped in all ways, or not with all views; empty where all were
+    parallel_graph graph;               ///< in one task per operator
+    graph::dense_graph operators;       ///< it as an operator graph, its weights folded, with the copies and partial sums of `replicas_of`; with the
+                                        ///< problem's names where it can be
+    space::flat_strategy strategy;      ///< of these
+    std::vector<std::string> applied;   ///< the rules that led to it, in order: name, then operators
+    bool mapped = false;                ///< the strategy is of machine mapping, or was refined from one that is
+    std::optional<picoseconds> bound{}; ///< neither `strategy` nor any other of the space of `operators` costs less; none where not asked for, where
+                                        ///< a budget ended the search, or the oracle refuses one of these
+    std::string
+        not_mapped{}; ///< of the graphs simulated, why the first was that was not mapped in all ways, or not with all views; empty where all were
 };
 
 /// A rule made a graph, which was priced.
@@ -66,9 +69,12 @@ struct simulated_graph {
 };
 
 /// The operator graph of `g`, its weights folded: what is priced and simulated.
-[[nodiscard]] inline graph::dense_graph folded_operators(parallel_graph const& g, purpose use = purpose::training) { return graph::read_graph(fold_weights(g, use)).graph; }
+[[nodiscard]] inline graph::dense_graph folded_operators(parallel_graph const& g, purpose use = purpose::training) {
+    return graph::read_graph(fold_weights(g, use)).graph;
+}
 
-/// The options of the space of `problem`, with the copies and partial sums that any of its operators may have for all: operators are not the same ones when rules have been applied.
+/// The options of the space of `problem`, with the copies and partial sums that any of its operators may have for all: operators are not the same
+/// ones when rules have been applied.
 [[nodiscard]] inline space::space_options replicas_of(parallelization const& problem) {
     auto out = problem.space().options();
     for (auto const& op : problem.graph().operations)
@@ -93,8 +99,8 @@ namespace detail {
 }
 
 /// The best graph found from `original` with the price on the first device of the problem alone.
-[[nodiscard]] inline priced_graph optimised_alone(joint_cache& cache, parallelization const& problem, parallel_graph const& original, joint_options const& options,
-                                           graph_search::told const& tell, std::function<bool()> const& ended) {
+[[nodiscard]] inline priced_graph optimised_alone(joint_cache& cache, parallelization const& problem, parallel_graph const& original,
+                                                  joint_options const& options, graph_search::told const& tell, std::function<bool()> const& ended) {
     auto const price = [&](parallel_graph const& g) { return cache.one().price(folded_operators(g, purpose_of(problem))); };
     return graph_search(options.rules, options, price, tell, ended).run({original, price(original), {}});
 }
@@ -179,7 +185,8 @@ class joint_run {
         return out;
     }
 
-    template <class E> void simulate(std::vector<priced_graph> const& graphs, E& evaluate, simulated& g, space::flat_strategy const& strategy, bool mapped) {
+    template <class E>
+    void simulate(std::vector<priced_graph> const& graphs, E& evaluate, simulated& g, space::flat_strategy const& strategy, bool mapped) {
         auto const cost = evaluate(strategy);
         count();
         if (!g.plan || cost < g.least) {
@@ -193,7 +200,8 @@ class joint_run {
         for (std::size_t rank = 0; rank < graphs.size(); ++rank) {
             if (kernel_.has_best() && over()) return;
             auto const& f = graphs[rank];
-            if (std::any_of(graphs.begin(), graphs.begin() + static_cast<std::ptrdiff_t>(rank), [&](auto const& g) { return g.graph == f.graph; })) continue;
+            if (std::any_of(graphs.begin(), graphs.begin() + static_cast<std::ptrdiff_t>(rank), [&](auto const& g) { return g.graph == f.graph; }))
+                continue;
             auto& g = simulated_.emplace_back(simulated{rank, with_graph(problem_, operators_of(problem_, f.graph)), {f.price.strategy}});
             auto evaluate = g.candidate.evaluator();
             simulate(graphs, evaluate, g, f.price.strategy, false);
@@ -255,7 +263,8 @@ class joint_run {
     void find_bound() {
         auto& best = kernel_.amend_best();
         try {
-            if (auto const least = search::root_bound<space::flat_strategy>(with_graph(problem_, best.operators))) best.bound = std::min(*least, kernel_.best_cost());
+            if (auto const least = search::root_bound<space::flat_strategy>(with_graph(problem_, best.operators)))
+                best.bound = std::min(*least, kernel_.best_cost());
         } catch (invalid_input const&) { // of a configuration that the search did not need: what it found stands
         }
         if (best.bound && options_.rules.empty()) kernel_.raise_bound(*best.bound);
@@ -272,26 +281,30 @@ class joint_run {
 
 } // namespace detail
 
-/// The problem of the graph that is best on one device, rewritten by the options' rules before anything is parallelized: what optimising in sequence starts from.
-/// Options as of `joint`, of which the refinement and the memory limit do not count here. Throws `invalid_input` on options out of range.
+/// The problem of the graph that is best on one device, rewritten by the options' rules before anything is parallelized: what optimising in sequence
+/// starts from. Options as of `joint`, of which the refinement and the memory limit do not count here. Throws `invalid_input` on options out of
+/// range.
 [[nodiscard]] inline parallelization rewritten_first(parallelization const& problem, joint_options const& options) {
     validate(options);
     search::stopping limit(search::budget_of(options));
     std::uint64_t evaluations = 1;
     joint_cache cache(problem, options.pricing);
     auto const best = detail::optimised_alone(
-        cache, problem, lift(problem.graph()).graph, options, [&](std::size_t, std::size_t, picoseconds) { ++evaluations; }, [&] { return limit.due(evaluations).has_value(); });
+        cache, problem, lift(problem.graph()).graph, options, [&](std::size_t, std::size_t, picoseconds) { ++evaluations; },
+        [&] { return limit.due(evaluations).has_value(); });
     return with_graph(problem, folded_operators(best.graph, detail::purpose_of(problem)));
 }
 
 /// The result of `joint`.
 using joint_result = search_result<joint_plan, picoseconds>;
 
-/// `joint(problem, start, rng, options, observers...)`: which operators compute the network and how each is parallelized, decided together (Unger et al.,
-/// Unity, OSDI 2022, section 6), on a problem of `make_problem`. `start` is a plan that is known from elsewhere, or `{}`; it is priced, and the answer is never worse.
+/// `joint(problem, start, rng, options, observers...)`: which operators compute the network and how each is parallelized, decided together (Unger et
+/// al., Unity, OSDI 2022, section 6), on a problem of `make_problem`. `start` is a plan that is known from elsewhere, or `{}`; it is priced, and the
+/// answer is never worse.
 ///
 /// 1. The graph is cut at operators that all ways pass into segments of at least `segment_operators`; segments of one shape change together.
-/// 2. In each, best-first search over what `options.rules` make of it, in which no graph is priced twice (exact comparison); each rule is also applied as often as
+/// 2. In each, best-first search over what `options.rules` make of it, in which no graph is priced twice (exact comparison); each rule is also
+/// applied as often as
 ///    it can be, at most once per node. What costs more than the best by `alpha` - 1 times the segment's share of the operators is not followed up.
 /// 3. A graph's price is that of its best parallelization under the additive cost of `graph_pricer`, found exactly where its tables fit; tables are
 ///    kept from graph to graph.
@@ -301,23 +314,25 @@ using joint_result = search_result<joint_plan, picoseconds>;
 ///    synchronisation, with data parallelism, and on one device alone, since additive costs do not know what overlaps.
 /// 6. Then these graphs are mapped to parts of the machine (`map_operators`), so that branches can run side by side, again with each counting of
 ///    synchronisation; those that did best so far come first, and there are `mapping_effort` steps in all. What is found is simulated.
-/// 7. The least simulated cost wins, and is refined by `refinement` evaluations of `search::mcmc`. So, unless a budget ends it before, it is at most what
-///    parallelizing the original graph, or the graph optimised before, would give in the same way; and without refinement at most what it is without mapping.
-///    Without rules it is the best of these parallelizations and mappings of the original graph.
+/// 7. The least simulated cost wins, and is refined by `refinement` evaluations of `search::mcmc`. So, unless a budget ends it before, it is at most
+/// what
+///    parallelizing the original graph, or the graph optimised before, would give in the same way; and without refinement at most what it is without
+///    mapping. Without rules it is the best of these parallelizations and mappings of the original graph.
 /// 8. What parallelizing the graph found can cost at least is told by `search::root_bound` (`joint_plan::bound`), in up to some seconds.
 ///
-/// Reason `exhausted`: sweeps over the segments found nothing more, each within its budget, or there were eight. Evaluations count graphs priced and strategies simulated,
-/// but not those without which there is no answer once the search has ended: as many evaluations as a search took that time ended are a budget with which
-/// it finds the same. `stats.trajectory` is the hash of the graph found. Observers are told `rewritten_graph`, `simulated_graph`, and of picoseconds
-/// `search::improved`, `bound_raised`, `progress` and `budget_spent`. A budget may end the search in step 4. Deterministic for a seed but for the time.
-/// `lower_bound` is the plan's `bound` where there are no rules; over all graphs that rules make none is known.
-/// Throws `invalid_input` on options out of range, and where the cache is of another topology.
+/// Reason `exhausted`: sweeps over the segments found nothing more, each within its budget, or there were eight. Evaluations count graphs priced and
+/// strategies simulated, but not those without which there is no answer once the search has ended: as many evaluations as a search took that time
+/// ended are a budget with which it finds the same. `stats.trajectory` is the hash of the graph found. Observers are told `rewritten_graph`,
+/// `simulated_graph`, and of picoseconds `search::improved`, `bound_raised`, `progress` and `budget_spent`. A budget may end the search in step 4.
+/// Deterministic for a seed but for the time. `lower_bound` is the plan's `bound` where there are no rules; over all graphs that rules make none is
+/// known. Throws `invalid_input` on options out of range, and where the cache is of another topology.
 struct joint_fn {
     static constexpr search_traits traits{.rewrites = true};
 
     template <RandomBits R, class... Os>
     joint_result operator()(parallelization const& problem, joint_plan start, R& rng, joint_options const& options = {}, Os&&... observers) const {
-        static_assert(search::observed_also<search::event_list<rewritten_graph, simulated_graph>, picoseconds, std::remove_reference_t<Os>...>::checked);
+        static_assert(
+            search::observed_also<search::event_list<rewritten_graph, simulated_graph>, picoseconds, std::remove_reference_t<Os>...>::checked);
         validate(options);
         std::optional<joint_cache> own;
         if (!options.cache) own.emplace(problem, options.pricing);

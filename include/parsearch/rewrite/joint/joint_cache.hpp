@@ -17,15 +17,17 @@
 
 namespace parsearch::rewrite {
 
-/// The tables of terms that graphs were priced and mapped by, for any number of joint searches: of other networks and rules, on one topology with one oracle, options of simulation
-/// and of pricing. A search finds the same with a cache that others have filled as with one of its own. Not for several threads at once.
+/// The tables of terms that graphs were priced and mapped by, for any number of joint searches: of other networks and rules, on one topology with one
+/// oracle, options of simulation and of pricing. A search finds the same with a cache that others have filled as with one of its own. Not for several
+/// threads at once.
 class joint_cache {
   public:
     using pricer_type = graph_pricer;
 
-    /// For searches on problems like `problem`. Where no memory limit is given and the problem does not ignore memory, it is that of the smallest device. Throws
-    /// `invalid_input` on options out of range.
-    explicit joint_cache(parallelization const& problem, graph_pricer_options options = {}) : base_(problem.workload()), all_(base_, limited(*base_, options)), one_(alone(*base_), unlimited(options)) {}
+    /// For searches on problems like `problem`. Where no memory limit is given and the problem does not ignore memory, it is that of the smallest
+    /// device. Throws `invalid_input` on options out of range.
+    explicit joint_cache(parallelization const& problem, graph_pricer_options options = {})
+        : base_(problem.workload()), all_(base_, limited(*base_, options)), one_(alone(*base_), unlimited(options)) {}
 
     /// Prices on all devices, and on the first alone.
     [[nodiscard]] pricer_type& all() noexcept { return all_; }
@@ -33,13 +35,16 @@ class joint_cache {
     /// How many tables were made so far.
     [[nodiscard]] std::uint64_t tables_made() const noexcept { return all_.tables_made() + one_.tables_made(); }
 
-    /// Throws `invalid_input` where `problem` has another topology or other options of simulation than the problem for which this was made. That oracles are equal is a precondition.
+    /// Throws `invalid_input` where `problem` has another topology or other options of simulation than the problem for which this was made. That
+    /// oracles are equal is a precondition.
     void require_like(parallelization const& problem) const {
         auto const &mine = base_->topology, &other = problem.topology();
         if (!(mine == other))
-            throw invalid_input("joint: the cache is of a topology of ", mine.devices.size(), " devices and ", mine.links.size(), " links, the problem's has ", other.devices.size(), " and ",
-                                other.links.size(), ": must be the same ones, with the same routes and rings");
-        if (!(base_->options == problem.options())) throw invalid_input("joint: the cache is of other options of simulation than the problem's: must be the same");
+            throw invalid_input("joint: the cache is of a topology of ", mine.devices.size(), " devices and ", mine.links.size(),
+                                " links, the problem's has ", other.devices.size(), " and ", other.links.size(),
+                                ": must be the same ones, with the same routes and rings");
+        if (!(base_->options == problem.options()))
+            throw invalid_input("joint: the cache is of other options of simulation than the problem's: must be the same");
     }
 
   private:
@@ -53,7 +58,8 @@ class joint_cache {
         return options;
     }
     static std::shared_ptr<sim::workload const> alone(sim::workload const& w) {
-        topology::dense_topology one{.devices = {w.topology.devices[0]}, .kind = {0}, .node = {0}, .links = {}, .route_first = {0, 0}, .route_links = {}};
+        topology::dense_topology one{
+            .devices = {w.topology.devices[0]}, .kind = {0}, .node = {0}, .links = {}, .route_first = {0, 0}, .route_links = {}};
         return sim::make_workload(w.graph, std::move(one), w.oracle, w.options);
     }
 

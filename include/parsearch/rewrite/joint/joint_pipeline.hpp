@@ -57,7 +57,8 @@ struct graphs_partitioned {
 
 namespace detail {
 
-/// The observer of the parts of a search: evaluations are counted on, and only what is better than all before is an improvement. Keeps the graphs that are told.
+/// The observer of the parts of a search: evaluations are counted on, and only what is better than all before is an improvement. Keeps the graphs
+/// that are told.
 class relay {
   public:
     using observer = search::listener<rewritten_graph, simulated_graph, pipeline::simulated_pipeline, search::improved<picoseconds>>;
@@ -116,9 +117,10 @@ class relay {
     return o;
 }
 
-/// The best of the pipelines that `pipeline::partition` finds for each of `graphs`, of operators of `problem` rewritten; each begins with the strategy of its plan, and
-/// with `options.bound` and the costs of those before as bounds. `options.starts` are not used: they are of the problem's own operators. The budget is that of all; when
-/// it is spent, the graphs that are left have no pipeline. Observers are told as by `partition`. Deterministic but for the time. Throws as `partition`.
+/// The best of the pipelines that `pipeline::partition` finds for each of `graphs`, of operators of `problem` rewritten; each begins with the
+/// strategy of its plan, and with `options.bound` and the costs of those before as bounds. `options.starts` are not used: they are of the problem's
+/// own operators. The budget is that of all; when it is spent, the graphs that are left have no pipeline. Observers are told as by `partition`.
+/// Deterministic but for the time. Throws as `partition`.
 template <RandomBits R, class... Os>
 [[nodiscard]] graphs_partitioned partition_graphs(parallelization const& problem, std::span<known_graph const> graphs, R& rng,
                                                   pipeline::partition_options options = {}, Os&&... observers) {
@@ -154,19 +156,23 @@ template <RandomBits R, class... Os>
 /// The result of `joint_pipeline`.
 using joint_pipeline_result = search_result<joint_pipeline_plan, picoseconds>;
 
-/// `joint_pipeline(problem, start, rng, options, observers...)`: operators, their strategy, stages and micro-batches, on a problem of `make_problem`. `start` is a plan that is known
-/// from elsewhere, or `{}`; its parts are the starts of the parts of the search, and the answer is never worse.
+/// `joint_pipeline(problem, start, rng, options, observers...)`: operators, their strategy, stages and micro-batches, on a problem of `make_problem`.
+/// `start` is a plan that is known from elsewhere, or `{}`; its parts are the starts of the parts of the search, and the answer is never worse.
 ///
 /// 1. `pipeline::partition` of the problem's own operators, with all of `options.pipeline`.
 /// 2. `joint`.
-/// 3. Of the graphs that it simulated, the `options.rewritten` of least cost but for the original are partitioned as well (`partition_graphs`), with what is left of the
+/// 3. Of the graphs that it simulated, the `options.rewritten` of least cost but for the original are partitioned as well (`partition_graphs`), with
+/// what is left of the
 ///    budget of pipelines.
 ///
-/// The least cost wins, of equal ones what came first as `joint`, then step 1, then step 3. So it is never worse than `joint` and never worse than `partition` with the same options.
-/// A cost of `joint` is that of the problem's evaluator, one of a pipeline that of `pipeline::pipeline_simulator`, where devices run what they launch in order.
+/// The least cost wins, of equal ones what came first as `joint`, then step 1, then step 3. So it is never worse than `joint` and never worse than
+/// `partition` with the same options. A cost of `joint` is that of the problem's evaluator, one of a pipeline that of `pipeline::pipeline_simulator`,
+/// where devices run what they launch in order.
 ///
-/// Reason `exhausted` where all parts ended by themselves, else that of the first that did not. Evaluations count those of the parts. Observers are told what the parts
-/// tell: `rewritten_graph`, `simulated_graph`, `pipeline::simulated_pipeline`, and `search::improved<picoseconds>` of what is better than all before; `stats.trajectory` is that of `joint`. Deterministic for a seed but for the time. No lower bound. Throws `invalid_input` as the parts do.
+/// Reason `exhausted` where all parts ended by themselves, else that of the first that did not. Evaluations count those of the parts. Observers are
+/// told what the parts tell: `rewritten_graph`, `simulated_graph`, `pipeline::simulated_pipeline`, and `search::improved<picoseconds>` of what is
+/// better than all before; `stats.trajectory` is that of `joint`. Deterministic for a seed but for the time. No lower bound. Throws `invalid_input`
+/// as the parts do.
 struct joint_pipeline_fn {
     static constexpr search_traits traits{.rewrites = true};
 
@@ -200,7 +206,8 @@ struct joint_pipeline_fn {
             start.pipeline.reset();
             relay.done(run.stats(), cost);
         }
-        auto own = pipeline::partition(problem, start.pipeline ? *std::move(start.pipeline) : pipeline::pipeline_plan{}, rng, options.pipeline, relay);
+        auto own =
+            pipeline::partition(problem, start.pipeline ? *std::move(start.pipeline) : pipeline::pipeline_plan{}, rng, options.pipeline, relay);
         ended(own.stats, own.cost, own.ended);
         auto joined = joint(problem, std::move(start.joint), rng, options.joint, relay);
         ended(joined.stats, joined.cost, joined.ended);
@@ -212,7 +219,8 @@ struct joint_pipeline_fn {
 
         take(joint_pipeline_plan{.joint = std::move(joined.best), .pipeline = {}}, joined.cost, joined.reason != stop_reason::nothing_feasible);
         if (own.cost < run.best_cost())
-            take(joint_pipeline_plan{in_own_numbers(original.plan, problem), std::move(own.best)}, own.cost, own.reason != stop_reason::nothing_feasible);
+            take(joint_pipeline_plan{in_own_numbers(original.plan, problem), std::move(own.best)}, own.cost,
+                 own.reason != stop_reason::nothing_feasible);
         auto const left = left_of(options.pipeline, own.stats, relay.best());
         if (own.ended == stop_reason::exhausted && !left && !graphs.empty()) {
             if (reason == stop_reason::exhausted) reason = stop_reason::evaluation_budget;
@@ -231,8 +239,8 @@ struct joint_pipeline_fn {
     }
 
   private:
-    /// The plan of the original with the operators of `problem` as they are: lifted, they are in topological order. Where some of them were folded into
-    /// weights, or have not all the copies and partial sums that others have, the strategy is data parallelism.
+    /// The plan of the original with the operators of `problem` as they are: lifted, they are in topological order. Where some of them were folded
+    /// into weights, or have not all the copies and partial sums that others have, the strategy is data parallelism.
     static joint_plan in_own_numbers(joint_plan plan, parallelization const& problem) {
         auto const& g = problem.graph();
         bool same = plan.strategy.size() == g.size();

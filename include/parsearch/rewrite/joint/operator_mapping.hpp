@@ -24,11 +24,11 @@
 
 namespace parsearch::rewrite {
 
-/// The operators of a graph as a `MappingModel`. Tasks are the operators but for graph inputs, which cost nothing wherever they are (views of tensors are
-/// tasks); a view is a configuration, which fits the boxes that hold all its shards. What a task and an edge cost is said by `choice_costs`: work of the
-/// busiest device and the synchronisation of weights, and the time of the busiest link. Weights that several operators share are synchronised for none.
-/// Tasks and edges are alike where their tables are. Boxes are alike where the views that fit them are, beside each other, equally far from their corners
-/// and all costs between them equal: this is compared, number by number, not concluded from the topology.
+/// The operators of a graph as a `MappingModel`. Tasks are the operators but for graph inputs, which cost nothing wherever they are (views of tensors
+/// are tasks); a view is a configuration, which fits the boxes that hold all its shards. What a task and an edge cost is said by `choice_costs`: work
+/// of the busiest device and the synchronisation of weights, and the time of the busiest link. Weights that several operators share are synchronised
+/// for none. Tasks and edges are alike where their tables are. Boxes are alike where the views that fit them are, beside each other, equally far from
+/// their corners and all costs between them equal: this is compared, number by number, not concluded from the topology.
 class operator_mapping {
   public:
     struct view {
@@ -46,7 +46,8 @@ class operator_mapping {
             task[op] = static_cast<std::uint32_t>(operators_.size());
             operators_.push_back(op);
             auto const& list = costs_.candidates[op];
-            auto const [at, fresh] = classes.emplace(std::pair(costs_.operators[op].get(), costs_.own[op]), static_cast<std::uint32_t>(views_.size()));
+            auto const [at, fresh] =
+                classes.emplace(std::pair(costs_.operators[op].get(), costs_.own[op]), static_cast<std::uint32_t>(views_.size()));
             task_class_.push_back(at->second);
             if (!fresh) continue;
             views_.emplace_back();
@@ -72,7 +73,9 @@ class operator_mapping {
     [[nodiscard]] std::vector<graph::task_edge> const& edges() const noexcept { return edges_; }
     [[nodiscard]] std::vector<view> const& views(std::size_t task) const noexcept { return views_[task_class_[task]]; }
     [[nodiscard]] bool fits(std::size_t, view const& v, resource_box const& box) const noexcept { return box.contains(v.box); }
-    [[nodiscard]] picoseconds task_cost(std::size_t task, view const& v) const noexcept { return picoseconds{costs_.own[operators_[task]][v.number]}; }
+    [[nodiscard]] picoseconds task_cost(std::size_t task, view const& v) const noexcept {
+        return picoseconds{costs_.own[operators_[task]][v.number]};
+    }
     [[nodiscard]] picoseconds edge_cost(std::size_t edge, view const& from, view const& to) const noexcept {
         return (*costs_.pairs[edge_numbers_[edge]])[from.number * views(edges_[edge].second).size() + to.number];
     }
@@ -117,7 +120,8 @@ class operator_mapping {
                     for (std::int32_t d = 0; d + devices <= machine_.devices; ++d) {
                         known k{{.first_node = n, .nodes = nodes, .first_device = d, .devices = devices}, {}};
                         for (std::size_t c = 0; c < views_.size(); ++c) k.fits.push_back(fitting(c, k.box));
-                        auto const same = std::find_if(examples.begin() + static_cast<std::ptrdiff_t>(first), examples.end(), [&](auto const& e) { return alike(e, k); });
+                        auto const same = std::find_if(examples.begin() + static_cast<std::ptrdiff_t>(first), examples.end(),
+                                                       [&](auto const& e) { return alike(e, k); });
                         box_class_.emplace(k.box, static_cast<std::uint32_t>(same - examples.begin()));
                         if (same == examples.end()) examples.push_back(std::move(k));
                     }
@@ -147,10 +151,10 @@ class operator_mapping {
     choice_costs costs_;
     std::vector<std::uint32_t> operators_, task_class_, edge_class_; // by task, by task, by edge
     std::vector<graph::task_edge> edges_;
-    std::vector<std::size_t> edge_numbers_;       // in the graph
-    std::vector<std::vector<view>> views_;        // by class of task
-    std::vector<std::uint32_t> example_;          // by class of task: an operator
-    std::vector<std::size_t> edge_examples_;      // by class of edge: an edge
+    std::vector<std::size_t> edge_numbers_;  // in the graph
+    std::vector<std::vector<view>> views_;   // by class of task
+    std::vector<std::uint32_t> example_;     // by class of task: an operator
+    std::vector<std::size_t> edge_examples_; // by class of edge: an edge
     std::map<resource_box, std::uint32_t> box_class_;
 };
 static_assert(MappingModel<operator_mapping>);
@@ -161,7 +165,8 @@ struct operator_mapping_options {
     std::size_t per_box = 3; ///< configurations of an operator on as many devices as a box has, at least 1
     std::size_t cells = 12;  ///< of the machine, between which alone it is cut, at least 1: see `machine_grid`
     counted_synchronisation synchronisation{};
-    mapping_options limits{.table_limit = std::uint64_t{1} << 22, .effort = std::uint64_t{1} << 26}; ///< of the dynamic program, each time that it is tried
+    mapping_options limits{.table_limit = std::uint64_t{1} << 22,
+                           .effort = std::uint64_t{1} << 26}; ///< of the dynamic program, each time that it is tried
 };
 
 /// Throws `invalid_input` naming the option, its value and the rule.
@@ -182,18 +187,18 @@ struct mapped_operators {
     std::string refused{};           ///< why the graph was not mapped, or not with as many views as asked for; else empty
 };
 
-/// The views of `operator_views` for the operators of `g`, on the machine and in the space of `pricer`: best by `machine_mapping`. `also[n]` is a strategy of
-/// `g` whose configurations are views too (what elimination found, say).
-/// Where the dynamic program would pass `limits`, it is tried with half as many views, at least four; where that fails too, or it is stopped, there is no strategy.
-/// `pricer` remembers what operators and edges cost; the dynamic program is run each time. Memory is not looked at. Deterministic.
-/// Throws `invalid_input` on options out of range or strategies of another size, and what the oracle throws. Complexity: views^2 prices for each distinct
-/// edge, and that of `machine_mapping`.
+/// The views of `operator_views` for the operators of `g`, on the machine and in the space of `pricer`: best by `machine_mapping`. `also[n]` is a
+/// strategy of `g` whose configurations are views too (what elimination found, say). Where the dynamic program would pass `limits`, it is tried with
+/// half as many views, at least four; where that fails too, or it is stopped, there is no strategy. `pricer` remembers what operators and edges cost;
+/// the dynamic program is run each time. Memory is not looked at. Deterministic. Throws `invalid_input` on options out of range or strategies of
+/// another size, and what the oracle throws. Complexity: views^2 prices for each distinct edge, and that of `machine_mapping`.
 [[nodiscard]] inline mapped_operators map_operators(graph_pricer& pricer, graph::dense_graph const& g, operator_mapping_options const& options = {},
-                                             std::span<space::flat_strategy const> also = {}) {
+                                                    std::span<space::flat_strategy const> also = {}) {
     constexpr std::size_t least_views = 4;
     validate(options);
     for (auto const& s : also)
-        if (s.size() != g.size()) throw invalid_input("operator mapping: a strategy of ", s.size(), " configurations for ", g.size(), " operators: must be one each");
+        if (s.size() != g.size())
+            throw invalid_input("operator mapping: a strategy of ", s.size(), " configurations for ", g.size(), " operators: must be one each");
     auto const& topology = pricer.input().topology;
     machine_grid const grid(topology, options.cells);
     space::strategy_space const spaces(g, topology.size(), pricer.options().space);

@@ -379,7 +379,7 @@ template <class Solve> class branches {
     Solve& solve_;
     branch_groups groups_;
     std::vector<branch> branches_;
-    std::vector<closed_port> closed_; // of all branches in turn
+    std::vector<closed_port> closed_;       // of all branches in turn
     std::vector<std::size_t> first_closed_; // by branch
     std::vector<resource_box> boxes_;
     std::map<resource_box, std::uint32_t> numbers_;
@@ -389,7 +389,7 @@ template <class Solve> class branches {
     // The current case.
     std::uint64_t case_ = 0;
     std::span<std::uint32_t const> now_{};
-    time limit_ = never; // what is not below it is of no use
+    time limit_ = never;              // what is not below it is of no use
     std::vector<time> least_outside_; // by group of branches
 };
 

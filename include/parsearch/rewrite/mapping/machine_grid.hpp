@@ -14,11 +14,12 @@
 
 namespace parsearch::rewrite {
 
-/// Cells of a machine: groups of neighbouring nodes by groups of neighbouring devices of each, all of one size, between which alone it is cut. Machines
-/// whose nodes differ in size, or whose devices are not numbered node by node, are taken as one node.
+/// Cells of a machine: groups of neighbouring nodes by groups of neighbouring devices of each, all of one size, between which alone it is cut.
+/// Machines whose nodes differ in size, or whose devices are not numbered node by node, are taken as one node.
 class machine_grid {
   public:
-    /// At most `cells` cells: as fine as that allows, nodes before the devices of a node. Throws `invalid_input` where `cells` is 0 or there is no device.
+    /// At most `cells` cells: as fine as that allows, nodes before the devices of a node. Throws `invalid_input` where `cells` is 0 or there is no
+    /// device.
     explicit machine_grid(topology::dense_topology const& t, std::size_t cells) : devices_(static_cast<std::int32_t>(t.size())) {
         if (cells < 1) throw invalid_input("machine grid: 0 cells: must be at least 1");
         if (t.size() == 0) throw invalid_input("machine grid: a topology without devices");

@@ -89,9 +89,8 @@ class solver {
             }
             auto solve = [this](std::uint32_t number, resource_box const& on) -> auto const& { return table(number, on); };
             branches parts(tables_, structure_, g, box, meter_, solve);
-            parts.trace(scope, group_table(g, box)[at], [&](std::uint32_t number, resource_box const& on, std::span<std::uint32_t const> ports) {
-                trace(number, on, ports, out);
-            });
+            parts.trace(scope, group_table(g, box)[at],
+                        [&](std::uint32_t number, resource_box const& on, std::span<std::uint32_t const> ports) { trace(number, on, ports, out); });
         }
         return cost;
     }

@@ -59,7 +59,7 @@ struct machine_view {
 /// The same placement as a configuration of an operator whose iteration dims are the task dims, on devices numbered node by node:
 /// node * devices_per_node + device. Throws `invalid_input` where the ranks differ, a degree is below 1, or a device is not on its node.
 [[nodiscard]] inline space::configuration to_configuration(machine_view const& view, std::span<std::int32_t const> degrees,
-                                                            std::int32_t devices_per_node) {
+                                                           std::int32_t devices_per_node) {
     if (view.rank != degrees.size() || degrees.size() > ops::max_dims)
         throw invalid_input("a machine view of ", view.rank, " dims for ", degrees.size(), " degrees: must be as many, at most ", ops::max_dims);
     for (std::size_t k = 0; k < degrees.size(); ++k)

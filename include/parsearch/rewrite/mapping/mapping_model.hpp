@@ -68,7 +68,8 @@ struct mapping_options {
 /// Thrown where a search would pass a limit of its options, or was stopped: there may be a mapping, but it was not found.
 class mapping_limit : public invalid_input {
   public:
-    template <class... Parts> explicit mapping_limit(std::uint64_t steps, Parts const&... parts) : invalid_input("machine mapping: ", parts...), steps_(steps) {}
+    template <class... Parts>
+    explicit mapping_limit(std::uint64_t steps, Parts const&... parts) : invalid_input("machine mapping: ", parts...), steps_(steps) {}
     /// That were made until then.
     [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
 

@@ -51,8 +51,8 @@ class meter {
         double wanted = 1;
         for (auto const s : sizes) wanted *= static_cast<double>(s);
         if (wanted > static_cast<double>(options_->table_limit))
-            throw mapping_limit(steps_, "a table of ", wanted, " entries, the views of ", sizes.size(), " tasks that depend on each other: option 'table_limit' allows ",
-                                options_->table_limit, "; give tasks fewer views");
+            throw mapping_limit(steps_, "a table of ", wanted, " entries, the views of ", sizes.size(),
+                                " tasks that depend on each other: option 'table_limit' allows ", options_->table_limit, "; give tasks fewer views");
         std::size_t out = 1;
         for (auto const s : sizes) out *= s;
         return out;
@@ -60,7 +60,8 @@ class meter {
 
   private:
     void check() {
-        if (steps_ > options_->effort) throw mapping_limit(steps_, "more steps than the ", options_->effort, " that option 'effort' allows; give tasks fewer views");
+        if (steps_ > options_->effort)
+            throw mapping_limit(steps_, "more steps than the ", options_->effort, " that option 'effort' allows; give tasks fewer views");
         if (options_->stopped && options_->stopped()) throw mapping_limit(steps_, "stopped before it was done");
         constexpr std::uint64_t period = std::uint64_t{1} << 16;
         next_ = options_->effort - steps_ < period ? options_->effort : steps_ + period;
@@ -148,7 +149,8 @@ template <MappingModel M> class model_tables final : public tables {
                     views_.back().push_back(view);
                 }
             } else if (count != views(t)) {
-                throw invalid_input("machine mapping: task ", t, " has ", count, " views, the first task of its class ", views(t), ": must be as many");
+                throw invalid_input("machine mapping: task ", t, " has ", count, " views, the first task of its class ", views(t),
+                                    ": must be as many");
             }
         }
         std::vector<graph::task_edge> ends; // by class of edge, the classes of its ends

@@ -19,7 +19,8 @@ namespace parsearch::rewrite {
 
 namespace detail {
 
-inline constexpr std::size_t most_likely = 256; ///< configurations asked of `space::likely_configurations`: more than it has, but for very many devices
+inline constexpr std::size_t most_likely =
+    256; ///< configurations asked of `space::likely_configurations`: more than it has, but for very many devices
 
 /// `c`, of shards on devices 0, 1, ..., with device d replaced by `devices[d]`; nothing where start and strides can not say that.
 [[nodiscard]] inline std::optional<space::configuration> carried(space::configuration c, std::span<std::int32_t const> devices) {
@@ -40,11 +41,14 @@ inline constexpr std::size_t most_likely = 256; ///< configurations asked of `sp
 /// - those of `also`;
 /// - on every box of cells whose sides divide those of the machine, from starts that are multiples of them: of `space::likely_configurations` for as
 ///   many devices those that leave none idle. First the first one of each size of box, the largest boxes first (of operators that look tables up the
-///   smallest), then the second of each size, and so on, `per_box` of them; those of one size at all starts, or at none where the limit does not allow all.
+///   smallest), then the second of each size, and so on, `per_box` of them; those of one size at all starts, or at none where the limit does not
+///   allow all.
 /// Throws `invalid_input` where `limit` or `per_box` is 0. Complexity: O(boxes * per_box) look-ups in `all`.
-[[nodiscard]] inline std::vector<space::configuration> operator_views(ops::operation const& op, space::operator_space const& all, machine_grid const& grid,
-                                                                      std::size_t limit, std::size_t per_box, std::span<space::configuration const> also = {}) {
-    if (limit < 1 || per_box < 1) throw invalid_input("operator views: at most ", limit, " of an operator, ", per_box, " on a box: both must be at least 1");
+[[nodiscard]] inline std::vector<space::configuration> operator_views(ops::operation const& op, space::operator_space const& all,
+                                                                      machine_grid const& grid, std::size_t limit, std::size_t per_box,
+                                                                      std::span<space::configuration const> also = {}) {
+    if (limit < 1 || per_box < 1)
+        throw invalid_input("operator views: at most ", limit, " of an operator, ", per_box, " on a box: both must be at least 1");
     std::vector<space::configuration> out{space::split_samples(op, grid.devices())};
     auto const known = [&](space::configuration const& c) { return std::find(out.begin(), out.end(), c) != out.end(); };
     for (auto const& c : also)
@@ -76,7 +80,8 @@ inline constexpr std::size_t most_likely = 256; ///< configurations asked of `sp
             auto box = shapes[s];
             for (box.first_node = 0; box.first_node < machine.nodes; box.first_node += box.nodes)
                 for (box.first_device = 0; box.first_device < machine.devices; box.first_device += box.devices)
-                    if (auto c = detail::carried(likely[s][rank], grid.devices_of(box)); c && all.contains(*c) && !known(*c)) made.push_back(*std::move(c));
+                    if (auto c = detail::carried(likely[s][rank], grid.devices_of(box)); c && all.contains(*c) && !known(*c))
+                        made.push_back(*std::move(c));
             if (out.size() + made.size() <= limit) out.insert(out.end(), made.begin(), made.end());
         }
     return out;

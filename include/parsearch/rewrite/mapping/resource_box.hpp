@@ -24,9 +24,7 @@ struct resource_box {
                inner.first_device - first_device <= devices - inner.devices;
     }
     /// The number of ways to cut it in two: between two nodes, or between two devices of every node.
-    [[nodiscard]] constexpr std::size_t cuts() const noexcept {
-        return static_cast<std::size_t>(nodes - 1) + static_cast<std::size_t>(devices - 1);
-    }
+    [[nodiscard]] constexpr std::size_t cuts() const noexcept { return static_cast<std::size_t>(nodes - 1) + static_cast<std::size_t>(devices - 1); }
     /// The lower and the upper part of cut number `n` < cuts(): those between nodes first.
     [[nodiscard]] constexpr resource_box lower(std::size_t n) const noexcept {
         auto const across = static_cast<std::size_t>(nodes - 1);

@@ -27,26 +27,26 @@ class structure {
     };
     struct series {
         std::vector<child> children;
-        std::uint32_t parent = none, within = none;       ///< the series above, and the group of it that this is a branch of
-        std::uint32_t depth = 0, first = 0, tasks = 0;    ///< its tasks are those at `first` and behind in the order of the leaves
-        std::vector<std::uint32_t> edges{};               ///< between different children
-        std::vector<std::uint32_t> ports{};               ///< tasks, in the order of the leaves
-        std::vector<std::uint32_t> variables{};           ///< tasks: of its own, then the open ports of its groups
-        std::vector<std::uint32_t> links{};               ///< edges between variables
-        std::uint32_t same = 0;                           ///< the first series that is like it
+        std::uint32_t parent = none, within = none;    ///< the series above, and the group of it that this is a branch of
+        std::uint32_t depth = 0, first = 0, tasks = 0; ///< its tasks are those at `first` and behind in the order of the leaves
+        std::vector<std::uint32_t> edges{};            ///< between different children
+        std::vector<std::uint32_t> ports{};            ///< tasks, in the order of the leaves
+        std::vector<std::uint32_t> variables{};        ///< tasks: of its own, then the open ports of its groups
+        std::vector<std::uint32_t> links{};            ///< edges between variables
+        std::uint32_t same = 0;                        ///< the first series that is like it
     };
     struct outer_edge {
         std::uint32_t edge = 0, port = 0, other = 0; ///< number; tasks
         bool out = false;                            ///< from port to other
     };
     struct group {
-        std::vector<std::uint32_t> branches;    ///< series
-        std::vector<outer_edge> outer{};        ///< all edges that leave it
-        std::vector<std::uint32_t> ports{};     ///< tasks, branch by branch
-        std::vector<std::uint32_t> open{};      ///< of the ports, in their order
-        std::vector<outer_edge> closed{};       ///< the edges of closed ports, in the order of the ports
-        std::vector<std::uint32_t> scope{};     ///< tasks: the open ports, then the others that closed ports have edges to
-        std::uint32_t same = 0;                 ///< the first group that is like it, its scope included
+        std::vector<std::uint32_t> branches; ///< series
+        std::vector<outer_edge> outer{};     ///< all edges that leave it
+        std::vector<std::uint32_t> ports{};  ///< tasks, branch by branch
+        std::vector<std::uint32_t> open{};   ///< of the ports, in their order
+        std::vector<outer_edge> closed{};    ///< the edges of closed ports, in the order of the ports
+        std::vector<std::uint32_t> scope{};  ///< tasks: the open ports, then the others that closed ports have edges to
+        std::uint32_t same = 0;              ///< the first group that is like it, its scope included
     };
     static constexpr std::uint32_t none = ~std::uint32_t{0};
 
@@ -143,7 +143,8 @@ class structure {
         for (auto const e : s.edges) {
             auto const [a, b] = tables_.edges[e];
             auto const from = group_of.find(a), to = group_of.find(b);
-            if (from == group_of.end() || to == group_of.end() || has(all_groups[from->second].open, a) || has(all_groups[to->second].open, b)) continue;
+            if (from == group_of.end() || to == group_of.end() || has(all_groups[from->second].open, a) || has(all_groups[to->second].open, b))
+                continue;
             auto& j = between[{from->second, to->second}];
             j.groups = {from->second, to->second};
             j.ends[0].push_back(a);

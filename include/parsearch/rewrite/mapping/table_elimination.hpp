@@ -16,7 +16,7 @@ namespace parsearch::rewrite::mapping {
 struct factor {
     std::vector<std::uint32_t> scope;
     std::vector<std::size_t> step;
-    std::vector<time> own{};      ///< where the table is the factor's own
+    std::vector<time> own{};       ///< where the table is the factor's own
     time const* data = own.data(); ///< kept by a move
 };
 
@@ -189,7 +189,7 @@ class elimination {
     meter* meter_;
     bool traced_ = false;
     time constant_ = 0;
-    std::vector<factor> factors_; // empty scope: eliminated
+    std::vector<factor> factors_;                // empty scope: eliminated
     std::vector<std::vector<std::size_t>> uses_; // by variable
     std::vector<message> made_;
 };

@@ -27,9 +27,10 @@ struct lifted_graph {
     std::vector<std::uint32_t> node;
 };
 
-/// `g` with operator i, but for dims of copies and partial sums, split by `splits[i]` (those of graph inputs are ignored), and between operators what reshards their tensors. Every weight is a
-/// node, one for all that share it: its name is the parameter's, else the operator's with the weight's behind a dot, with a number behind where it is taken. Results are the tensors that nobody
-/// reads, in one micro-batch. Throws `invalid_input` where a split leaves no equal blocks of an output, or a graph input has several outputs. Complexity: O((V + E) V).
+/// `g` with operator i, but for dims of copies and partial sums, split by `splits[i]` (those of graph inputs are ignored), and between operators what
+/// reshards their tensors. Every weight is a node, one for all that share it: its name is the parameter's, else the operator's with the weight's
+/// behind a dot, with a number behind where it is taken. Results are the tensors that nobody reads, in one micro-batch. Throws `invalid_input` where
+/// a split leaves no equal blocks of an output, or a graph input has several outputs. Complexity: O((V + E) V).
 [[nodiscard]] inline lifted_graph lift(graph::dense_graph const& g, std::span<operator_split const> splits) {
     if (splits.size() != g.size()) throw invalid_input(splits.size(), " splits of ", g.size(), " operators: must be one each");
     lifted_graph out{.graph = {}, .node = std::vector<std::uint32_t>(g.size())};
@@ -37,7 +38,8 @@ struct lifted_graph {
     for (auto const i : g.order) {
         auto op = ops::without_replicas(g.operations[i]);
         if (op.work == ops::work_class::source) {
-            if (op.outputs.size() != 1) throw invalid_input("graph input '", g.names[i], "' has ", op.outputs.size(), " outputs: a parallel graph's have one");
+            if (op.outputs.size() != 1)
+                throw invalid_input("graph input '", g.names[i], "' has ", op.outputs.size(), " outputs: a parallel graph's have one");
             out.node[i] = out.graph.add_input(out.graph.unused_name(node_kind::input, g.names[i]), ops::tensor_of(op.outputs[0])).producer;
             continue;
         }
@@ -78,13 +80,15 @@ struct lifted_graph {
     return lift(g, splits);
 }
 
-/// `g` split as strategy `s` says; on which devices is forgotten. Where there are several `micro_batches`, `s` is of one of them, as a pipeline's is: operators
-/// with samples run in as many, others once for all. Throws as above, and `invalid_input` where an operator can not be divided, or operators read fewer copies than there are, or
-/// partial sums in shares that are not equal: that no resharding says.
-template <Strategy<space::configuration> S> [[nodiscard]] lifted_graph lift(graph::dense_graph const& g, S const& s, std::uint32_t micro_batches = 1) {
+/// `g` split as strategy `s` says; on which devices is forgotten. Where there are several `micro_batches`, `s` is of one of them, as a pipeline's is:
+/// operators with samples run in as many, others once for all. Throws as above, and `invalid_input` where an operator can not be divided, or
+/// operators read fewer copies than there are, or partial sums in shares that are not equal: that no resharding says.
+template <Strategy<space::configuration> S>
+[[nodiscard]] lifted_graph lift(graph::dense_graph const& g, S const& s, std::uint32_t micro_batches = 1) {
     if constexpr (requires { s.size(); })
         if (s.size() != g.size()) throw invalid_input("a strategy of ", s.size(), " operators for a graph of ", g.size(), ": must be as many");
-    if (micro_batches < 1 || micro_batches > max_parts) throw invalid_input(micro_batches, " micro-batches of a parallel graph: must be from 1 to ", max_parts);
+    if (micro_batches < 1 || micro_batches > max_parts)
+        throw invalid_input(micro_batches, " micro-batches of a parallel graph: must be from 1 to ", max_parts);
     std::vector<operator_split> splits;
     for (std::size_t i = 0; i < g.size(); ++i) {
         auto const& op = g.operations[i];
@@ -100,8 +104,8 @@ template <Strategy<space::configuration> S> [[nodiscard]] lifted_graph lift(grap
     return lift(g, splits);
 }
 
-/// An operator graph without resharding, and the strategy that takes its place: operator i was node `node[i]`. The graph does all samples, the strategy is of
-/// one of `micro_batches`: a `pipeline::pipeline_simulator` of a problem of the graph takes both, with stages.
+/// An operator graph without resharding, and the strategy that takes its place: operator i was node `node[i]`. The graph does all samples, the
+/// strategy is of one of `micro_batches`: a `pipeline::pipeline_simulator` of a problem of the graph takes both, with stages.
 struct lowered_graph {
     graph::dense_graph graph;
     std::vector<std::uint32_t> node;
@@ -109,8 +113,8 @@ struct lowered_graph {
     std::uint32_t micro_batches = 1;
 };
 
-/// In how many micro-batches the operators of `g` that have samples run. Throws `invalid_input` naming two that run in different numbers: no simulator takes
-/// these. Complexity: O(V).
+/// In how many micro-batches the operators of `g` that have samples run. Throws `invalid_input` naming two that run in different numbers: no
+/// simulator takes these. Complexity: O(V).
 [[nodiscard]] inline std::uint32_t micro_batches_of(parallel_graph const& g) {
     node_content const* first = nullptr;
     for (auto const n : g.operators()) {
@@ -118,14 +122,14 @@ struct lowered_graph {
         if (c.kind != node_kind::compute || !pipeline::sample_dim(c.operation)) continue;
         if (!first) first = &c;
         if (c.split.micro_batches != first->split.micro_batches)
-            throw invalid_input("operator '", c.name, "' of a parallel graph runs in ", c.split.micro_batches, " micro-batches, '", first->name, "' in ", first->split.micro_batches,
-                                ": all that have samples must run in as many");
+            throw invalid_input("operator '", c.name, "' of a parallel graph runs in ", c.split.micro_batches, " micro-batches, '", first->name,
+                                "' in ", first->split.micro_batches, ": all that have samples must run in as many");
     }
     return first ? static_cast<std::uint32_t>(first->split.micro_batches) : 1;
 }
 
-/// The operators of `g` with their splits as a strategy, each on devices 0, 1, ..., those that talk most on neighbours. Throws `invalid_input` where operators run in different
-/// numbers of micro-batches, and as `graph::read_graph` does.
+/// The operators of `g` with their splits as a strategy, each on devices 0, 1, ..., those that talk most on neighbours. Throws `invalid_input` where
+/// operators run in different numbers of micro-batches, and as `graph::read_graph` does.
 [[nodiscard]] inline lowered_graph lower(parallel_graph const& g) {
     auto reading = graph::read_graph(g);
     lowered_graph out{.graph = std::move(reading.graph), .node = std::move(reading.handles), .strategy = {}, .micro_batches = micro_batches_of(g)};

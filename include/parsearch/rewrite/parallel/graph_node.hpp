@@ -27,9 +27,9 @@ enum class node_kind : std::uint8_t { input, weight, compute, reshard };
 /// What a node is, apart from what it reads: never changed, shared by all graphs that have it.
 struct node_content {
     node_kind kind = node_kind::compute;
-    std::string name{};                   ///< for people; inputs and weights are the same where it is
-    ops::operation operation{};           ///< compute; of inputs and weights one without operands; of resharding empty
-    operator_split split{};               ///< compute
+    std::string name{};                     ///< for people; inputs and weights are the same where it is
+    ops::operation operation{};             ///< compute; of inputs and weights one without operands; of resharding empty
+    operator_split split{};                 ///< compute
     resharding how = resharding::partition; ///< reshard: this,
     std::uint32_t axis = 0;                 ///< of this axis where it has one,
     std::int32_t degree = 1;                ///< by this
@@ -47,7 +47,7 @@ struct node_content {
 /// A node of a `parallel_graph`.
 struct node {
     std::shared_ptr<node_content const> content;
-    std::uint64_t hash = 0;          ///< of the content
+    std::uint64_t hash = 0;           ///< of the content
     std::vector<tensor_ref> inputs{}; ///< compute: the operation's inputs, then its weights
     [[nodiscard]] node_content const* operator->() const noexcept { return content.get(); }
 };

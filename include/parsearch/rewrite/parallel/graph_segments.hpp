@@ -17,9 +17,9 @@
 
 namespace parsearch::rewrite {
 
-/// The operators of `g` in segments of at least `least` operators (the last may have fewer), each behind the one before: they end at operators that all ways to the results
-/// pass (post-dominators of all before; Unity, section 6). `offset`: the operators of the first segment, where other cuts than usual are wanted.
-/// Complexity: O(E log V).
+/// The operators of `g` in segments of at least `least` operators (the last may have fewer), each behind the one before: they end at operators that
+/// all ways to the results pass (post-dominators of all before; Unity, section 6). `offset`: the operators of the first segment, where other cuts
+/// than usual are wanted. Complexity: O(E log V).
 [[nodiscard]] inline std::vector<std::vector<std::uint32_t>> segments_of(parallel_graph const& g, std::size_t least, std::size_t offset = 0) {
     auto const entry = g.bound(), exit = entry + 1;
     std::vector<graph::flow_edge> edges;
@@ -58,17 +58,17 @@ namespace parsearch::rewrite {
     return out;
 }
 
-/// Operators of a graph as a graph of their own: tensors from outside are its inputs "x0", "x1", ..., weights that only these operators read its weights
-/// "w0", ...; results are the tensors that are read outside. `inputs`, `weights` and `results` are these in the whole graph, `names` the names of the
-/// operators.
+/// Operators of a graph as a graph of their own: tensors from outside are its inputs "x0", "x1", ..., weights that only these operators read its
+/// weights "w0", ...; results are the tensors that are read outside. `inputs`, `weights` and `results` are these in the whole graph, `names` the
+/// names of the operators.
 struct segment {
     parallel_graph graph;
     std::vector<tensor_ref> inputs, weights, results;
     std::vector<std::string> names;
 };
 
-/// The segment of `operators`, which must be closed: no way leads out of them and back. Segments of the same shape are equal graphs where their operators
-/// are numbered alike. Throws `invalid_input` where it reads a tensor that is held in parts. Complexity: O(V + E).
+/// The segment of `operators`, which must be closed: no way leads out of them and back. Segments of the same shape are equal graphs where their
+/// operators are numbered alike. Throws `invalid_input` where it reads a tensor that is held in parts. Complexity: O(V + E).
 [[nodiscard]] inline segment extract(parallel_graph const& g, std::vector<std::uint32_t> const& operators) {
     segment out;
     std::unordered_map<std::uint32_t, std::uint32_t> inside; // node: its number in the segment
@@ -79,13 +79,15 @@ struct segment {
     auto const from_outside = [&](tensor_ref t) {
         if (auto const at = std::ranges::find(known, t); at != known.end()) return here[static_cast<std::size_t>(at - known.begin())];
         auto const& n = g[t.producer];
-        bool const own = n->kind == node_kind::weight && std::ranges::all_of(uses[t.producer], [&](auto const& use) { return mine[use.second.reader]; });
+        bool const own =
+            n->kind == node_kind::weight && std::ranges::all_of(uses[t.producer], [&](auto const& use) { return mine[use.second.reader]; });
         auto& list = own ? out.weights : out.inputs;
         auto const name = text(own ? 'w' : 'x', list.size());
         list.push_back(t);
         known.push_back(t);
         auto const& held = g.tensor(t);
-        if (!(held == in_one_part(held.whole))) throw invalid_input("a segment reads '", n->name, "' held as ", to_string(held), ": what it reads must be in one part");
+        if (!(held == in_one_part(held.whole)))
+            throw invalid_input("a segment reads '", n->name, "' held as ", to_string(held), ": what it reads must be in one part");
         here.push_back(own ? out.graph.add_weight(name, held.whole) : out.graph.add_input(name, held.whole));
         return here.back();
     };
@@ -128,16 +130,17 @@ namespace detail {
 }
 } // namespace detail
 
-/// `g` with `other`, a graph of the inputs, weights and results of `places[0].graph`, in the place of each of `places`: segments of `g` of one shape, each
-/// behind those whose results it reads. Operators that `other` names after those of the first are named after those of the segment whose place they take.
-/// Throws `invalid_input` where it is no such graph. Complexity: O(places (V + E)).
+/// `g` with `other`, a graph of the inputs, weights and results of `places[0].graph`, in the place of each of `places`: segments of `g` of one shape,
+/// each behind those whose results it reads. Operators that `other` names after those of the first are named after those of the segment whose place
+/// they take. Throws `invalid_input` where it is no such graph. Complexity: O(places (V + E)).
 [[nodiscard]] inline parallel_graph put_in_place(parallel_graph g, std::span<segment const> places, parallel_graph const& other) {
     auto const order = other.order();
     if (order.empty()) throw invalid_input("a graph that is put in the place of a segment is empty or goes round in a cycle");
     std::vector<std::pair<tensor_ref, tensor_ref>> moved; // results of segments that were replaced, which later ones read
     for (auto const& s : places) {
         if (other.results().size() != s.results.size())
-            throw invalid_input("a graph of ", other.results().size(), " results is put in the place of a segment with ", s.results.size(), ": must be as many");
+            throw invalid_input("a graph of ", other.results().size(), " results is put in the place of a segment with ", s.results.size(),
+                                ": must be as many");
         std::unordered_map<std::string, tensor_ref> outside;
         for (auto const* list : {&s.inputs, &s.weights})
             for (std::size_t i = 0; i < list->size(); ++i) {

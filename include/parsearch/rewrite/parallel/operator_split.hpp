@@ -23,13 +23,14 @@
 namespace parsearch::rewrite {
 
 /// How an operation runs in parallel: a degree per iteration dim, all of that `copies` times over, and, of operators that are linear, once for each
-/// of `sums` partial sums of the operands in `summed`. Tasks: the product of all. They run `micro_batches` times, each time on that part of the samples
+/// of `sums` partial sums of the operands in `summed`. Tasks: the product of all. They run `micro_batches` times, each time on that part of the
+/// samples
 /// (`pipeline::micro_batch`), which the degrees divide.
 struct operator_split {
     std::vector<std::int32_t> degree;
     std::int32_t copies = 1;
     std::int32_t sums = 1;
-    std::uint64_t summed = 0; ///< bit i: operand i (inputs, then weights) is held as `sums` partial sums
+    std::uint64_t summed = 0;       ///< bit i: operand i (inputs, then weights) is held as `sums` partial sums
     std::int32_t micro_batches = 1; ///< more: of operators with samples
     friend bool operator==(operator_split const&, operator_split const&) = default;
 };
@@ -38,9 +39,7 @@ struct operator_split {
 [[nodiscard]] inline operator_split unsplit(ops::operation const& op) { return {.degree = std::vector<std::int32_t>(op.dims.size(), 1)}; }
 
 /// The number of tasks, in each micro-batch.
-[[nodiscard]] inline std::int64_t tasks_of(operator_split const& s) noexcept {
-    return ops::shard_count(s.degree) * s.copies * s.sums;
-}
+[[nodiscard]] inline std::int64_t tasks_of(operator_split const& s) noexcept { return ops::shard_count(s.degree) * s.copies * s.sums; }
 /// True where one task does all.
 [[nodiscard]] inline bool is_unsplit(operator_split const& s) noexcept { return tasks_of(s) == 1 && s.micro_batches == 1; }
 
@@ -102,12 +101,13 @@ struct holding {
 
 /// What `op` does of one of `n` micro-batches. Throws `invalid_input` where it can not be divided.
 [[nodiscard]] inline ops::operation micro_operation(ops::operation const& op, std::int32_t n) {
-    if (n > 1 && !pipeline::sample_dim(op)) throw invalid_input(op.kind, ": runs in ", n, " micro-batches, and has no dim of samples: it needs all of them at once");
+    if (n > 1 && !pipeline::sample_dim(op))
+        throw invalid_input(op.kind, ": runs in ", n, " micro-batches, and has no dim of samples: it needs all of them at once");
     return pipeline::micro_batch(op, n, {});
 }
 
-/// How the operand of `op` that `pick` answers is held in all micro-batches: as in each, in parts of the axis that samples index. What they do not index
-/// is one for all of them: read by each, or added up.
+/// How the operand of `op` that `pick` answers is held in all micro-batches: as in each, in parts of the axis that samples index. What they do not
+/// index is one for all of them: read by each, or added up.
 template <class Pick> [[nodiscard]] holding holding_of(ops::operation const& op, operator_split const& s, Pick const& pick) {
     ops::operand const& whole = pick(op);
     if (s.micro_batches == 1) return holding_in_one(op, whole, s);
@@ -118,7 +118,8 @@ template <class Pick> [[nodiscard]] holding holding_of(ops::operation const& op,
     for (std::uint32_t a = 0; a < whole.axes.size(); ++a) {
         if (in_one.axes[a].extent == whole.axes[a].extent) continue;
         if (h.tensor.micro_batches > 1)
-            throw invalid_input(op.kind, ": samples index axes ", h.tensor.sample_axis, " and ", a, " of '", whole.name, "': micro-batches are of one");
+            throw invalid_input(op.kind, ": samples index axes ", h.tensor.sample_axis, " and ", a, " of '", whole.name,
+                                "': micro-batches are of one");
         h.tensor.micro_batches = s.micro_batches;
         h.tensor.sample_axis = a;
     }
@@ -126,26 +127,30 @@ template <class Pick> [[nodiscard]] holding holding_of(ops::operation const& op,
 }
 } // namespace detail
 
-/// Checks that `s` is a split of `op`: micro-batches into which it can be divided, a degree per dim that divides its extent in one of them, partial sums
-/// of what the operation is linear in only. Throws `invalid_input` naming operation, value and rule.
+/// Checks that `s` is a split of `op`: micro-batches into which it can be divided, a degree per dim that divides its extent in one of them, partial
+/// sums of what the operation is linear in only. Throws `invalid_input` naming operation, value and rule.
 inline void validate(operator_split const& s, ops::operation const& op) {
-    if (s.degree.size() != op.dims.size()) throw invalid_input(op.kind, ": a split of ", s.degree.size(), " degrees: it has ", op.dims.size(), " iteration dims");
+    if (s.degree.size() != op.dims.size())
+        throw invalid_input(op.kind, ": a split of ", s.degree.size(), " degrees: it has ", op.dims.size(), " iteration dims");
     if (s.micro_batches < 1) throw invalid_input(op.kind, ": a split in ", s.micro_batches, " micro-batches: must be at least 1");
     auto const dims = s.micro_batches > 1 ? detail::micro_operation(op, s.micro_batches).dims : op.dims;
     double tasks = 1.0 * s.copies * s.sums;
     for (std::size_t d = 0; d < s.degree.size(); ++d) {
         auto const& dim = dims[d];
-        if (ops::repeats_work(dim.kind)) throw invalid_input(op.kind, ": has the dim '", dim.name, "' that repeats work: in a parallel graph the split says how often");
+        if (ops::repeats_work(dim.kind))
+            throw invalid_input(op.kind, ": has the dim '", dim.name, "' that repeats work: in a parallel graph the split says how often");
         if (s.degree[d] < 1 || dim.extent % s.degree[d] != 0 || (s.degree[d] > 1 && dim.kind == ops::dim_kind::fixed))
-            throw invalid_input(op.kind, ": dim '", dim.name, "' of extent ", dim.extent, s.micro_batches > 1 ? " in a micro-batch" : "", " is split by ", s.degree[d], ": must be ",
+            throw invalid_input(op.kind, ": dim '", dim.name, "' of extent ", dim.extent, s.micro_batches > 1 ? " in a micro-batch" : "",
+                                " is split by ", s.degree[d], ": must be ",
                                 dim.kind == ops::dim_kind::fixed ? "1, it is not divisible" : "a divisor");
         tasks *= s.degree[d];
     }
     if (s.copies < 1 || s.sums < 1 || tasks > static_cast<double>(max_parts))
-        throw invalid_input(op.kind, ": a split with ", s.copies, " copies and ", s.sums, " partial sums, ", tasks, " tasks: each must be at least 1, and tasks at most ",
-                            max_parts);
+        throw invalid_input(op.kind, ": a split with ", s.copies, " copies and ", s.sums, " partial sums, ", tasks,
+                            " tasks: each must be at least 1, and tasks at most ", max_parts);
     if ((s.sums > 1) != (s.summed != 0)) throw invalid_input(op.kind, ": ", s.sums, " partial sums of ", s.summed == 0 ? "no" : "some", " operand");
-    if (!ops::linear_in(op, s.summed)) throw invalid_input(op.kind, ": runs on partial sums of operands in which it is not linear: these must be reduced before");
+    if (!ops::linear_in(op, s.summed))
+        throw invalid_input(op.kind, ": runs on partial sums of operands in which it is not linear: these must be reduced before");
 }
 
 /// How operand `i` is to be held for `s`: in blocks along the dims that index it, with a copy for every task that reads the same block. Axes that
@@ -159,14 +164,13 @@ inline void validate(operator_split const& s, ops::operation const& op) {
     return h.tensor;
 }
 
-/// How output `slot` is held after `s`: a dim that does not index it leaves partial sums, but for samples of other micro-batches: these are added up as
-/// they come, as gradients of weights are. Throws `invalid_input` where the split leaves no equal
-/// blocks of it: that is no parallel tensor.
+/// How output `slot` is held after `s`: a dim that does not index it leaves partial sums, but for samples of other micro-batches: these are added up
+/// as they come, as gradients of weights are. Throws `invalid_input` where the split leaves no equal blocks of it: that is no parallel tensor.
 [[nodiscard]] inline parallel_tensor output_tensor(ops::operation const& op, operator_split const& s, std::size_t slot) {
     auto h = detail::holding_of(op, s, [slot](ops::operation const& o) -> ops::operand const& { return o.outputs[slot]; });
     if (h.whole < h.tensor.degree.size())
-        throw invalid_input(op.kind, ": its split cuts axis ", h.whole, " of output '", op.outputs[slot].name, "', of shape ", ops::to_string(h.tensor.whole),
-                            ", into no equal blocks: that is no parallel tensor");
+        throw invalid_input(op.kind, ": its split cuts axis ", h.whole, " of output '", op.outputs[slot].name, "', of shape ",
+                            ops::to_string(h.tensor.whole), ", into no equal blocks: that is no parallel tensor");
     h.tensor.copies = s.copies;
     h.tensor.sums = static_cast<std::int32_t>(h.outside * s.sums);
     return h.tensor;
@@ -180,7 +184,8 @@ inline void validate(operator_split const& s, ops::operation const& op) {
     for (std::size_t i = 0; i < operands.size(); ++i) {
         auto const n = operands[i].micro_batches;
         if (n > 1 && s.micro_batches > 1 && n != s.micro_batches)
-            throw invalid_input(op.kind, ": operand '", operand_of(op, i).name, "' held as ", to_string(operands[i]), ": another operand comes in ", s.micro_batches, " micro-batches");
+            throw invalid_input(op.kind, ": operand '", operand_of(op, i).name, "' held as ", to_string(operands[i]), ": another operand comes in ",
+                                s.micro_batches, " micro-batches");
         s.micro_batches = std::max(s.micro_batches, n);
     }
     std::optional<ops::operation> divided;
@@ -189,7 +194,9 @@ inline void validate(operator_split const& s, ops::operation const& op) {
     for (std::size_t i = 0; i < operands.size(); ++i) {
         auto const& o = operand_of(op, i);
         auto const& t = operands[i];
-        auto const place = [&](auto const&... what) { return invalid_input(op.kind, ": operand '", o.name, "' held as ", to_string(t), ": ", what...); };
+        auto const place = [&](auto const&... what) {
+            return invalid_input(op.kind, ": operand '", o.name, "' held as ", to_string(t), ": ", what...);
+        };
         if (!(t.whole == ops::tensor_of(o)) || t.degree.size() != o.axes.size()) throw place("its shape must be ", ops::to_string(ops::tensor_of(o)));
         for (std::size_t a = 0; a < o.axes.size(); ++a) {
             std::int64_t rest = t.degree[a];
@@ -212,14 +219,17 @@ inline void validate(operator_split const& s, ops::operation const& op) {
     }
     validate(s, op); // the number of tasks, before they are counted
     for (std::size_t i = 0; i < operands.size() && s.micro_batches > 1; ++i)
-        if (auto const needed = operand_tensor(op, s, i); needed.micro_batches != operands[i].micro_batches || needed.sample_axis != operands[i].sample_axis)
+        if (auto const needed = operand_tensor(op, s, i);
+            needed.micro_batches != operands[i].micro_batches || needed.sample_axis != operands[i].sample_axis)
             throw invalid_input(op.kind, ": operand '", operand_of(op, i).name, "' held as ", to_string(operands[i]), ": must come in ",
-                                needed.micro_batches > 1 ? text(needed.micro_batches, " micro-batches of axis ", needed.sample_axis) : std::string("one micro-batch"),
+                                needed.micro_batches > 1 ? text(needed.micro_batches, " micro-batches of axis ", needed.sample_axis)
+                                                         : std::string("one micro-batch"),
                                 ", as it runs in ", s.micro_batches);
     if (!operands.empty()) {
         auto const needed = operand_tensor(op, s, 0).copies;
         if (operands[0].copies % needed != 0)
-            throw invalid_input(op.kind, ": operand '", operand_of(op, 0).name, "' held as ", to_string(operands[0]), ": must have a multiple of ", needed, " copies");
+            throw invalid_input(op.kind, ": operand '", operand_of(op, 0).name, "' held as ", to_string(operands[0]), ": must have a multiple of ",
+                                needed, " copies");
         s.copies = operands[0].copies / needed;
     }
     validate(s, op);

@@ -49,12 +49,13 @@ template <class F> auto of_operator(std::string_view name, F const& f) {
 }
 } // namespace detail
 
-/// A parallel computation graph (Unger et al., Unity, OSDI 2022, section 3). Nodes are graph inputs, weights, operators, each with the split by which it
-/// runs, and what reshards a tensor: partition, combine, replicate, reduce, pipeline, batch. Every operand is held as its operator's split asks (checked as
-/// nodes are added), so the graph says all about parallelism but the devices and, of micro-batches, the order in which devices launch them.
+/// A parallel computation graph (Unger et al., Unity, OSDI 2022, section 3). Nodes are graph inputs, weights, operators, each with the split by which
+/// it runs, and what reshards a tensor: partition, combine, replicate, reduce, pipeline, batch. Every operand is held as its operator's split asks
+/// (checked as nodes are added), so the graph says all about parallelism but the devices and, of micro-batches, the order in which devices launch
+/// them.
 ///
-/// A value: a copy costs a pointer per node, and nodes are shared until they change. Nodes keep their number in all copies, and numbers of removed nodes
-/// are not used again. `results` are the tensors that the graph is computed for.
+/// A value: a copy costs a pointer per node, and nodes are shared until they change. Nodes keep their number in all copies, and numbers of removed
+/// nodes are not used again. `results` are the tensors that the graph is computed for.
 ///
 /// It is a model of `OperatorGraph`: its operators are the graph inputs and the compute nodes; tensors are read past what reshards them, since the
 /// operators' splits imply it; operands that come from weight nodes are weights. Operators that run in copies or on partial sums have a dim for these
@@ -76,8 +77,8 @@ class parallel_graph {
         }
         return name;
     }
-    /// Adds an operator that runs by the split that its operands imply, or by `split`; returns its number. Throws `invalid_input` where operands are not
-    /// held as that takes.
+    /// Adds an operator that runs by the split that its operands imply, or by `split`; returns its number. Throws `invalid_input` where operands are
+    /// not held as that takes.
     std::uint32_t add_operator(std::string name, ops::operation op, std::vector<tensor_ref> operands) {
         std::vector<parallel_tensor> held;
         for (auto const& t : operands) held.push_back(tensor(t));
@@ -96,10 +97,11 @@ class parallel_graph {
         });
         return insert_operator(std::move(name), std::move(op), std::move(operands), std::move(split));
     }
-    /// Adds a node like `n`, of any graph, that reads `inputs`; answers its number. `name`: where it is not to have that of `n`. Throws `invalid_input` where
-    /// it reads others than inputs held alike, or is a graph input or weight.
+    /// Adds a node like `n`, of any graph, that reads `inputs`; answers its number. `name`: where it is not to have that of `n`. Throws
+    /// `invalid_input` where it reads others than inputs held alike, or is a graph input or weight.
     std::uint32_t add_copy(rewrite::node const& n, std::vector<tensor_ref> inputs, std::string_view name = {}) {
-        if (n->kind == node_kind::reshard && inputs.size() != 1) throw invalid_input("a resharding is copied with ", inputs.size(), " inputs: must be one");
+        if (n->kind == node_kind::reshard && inputs.size() != 1)
+            throw invalid_input("a resharding is copied with ", inputs.size(), " inputs: must be one");
         if (n->kind == node_kind::reshard) return reshard(inputs[0], n->how, n->axis, n->degree).producer;
         if (n->kind != node_kind::compute) throw invalid_input(name_of(n->kind), " '", n->name, "' is copied as if it were an operator");
         return add_operator(std::string(name.empty() ? std::string_view(n->name) : name), n->operation, std::move(inputs), n->split);
@@ -138,7 +140,8 @@ class parallel_graph {
     /// How tensor `t` is held. Throws `invalid_input` where there is none such.
     [[nodiscard]] parallel_tensor const& tensor(tensor_ref t) const {
         auto const& n = (*this)[t.producer];
-        if (t.slot >= n->outputs.size()) throw invalid_input("node ", t.producer, " ('", n->name, "') has no output ", t.slot, ": it has ", n->outputs.size());
+        if (t.slot >= n->outputs.size())
+            throw invalid_input("node ", t.producer, " ('", n->name, "') has no output ", t.slot, ": it has ", n->outputs.size());
         return n->outputs[t.slot];
     }
     /// Where the tensors of each node are read, by node, output, then reader. Complexity: O(V + E).
@@ -172,11 +175,12 @@ class parallel_graph {
         return t;
     }
 
-    /// Whoever reads `from`, the results too, now reads `to`, which must be held alike. Throws `invalid_input` where it is not. May make a cycle, which
-    /// `order` tells.
+    /// Whoever reads `from`, the results too, now reads `to`, which must be held alike. Throws `invalid_input` where it is not. May make a cycle,
+    /// which `order` tells.
     void redirect(tensor_ref from, tensor_ref to) {
         if (!(tensor(from) == tensor(to)))
-            throw invalid_input("a tensor held as ", to_string(tensor(from)), " is replaced by one held as ", to_string(tensor(to)), ": must be alike");
+            throw invalid_input("a tensor held as ", to_string(tensor(from)), " is replaced by one held as ", to_string(tensor(to)),
+                                ": must be alike");
         for (auto& n : nodes_)
             if (n && std::ranges::find(n->inputs, from) != n->inputs.end()) {
                 auto changed = *n;
@@ -187,7 +191,8 @@ class parallel_graph {
     }
     /// Calls operator `n` by `name`, or with a number behind it where that is taken. Throws `invalid_input` where `n` is no operator.
     void rename(std::uint32_t n, std::string name) {
-        if ((*this)[n]->kind != node_kind::compute) throw invalid_input(name_of((*this)[n]->kind), " '", (*this)[n]->name, "' is renamed: only operators may be");
+        if ((*this)[n]->kind != node_kind::compute)
+            throw invalid_input(name_of((*this)[n]->kind), " '", (*this)[n]->name, "' is renamed: only operators may be");
         auto c = *nodes_[n]->content;
         c.name = unused_name(node_kind::compute, std::move(name));
         nodes_[n] = std::make_shared<rewrite::node const>(std::make_shared<node_content const>(std::move(c)), nodes_[n]->hash, nodes_[n]->inputs);
@@ -224,8 +229,8 @@ class parallel_graph {
             if (auto const from = source(t); (*this)[from.producer]->kind != node_kind::weight) out.push_back(from);
         return out;
     }
-    /// Complexity: O(operands + weights E), for who else reads the weights. Throws `invalid_input` where an operator has no place for the dims of its copies and
-    /// partial sums.
+    /// Complexity: O(operands + weights E), for who else reads the weights. Throws `invalid_input` where an operator has no place for the dims of its
+    /// copies and partial sums.
     [[nodiscard]] node_description description(std::uint32_t n) const {
         auto const& c = *(*this)[n].content;
         node_description d{c.name, c.operation};
@@ -293,8 +298,10 @@ class parallel_graph {
     std::uint32_t insert_operator(std::string name, ops::operation op, std::vector<tensor_ref> operands, operator_split split) {
         node_content c{.name = std::move(name)};
         for (std::size_t i = 0; i < operands.size(); ++i)
-            if (auto const& from = *(*this)[source(operands[i]).producer].content; i < 64 && (split.summed >> i & 1) != 0 && !ops::adds_up(from.operation))
-                throw invalid_input("operator '", c.name, "' of a parallel graph: runs on partial results of '", from.name, "' (", from.operation.kind, "), which are no sums: must be joined before");
+            if (auto const& from = *(*this)[source(operands[i]).producer].content;
+                i < 64 && (split.summed >> i & 1) != 0 && !ops::adds_up(from.operation))
+                throw invalid_input("operator '", c.name, "' of a parallel graph: runs on partial results of '", from.name, "' (",
+                                    from.operation.kind, "), which are no sums: must be joined before");
         detail::of_operator(c.name, [&] {
             for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) c.outputs.push_back(output_tensor(op, split, slot));
             return 0;
@@ -311,8 +318,8 @@ class parallel_graph {
     }
     tensor_ref reshard_once(tensor_ref t, resharding how, std::size_t axis, std::int32_t degree) {
         for (std::uint32_t n = t.producer + 1; n < bound(); ++n)
-            if (nodes_[n] && (*nodes_[n])->kind == node_kind::reshard && nodes_[n]->inputs[0] == t && (*nodes_[n])->how == how && (*nodes_[n])->degree == degree &&
-                (!has_axis(how) || (*nodes_[n])->axis == axis))
+            if (nodes_[n] && (*nodes_[n])->kind == node_kind::reshard && nodes_[n]->inputs[0] == t && (*nodes_[n])->how == how &&
+                (*nodes_[n])->degree == degree && (!has_axis(how) || (*nodes_[n])->axis == axis))
                 return {n, 0};
         return reshard(t, how, axis, degree);
     }

@@ -24,8 +24,8 @@ namespace parsearch::rewrite {
     return out.empty() ? "whole" : out;
 }
 
-/// A line per node in topological order: its number, what it is, the numbers of the nodes that it reads (with the slot behind a dot where it is not 0), how its outputs are held. A
-/// line of results last. Throws `invalid_input` where the graph goes round in a cycle.
+/// A line per node in topological order: its number, what it is, the numbers of the nodes that it reads (with the slot behind a dot where it is not
+/// 0), how its outputs are held. A line of results last. Throws `invalid_input` where the graph goes round in a cycle.
 [[nodiscard]] inline std::string to_string(parallel_graph const& g) {
     auto const order = g.order();
     if (order.empty() && g.size() > 0) throw invalid_input("a parallel graph that goes round in a cycle is not to be read");

@@ -18,8 +18,9 @@ namespace parsearch::rewrite {
 /// the sum of `sums` tensors; all of that `copies` times. Copies and partial sums are counted apart, as in flexflow-train: what undoes the
 /// one does not undo the other.
 ///
-/// All of that is of one micro-batch: the tensor comes in `micro_batches` equal consecutive parts of axis `sample_axis`, one after the other, and each is
-/// held in as many blocks, copies and sums. Block b of micro-batch m of an axis of extent e in d blocks begins at entry e / micro_batches * (m + b / d).
+/// All of that is of one micro-batch: the tensor comes in `micro_batches` equal consecutive parts of axis `sample_axis`, one after the other, and
+/// each is held in as many blocks, copies and sums. Block b of micro-batch m of an axis of extent e in d blocks begins at entry e / micro_batches *
+/// (m + b / d).
 struct parallel_tensor {
     ops::tensor whole;
     std::vector<std::int32_t> degree{}; ///< per axis; divides its extent
@@ -44,7 +45,9 @@ struct parallel_tensor {
 }
 
 /// How many micro-batches divide axis `a` of `t`.
-[[nodiscard]] inline std::int32_t micro_batches_along(parallel_tensor const& t, std::size_t a) noexcept { return a == t.sample_axis ? t.micro_batches : 1; }
+[[nodiscard]] inline std::int32_t micro_batches_along(parallel_tensor const& t, std::size_t a) noexcept {
+    return a == t.sample_axis ? t.micro_batches : 1;
+}
 
 /// "f32[64/2,128] 4 copies 2 sums 8 micro-batches of axis 0".
 [[nodiscard]] inline std::string to_string(parallel_tensor const& t) {
@@ -73,7 +76,8 @@ enum class resharding : std::uint8_t { partition, combine, replicate, reduce, pi
 [[nodiscard]] constexpr bool has_axis(resharding r) noexcept { return r != resharding::replicate && r != resharding::reduce; }
 /// What backward does where forward does `r`.
 [[nodiscard]] constexpr resharding adjoint(resharding r) noexcept {
-    constexpr resharding all[]{resharding::combine, resharding::partition, resharding::reduce, resharding::replicate, resharding::batch, resharding::pipeline};
+    constexpr resharding all[]{resharding::combine,   resharding::partition, resharding::reduce,
+                               resharding::replicate, resharding::batch,     resharding::pipeline};
     return all[static_cast<std::size_t>(r)];
 }
 
@@ -89,12 +93,14 @@ inline constexpr std::int64_t max_parts = 1 << 20;
     if (degree < 2) throw wrong("the degree must be at least 2");
     if (has_axis(r) && axis >= t.degree.size()) throw wrong("there are ", t.degree.size(), " axes");
     auto const equal_parts = [&] {
-        if (t.whole.extents[axis] % (std::int64_t{t.degree[axis]} * micro_batches_along(t, axis) * degree) != 0) throw wrong("the parts would not be equal");
+        if (t.whole.extents[axis] % (std::int64_t{t.degree[axis]} * micro_batches_along(t, axis) * degree) != 0)
+            throw wrong("the parts would not be equal");
     };
     auto const along_samples = [&] {
         if (t.micro_batches > 1 && axis != t.sample_axis) throw wrong("its micro-batches are of axis ", t.sample_axis);
     };
-    if ((r == resharding::partition || r == resharding::replicate) && parts_of(t) * degree > max_parts) throw wrong("makes more than ", max_parts, " parts");
+    if ((r == resharding::partition || r == resharding::replicate) && parts_of(t) * degree > max_parts)
+        throw wrong("makes more than ", max_parts, " parts");
     switch (r) {
     case resharding::partition:
         equal_parts();
@@ -134,12 +140,15 @@ struct resharding_step {
     friend bool operator==(resharding_step const&, resharding_step const&) = default;
 };
 
-/// What it takes to hold as `wanted` what is held as `held`, in order: partial sums are reduced, axes combined, micro-batches joined, then made, copies made, axes
-/// partitioned. Throws `invalid_input` where tensors differ, or copies or partial sums would have to fall away or come up.
+/// What it takes to hold as `wanted` what is held as `held`, in order: partial sums are reduced, axes combined, micro-batches joined, then made,
+/// copies made, axes partitioned. Throws `invalid_input` where tensors differ, or copies or partial sums would have to fall away or come up.
 [[nodiscard]] inline std::vector<resharding_step> reshardings_between(parallel_tensor const& held, parallel_tensor const& wanted) {
-    auto const wrong = [&](std::string_view why) { return invalid_input("a tensor held as ", to_string(held), " is wanted as ", to_string(wanted), ": ", why); };
+    auto const wrong = [&](std::string_view why) {
+        return invalid_input("a tensor held as ", to_string(held), " is wanted as ", to_string(wanted), ": ", why);
+    };
     if (!(held.whole == wanted.whole) || wanted.degree.size() != held.degree.size()) throw wrong("these are different tensors");
-    if (wanted.sums < 1 || wanted.copies < 1 || wanted.micro_batches < 1 || std::any_of(wanted.degree.begin(), wanted.degree.end(), [](auto d) { return d < 1; }))
+    if (wanted.sums < 1 || wanted.copies < 1 || wanted.micro_batches < 1 ||
+        std::any_of(wanted.degree.begin(), wanted.degree.end(), [](auto d) { return d < 1; }))
         throw wrong("degrees are at least 1");
     if (held.sums % wanted.sums != 0) throw wrong("partial sums are added up by a divisor of their number");
     if (wanted.copies % held.copies != 0) throw wrong("copies are made, not dropped");

@@ -151,7 +151,8 @@ inline std::vector<rewritten> cancel_everywhere(parallel_graph const& g) {
     for (auto const n : site.operators()) {
         if (site.inputs(n).empty()) continue;
         auto const p = site.operand(n, 0).producer;
-        if (site.is_operator(p) && site.inputs(n).size() == site.operation(p).outputs.size() && site.operation(n).outputs.size() == site.inputs(p).size()) {
+        if (site.is_operator(p) && site.inputs(n).size() == site.operation(p).outputs.size() &&
+            site.operation(n).outputs.size() == site.inputs(p).size()) {
             bool in_order = true;
             for (std::uint32_t i = 0; i < site.inputs(n).size(); ++i) in_order = in_order && site.operand(n, i) == tensor_ref{p, i};
             if (in_order && cancel(site.operation(p), site.operation(n)))
@@ -256,17 +257,14 @@ inline std::vector<rewritten> factor_everywhere(parallel_graph const& g) {
 
 } // namespace detail
 
-/// The library's own algebraic rules: fuse, merge, hoist, sink, cancel, join_sums, factor, enlarge; for inference fold_batch_norm too. They apply to operators
-/// in one task; each application has been checked to keep values and gradients (see `operation_algebra.hpp`).
+/// The library's own algebraic rules: fuse, merge, hoist, sink, cancel, join_sums, factor, enlarge; for inference fold_batch_norm too. They apply to
+/// operators in one task; each application has been checked to keep values and gradients (see `operation_algebra.hpp`).
 [[nodiscard]] inline std::vector<graph_rule> algebraic_rules(purpose use = purpose::training) {
-    std::vector<graph_rule> rules{{"fuse", detail::fuse_everywhere},
-                                  {"merge", detail::merge_everywhere},
-                                  {"hoist", detail::hoist_everywhere},
-                                  {"sink", detail::sink_everywhere},
-                                  {"cancel", detail::cancel_everywhere},
-                                  {"join_sums", [use](parallel_graph const& g) { return detail::join_sums_everywhere(g, use); }},
-                                  {"factor", detail::factor_everywhere},
-                                  {"enlarge", detail::enlarge_everywhere}};
+    std::vector<graph_rule> rules{
+        {"fuse", detail::fuse_everywhere},     {"merge", detail::merge_everywhere},
+        {"hoist", detail::hoist_everywhere},   {"sink", detail::sink_everywhere},
+        {"cancel", detail::cancel_everywhere}, {"join_sums", [use](parallel_graph const& g) { return detail::join_sums_everywhere(g, use); }},
+        {"factor", detail::factor_everywhere}, {"enlarge", detail::enlarge_everywhere}};
     if (use == purpose::inference) rules.emplace_back("fold_batch_norm", detail::fold_batch_norm_everywhere);
     return rules;
 }

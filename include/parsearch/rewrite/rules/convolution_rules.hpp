@@ -25,8 +25,8 @@ namespace parsearch::rewrite::detail {
 /// A convolution and the kernel that it is to have.
 using kernel_change = std::pair<std::uint32_t, std::vector<std::int64_t>>;
 
-/// Which of convolutions `a` and `b` need a larger kernel to be merged, and which; none where they are no convolutions, have one kernel already, or do not
-/// merge whatever their kernels.
+/// Which of convolutions `a` and `b` need a larger kernel to be merged, and which; none where they are no convolutions, have one kernel already, or
+/// do not merge whatever their kernels.
 [[nodiscard]] inline std::vector<kernel_change> common_kernel(rewriting_site const& site, std::uint32_t a, std::uint32_t b) {
     auto const x = read_windows(site.operation(a)), y = read_windows(site.operation(b));
     if (!x || !y || x->size() != y->size()) return {};
@@ -46,9 +46,10 @@ using kernel_change = std::pair<std::uint32_t, std::vector<std::int64_t>>;
     return changes;
 }
 
-/// Changes `h`, a copy of `site`'s graph: `changes` to some of `siblings`. The others behind the first that changes are made anew too, since siblings merge in the
-/// order of their numbers, and what is behind them may ask for that.
-inline void enlarge(parallel_graph& h, rewriting_site const& site, std::vector<std::uint32_t> const& siblings, std::vector<kernel_change> const& changes) {
+/// Changes `h`, a copy of `site`'s graph: `changes` to some of `siblings`. The others behind the first that changes are made anew too, since siblings
+/// merge in the order of their numbers, and what is behind them may ask for that.
+inline void enlarge(parallel_graph& h, rewriting_site const& site, std::vector<std::uint32_t> const& siblings,
+                    std::vector<kernel_change> const& changes) {
     std::vector<std::pair<std::uint32_t, std::string>> made;
     for (auto const n : siblings) {
         auto const change = std::ranges::find(changes, n, &kernel_change::first);
@@ -70,8 +71,8 @@ inline void enlarge(parallel_graph& h, rewriting_site const& site, std::vector<s
     for (auto const& [n, name] : made) h.rename(n, name);
 }
 
-/// Convolutions that read one tensor and would merge but for their kernels: with the larger extent of the two along each axis. The larger kernel is the
-/// old one, padded with zeros by an operator, so that training is the same too; for inference it folds (`fold_weights`).
+/// Convolutions that read one tensor and would merge but for their kernels: with the larger extent of the two along each axis. The larger kernel is
+/// the old one, padded with zeros by an operator, so that training is the same too; for inference it folds (`fold_weights`).
 [[nodiscard]] inline std::vector<rewritten> enlarge_everywhere(parallel_graph const& g) {
     rewriting_site const site(g);
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> of_input;
@@ -118,7 +119,9 @@ inline void enlarge(parallel_graph& h, rewriting_site const& site, std::vector<s
             rows.shape[0] = h.tensor(scale).whole.extents[0];
             std::vector<tensor_ref> operands(site.inputs(p).begin(), site.inputs(p).end());
             operands.push_back(add("weight", ops::multiply{}, {weight, add("rows", rows, {scale})}));
-            operands.push_back(site.weights(p).size() == 2 ? add("bias", ops::add{}, {add("scaled", ops::multiply{}, {site.weights(p)[1], scale}), offset}) : offset);
+            operands.push_back(site.weights(p).size() == 2
+                                   ? add("bias", ops::add{}, {add("scaled", ops::multiply{}, {site.weights(p)[1], scale}), offset})
+                                   : offset);
             auto const made = h.add_operator(site.name(p), *one, std::move(operands));
             h.redirect({n, 0}, {made, 0});
             h.prune();

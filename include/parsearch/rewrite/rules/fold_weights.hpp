@@ -1,5 +1,6 @@
 #pragma once
-/// Weights that are only joined, cut or turned before they are used are held joined, cut or turned; for inference, all that is computed of weights is held.
+/// Weights that are only joined, cut or turned before they are used are held joined, cut or turned; for inference, all that is computed of weights is
+/// held.
 
 #include <algorithm>
 #include <cstdint>
@@ -17,10 +18,9 @@ namespace parsearch::rewrite {
 /// `g` in which every operator that only moves elements of weights (a concat, split, transpose or view in one task), which nobody else reads, is
 /// replaced by weights of the shapes it makes: what merging makes of weights costs nothing while the network runs. The new weights are named after
 /// the old: "a|b" joined, "a[0]", "a[1]" cut, "a'" turned. Training is the same: gradients of moved elements are moved gradients.
-/// For inference every operator in one task that reads nothing but weights, whoever else reads these, is replaced by what it makes of them once: a kernel
-/// with its border, weights scaled by a batch normalization behind them. Other than those above, these weights are named after the operator. What is
-/// a result stays computed, but for moved weights.
-/// Complexity: O(V log V + operators replaced (V + E)).
+/// For inference every operator in one task that reads nothing but weights, whoever else reads these, is replaced by what it makes of them once: a
+/// kernel with its border, weights scaled by a batch normalization behind them. Other than those above, these weights are named after the operator.
+/// What is a result stays computed, but for moved weights. Complexity: O(V log V + operators replaced (V + E)).
 [[nodiscard]] inline parallel_graph fold_weights(parallel_graph g, purpose use = purpose::training) {
     auto uses = g.uses(); // of what is folded too
     for (auto const n : g.order()) {
@@ -30,7 +30,8 @@ namespace parsearch::rewrite {
         bool const moves = joins || cuts || turns;
         if (!moves && use == purpose::training) continue;
         if (!std::ranges::all_of(g[n].inputs, [&](auto const& t) { return g[t.producer]->kind == node_kind::weight; })) continue;
-        bool const own = std::ranges::all_of(g[n].inputs, [&](auto const& t) { return uses[t.producer].size() == 1 && std::ranges::find(g.results(), t) == g.results().end(); });
+        bool const own = std::ranges::all_of(
+            g[n].inputs, [&](auto const& t) { return uses[t.producer].size() == 1 && std::ranges::find(g.results(), t) == g.results().end(); });
         bool const result = std::ranges::find(g.results(), n, &tensor_ref::producer) != g.results().end();
         if (!(moves && own) && (use == purpose::training || result)) continue;
         std::string name;

@@ -17,9 +17,10 @@ namespace parsearch::rewrite {
 
 namespace detail {
 
-/// A rule over `file_operators` in a few characters: source, target and outputs with '-' between. An operator is a letter, from 'a' on in the order of the set, and
-/// its operands; a tensor is '1' to '9' for an input, 'A' to 'D' and 'P' to 'S' for outputs 0 and 1 of operators 0 to 3. Outputs are pairs: what is
-/// mapped, and to what. Where it ships, a mark follows that says how far it is proved: '*' for all inputs, '+' for whole ones, '?' not at all.
+/// A rule over `file_operators` in a few characters: source, target and outputs with '-' between. An operator is a letter, from 'a' on in the order
+/// of the set, and its operands; a tensor is '1' to '9' for an input, 'A' to 'D' and 'P' to 'S' for outputs 0 and 1 of operators 0 to 3. Outputs are
+/// pairs: what is mapped, and to what. Where it ships, a mark follows that says how far it is proved: '*' for all inputs, '+' for whole ones, '?' not
+/// at all.
 class rule_notation {
   public:
     /// Throws `invalid_input` where the rule is not one over the set, its degrees the variable "degree", as `generator` makes them.
@@ -121,8 +122,8 @@ template <class Take> void for_each_generated(std::size_t most, Take const& take
 }
 } // namespace detail
 
-/// The rules of `generator({.graphs = {.operators = 3}})`, in their order and with their names, "generated_0" and so on, the smallest first; at most the
-/// first `most`. Each held wherever it was tried: by the generator on the fixture with five draws of data and in forty cases of other extents and
+/// The rules of `generator({.graphs = {.operators = 3}})`, in their order and with their names, "generated_0" and so on, the smallest first; at most
+/// the first `most`. Each held wherever it was tried: by the generator on the fixture with five draws of data and in forty cases of other extents and
 /// degrees, and in two hundred more when it was marked. `generated_proofs` says which are proved besides. Complexity: linear.
 [[nodiscard]] inline std::vector<rule> generated_rules(std::size_t most = static_cast<std::size_t>(-1)) {
     detail::rule_notation const notation;

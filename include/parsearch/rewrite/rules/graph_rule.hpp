@@ -22,8 +22,8 @@ struct rewritten {
     std::string what;
 };
 
-/// A rule by its name and a function from a graph to all that one application makes of it, in an order that the graph alone decides. Graphs that are made
-/// have the results, inputs and weights of the graph they are made of, held alike and of equal value.
+/// A rule by its name and a function from a graph to all that one application makes of it, in an order that the graph alone decides. Graphs that are
+/// made have the results, inputs and weights of the graph they are made of, held alike and of equal value.
 class graph_rule {
   public:
     using function = std::function<std::vector<rewritten>(parallel_graph const&)>;
@@ -38,8 +38,8 @@ class graph_rule {
     function everywhere_;
 };
 
-/// Substitution by `r`, at every match, for each of `choices` of the variables that its source leaves open; those that do not fit are left out. Throws
-/// `invalid_input` where the rule is not well formed.
+/// Substitution by `r`, at every match, for each of `choices` of the variables that its source leaves open; those that do not fit are left out.
+/// Throws `invalid_input` where the rule is not well formed.
 [[nodiscard]] inline graph_rule substitution_rule(rule r, std::vector<bindings> choices = {{}}) {
     check(r);
     auto name = r.name;

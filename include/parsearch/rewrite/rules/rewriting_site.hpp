@@ -40,7 +40,9 @@ class rewriting_site {
     [[nodiscard]] tensor_ref operand(std::uint32_t n, std::size_t i) const { return graph_[n].inputs[i]; }
     /// The inputs among the operands of `n`, and its weights.
     [[nodiscard]] std::span<tensor_ref const> inputs(std::uint32_t n) const { return std::span(graph_[n].inputs).first(operation(n).inputs.size()); }
-    [[nodiscard]] std::span<tensor_ref const> weights(std::uint32_t n) const { return std::span(graph_[n].inputs).subspan(operation(n).inputs.size()); }
+    [[nodiscard]] std::span<tensor_ref const> weights(std::uint32_t n) const {
+        return std::span(graph_[n].inputs).subspan(operation(n).inputs.size());
+    }
 
     /// Who reads `t`; a result is read by nobody once more.
     [[nodiscard]] std::vector<tensor_use> readers(tensor_ref t) const {
@@ -66,9 +68,11 @@ class rewriting_site {
         }
         return out;
     }
-    /// True where `t` is a weight that nobody else reads, or one that is computed of weights alone for one reader: with a border of zeros, scaled. What is
-    /// joined already counts not: where several may be joined, that is done at once.
-    [[nodiscard]] bool own_weight(tensor_ref t) const { return readers(t).size() == 1 && (graph_[t.producer]->kind == node_kind::weight || is_of_weights(t)); }
+    /// True where `t` is a weight that nobody else reads, or one that is computed of weights alone for one reader: with a border of zeros, scaled.
+    /// What is joined already counts not: where several may be joined, that is done at once.
+    [[nodiscard]] bool own_weight(tensor_ref t) const {
+        return readers(t).size() == 1 && (graph_[t.producer]->kind == node_kind::weight || is_of_weights(t));
+    }
     [[nodiscard]] bool own_weights(std::uint32_t n) const {
         return std::ranges::all_of(weights(n), [&](auto const& t) { return own_weight(t); });
     }

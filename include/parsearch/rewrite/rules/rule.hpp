@@ -19,12 +19,13 @@
 
 namespace parsearch::rewrite {
 
-/// Types of pattern operators, by the names of the reference's files (which have no pipeline and no batch: these are the names of its code). The set is
-/// open: any other name is a type too.
+/// Types of pattern operators, by the names of the reference's files (which have no pipeline and no batch: these are the names of its code). The set
+/// is open: any other name is a type too.
 namespace op_type {
 inline constexpr std::string_view linear = "OP_LINEAR", relu = "OP_RELU", ew_add = "OP_EW_ADD", ew_mul = "OP_EW_MUL", concat = "OP_CONCAT",
                                   split = "OP_SPLIT", partition = "OP_PARTITION", combine = "OP_COMBINE", replicate = "OP_REPLICATE",
-                                  reduce = "OP_REDUCE", pipeline = "OP_PIPELINE", batch = "OP_BATCH", conv2d = "OP_CONV2D", matmul = "OP_MATMUL", transpose = "OP_TRANSPOSE";
+                                  reduce = "OP_REDUCE", pipeline = "OP_PIPELINE", batch = "OP_BATCH", conv2d = "OP_CONV2D", matmul = "OP_MATMUL",
+                                  transpose = "OP_TRANSPOSE";
 } // namespace op_type
 
 /// Keys of parameters, by the names of the reference's files. Open as well.
@@ -173,8 +174,9 @@ using bindings = std::map<std::string, std::int64_t, std::less<>>;
         auto const* const n = find_parameter(o, op_key::num_outputs);
         return n && !n->is_variable() ? std::optional(n->literal) : std::nullopt;
     }
-    for (auto const known : {op_type::linear, op_type::relu, op_type::ew_add, op_type::ew_mul, op_type::concat, op_type::partition, op_type::combine,
-                             op_type::replicate, op_type::reduce, op_type::pipeline, op_type::batch, op_type::conv2d, op_type::matmul, op_type::transpose})
+    for (auto const known :
+         {op_type::linear, op_type::relu, op_type::ew_add, op_type::ew_mul, op_type::concat, op_type::partition, op_type::combine, op_type::replicate,
+          op_type::reduce, op_type::pipeline, op_type::batch, op_type::conv2d, op_type::matmul, op_type::transpose})
         if (o.type == known) return 1;
     return std::nullopt;
 }
@@ -191,8 +193,8 @@ inline void check_tensor(pattern const& p, pattern_tensor t, std::string const& 
     auto const& from = p.operators[number];
     auto const slots = output_count(from);
     if (t.slot < 0 || (slots && t.slot >= *slots))
-        throw invalid_input(place, " is slot ", t.slot, " of operator ", t.op, " (", from.type, "): ",
-                            slots ? text("it has ", *slots, " outputs") : "slots begin at 0");
+        throw invalid_input(place, " is slot ", t.slot, " of operator ", t.op, " (", from.type,
+                            "): ", slots ? text("it has ", *slots, " outputs") : "slots begin at 0");
 }
 } // namespace detail
 

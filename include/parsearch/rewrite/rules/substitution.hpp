@@ -29,9 +29,9 @@ struct match {
 
 /// Finds the matches of patterns in one graph.
 ///
-/// A match takes different nodes for different operators, of their types, with their parameters, reading each other as the pattern says; an input of the
-/// pattern is one tensor wherever it is read. Axes may be counted from the end. Nodes of a match may be read from outside the match, as long as the rule
-/// maps what is read.
+/// A match takes different nodes for different operators, of their types, with their parameters, reading each other as the pattern says; an input of
+/// the pattern is one tensor wherever it is read. Axes may be counted from the end. Nodes of a match may be read from outside the match, as long as
+/// the rule maps what is read.
 class matcher {
   public:
     explicit matcher(parallel_graph const& g) : graph_(g), uses_(g.uses()), types_(g.bound()) {
@@ -47,9 +47,9 @@ class matcher {
         return out;
     }
 
-    /// Why no match of `r` is in the graph, empty where there is one: the operator of the source at which the search that came furthest ended, and what no
-    /// node has that it asks for (its type, number of operands, parameters, what it is to read); or, where all operators are found, what forbids a match.
-    /// What stands behind a colon are details. `r` must have been checked. Complexity: as `find`.
+    /// Why no match of `r` is in the graph, empty where there is one: the operator of the source at which the search that came furthest ended, and
+    /// what no node has that it asks for (its type, number of operands, parameters, what it is to read); or, where all operators are found, what
+    /// forbids a match. What stands behind a colon are details. `r` must have been checked. Complexity: as `find`.
     [[nodiscard]] std::string why_not(rule const& r) const {
         auto const s = searched(r);
         if (!s.found.empty()) return {};
@@ -58,7 +58,8 @@ class matcher {
 
   private:
     static constexpr std::uint32_t none = ~std::uint32_t{0};
-    /// What forbids a match of all operators: a constraint that does not hold, or an operator whose output is read outside of the match and not mapped.
+    /// What forbids a match of all operators: a constraint that does not hold, or an operator whose output is read outside of the match and not
+    /// mapped.
     struct obstacle {
         constraint const* broken = nullptr;
         std::size_t op = 0;
@@ -69,7 +70,7 @@ class matcher {
         std::vector<std::size_t> order;
         std::vector<match> found{};
         match now{};
-        std::size_t furthest = 0;                               ///< operators matched at once
+        std::size_t furthest = 0;                             ///< operators matched at once
         std::optional<std::pair<match, obstacle>> hindered{}; ///< the first match of all operators that is none
     };
 
@@ -148,10 +149,13 @@ class matcher {
     [[nodiscard]] std::optional<obstacle> obstacle_to(search const& s) const {
         auto const& r = s.source;
         for (auto const& c : r.constraints) // of what the source binds; the others are for who chooses the parameters
-            if (s.now.variables.contains(c.variable) && (!c.value.is_variable() || s.now.variables.contains(c.value.variable)) && !holds(c, s.now.variables))
+            if (s.now.variables.contains(c.variable) && (!c.value.is_variable() || s.now.variables.contains(c.value.variable)) &&
+                !holds(c, s.now.variables))
                 return obstacle{.broken = &c};
         auto const mapped = [&](std::size_t op, std::uint32_t slot) {
-            return std::ranges::any_of(r.outputs, [&](auto const& m) { return m.source == pattern_tensor{static_cast<std::int32_t>(op), static_cast<std::int32_t>(slot)}; });
+            return std::ranges::any_of(r.outputs, [&](auto const& m) {
+                return m.source == pattern_tensor{static_cast<std::int32_t>(op), static_cast<std::int32_t>(slot)};
+            });
         };
         for (std::size_t i = 0; i < s.now.node.size(); ++i) {
             for (auto const& [slot, use] : uses_[s.now.node[i]])
@@ -176,11 +180,12 @@ class matcher {
         auto const& [at, found] = *s.hindered;
         if (found.broken) {
             auto const& c = *found.broken;
-            return text("a constraint does not hold: ", c.variable, ' ', name_of(c.is), ' ', to_string(c.value), ", and is ", at.variables.find(c.variable)->second);
+            return text("a constraint does not hold: ", c.variable, ' ', name_of(c.is), ' ', to_string(c.value), ", and is ",
+                        at.variables.find(c.variable)->second);
         }
         auto const called = [&](std::uint32_t n) { return graph_[n]->name.empty() ? text("node ", n) : text('\'', graph_[n]->name, '\''); };
-        return text("what is to be replaced is needed elsewhere, and the rule does not map it: what ", place_of(s.source, found.op), " makes, at ", called(at.node[found.op]),
-                    found.reader == none ? ", is a result of the graph" : text(", is read by ", called(found.reader)));
+        return text("what is to be replaced is needed elsewhere, and the rule does not map it: what ", place_of(s.source, found.op), " makes, at ",
+                    called(at.node[found.op]), found.reader == none ? ", is a result of the graph" : text(", is read by ", called(found.reader)));
     }
 
     /// What no node has that the operator asks for at which the search ended.
@@ -210,12 +215,17 @@ class matcher {
             return out;
         };
         auto const operands = [&](std::uint32_t n) { return graph_[n].inputs.size(); };
-        if (auto why = keep(text(o.inputs.size(), " operands"), [&](auto n) { return text(operands(n)); }, [&](auto n) { return operands(n) == o.inputs.size(); }); !why.empty())
+        if (auto why = keep(
+                text(o.inputs.size(), " operands"), [&](auto n) { return text(operands(n)); },
+                [&](auto n) { return operands(n) == o.inputs.size(); });
+            !why.empty())
             return why;
         for (auto const& p : o.parameters) {
             auto const value = [&](std::uint32_t n) { return types_[n]->get(p.key); };
             auto const shown = [&](std::uint32_t n) { return value(n) ? text(*value(n)) : std::string("none"); };
-            if (auto why = keep(text(p.key, ' ', to_string(p.value)), shown, [&](auto n) { return value(n) && is_number(p, *value(n), n); }); !why.empty()) return why;
+            if (auto why = keep(text(p.key, ' ', to_string(p.value)), shown, [&](auto n) { return value(n) && is_number(p, *value(n), n); });
+                !why.empty())
+                return why;
         }
 
         // Each that is left fits by itself: the rest is how it stands to the operators found before, and its operands to each other.
@@ -225,15 +235,19 @@ class matcher {
             auto const t = o.inputs[k];
             auto const read = o.inputs.size() > 1 ? text("read as operand ", k, ' ') : std::string("read ");
             auto const reads_it = [&](auto const& q) { return std::ranges::find(q.inputs, t) != q.inputs.end(); };
-            if (!t.is_input()) must(read, t.slot > 0 ? text("output ", t.slot, " of ") : "what ", place_of(s.source, static_cast<std::size_t>(t.op)), t.slot > 0 ? "" : " makes");
+            if (!t.is_input())
+                must(read, t.slot > 0 ? text("output ", t.slot, " of ") : "what ", place_of(s.source, static_cast<std::size_t>(t.op)),
+                     t.slot > 0 ? "" : " makes");
             else if (auto const other = found_before(s, reads_it)) must(read, "the ", to_string(t), " of ", place_of(s.source, *other));
             else if (std::ranges::find(o.inputs, t) - o.inputs.begin() < static_cast<std::ptrdiff_t>(k)) must(read, to_string(t), " again");
         }
         for (auto const& p : o.parameters) {
             auto const has_it = [&](auto const& q) { return std::ranges::any_of(q.parameters, [&](auto const& of) { return of.value == p.value; }); };
-            if (auto const other = p.value.is_variable() ? found_before(s, has_it) : std::nullopt) must("have the ", p.value.variable, " of ", place_of(s.source, *other));
+            if (auto const other = p.value.is_variable() ? found_before(s, has_it) : std::nullopt)
+                must("have the ", p.value.variable, " of ", place_of(s.source, *other));
         }
-        return wanted.empty() ? text("the graph has too few ", o.type, having) : text("no ", o.type, having, " stands where the rule has one: must ", wanted);
+        return wanted.empty() ? text("the graph has too few ", o.type, having)
+                              : text("no ", o.type, having, " stands where the rule has one: must ", wanted);
     }
 
     parallel_graph const& graph_;
@@ -244,13 +258,14 @@ class matcher {
 namespace detail {
 /// The number of tensor `t` of the target: an input's, or an output of a node that was made.
 [[nodiscard]] inline tensor_ref target_tensor(match const& m, std::vector<std::uint32_t> const& made, pattern_tensor t) {
-    return t.is_input() ? m.input[static_cast<std::size_t>(-t.op - 1)].value() : tensor_ref{made[static_cast<std::size_t>(t.op)], static_cast<std::uint32_t>(t.slot)};
+    return t.is_input() ? m.input[static_cast<std::size_t>(-t.op - 1)].value()
+                        : tensor_ref{made[static_cast<std::size_t>(t.op)], static_cast<std::uint32_t>(t.slot)};
 }
 
 /// The extents into which split number `op` of the target cuts: those of the source's outputs that its outputs stand for; what is left, in equal
 /// parts, for the others.
-[[nodiscard]] inline std::vector<std::int64_t> split_sizes(parallel_graph const& g, rule const& r, match const& m, std::size_t op, std::size_t count, std::int64_t whole,
-                                                           std::size_t axis) {
+[[nodiscard]] inline std::vector<std::int64_t> split_sizes(parallel_graph const& g, rule const& r, match const& m, std::size_t op, std::size_t count,
+                                                           std::int64_t whole, std::size_t axis) {
     std::vector<std::int64_t> sizes(count);
     auto open = static_cast<std::int64_t>(count), left = whole;
     for (auto const& o : r.outputs)
@@ -263,17 +278,19 @@ namespace detail {
             --open;
         }
     if (open == 0 && left != 0)
-        throw invalid_input(op_type::split, ": its results hold ", whole - left, " entries along axis ", axis, ", what is split holds ", whole, ": must be as many");
-    if (open > 0 && (left < open || left % open != 0)) throw invalid_input(op_type::split, ": ", left, " entries are left for ", open, " parts: must be equal parts");
+        throw invalid_input(op_type::split, ": its results hold ", whole - left, " entries along axis ", axis, ", what is split holds ", whole,
+                            ": must be as many");
+    if (open > 0 && (left < open || left % open != 0))
+        throw invalid_input(op_type::split, ": ", left, " entries are left for ", open, " parts: must be equal parts");
     for (auto& n : sizes)
         if (n == 0) n = left / open;
     return sizes;
 }
 } // namespace detail
 
-/// `g` with the target of `r` in the place of match `m`; `chosen`: numbers of the rule's parameters (those that the source binds stay as they are). What nothing reads any
-/// more is removed. No graph where the target does not fit here: operands of wrong shapes, another shape or holding of a result, a cycle, a constraint.
-/// `r` must have been checked, and `m` found in `g`. Complexity: O(V + E).
+/// `g` with the target of `r` in the place of match `m`; `chosen`: numbers of the rule's parameters (those that the source binds stay as they are).
+/// What nothing reads any more is removed. No graph where the target does not fit here: operands of wrong shapes, another shape or holding of a
+/// result, a cycle, a constraint. `r` must have been checked, and `m` found in `g`. Complexity: O(V + E).
 [[nodiscard]] inline outcome<parallel_graph> substitute(parallel_graph const& g, rule const& r, match const& m, bindings const& chosen = {}) {
     if (auto const open = unbound_inputs(r); !open.empty()) return refused("nothing says what input ", open.front(), " of the target is");
     auto variables = m.variables;
@@ -308,7 +325,8 @@ namespace detail {
             made[i] = add_typed(out, type, std::move(operands), parts);
         }
         for (auto const& o : r.outputs)
-            out.redirect({m.node[static_cast<std::size_t>(o.source.op)], static_cast<std::uint32_t>(o.source.slot)}, detail::target_tensor(m, made, o.target));
+            out.redirect({m.node[static_cast<std::size_t>(o.source.op)], static_cast<std::uint32_t>(o.source.slot)},
+                         detail::target_tensor(m, made, o.target));
         out.prune();
         if (out.order().empty()) return refused("makes a cycle");
         return out;

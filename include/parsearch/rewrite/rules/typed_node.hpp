@@ -42,7 +42,8 @@ struct named_type {
     std::string_view kind, type;
 };
 inline constexpr named_type plain_types[]{{"relu", op_type::relu}, {"add", op_type::ew_add}, {"multiply", op_type::ew_mul}};
-inline constexpr std::string_view resharding_types[]{op_type::partition, op_type::combine, op_type::replicate, op_type::reduce, op_type::pipeline, op_type::batch};
+inline constexpr std::string_view resharding_types[]{op_type::partition, op_type::combine,  op_type::replicate,
+                                                     op_type::reduce,    op_type::pipeline, op_type::batch};
 
 } // namespace detail
 
@@ -66,8 +67,9 @@ inline constexpr std::string_view resharding_types[]{op_type::partition, op_type
                            {op_key::num_inputs, static_cast<std::int64_t>(op.inputs.size())},
                            {op_key::num_dim, static_cast<std::int64_t>(op.dims.size())}}};
     if (auto const cuts = read_split(op))
-        return typed_node{op_type::split,
-                          {{op_key::axis, static_cast<std::int64_t>(cuts->axis)}, {op_key::num_outputs, static_cast<std::int64_t>(op.outputs.size())}}};
+        return typed_node{
+            op_type::split,
+            {{op_key::axis, static_cast<std::int64_t>(cuts->axis)}, {op_key::num_outputs, static_cast<std::int64_t>(op.outputs.size())}}};
     for (auto const& [kind, type] : detail::plain_types)
         if (op.kind == kind) {
             for (std::size_t i = 0; i < operands_of(op); ++i)
@@ -92,7 +94,8 @@ inline std::uint32_t add_typed(parallel_graph& g, typed_node const& t, std::vect
             take(1);
             auto const how = static_cast<resharding>(r);
             auto const axis = has_axis(how) ? need(op_key::parallel_dim) : 0, degree = need(op_key::parallel_degree);
-            if (degree < 2 || degree > max_parts) throw invalid_input(t.type, ": parameter ", op_key::parallel_degree, " is ", degree, ": must be from 2 to ", max_parts);
+            if (degree < 2 || degree > max_parts)
+                throw invalid_input(t.type, ": parameter ", op_key::parallel_degree, " is ", degree, ": must be from 2 to ", max_parts);
             return g.reshard(operands[0], how, static_cast<std::size_t>(axis), static_cast<std::int32_t>(degree)).producer;
         }
     std::vector<ops::tensor> shapes;

@@ -149,7 +149,8 @@ template <class N> class elimination {
         for (auto const n : m.inputs) (!scalar && detail::holds(factors_[n].scope, m.scope.back()) ? right : left).push_back(&factors_[n]);
         std::vector<std::uint32_t> outer, rows;
         for (std::size_t i = 0; i + 1 < m.scope.size(); ++i)
-            (std::any_of(right.begin(), right.end(), [&](auto f) { return detail::holds(f->scope, m.scope[i]); }) ? outer : rows).push_back(m.scope[i]);
+            (std::any_of(right.begin(), right.end(), [&](auto f) { return detail::holds(f->scope, m.scope[i]); }) ? outer : rows)
+                .push_back(m.scope[i]);
         std::size_t const height = volume(rows), width = scalar ? 1 : sizes_[m.scope.back()];
 
         std::vector<std::uint32_t> left_block = rows, right_block{m.variable};
@@ -177,7 +178,8 @@ template <class N> class elimination {
                 right_side = b.data();
             }
             N const* left_side = lefts.size() == 1 && left[0]->scope.size() == count_held(*left[0], outer) + rows.size() + 1
-                                     ? lefts[0].table.data + offset(lefts[0]) : nullptr;
+                                     ? lefts[0].table.data + offset(lefts[0])
+                                     : nullptr;
             if (!left_side) {
                 a.assign(height * values, N{0});
                 for (std::size_t i = 0; i < lefts.size(); ++i) add_rows(a, lefts[i].table.data + offset(lefts[i]), *left[i], rows, values);

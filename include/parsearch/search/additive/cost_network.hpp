@@ -59,10 +59,8 @@ namespace detail {
 // Terms must be ordered and bounded below: no NaN, no negative infinity.
 template <class C, class Where> void require_terms(numbers<C> const& t, Where const& where) {
     auto const fine = [](C const& c) {
-        if constexpr (std::is_same_v<C, float> || std::is_same_v<C, double> || std::is_same_v<C, long double>)
-            return c > -cost_traits<C>::infinity();
-        else
-            return c == c && (!std::floating_point<typename amount<C>::type> || cost_traits<C>::value(c) > -cost_traits<double>::infinity());
+        if constexpr (std::is_same_v<C, float> || std::is_same_v<C, double> || std::is_same_v<C, long double>) return c > -cost_traits<C>::infinity();
+        else return c == c && (!std::floating_point<typename amount<C>::type> || cost_traits<C>::value(c) > -cost_traits<double>::infinity());
     };
     bool all = true;
     for (std::size_t i = 0; i < t.size; ++i) all &= fine(t.data[i]);
@@ -99,7 +97,8 @@ template <class S, class X, class E> [[nodiscard]] auto read_tables(X const& spa
             }
             out.operators.emplace_back(std::move(terms));
         }
-        detail::require_terms(out.operators.back(), [&](std::size_t n) { return text(algorithm, ": operator_cost(", op, ", configuration number ", n, ")"); });
+        detail::require_terms(out.operators.back(),
+                              [&](std::size_t n) { return text(algorithm, ": operator_cost(", op, ", configuration number ", n, ")"); });
     }
     auto const& edges = evaluator.edges();
     auto const first = std::ranges::begin(edges);

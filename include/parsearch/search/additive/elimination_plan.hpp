@@ -89,7 +89,8 @@ namespace detail {
 // `scope` in the order in which it is computed: variables of tables that hold the innermost one, then others, the innermost last.
 inline void lay_out(message_plan& m, std::span<table_scope const> scopes, std::span<std::uint32_t const> sizes) {
     if (m.scope.empty()) return;
-    auto const inner = *std::max_element(m.scope.begin(), m.scope.end(), [&](auto a, auto b) { return std::pair(sizes[a], b) < std::pair(sizes[b], a); });
+    auto const inner =
+        *std::max_element(m.scope.begin(), m.scope.end(), [&](auto a, auto b) { return std::pair(sizes[a], b) < std::pair(sizes[b], a); });
     auto const holds = [&](table_scope const& s, std::uint32_t v) { return std::find(s.begin(), s.end(), v) != s.end(); };
     auto const rank = [&](std::uint32_t v) {
         if (v == inner) return 2;

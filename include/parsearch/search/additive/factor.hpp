@@ -74,8 +74,7 @@ template <class N>
 }
 
 /// The table with variable `v` fixed to `value`.
-template <class N>
-[[nodiscard]] factor<N> fixed(factor<N> const& f, std::uint32_t v, std::uint32_t value, std::span<std::uint32_t const> sizes) {
+template <class N> [[nodiscard]] factor<N> fixed(factor<N> const& f, std::uint32_t v, std::uint32_t value, std::span<std::uint32_t const> sizes) {
     std::vector<std::uint32_t> order{v}, rest;
     for (auto const x : f.scope)
         if (x != v) rest.push_back(x);

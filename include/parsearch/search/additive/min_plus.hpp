@@ -49,8 +49,7 @@ template <class N> void min_plus_tile(N const* __restrict a, std::size_t stride,
 
 /// c = a * b with minimum for plus and plus for times: c[i][k] = min over j of a[i][j] + b[j][k]. Row major, contiguous. `panel` is scratch.
 /// Complexity: O(rows * inner * columns).
-template <class N>
-void min_plus(N* c, N const* a, N const* b, std::size_t rows, std::size_t inner, std::size_t columns, std::vector<N>& panel) {
+template <class N> void min_plus(N* c, N const* a, N const* b, std::size_t rows, std::size_t inner, std::size_t columns, std::vector<N>& panel) {
     using namespace detail;
     std::size_t const tiled = rows - rows % tile_rows;
     panel.resize(inner * tile_columns);

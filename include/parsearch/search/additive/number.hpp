@@ -53,7 +53,8 @@ template <class Rep, class Period> struct amount<std::chrono::duration<Rep, Peri
 template <class C> inline constexpr bool counts_integers = std::integral<typename amount<C>::type>;
 /// The numbers in which costs `C` are added where doubles are not exact.
 template <class C>
-using widest_number = std::conditional_t<counts_integers<C>, wide_integer, std::conditional_t<std::same_as<typename amount<C>::type, long double>, long double, double>>;
+using widest_number = std::conditional_t<counts_integers<C>, wide_integer,
+                                         std::conditional_t<std::same_as<typename amount<C>::type, long double>, long double, double>>;
 
 template <class N, class C> [[nodiscard]] constexpr N to_number(C const& c) {
     if (!(c < cost_traits<C>::infinity())) return number<N>::infinity();

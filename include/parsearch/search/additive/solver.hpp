@@ -46,7 +46,8 @@ template <class N, class Cuts, class Found, class Bound, class Stop> class solve
     /// `exact_sums`: numbers are integers, whose sums are not rounded. `repeats`: whether to look for equal tables, which costs a pass over
     /// all of them.
     solver(network<N> const& net, double memory, bool exact_sums, bool repeats, Cuts& cuts, Found& found, Bound& bound, Stop& stop)
-        : net_(net), memory_(memory), exact_sums_(exact_sums), repeats_(repeats), cuts_(cuts), found_(found), bound_(bound), stop_(stop), chosen_(net.operators.size(), 0) {
+        : net_(net), memory_(memory), exact_sums_(exact_sums), repeats_(repeats), cuts_(cuts), found_(found), bound_(bound), stop_(stop),
+          chosen_(net.operators.size(), 0) {
         for (std::size_t op = 0; op < net.operators.size(); ++op) sizes_.push_back(static_cast<std::uint32_t>(net.choices(op)));
     }
 

@@ -49,8 +49,7 @@ template <class P, class S> class drawer {
     drawer(std::string_view algorithm, P const& problem) : algorithm_(algorithm), problem_(&problem), mix_(moves_of(problem)) {}
 
     /// Throws `invalid_input` where a move names an operator that does not exist.
-    template <class R>
-    void draw(drawing<configuration, cost>& out, S const& current, cost const& current_cost, double temperature, R& rng) {
+    template <class R> void draw(drawing<configuration, cost>& out, S const& current, cost const& current_cost, double temperature, R& rng) {
         auto const& space = problem_->space();
         out.changes.clear();
         out.bound.reset();

@@ -20,8 +20,8 @@ struct temperature_options {
 class temperature_rule {
   public:
     explicit temperature_rule(temperature_options const& o)
-        : fixed_(o.fixed.value_or(0)), relative_(o.fixed ? 0 : o.relative),
-          adapts_(!o.fixed && o.target_acceptance), goal_(goal_of(o.target_acceptance.value_or(0))), reheat_interval_(adapts_ ? 0 : o.reheat_interval) {}
+        : fixed_(o.fixed.value_or(0)), relative_(o.fixed ? 0 : o.relative), adapts_(!o.fixed && o.target_acceptance),
+          goal_(goal_of(o.target_acceptance.value_or(0))), reheat_interval_(adapts_ ? 0 : o.reheat_interval) {}
 
     /// The temperature of the next proposal, where `best` is the least cost so far.
     template <class C> [[nodiscard]] double at(C const& best) const {

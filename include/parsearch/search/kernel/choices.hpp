@@ -32,8 +32,7 @@ template <ConfigurationSpace X, class S> void require_choices(X const& space, S 
         if (auto const given = static_cast<std::size_t>(std::ranges::size(start)); given != operators)
             throw invalid_input(algorithm, ": the start has ", given, " configurations: the space has ", operators, " operators");
     for (std::size_t op = 0; op < operators; ++op)
-        if (choice_count(space, op) == 0)
-            throw invalid_input(algorithm, ": operator number ", op, " has 0 configurations: each needs at least one");
+        if (choice_count(space, op) == 0) throw invalid_input(algorithm, ": operator number ", op, " has 0 configurations: each needs at least one");
 }
 
 } // namespace parsearch::search

@@ -118,20 +118,20 @@ concept Observer = handles_any<O, Events...>;
 /// An observer of one event from a function object: `on<improved>([](auto const& e) {...})`.
 template <template <class> class Event, class F> struct handler {
     F f;
-    template <class C> constexpr decltype(auto) operator()(Event<C> const& event)
+    template <class C>
+    constexpr decltype(auto) operator()(Event<C> const& event)
         requires std::invocable<F&, Event<C> const&>
     {
         return f(event);
     }
-    template <class C> constexpr decltype(auto) operator()(Event<C> const& event) const
+    template <class C>
+    constexpr decltype(auto) operator()(Event<C> const& event) const
         requires std::invocable<F const&, Event<C> const&>
     {
         return f(event);
     }
 };
-template <template <class> class Event, class F> [[nodiscard]] constexpr handler<Event, std::decay_t<F>> on(F&& f) {
-    return {std::forward<F>(f)};
-}
+template <template <class> class Event, class F> [[nodiscard]] constexpr handler<Event, std::decay_t<F>> on(F&& f) { return {std::forward<F>(f)}; }
 
 /// What observers answer to an event.
 template <class Event> struct answer_to {

@@ -49,7 +49,8 @@ template <class S, class C, class... Os> class kernel {
         if (observer_ends_) return stop_reason::observer;
         auto reason = limit_.due(evaluations());
         if constexpr ((Observer<Os, budget_spent<C>> || ...))
-            while (has_best() && !refused_ && (reason == stop_reason::evaluation_budget || reason == stop_reason::time_budget || (!reason && evaluations_left() < needed))) {
+            while (has_best() && !refused_ &&
+                   (reason == stop_reason::evaluation_budget || reason == stop_reason::time_budget || (!reason && evaluations_left() < needed))) {
                 stats_.seconds = seconds();
                 budget_spent<C> const event{reason.value_or(stop_reason::evaluation_budget), stats_, best_cost_, lower_bound_};
                 auto const more = std::apply([&](auto&... observer) { return notify(event, observer...); }, observers_);
@@ -161,7 +162,8 @@ template <class... Events> struct event_list {};
 template <class List, class C, class... Os> struct observed_also;
 template <class... Events, class C, class... Os> struct observed_also<event_list<Events...>, C, Os...> {
     static_assert((handles_any<Os, proposed<C>, accepted<C>, improved<C>, restarted<C>, bound_raised<C>, progress<C>, started<C>, exchanged<C>,
-                               member_turn<C>, budget_spent<C>, Events...> && ...),
+                               member_turn<C>, budget_spent<C>, Events...> &&
+                   ...),
                   "an observer handles no event of this search: it must be callable with one of search::proposed<C>, accepted<C>, improved<C>, "
                   "restarted<C>, bound_raised<C>, progress<C>, started<C>, exchanged<C>, member_turn<C> or budget_spent<C>, where C is the problem's "
                   "cost type, or with an event of the search's own");

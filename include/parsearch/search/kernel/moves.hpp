@@ -147,9 +147,7 @@ template <class P> [[nodiscard]] auto moves_of(P const& problem) {
 }
 
 /// The names of the moves of `P`, by their numbers in events: an array of `std::string_view`, empty where a move has no name.
-template <class P> [[nodiscard]] constexpr auto move_names() noexcept {
-    return decltype(moves_of(std::declval<P const&>()))::names();
-}
+template <class P> [[nodiscard]] constexpr auto move_names() noexcept { return decltype(moves_of(std::declval<P const&>()))::names(); }
 
 /// A problem with other moves. `P` may be a reference.
 template <class P, class... Ms> class problem_with_moves {

@@ -34,8 +34,7 @@ inline void require_budget(budget const& b, std::string_view algorithm) {
         throw invalid_input(algorithm, ": option 'evaluations' is 0: must be at least 1, the start is priced too");
 }
 inline void require_fraction(double value, std::string_view algorithm, std::string_view option) {
-    if (!(value >= 0 && value <= 1))
-        throw invalid_input(algorithm, ": option '", option, "' is ", value, ": must be between 0 and 1");
+    if (!(value >= 0 && value <= 1)) throw invalid_input(algorithm, ": option '", option, "' is ", value, ": must be between 0 and 1");
 }
 inline void require_amount(double value, std::string_view algorithm, std::string_view option) {
     if (!(value >= 0 && value <= std::numeric_limits<double>::max()))

@@ -89,9 +89,7 @@ class stopping {
         if (patience_.of_time > 0) improved_after_ = elapsed();
     }
 
-    [[nodiscard]] std::chrono::nanoseconds elapsed() const {
-        return std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - start_);
-    }
+    [[nodiscard]] std::chrono::nanoseconds elapsed() const { return std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - start_); }
 
   private:
     static constexpr std::uint32_t most_steps = 64;

@@ -100,7 +100,9 @@ template <class P> class pooled_evaluator {
 template <class P> class pooled_problem {
   public:
     /// `idle`: so many evaluators are kept at most.
-    pooled_problem(P const& problem, std::size_t idle) : problem_(&problem), pool_(std::make_shared<detail::evaluator_pool<P>>(problem)) { pool_->reserve(idle); }
+    pooled_problem(P const& problem, std::size_t idle) : problem_(&problem), pool_(std::make_shared<detail::evaluator_pool<P>>(problem)) {
+        pool_->reserve(idle);
+    }
 
     [[nodiscard]] decltype(auto) space() const { return problem_->space(); }
     [[nodiscard]] pooled_evaluator<P> evaluator() const { return pooled_evaluator<P>(pool_); }

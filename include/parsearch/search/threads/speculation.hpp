@@ -41,8 +41,8 @@ template <class P, class S> class speculator {
 
     /// Precondition: `threads` > 0. `problem` must outlive it.
     speculator(P const& problem, S const& start, std::size_t threads)
-        : problem_(&problem), start_(start), current_(start), most_ahead_(8 * threads), slots_(std::bit_ceil(std::max<std::size_t>(64, 4 * most_ahead_))),
-          entries_(8 * slots_.size()) {
+        : problem_(&problem), start_(start), current_(start), most_ahead_(8 * threads),
+          slots_(std::bit_ceil(std::max<std::size_t>(64, 4 * most_ahead_))), entries_(8 * slots_.size()) {
         for (std::size_t n = 0; n < slots_.size(); ++n) slots_[n].state.store(done(n - slots_.size()), std::memory_order_relaxed);
         own_.prices.emplace(problem, start);
         own_.priced_start = true; // by the session

@@ -26,7 +26,8 @@ class choice_source {
     template <class X>
         requires(!std::same_as<X, choice_source>) && ConfigurationSpace<X>
     choice_source(X const& space)
-        : count_([&space](std::size_t op) { return static_cast<std::size_t>(std::ranges::size(space[op])); }), choice_([&space](std::size_t op, std::size_t i) {
+        : count_([&space](std::size_t op) { return static_cast<std::size_t>(std::ranges::size(space[op])); }),
+          choice_([&space](std::size_t op, std::size_t i) {
               auto&& range = space[op];
               auto const first = std::ranges::begin(range);
               return space::configuration(first[static_cast<std::iter_difference_t<decltype(first)>>(i)]);

@@ -61,7 +61,7 @@ class edge_delays {
         for (auto const& h : hops) most = std::max(most, h.duration);
         return most;
     };
-    auto const add = [&](std::span<hop const> hops, std::int64_t link_work::* pass) {
+    auto const add = [&](std::span<hop const> hops, std::int64_t link_work::*pass) {
         for (auto const& h : hops) {
             auto at = std::find_if(out.links.begin(), out.links.end(), [&](auto const& l) { return l.link == h.link; });
             if (at == out.links.end()) at = out.links.insert(at, link_work{.link = h.link});
@@ -117,8 +117,8 @@ class choice_tables {
             edges_[e].reserve(pairs);
             for (auto const& from : choices_[producer])
                 for (auto const& to : choices_[consumer])
-                    edges_[e].push_back(delays_of(planner_.plan_edge(e, from.configuration, from.plan, to.configuration, to.plan), from.forward.size(),
-                                                  to.forward.size(), gradients));
+                    edges_[e].push_back(delays_of(planner_.plan_edge(e, from.configuration, from.plan, to.configuration, to.plan),
+                                                  from.forward.size(), to.forward.size(), gradients));
         }
     }
 

@@ -32,7 +32,8 @@ class remaining_paths {
     /// `after(op, choice)`: from the end of any backward shard of the operator to the makespan, at least, for its weights.
     template <class After>
     remaining_paths(choice_tables const& tables, After const& after)
-        : tables_(&tables), ways_(tables.input().graph.size()), arrival_(tables.input().graph.edges.size()), return_(tables.input().graph.edges.size()) {
+        : tables_(&tables), ways_(tables.input().graph.size()), arrival_(tables.input().graph.edges.size()),
+          return_(tables.input().graph.edges.size()) {
         auto const& order = tables.input().graph.order;
         for (std::uint32_t op = 0; op < ways_.size(); ++op) ways_[op].resize(tables.choices(op).size());
         for (auto const op : order) find_earliest(op);
@@ -117,7 +118,8 @@ class remaining_paths {
                 if (!returns_along(e)) continue;
                 std::vector<std::int64_t> least(n * n, std::numeric_limits<std::int64_t>::max());
                 auto least_every = std::numeric_limits<std::int64_t>::max();
-                for (std::size_t to = 0; to < choices(graph().edges[e].consumer).size(); ++to) least_every = std::min(least_every, go_round(e, c, to, least));
+                for (std::size_t to = 0; to < choices(graph().edges[e].consumer).size(); ++to)
+                    least_every = std::min(least_every, go_round(e, c, to, least));
                 for (std::size_t i = 0; i < n * n; ++i) most[i] = std::max(most[i], least[i]);
                 every = std::max(every, least_every);
             }
@@ -184,7 +186,8 @@ class remaining_paths {
                         auto const& backward = choices(producer)[from].backward;
                         std::int64_t longest = 0;
                         for (std::size_t s = 0; s < backward.size(); ++s)
-                            if (delay.back(t, s) != never) longest = std::max(longest, delay.back(t, s) + backward[s] + ways_[producer][from].back[s]);
+                            if (delay.back(t, s) != never)
+                                longest = std::max(longest, delay.back(t, s) + backward[s] + ways_[producer][from].back[s]);
                         least = std::min(least, longest);
                     }
                     return_[e][c][t] = least;

@@ -21,7 +21,8 @@ namespace parsearch::sim {
 /// The bounds are strongest where operators are fixed in `order()`, which is topological. One object serves one thread.
 class strategy_bounds {
   public:
-    /// Over any `ConfigurationSpace` of `space::configuration`. Throws `invalid_input` where a configuration of the space does not fit, and what the oracle throws.
+    /// Over any `ConfigurationSpace` of `space::configuration`. Throws `invalid_input` where a configuration of the space does not fit, and what the
+    /// oracle throws.
     strategy_bounds(std::shared_ptr<workload const> w, choice_source const& space, table_limits const& limits = {});
     strategy_bounds(strategy_bounds&&) noexcept;
     strategy_bounds& operator=(strategy_bounds&&) noexcept;

@@ -160,7 +160,8 @@ class strategy_bounds::body {
         for (std::size_t op = 0; op < g.size(); ++op) {
             double most = 0, sums = 0;
             for (auto const& c : tables_->choices(op)) {
-                for (std::size_t s = 0; s < c.forward.size(); ++s) most = std::max(most, static_cast<double>(c.forward[s]) + static_cast<double>(c.backward[s]));
+                for (std::size_t s = 0; s < c.forward.size(); ++s)
+                    most = std::max(most, static_cast<double>(c.forward[s]) + static_cast<double>(c.backward[s]));
                 double mine = 0;
                 for (auto const& partial : c.plan.partial_outputs)
                     for (auto const& h : partial.forward) mine += static_cast<double>(h.duration);
@@ -323,8 +324,8 @@ class strategy_bounds::body {
     std::optional<remaining_paths> paths_; ///< none: nothing is tabulated
     std::uint32_t devices_ = 0;
     std::int64_t root_ = 0, makespan_ = 0, undecided_ = 0;
-    std::vector<std::int64_t> least_work_;            ///< of each operator
-    std::vector<std::uint32_t> fixed_, stack_, open_; ///< choice of each operator; operators fixed; members of each class that are not
+    std::vector<std::int64_t> least_work_;                   ///< of each operator
+    std::vector<std::uint32_t> fixed_, stack_, open_;        ///< choice of each operator; operators fixed; members of each class that are not
     std::vector<synchronised_class const*> classes_;         ///< complete ones
     std::vector<std::vector<std::int64_t>> ends_, returned_; ///< of the shards of fixed operators, forward and backward
     std::vector<std::vector<occupation>> busy_;              ///< devices, then links

@@ -14,9 +14,10 @@
 
 namespace parsearch::sim {
 
-/// No strategy of `space` has a smaller makespan, wherever its shards are: a device does one task at a time, and no operator is less work, forward and backward over all
-/// shards, than in the combination of degrees in which it is least, on the kind of device that is fastest. Of weights, messages and dependences it knows nothing.
-/// Complexity: O(combinations of degrees of all operators * kinds of devices) calls of the oracle. Throws what the oracle throws.
+/// No strategy of `space` has a smaller makespan, wherever its shards are: a device does one task at a time, and no operator is less work, forward
+/// and backward over all shards, than in the combination of degrees in which it is least, on the kind of device that is fastest. Of weights, messages
+/// and dependences it knows nothing. Complexity: O(combinations of degrees of all operators * kinds of devices) calls of the oracle. Throws what the
+/// oracle throws.
 [[nodiscard]] inline picoseconds work_bound(planner& p, space::strategy_space const& space) {
     auto const& w = p.input();
     constexpr auto most = std::numeric_limits<std::int64_t>::max();

@@ -18,8 +18,8 @@ namespace parsearch::sim {
 class path_bounds {
   public:
     path_bounds(graph::dense_graph const& g, block_graph const& b, std::vector<std::uint32_t> const& class_of, std::size_t classes)
-        : graph_(&g), blocks_(&b), class_of_(&class_of), operators_(g.size()), edges_(g.edges.size()), classes_(classes),
-          after_(b.blocks), row_words_((g.size() + 63) / 64), below_(g.size() * row_words_), above_(g.size() * row_words_), aligned_(g.size() * row_words_),
+        : graph_(&g), blocks_(&b), class_of_(&class_of), operators_(g.size()), edges_(g.edges.size()), classes_(classes), after_(b.blocks),
+          row_words_((g.size() + 63) / 64), below_(g.size() * row_words_), above_(g.size() * row_words_), aligned_(g.size() * row_words_),
           round_trip_(g.size()), way_back_(g.size()), follows_(g.size()) {
         find_descendants();
     }
@@ -63,7 +63,8 @@ class path_bounds {
             if (auto const c = (*class_of_)[op]; c != none) after = std::max(after, classes_[c].after_backward);
             for (auto e = g.first_in[op]; e < g.first_in[op + 1]; ++e) {
                 if (blocks_->backward[e].block == none) continue;
-                if (edges_[e].every_consumer) after = std::max(after, after_[blocks_->operators[g.edges[e].producer].backward] + operators_[g.edges[e].producer].backward);
+                if (edges_[e].every_consumer)
+                    after = std::max(after, after_[blocks_->operators[g.edges[e].producer].backward] + operators_[g.edges[e].producer].backward);
                 connected_ = connected_ && edges_[e].every_producer;
             }
             after_[at.backward] = after;
@@ -185,7 +186,8 @@ class path_bounds {
         std::int64_t sum = 0;
         auto const members = row(aligned_, op);
         for (std::size_t w = 0; w < members.size(); ++w)
-            for (auto bits = members[w]; bits != 0; bits &= bits - 1) sum += f(static_cast<std::uint32_t>(64 * w) + static_cast<std::uint32_t>(std::countr_zero(bits)));
+            for (auto bits = members[w]; bits != 0; bits &= bits - 1)
+                sum += f(static_cast<std::uint32_t>(64 * w) + static_cast<std::uint32_t>(std::countr_zero(bits)));
         return sum;
     }
 

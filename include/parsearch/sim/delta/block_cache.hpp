@@ -29,9 +29,10 @@ class block_cache {
   public:
     /// `fold`: blocks are folded where all nodes are alike.
     block_cache(std::shared_ptr<workload const> const& w, bool fold)
-        : planner_(w, unlimited), same_(find_repeats(w->graph, w->classes)), symmetry_(fold ? symmetry::of(w->topology) : std::nullopt), resources_{static_cast<std::uint32_t>(w->topology.size()), static_cast<std::uint32_t>(w->topology.links.size())},
-          shapes_(w->graph.size()), operators_(w->graph.size()), edge_shapes_(w->graph.edges.size()), edge_times_(w->graph.edges.size()),
-          edges_(w->graph.edges.size()), classes_(w->classes.size()) {}
+        : planner_(w, unlimited), same_(find_repeats(w->graph, w->classes)), symmetry_(fold ? symmetry::of(w->topology) : std::nullopt),
+          resources_{static_cast<std::uint32_t>(w->topology.size()), static_cast<std::uint32_t>(w->topology.links.size())}, shapes_(w->graph.size()),
+          operators_(w->graph.size()), edge_shapes_(w->graph.edges.size()), edge_times_(w->graph.edges.size()), edges_(w->graph.edges.size()),
+          classes_(w->classes.size()) {}
 
     [[nodiscard]] resource_numbers const& resources() const noexcept { return resources_; }
     [[nodiscard]] workload const& input() const noexcept { return planner_.input(); }
@@ -140,7 +141,8 @@ class block_cache {
                             [&](std::uint32_t op) -> operator_plan const& { return member(op).plan; }, b->plan);
         bytes_ += sizeof *b;
         if (w.options.training) {
-            build_class(*b, w.options.overlap, [&](std::uint32_t op) { return member(op).parts.backward.size(); }, resources_);
+            build_class(
+                *b, w.options.overlap, [&](std::uint32_t op) { return member(op).parts.backward.size(); }, resources_);
             bytes_ += 2 * (b->parts.sync.bytes() + b->parts.update.bytes() + b->parts.inside_sync.bytes() + b->parts.update_waits_sync.bytes());
             for (auto const& d : b->parts.sync_waits) bytes_ += sizeof d + 2 * d.bytes();
             for (auto const& d : b->parts.update_waits) bytes_ += sizeof d + 2 * d.bytes();

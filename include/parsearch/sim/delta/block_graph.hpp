@@ -20,7 +20,7 @@ struct block_graph {
     };
     /// What moves along an edge, in one pass.
     struct movement_arcs {
-        std::uint32_t block = none;                                               ///< of the movement
+        std::uint32_t block = none;                                                ///< of the movement
         std::uint32_t sender = none, inside = none, receiver = none, local = none; ///< arcs; local: from the sender's block to the receiver's
     };
     struct operator_arcs {

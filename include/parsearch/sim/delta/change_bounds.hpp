@@ -25,7 +25,8 @@ class change_bounds {
     [[nodiscard]] std::int64_t device_load(operator_blocks const& now, operator_blocks const& with, engine const& schedule, bool folded) {
         auto const& kind = work_->topology.kind;
         auto const sum = [](operator_shape const& s, std::size_t k) { return s.forward[k] + s.backward[k]; };
-        if (now.everywhere && with.everywhere && with.shape->forward.size() == 1) return schedule.device_load() - sum(*now.shape, 0) + sum(*with.shape, 0);
+        if (now.everywhere && with.everywhere && with.shape->forward.size() == 1)
+            return schedule.device_load() - sum(*now.shape, 0) + sum(*with.shape, 0);
         auto const shards = with.configuration.shards();
         std::int64_t most = 0;
         for (auto const d : now.plan.devices) load_[d] -= sum(*now.shape, kind[d]);
@@ -39,12 +40,12 @@ class change_bounds {
         return most;
     }
 
-    /// The earliest makespan with operator `op` as `with` in the place of `now`, or any value above `limit` where it is later than that. `known` has the facts of
-    /// the change but not its tails, which are found when they are needed; `schedule` is of the current strategy; `blocks(op)` answers an
-    /// operator's blocks with the change. Complexity: O(operators + edges + messages of the operator).
+    /// The earliest makespan with operator `op` as `with` in the place of `now`, or any value above `limit` where it is later than that. `known` has
+    /// the facts of the change but not its tails, which are found when they are needed; `schedule` is of the current strategy; `blocks(op)` answers
+    /// an operator's blocks with the change. Complexity: O(operators + edges + messages of the operator).
     template <class Blocks>
-    [[nodiscard]] std::int64_t earliest(std::uint32_t op, operator_blocks const& now, operator_blocks const& with, path_bounds& known, engine& schedule,
-                                        Blocks const& blocks, std::int64_t limit) {
+    [[nodiscard]] std::int64_t earliest(std::uint32_t op, operator_blocks const& now, operator_blocks const& with, path_bounds& known,
+                                        engine& schedule, Blocks const& blocks, std::int64_t limit) {
         auto const& g = work_->graph;
         auto const data = arrivals(op, with, known, schedule, blocks, first_difference(op, now, with, schedule, blocks));
         auto const forward = with.shape->shortest_forward, backward = with.shape->shortest_backward;
@@ -93,11 +94,17 @@ class change_bounds {
     using shard_times = planner::shard_times;
 
     /// Every shard of the producer waits for gradients along edge `e`; every shard of the consumer sends some.
-    [[nodiscard]] bool returns(std::uint32_t e, path_bounds& known) const noexcept { return graph_->backward[e].block != none && known.of_edge(e).every_producer; }
-    [[nodiscard]] bool goes_on(std::uint32_t e, path_bounds& known) const noexcept { return graph_->backward[e].block != none && known.of_edge(e).every_consumer; }
+    [[nodiscard]] bool returns(std::uint32_t e, path_bounds& known) const noexcept {
+        return graph_->backward[e].block != none && known.of_edge(e).every_producer;
+    }
+    [[nodiscard]] bool goes_on(std::uint32_t e, path_bounds& known) const noexcept {
+        return graph_->backward[e].block != none && known.of_edge(e).every_consumer;
+    }
 
-    [[nodiscard]] static std::int64_t least(std::vector<shard_times> const& shards, std::int64_t shard_times::* member) noexcept {
-        return shards.empty() ? 0 : (*std::min_element(shards.begin(), shards.end(), [&](auto const& x, auto const& y) { return x.*member < y.*member; })).*member;
+    [[nodiscard]] static std::int64_t least(std::vector<shard_times> const& shards, std::int64_t shard_times::*member) noexcept {
+        return shards.empty()
+                   ? 0
+                   : (*std::min_element(shards.begin(), shards.end(), [&](auto const& x, auto const& y) { return x.*member < y.*member; })).*member;
     }
 
     /// When the last message is there; when some shard has all of its own.
@@ -107,7 +114,8 @@ class change_bounds {
     /// Before this time the schedule is the current one: no task of the operator that goes or comes is ready, nor a message to it, nor a task
     /// of its class. In order, what comes before the operator stays as it is anyway.
     template <class Blocks>
-    [[nodiscard]] std::int64_t first_difference(std::uint32_t op, operator_blocks const& now, operator_blocks const& with, engine& schedule, Blocks const& blocks) const {
+    [[nodiscard]] std::int64_t first_difference(std::uint32_t op, operator_blocks const& now, operator_blocks const& with, engine& schedule,
+                                                Blocks const& blocks) const {
         auto const& g = work_->graph;
         if (work_->options.discipline == discipline::in_order) return 0;
         auto first = std::numeric_limits<std::int64_t>::max();
@@ -132,7 +140,8 @@ class change_bounds {
 
     /// Also when each shard has its data, in `arrived_`. `first`: see `first_difference`.
     template <class Blocks>
-    [[nodiscard]] arrival arrivals(std::uint32_t op, operator_blocks const& with, path_bounds& known, engine& schedule, Blocks const& blocks, std::int64_t first) {
+    [[nodiscard]] arrival arrivals(std::uint32_t op, operator_blocks const& with, path_bounds& known, engine& schedule, Blocks const& blocks,
+                                   std::int64_t first) {
         auto const& g = work_->graph;
         arrived_.assign(static_cast<std::size_t>(with.configuration.shards()), 0);
         arrival out;

@@ -106,7 +106,9 @@ class engine {
         return state_.summary[block].least_end;
     }
     [[nodiscard]] std::int64_t load(std::uint32_t resource) const noexcept { return state_.load[resource]; }
-    [[nodiscard]] std::int64_t device_load() const noexcept { return *std::max_element(state_.load.begin(), state_.load.begin() + state_.numbers.devices); }
+    [[nodiscard]] std::int64_t device_load() const noexcept {
+        return *std::max_element(state_.load.begin(), state_.load.begin() + state_.numbers.devices);
+    }
 
   private:
     void place(std::uint32_t block, task_list const* with) {

@@ -50,15 +50,15 @@ struct block_state {
     std::uint32_t first_resource = 0;                ///< where `consecutive`: task i is on first_resource + i
     bool consecutive = false;
     bool counts = true;
-    bool changed = false;  ///< in the proposal
-    bool stale = true;     ///< predecessors are to be counted
+    bool changed = false; ///< in the proposal
+    bool stale = true;    ///< predecessors are to be counted
     bool stale_into = true, stale_out_of = true;
-    bool roots = false;    ///< some task has no predecessor
-    bool inner = false;    ///< some task waits for another of the block
-    bool instant = false;  ///< and some that is no barrier takes no time
-    std::uint32_t open_last = 0;   ///< last task of the newest bundle
-    std::int64_t open_ready = -1;  ///< its time; -1: there is none to add to
-    std::uint64_t touched_in = 0;  ///< the run that wrote it last
+    bool roots = false;           ///< some task has no predecessor
+    bool inner = false;           ///< some task waits for another of the block
+    bool instant = false;         ///< and some that is no barrier takes no time
+    std::uint32_t open_last = 0;  ///< last task of the newest bundle
+    std::int64_t open_ready = -1; ///< its time; -1: there is none to add to
+    std::uint64_t touched_in = 0; ///< the run that wrote it last
     std::int64_t next_enabled = 0;
 };
 /// Of a block in the current schedule; `enabled`: when the predecessors of some task had all started.
@@ -85,8 +85,8 @@ struct followers {
 class engine_state {
   public:
     engine_state(block_graph const& g, resource_numbers r)
-        : graph(&g), numbers(r), blocks(g.blocks), summary(g.blocks), followers_(g.blocks), waits_(g.arcs.size()), into_(g.arcs.size()), out_of_(g.arcs.size()),
-          resources(r.size()), load(r.size()) {}
+        : graph(&g), numbers(r), blocks(g.blocks), summary(g.blocks), followers_(g.blocks), waits_(g.arcs.size()), into_(g.arcs.size()),
+          out_of_(g.arcs.size()), resources(r.size()), load(r.size()) {}
 
     block_graph const* graph;
     resource_numbers numbers;
@@ -96,7 +96,7 @@ class engine_state {
 
   private:
     std::vector<moment> now_, next_;
-    std::vector<followers> followers_; ///< of each block
+    std::vector<followers> followers_;     ///< of each block
     std::vector<dependence const*> waits_; ///< of each arc
     std::vector<connection> into_, out_of_;
     std::uint64_t wasted_ = 0, moved_ = 0;
@@ -241,7 +241,8 @@ class engine_state {
         return &c;
     }
     template <class Before> [[nodiscard]] std::size_t checkpoints_while(Before const& before) const {
-        return static_cast<std::size_t>(std::find_if_not(saved_.begin(), saved_.end(), [&](std::uint32_t c) { return before(pool_[c]); }) - saved_.begin());
+        return static_cast<std::size_t>(std::find_if_not(saved_.begin(), saved_.end(), [&](std::uint32_t c) { return before(pool_[c]); }) -
+                                        saved_.begin());
     }
     void take_checkpoint(std::int64_t time, std::uint32_t block) {
         if (spare_.empty()) {
@@ -305,7 +306,9 @@ class engine_state {
         std::vector<moment> times;
         for (auto& mine : blocks) {
             auto const at = static_cast<std::uint32_t>(items.size());
-            auto const take = [&](auto& to, auto const& from) { to.insert(to.end(), from.begin() + mine.begin, from.begin() + mine.begin + mine.capacity); };
+            auto const take = [&](auto& to, auto const& from) {
+                to.insert(to.end(), from.begin() + mine.begin, from.begin() + mine.begin + mine.capacity);
+            };
             take(items, work);
             take(times, now_);
             mine.begin = at;

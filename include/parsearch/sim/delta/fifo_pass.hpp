@@ -123,8 +123,10 @@ class fifo_pass {
         mine.inner = mine.instant = mine.roots = false;
         for (auto const& c : s.into(b)) {
             mine.inner = mine.inner || c.block == b;
-            if (c.aligned) for (std::uint32_t i = 0; i < c.aligned; ++i) ++work[i].predecessors;
-            else for (std::uint32_t i = 0; i < mine.size; ++i) work[i].predecessors += c.list->first_before[i + 1] - c.list->first_before[i];
+            if (c.aligned)
+                for (std::uint32_t i = 0; i < c.aligned; ++i) ++work[i].predecessors;
+            else
+                for (std::uint32_t i = 0; i < mine.size; ++i) work[i].predecessors += c.list->first_before[i + 1] - c.list->first_before[i];
         }
         for (std::uint32_t i = 0; i < mine.size; ++i) {
             mine.roots = mine.roots || work[i].predecessors == 0;
@@ -182,8 +184,11 @@ class fifo_pass {
                 times[i].ready = std::max(times[i].ready, ended[p].end);
                 --waiting_here[i].count;
             };
-            if (c.aligned) for (std::uint32_t i = 0; i < c.aligned; ++i) arrive(i, i);
-            else for (std::uint32_t i = 0; i < s.blocks[b].size; ++i) for (auto const p : c.list->predecessors(i)) arrive(i, p);
+            if (c.aligned)
+                for (std::uint32_t i = 0; i < c.aligned; ++i) arrive(i, i);
+            else
+                for (std::uint32_t i = 0; i < s.blocks[b].size; ++i)
+                    for (auto const p : c.list->predecessors(i)) arrive(i, p);
         }
         return some;
     }
@@ -193,7 +198,8 @@ class fifo_pass {
         for (auto const& c : state_->into(b)) {
             auto const* const ended = state_->now(c.block);
             if (c.aligned) latest = i < c.aligned ? std::max(latest, ended[i].ready) : latest;
-            else for (auto const p : c.list->predecessors(i)) latest = std::max(latest, ended[p].ready);
+            else
+                for (auto const p : c.list->predecessors(i)) latest = std::max(latest, ended[p].ready);
         }
         return latest;
     }
@@ -316,7 +322,7 @@ class fifo_pass {
     std::vector<std::int64_t> least_;
     static constexpr std::uint64_t most_singly = 3;             ///< tasks per bundle, where they are started one by one,
     static constexpr std::uint64_t most_tasks_singly = 1 << 15; ///< and of the graph: lists of single tasks outgrow the caches sooner
-    std::uint64_t tasks_ = 0, bundles_ = 1; ///< in the last run
+    std::uint64_t tasks_ = 0, bundles_ = 1;                     ///< in the last run
     bool singly_ = false;
     std::int64_t from_time_ = -1; ///< the run begins with the tasks of (time, block)
     std::uint32_t from_block_ = 0;

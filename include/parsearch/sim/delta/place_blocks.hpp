@@ -56,7 +56,8 @@ inline void place(engine& to, block_graph const& graph, std::uint32_t c, class_p
 
 /// Calls `f(block, tasks, classes of the tasks where it folds)` for each block in program order. An edge may have none.
 template <class Operators, class Edges, class Classes, class F>
-void for_blocks(block_graph const& graph, Operators const& operators, Edges const& edges, Classes const& classes, task_list const& all_backward, F const& f) {
+void for_blocks(block_graph const& graph, Operators const& operators, Edges const& edges, Classes const& classes, task_list const& all_backward,
+                F const& f) {
     std::vector<std::pair<task_list const*, std::vector<std::uint32_t> const*>> blocks(graph.blocks);
     auto const set = [&](std::uint32_t block, task_list const& tasks, std::vector<std::uint32_t> const& fold) {
         if (block != block_graph::none) blocks[block] = {&tasks, &fold};

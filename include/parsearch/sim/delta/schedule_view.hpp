@@ -21,7 +21,8 @@ namespace parsearch::sim {
 /// *behind* by what was committed meanwhile, and catches up before it is used. The graphs must outlive it.
 class schedule_view {
   public:
-    schedule_view(block_graph const& g, graph::dense_graph const& network, std::size_t class_count, simulation_options const& options, resource_numbers const& r, bool folds)
+    schedule_view(block_graph const& g, graph::dense_graph const& network, std::size_t class_count, simulation_options const& options,
+                  resource_numbers const& r, bool folds)
         : folded(folds), schedule(g, r, options.discipline), memory(network, r.devices, class_count, options), graph_(&g),
           old_operators_(network.size(), 0), old_edges_(network.edges.size(), 0), old_classes_(class_count, 0) {
         for (auto const& c : g.classes)

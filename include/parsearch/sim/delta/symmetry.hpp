@@ -25,8 +25,8 @@ namespace parsearch::sim {
 /// end together under either discipline, and a schedule of one member per class is the schedule of all.
 class symmetry {
   public:
-    /// The partition of `t`: nothing where nodes differ in size, kinds of devices or memory, there are fewer than three, or they or routes are so large
-    /// that a link's place would not fit a word (half a million devices, eight million links).
+    /// The partition of `t`: nothing where nodes differ in size, kinds of devices or memory, there are fewer than three, or they or routes are so
+    /// large that a link's place would not fit a word (half a million devices, eight million links).
     [[nodiscard]] static std::optional<symmetry> of(topology::dense_topology const& t) {
         symmetry f;
         auto const devices = static_cast<std::uint32_t>(t.size());
@@ -197,8 +197,8 @@ class symmetry {
                  all.inside_forward, all.consumer_waits, all.consumer_local, out->forward, b.fold_forward, out->forward_waits, out->inside_forward,
                  out->consumer_waits, out->consumer_local) &&
             move(all.backward, to.fold_backward, to.folded->backward.size(), from.fold_backward, from.folded->backward.size(), all.backward_waits,
-                 all.inside_backward, all.producer_waits, all.producer_local, out->backward, b.fold_backward, out->backward_waits, out->inside_backward,
-                 out->producer_waits, out->producer_local))
+                 all.inside_backward, all.producer_waits, all.producer_local, out->backward, b.fold_backward, out->backward_waits,
+                 out->inside_backward, out->producer_waits, out->producer_local))
             b.folded = std::move(out);
     }
     /// `member(op)` answers the blocks of a member.
@@ -206,7 +206,8 @@ class symmetry {
         auto out = std::make_unique<class_parts>();
         auto const& all = b.parts;
         std::vector<std::uint32_t> const one(1, 0);
-        std::vector<input> sync{{&all.inside_sync, nullptr}, {&all.sync_waits_all, &one}}, update{{&all.inside_update, nullptr}, {&all.update_waits_sync, &b.fold_sync}};
+        std::vector<input> sync{{&all.inside_sync, nullptr}, {&all.sync_waits_all, &one}},
+            update{{&all.inside_update, nullptr}, {&all.update_waits_sync, &b.fold_sync}};
         for (std::size_t m = 0; m < b.plan.members.size() && m < all.sync_waits.size(); ++m) {
             operator_blocks const& of = member(b.plan.members[m]);
             if (!of.folded) return;
@@ -229,7 +230,8 @@ class symmetry {
                 !waits(all.update_waits[m], b.fold_update, u, of.fold_backward, n, out->update_waits.back()))
                 return;
         }
-        if (!waits(all.sync_waits_all, b.fold_sync, s, one, 1, out->sync_waits_all) || !waits(all.inside_sync, b.fold_sync, s, b.fold_sync, s, out->inside_sync) ||
+        if (!waits(all.sync_waits_all, b.fold_sync, s, one, 1, out->sync_waits_all) ||
+            !waits(all.inside_sync, b.fold_sync, s, b.fold_sync, s, out->inside_sync) ||
             !waits(all.update_waits_sync, b.fold_update, u, b.fold_sync, s, out->update_waits_sync) ||
             !waits(all.inside_update, b.fold_update, u, b.fold_update, u, out->inside_update))
             return;

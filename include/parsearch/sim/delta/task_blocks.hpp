@@ -35,8 +35,8 @@ struct task_list {
 
 /// Which tasks of a block (dependents) wait for which of another (predecessors), readable both ways. A pair may come twice.
 struct dependence {
-    std::uint32_t aligned = 0; ///< where not 0, task i waits for task i, for i below this number, and the lists are empty
-    bool each = false;         ///< every dependent waits, directly or through tasks that start later, for some predecessor
+    std::uint32_t aligned = 0;                           ///< where not 0, task i waits for task i, for i below this number, and the lists are empty
+    bool each = false;                                   ///< every dependent waits, directly or through tasks that start later, for some predecessor
     std::vector<std::uint32_t> first_before{}, before{}; ///< predecessors of dependent i: before[first_before[i] ... first_before[i + 1])
     std::vector<std::uint32_t> first_after{}, after{};   ///< dependents of predecessor i; both empty where there are no pairs
 
@@ -94,8 +94,8 @@ struct resource_numbers {
 
 /// What the degrees of an operator say.
 struct operator_shape {
-    std::uint32_t id = 0;                            ///< of the operator's degrees, never used again
-    std::vector<std::int64_t> forward{}, backward{}; ///< durations by kind of device
+    std::uint32_t id = 0;                                     ///< of the operator's degrees, never used again
+    std::vector<std::int64_t> forward{}, backward{};          ///< durations by kind of device
     std::int64_t shortest_forward = 0, shortest_backward = 0; ///< over all kinds
     shard_memory memory{};
 };
@@ -103,9 +103,9 @@ struct operator_shape {
 /// The tasks of an operator in both passes, as `engine` takes them.
 struct operator_parts {
     task_list forward{}, backward{};
-    dependence inside_forward{};           ///< sums that nobody reads follow the shards in their block
+    dependence inside_forward{}; ///< sums that nobody reads follow the shards in their block
     dependence backward_waits_forward{}, all_backward_waits{};
-    std::vector<std::uint32_t> devices{};  ///< of each shard
+    std::vector<std::uint32_t> devices{}; ///< of each shard
 };
 
 /// The blocks of an operator under one configuration. All from `built` on is made when it is first patched in.
@@ -117,9 +117,9 @@ struct operator_blocks {
     bool built = false;
     operator_plan plan{};
     operator_parts parts{};
-    std::unique_ptr<operator_parts> folded{}; ///< on classes of resources; none where they do not treat their members alike
+    std::unique_ptr<operator_parts> folded{};                   ///< on classes of resources; none where they do not treat their members alike
     std::vector<std::uint32_t> fold_forward{}, fold_backward{}; ///< the class of each task
-    double work = 0; ///< all durations
+    double work = 0;                                            ///< all durations
     std::uint32_t ends = 0; ///< equal where edges see no difference: in devices, numbers of tasks, classes of tasks
 };
 
@@ -160,8 +160,9 @@ struct class_blocks {
     class_parts parts{};
     std::unique_ptr<class_parts> folded{};
     std::vector<std::uint32_t> fold_sync{}, fold_update{};
-    std::vector<bool> every{};                      ///< of each member: every shard contributes to some gradient here
-    std::int64_t shortest = 0, shortest_update = 0; ///< a lower bound on the time from the end of a member's shard, or of a sync task, to the end of an update
+    std::vector<bool> every{}; ///< of each member: every shard contributes to some gradient here
+    std::int64_t shortest = 0,
+                 shortest_update = 0; ///< a lower bound on the time from the end of a member's shard, or of a sync task, to the end of an update
     double work = 0;
 };
 
@@ -255,11 +256,12 @@ inline void build_operator(operator_blocks& b, bool trains, std::span<std::uint3
 inline void build_edge(edge_blocks& b, edge_shape const& shape, operator_blocks const& producer, operator_blocks const& consumer, bool gradients,
                        resource_numbers const& r) {
     if (b.plan.served || !b.plan.table) return;
-    detail::build_direction(b.plan, {false, producer.parts.forward.size(), consumer.parts.forward.size()}, r, b.parts.forward, b.parts.forward_waits, b.parts.inside_forward,
-                            b.parts.consumer_waits, b.parts.consumer_local, shape.every_consumer);
+    detail::build_direction(b.plan, {false, producer.parts.forward.size(), consumer.parts.forward.size()}, r, b.parts.forward, b.parts.forward_waits,
+                            b.parts.inside_forward, b.parts.consumer_waits, b.parts.consumer_local, shape.every_consumer);
     if (gradients)
-        detail::build_direction(b.plan, {true, consumer.parts.backward.size(), producer.parts.backward.size()}, r, b.parts.backward, b.parts.backward_waits,
-                                b.parts.inside_backward, b.parts.producer_waits, b.parts.producer_local, shape.every_producer);
+        detail::build_direction(b.plan, {true, consumer.parts.backward.size(), producer.parts.backward.size()}, r, b.parts.backward,
+                                b.parts.backward_waits, b.parts.inside_backward, b.parts.producer_waits, b.parts.producer_local,
+                                shape.every_producer);
     b.work = b.parts.forward.work() + b.parts.backward.work();
 }
 
@@ -269,8 +271,7 @@ inline void build_edge(edge_blocks& b, edge_shape const& shape, operator_blocks 
 }
 
 /// The blocks of a sharing class; `b.plan` is made. `backward_tasks(op)` counts a member's backward tasks.
-template <class Count>
-void build_class(class_blocks& b, bool overlap, Count const& backward_tasks, resource_numbers const& r) {
+template <class Count> void build_class(class_blocks& b, bool overlap, Count const& backward_tasks, resource_numbers const& r) {
     auto const& p = b.plan;
     std::vector<dependence_builder> gradients(p.members.size()), update(p.members.size());
     std::vector<std::vector<bool>> contributes;

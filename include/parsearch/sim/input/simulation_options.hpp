@@ -44,7 +44,9 @@ enum class synchronisation : std::uint8_t {
     all_reduce,      ///< among the devices that hold the weight; each updates its copy
     parameter_server ///< gradients to one of the devices, which updates and sends the weight back (FlexFlow without NCCL)
 };
-[[nodiscard]] constexpr std::string_view name_of(synchronisation s) noexcept { return s == synchronisation::all_reduce ? "all_reduce" : "parameter_server"; }
+[[nodiscard]] constexpr std::string_view name_of(synchronisation s) noexcept {
+    return s == synchronisation::all_reduce ? "all_reduce" : "parameter_server";
+}
 
 /// What a strategy that needs more memory than a device has costs.
 enum class memory_policy : std::uint8_t {
@@ -81,7 +83,7 @@ struct simulation_options {
     sim::discipline discipline = sim::discipline::fifo;
     bool training = true; ///< false: forward only
     sim::synchronisation synchronisation = sim::synchronisation::all_reduce;
-    bool overlap = true;  ///< false: gradients are synchronised after the last backward task (FlexFlow without --overlap)
+    bool overlap = true; ///< false: gradients are synchronised after the last backward task (FlexFlow without --overlap)
     sim::optimizer optimizer = sim::optimizer::sgd;
     sim::memory_policy memory = sim::memory_policy::penalise;
     double memory_penalty = 1000; ///< picoseconds per byte over a device's memory (1000: one second per GB)

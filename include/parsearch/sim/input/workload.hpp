@@ -62,8 +62,8 @@ inline void validate(simulation_options const& options) {
 }
 
 /// `oracle` counts devices as `topology` does. Throws as `validate(options)`.
-[[nodiscard]] inline std::shared_ptr<workload const> make_workload(graph::dense_graph graph, topology::dense_topology topology, cost::any_oracle oracle,
-                                                                   simulation_options const& options) {
+[[nodiscard]] inline std::shared_ptr<workload const> make_workload(graph::dense_graph graph, topology::dense_topology topology,
+                                                                   cost::any_oracle oracle, simulation_options const& options) {
     validate(options);
     auto w = std::make_shared<workload>(workload{std::move(graph), std::move(topology), std::move(oracle), options, {}, {}});
     w->classes = find_classes(w->graph);

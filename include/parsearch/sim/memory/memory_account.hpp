@@ -87,8 +87,7 @@ class memory_account {
     }
 
     /// Every tensor that its producer or a consumer keeps until backward.
-    template <class Shards, class Devices>
-    void add_activations(Shards const& shards, Devices const& devices, std::vector<memory_use>& out) {
+    template <class Shards, class Devices> void add_activations(Shards const& shards, Devices const& devices, std::vector<memory_use>& out) {
         for (std::size_t op = 0; op < graph_->size(); ++op) {
             if (graph_->operations[op].work == ops::work_class::view) continue; // the same bytes as its input
             auto const& outputs = graph_->operations[op].outputs;
@@ -109,8 +108,7 @@ class memory_account {
             auto const& reader = graph_->operations[e.consumer];
             if (reader.work == ops::work_class::view)
                 for (std::uint32_t s = 0; s < reader.outputs.size(); ++s) keep_at_readers(e.consumer, s, shards, devices);
-            else if (reader.inputs[e.input].saved && graph_->trains[e.consumer])
-                keep(devices(e.consumer), shards(e.consumer).inputs[e.input]);
+            else if (reader.inputs[e.input].saved && graph_->trains[e.consumer]) keep(devices(e.consumer), shards(e.consumer).inputs[e.input]);
         }
     }
 

@@ -97,7 +97,8 @@ class memory_ledger {
             find_readers(op, slot, tensor);
             if (tensor.keepers.empty()) continue;
             for (auto const& k : tensor.keepers)
-                if (auto& mine = kept_by_[k.op]; mine.empty() || mine.back() != tensors_.size()) mine.push_back(static_cast<std::uint32_t>(tensors_.size()));
+                if (auto& mine = kept_by_[k.op]; mine.empty() || mine.back() != tensors_.size())
+                    mine.push_back(static_cast<std::uint32_t>(tensors_.size()));
             tensors_.push_back(std::move(tensor));
         }
     }
@@ -109,8 +110,7 @@ class memory_ledger {
             auto const& reader = graph_->operations[e.consumer];
             if (reader.work == ops::work_class::view)
                 for (std::uint32_t s = 0; s < reader.outputs.size(); ++s) find_readers(e.consumer, s, tensor);
-            else if (reader.inputs[e.input].saved && graph_->trains[e.consumer])
-                tensor.keepers.push_back({e.consumer, e.input, false});
+            else if (reader.inputs[e.input].saved && graph_->trains[e.consumer]) tensor.keepers.push_back({e.consumer, e.input, false});
         }
     }
 

@@ -1,7 +1,6 @@
 #pragma once
 /// Memory of a device. What it costs where there is less: memory_penalty.hpp.
 
-
 #include <parsearch/core/units.hpp>
 
 namespace parsearch::sim {

@@ -16,8 +16,9 @@ namespace parsearch::sim {
 
 /// By device, what `simulator::memory` answers after simulating `s`. Precondition: each configuration fits its operator (see `space::validate`).
 /// `classes` are those of `g`. Complexity: O(shards of weights * log + edges * shards).
-[[nodiscard]] inline std::vector<memory_use> memory_by_device(graph::dense_graph const& g, std::vector<sharing_class> const& classes, std::size_t devices,
-                                                              simulation_options const& options, std::span<space::configuration const> s) {
+[[nodiscard]] inline std::vector<memory_use> memory_by_device(graph::dense_graph const& g, std::vector<sharing_class> const& classes,
+                                                              std::size_t devices, simulation_options const& options,
+                                                              std::span<space::configuration const> s) {
     std::vector<shard_memory> shards;
     std::vector<std::vector<std::uint32_t>> places(g.size());
     for (std::size_t op = 0; op < g.size(); ++op) {
@@ -29,9 +30,13 @@ namespace parsearch::sim {
     };
     std::vector<synchronised> plans;
     auto const place = [&](std::size_t op) -> std::vector<std::uint32_t> const& { return places[op]; };
-    for (auto const& members : classes) plans.push_back({plan_sync(g, members, [&](std::uint32_t op) { return s[op].degrees(); }, place)});
+    for (auto const& members : classes)
+        plans.push_back({plan_sync(
+            g, members, [&](std::uint32_t op) { return s[op].degrees(); }, place)});
     std::vector<memory_use> out;
-    memory_account(g, devices).add_up(options, plans, [&](std::size_t op) -> shard_memory const& { return shards[op]; }, place, out);
+    memory_account(g, devices)
+        .add_up(
+            options, plans, [&](std::size_t op) -> shard_memory const& { return shards[op]; }, place, out);
     return out;
 }
 

@@ -20,8 +20,8 @@
 
 namespace parsearch::sim {
 
-/// Flows at max-min fair rates. A flow holds a part of each of its links; raising all rates alike, those on a link that is full stay as they are (D. Bertsekas,
-/// R. Gallager, Data Networks, 1992, section 6.5.2).
+/// Flows at max-min fair rates. A flow holds a part of each of its links; raising all rates alike, those on a link that is full stay as they are (D.
+/// Bertsekas, R. Gallager, Data Networks, 1992, section 6.5.2).
 class fair_rates {
   public:
     /// What a flow takes of a link: its time per byte.
@@ -33,8 +33,8 @@ class fair_rates {
     /// For links 0 to `links` - 1.
     explicit fair_rates(std::size_t links) : load_(links), first_load_(links), used_(links), rising_(links), version_(links), on_(links) {}
 
-    /// The rate of each flow, in bytes per picosecond; infinite for one that takes nothing of any link. The time per byte of all that flow over a link is
-    /// 1 where the link bounds some flow, else less. Complexity: O(uses * log uses).
+    /// The rate of each flow, in bytes per picosecond; infinite for one that takes nothing of any link. The time per byte of all that flow over a
+    /// link is 1 where the link bounds some flow, else less. Complexity: O(uses * log uses).
     void find(std::span<std::vector<use> const> flows, std::vector<double>& rate) {
         rate.assign(flows.size(), std::numeric_limits<double>::infinity());
         links_.clear();
@@ -97,23 +97,26 @@ class fair_rates {
     struct entry {
         double level = 0;
         std::uint32_t link = 0, version = 0;
-        bool operator<(entry const& other) const noexcept { return std::tie(level, link, version) > std::tie(other.level, other.link, other.version); } // least on top
+        bool operator<(entry const& other) const noexcept {
+            return std::tie(level, link, version) > std::tie(other.level, other.link, other.version);
+        } // least on top
     };
-    std::vector<double> load_, first_load_, used_; ///< of each link: time per byte of the flows that still rise, that when it was last summed, what the others take
-    double least_ = 0;                             ///< rate of the flows that were the last to stop rising
+    std::vector<double> load_, first_load_,
+        used_;         ///< of each link: time per byte of the flows that still rise, that when it was last summed, what the others take
+    double least_ = 0; ///< rate of the flows that were the last to stop rising
     std::vector<std::uint32_t> rising_, version_; ///< of each link: flows that still rise; changes of its load
-    std::vector<std::vector<std::uint32_t>> on_; ///< flows on each link
+    std::vector<std::vector<std::uint32_t>> on_;  ///< flows on each link
     std::vector<std::uint32_t> links_, touched_;
     std::priority_queue<entry> next_;
 };
 
 /// Simulates task graphs under `transfer_model::fair_sharing`; keeps its buffers from one to the next.
 ///
-/// Devices run tasks as `scheduler` has it. Tasks on links that are tied to one another flow together: ready when their predecessors have ended, they start (in `schedule`)
-/// when their latency has passed, and end together when their bytes have arrived, a task on a link taking its duration of that link's time. At every moment
-/// the rates of all flows are max-min fair in bytes per second; a flow has the most bytes that its durations could put on one of its links. Ends are rounded up to whole picoseconds;
-/// times past 64 bits stay at the largest value, as those of `scheduler`.
-/// Complexity: O((flows that start or end) * uses of links by flows on their way * log) and O(E + V log V).
+/// Devices run tasks as `scheduler` has it. Tasks on links that are tied to one another flow together: ready when their predecessors have ended, they
+/// start (in `schedule`) when their latency has passed, and end together when their bytes have arrived, a task on a link taking its duration of that
+/// link's time. At every moment the rates of all flows are max-min fair in bytes per second; a flow has the most bytes that its durations could put
+/// on one of its links. Ends are rounded up to whole picoseconds; times past 64 bits stay at the largest value, as those of `scheduler`. Complexity:
+/// O((flows that start or end) * uses of links by flows on their way * log) and O(E + V log V).
 class fair_scheduler {
   public:
     /// `links` in the order of the resources that come after `devices` devices.

@@ -11,9 +11,9 @@
 
 namespace parsearch::sim {
 
-/// A radix heap (Ahuja, Mehlhorn, Orlin, Tarjan, J. ACM 37, 1990): no task that is pushed may be ready before the last one popped. Entries are kept by the highest bit in which
-/// they differ from it, so that each moves at most once per bit, and not to its place in an order that nobody asks for yet.
-/// Times are not negative. Complexity: amortised O(bits in which ready times differ + log n) for n tasks that are ready at once.
+/// A radix heap (Ahuja, Mehlhorn, Orlin, Tarjan, J. ACM 37, 1990): no task that is pushed may be ready before the last one popped. Entries are kept
+/// by the highest bit in which they differ from it, so that each moves at most once per bit, and not to its place in an order that nobody asks for
+/// yet. Times are not negative. Complexity: amortised O(bits in which ready times differ + log n) for n tasks that are ready at once.
 class ready_queue {
   public:
     [[nodiscard]] bool empty() const noexcept { return now_.empty() && filled_ == 0; }

@@ -31,9 +31,10 @@ class scheduler {
     /// False, with `out` unfinished, as soon as the makespan is sure to be above `bound`: the work done and still to do on some
     /// resource ends later. Complexity: fifo O(E + V log V), in_order O(V + E).
     ///
-    /// `chained`: every task on a resource below it waits for the one before it there, so that nothing is to be decided: under fifo these are scheduled at once, and only the
-    /// others are queued. The schedule is the same.
-    bool run(task_graph const& g, discipline order, schedule& out, std::int64_t bound = std::numeric_limits<std::int64_t>::max(), std::uint32_t chained = 0) {
+    /// `chained`: every task on a resource below it waits for the one before it there, so that nothing is to be decided: under fifo these are
+    /// scheduled at once, and only the others are queued. The schedule is the same.
+    bool run(task_graph const& g, discipline order, schedule& out, std::int64_t bound = std::numeric_limits<std::int64_t>::max(),
+             std::uint32_t chained = 0) {
         auto const n = g.size();
         out.ready.assign(n, 0);
         out.start.resize(n);
@@ -75,8 +76,8 @@ class scheduler {
     }
 
     /// Taking tasks globally by (ready, number) is each resource's own order: a successor is ready no earlier than the
-    /// task it waits for and has a larger number, so nothing that comes later sorts before what was taken. That holds for what is queued also where tasks
-    /// between, which have no choice, are taken before their time.
+    /// task it waits for and has a larger number, so nothing that comes later sorts before what was taken. That holds for what is queued also where
+    /// tasks between, which have no choice, are taken before their time.
     bool run_fifo(task_graph const& g, schedule& out, std::int64_t bound, std::uint32_t chained) {
         index_successors(g);
         queue_.clear();
@@ -122,7 +123,7 @@ class scheduler {
     }
 
     static constexpr std::uint32_t follows = std::uint32_t{1} << 31; ///< marks a successor that waits for the head alone
-    std::vector<std::int64_t> free_at_, done_by_; ///< of each resource
+    std::vector<std::int64_t> free_at_, done_by_;                    ///< of each resource
     ready_queue queue_;
     std::vector<std::uint32_t> at_once_, waits_for_, first_successor_, successors_;
 };

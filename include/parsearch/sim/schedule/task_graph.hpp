@@ -11,10 +11,12 @@ namespace parsearch::sim {
 
 /// What a task does.
 enum class task_kind : std::uint8_t {
-    forward, backward, update, ///< computation on a device
-    transfer,                  ///< part of a point-to-point message: one link of its route
-    collective,                ///< part of a collective: one link of its rings
-    barrier                    ///< no time, no device: joins many to many
+    forward,
+    backward,
+    update,     ///< computation on a device
+    transfer,   ///< part of a point-to-point message: one link of its route
+    collective, ///< part of a collective: one link of its rings
+    barrier     ///< no time, no device: joins many to many
 };
 [[nodiscard]] constexpr std::string_view name_of(task_kind k) noexcept {
     constexpr std::array<std::string_view, 6> names{"forward", "backward", "update", "transfer", "collective", "barrier"};
@@ -33,10 +35,10 @@ inline constexpr std::size_t traffic_kinds = 4;
 struct task_label {
     static constexpr std::uint32_t no_edge = ~std::uint32_t{0};
 
-    std::uint32_t op = 0;       ///< operator; for what moves along an edge, the one that receives
-    std::uint32_t number = 0;   ///< shard; message or collective, counted per edge; group or holder of weights
+    std::uint32_t op = 0;         ///< operator; for what moves along an edge, the one that receives
+    std::uint32_t number = 0;     ///< shard; message or collective, counted per edge; group or holder of weights
     std::uint32_t edge = no_edge; ///< of the graph, along which data move; none: weights, or sums that nobody reads
-    traffic_kind traffic{};     ///< why data move; of no matter for computation
+    traffic_kind traffic{};       ///< why data move; of no matter for computation
 };
 
 /// How a task on a link belongs with others: see `transfer_model`.

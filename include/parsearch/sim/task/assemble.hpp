@@ -18,10 +18,10 @@ namespace parsearch::sim {
 
 /// One operator under its configuration.
 struct operator_plan {
-    std::vector<std::uint32_t> devices;            ///< of each shard
-    std::vector<std::int64_t> forward, backward;   ///< duration by kind of device
-    std::vector<collective_plan> partial_outputs;  ///< reductions of partial sums that no operator reads
-    double partial_bytes = 0;                      ///< that these move
+    std::vector<std::uint32_t> devices;           ///< of each shard
+    std::vector<std::int64_t> forward, backward;  ///< duration by kind of device
+    std::vector<collective_plan> partial_outputs; ///< reductions of partial sums that no operator reads
+    double partial_bytes = 0;                     ///< that these move
 };
 
 /// A device that sends its gradient of a sync group to the group's server and gets the weights back.
@@ -38,12 +38,12 @@ struct server_plan {
 
 /// The weights of one sharing class: how its gradients are synchronised, and its updates.
 struct class_plan {
-    std::vector<std::uint32_t> members{};            ///< operators
+    std::vector<std::uint32_t> members{}; ///< operators
     sync_plan sync{};
-    std::vector<std::vector<hop>> all_reduce{};      ///< links of each sync group, or
-    std::vector<server_plan> servers{};              ///< its server
-    std::vector<std::int64_t> update{};              ///< duration for each entry of `sync.held`
-    static constexpr std::int64_t no_update = -1;    ///< in `update`: others update these weights
+    std::vector<std::vector<hop>> all_reduce{};   ///< links of each sync group, or
+    std::vector<server_plan> servers{};           ///< its server
+    std::vector<std::int64_t> update{};           ///< duration for each entry of `sync.held`
+    static constexpr std::int64_t no_update = -1; ///< in `update`: others update these weights
 };
 
 /// Everything that a task graph is made of.
@@ -51,7 +51,7 @@ struct iteration_plan {
     std::vector<operator_plan> operators;
     std::vector<edge_plan> edges;
     std::vector<class_plan> classes;
-    std::vector<std::uint32_t> class_of;     ///< of each operator; of operators without weights: none
+    std::vector<std::uint32_t> class_of; ///< of each operator; of operators without weights: none
     static constexpr std::uint32_t none = ~std::uint32_t{0};
 };
 

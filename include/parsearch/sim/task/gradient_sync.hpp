@@ -51,9 +51,8 @@ namespace detail {
 using region = std::vector<ops::interval>;
 struct region_order {
     bool operator()(region const& a, region const& b) const noexcept {
-        return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](auto const& x, auto const& y) {
-            return x.begin != y.begin ? x.begin < y.begin : x.end < y.end;
-        });
+        return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(),
+                                            [](auto const& x, auto const& y) { return x.begin != y.begin ? x.begin < y.begin : x.end < y.end; });
     }
 };
 /// Distinct parts of one weight tensor, each with the shards that hold it.

@@ -33,7 +33,7 @@ struct edge_plan {
     std::shared_ptr<overlap_table const> table{};
     std::vector<hop> forward{}, backward{};                       ///< links of the messages, pair by pair
     std::vector<std::uint32_t> first_forward{}, first_backward{}; ///< hops of pair i: [first[i], first[i + 1]); none: local or in a collective
-    std::vector<std::int32_t> collective_of{};                  ///< of each pair; -1: message or local
+    std::vector<std::int32_t> collective_of{};                    ///< of each pair; -1: message or local
     std::vector<collective_plan> collectives{};
     std::array<double, traffic_kinds> bytes{}; ///< moved in one iteration
     bool served = false; ///< an earlier input of the same consumer reads the same parts of the same tensor, and is moved for both
@@ -43,8 +43,8 @@ namespace detail {
 
 /// The devices of an exchange when a collective serves it: three or more, the same on both sides (a ring through devices that hold
 /// nothing, or want nothing, moves more than messages do). The one device of a broadcast or reduce is to be among the others.
-inline bool collective_members(exchange const& x, std::span<std::uint32_t const> producer_devices,
-                               std::span<std::uint32_t const> consumer_devices, std::vector<std::uint32_t>& members) {
+inline bool collective_members(exchange const& x, std::span<std::uint32_t const> producer_devices, std::span<std::uint32_t const> consumer_devices,
+                               std::vector<std::uint32_t>& members) {
     std::vector<std::uint32_t> from, to;
     for (auto const p : x.producers) from.push_back(producer_devices[p]);
     for (auto const c : x.consumers) to.push_back(consumer_devices[c]);
@@ -62,15 +62,17 @@ struct message_group {
 };
 
 /// The groups of two messages or more. Complexity: O(pairs), but for the inverse of Ackermann's function.
-inline std::vector<message_group> message_groups(overlap_table const& t, std::span<std::int32_t const> collective_of, std::span<std::uint32_t const> producer_devices,
-                                                 std::span<std::uint32_t const> consumer_devices) {
-    auto const producers = static_cast<std::uint32_t>(t.first_of_producer.size() - 1), consumers = static_cast<std::uint32_t>(t.first_of_consumer.size() - 1);
+inline std::vector<message_group> message_groups(overlap_table const& t, std::span<std::int32_t const> collective_of,
+                                                 std::span<std::uint32_t const> producer_devices, std::span<std::uint32_t const> consumer_devices) {
+    auto const producers = static_cast<std::uint32_t>(t.first_of_producer.size() - 1),
+               consumers = static_cast<std::uint32_t>(t.first_of_consumer.size() - 1);
     joined_sets sets(producers + consumers);
     for (std::size_t i = 0; i < t.pairs.size(); ++i)
         if (collective_of[i] < 0) sets.join(t.pairs[i].producer, producers + t.pairs[i].consumer);
     std::vector<std::uint32_t> messages(sets.size(), 0); // of roots
     for (std::size_t i = 0; i < t.pairs.size(); ++i)
-        if (collective_of[i] < 0) messages[sets.root(t.pairs[i].producer)] += producer_devices[t.pairs[i].producer] != consumer_devices[t.pairs[i].consumer];
+        if (collective_of[i] < 0)
+            messages[sets.root(t.pairs[i].producer)] += producer_devices[t.pairs[i].producer] != consumer_devices[t.pairs[i].consumer];
     std::vector<std::uint32_t> number(sets.size(), 0); // of roots, from 1
     std::vector<message_group> out;
     auto const group_of = [&](std::uint32_t v) -> message_group* {
@@ -96,8 +98,8 @@ inline std::vector<message_group> message_groups(overlap_table const& t, std::sp
 /// Plans the movement of an edge of element size `element_bytes`. `gradients`: it also carries gradients backward.
 template <class Pricing>
 [[nodiscard]] edge_plan plan_edge(std::shared_ptr<overlap_table const> table, byte_count element_bytes,
-                                  std::span<std::uint32_t const> producer_devices, std::span<std::uint32_t const> consumer_devices,
-                                  movement policy, bool gradients, Pricing& price) {
+                                  std::span<std::uint32_t const> producer_devices, std::span<std::uint32_t const> consumer_devices, movement policy,
+                                  bool gradients, Pricing& price) {
     edge_plan plan{.table = std::move(table)};
     auto const& t = *plan.table;
     plan.collective_of.assign(t.pairs.size(), -1);
@@ -113,8 +115,8 @@ template <class Pricing>
             if (!detail::collective_members(x, producer_devices, consumer_devices, members)) continue;
             auto const bytes = x.elements * element_bytes;
             number[i] = static_cast<std::int32_t>(plan.collectives.size());
-            collective_plan c{x.producers, x.consumers, price.collective(x.forward, bytes, members), {}, x.forward, x.backward, bytes,
-                              static_cast<std::uint32_t>(members.size())};
+            collective_plan c{x.producers, x.consumers, price.collective(x.forward, bytes, members), {}, x.forward,
+                              x.backward,  bytes,       static_cast<std::uint32_t>(members.size())};
             auto const size = static_cast<double>(members.size());
             forward_traffic(x.partial) += collective_volume(x.forward, static_cast<double>(bytes), size);
             if (gradients) {
@@ -133,7 +135,8 @@ template <class Pricing>
             for (auto const p : group.producers) members.push_back(producer_devices[p]);
             for (auto const s : group.consumers) members.push_back(consumer_devices[s]);
             make_set(members);
-            collective_plan c{std::move(group.producers), std::move(group.consumers), {}, {}, collective_kind::all_to_all_v, collective_kind::all_to_all_v, 0, 0};
+            collective_plan c{std::move(group.producers),    std::move(group.consumers),    {}, {},
+                              collective_kind::all_to_all_v, collective_kind::all_to_all_v, 0,  0};
             for (auto const i : group.pairs) {
                 plan.collective_of[i] = static_cast<std::int32_t>(plan.collectives.size());
                 auto const from = producer_devices[t.pairs[i].producer], to = consumer_devices[t.pairs[i].consumer];

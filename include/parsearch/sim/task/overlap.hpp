@@ -62,7 +62,8 @@ namespace detail {
         std::vector<std::uint32_t> order(shards.begin(), shards.end());
         std::sort(order.begin(), order.end(), [&](auto a, auto b) {
             auto const x = regions[a], y = regions[b];
-            return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end(), [](auto const& i, auto const& j) { return i.begin < j.begin; });
+            return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end(),
+                                                [](auto const& i, auto const& j) { return i.begin < j.begin; });
         });
         for (std::size_t i = 1; i < order.size(); ++i)
             if (same_region(regions[order[i - 1]], regions[order[i]])) return std::nullopt;
@@ -168,7 +169,8 @@ class first_axis_index {
 
 namespace detail {
 
-/// Of each reader, the copy that it reads where there are `copies`: the readers of one region and share, in the order of their numbers, divide them evenly.
+/// Of each reader, the copy that it reads where there are `copies`: the readers of one region and share, in the order of their numbers, divide them
+/// evenly.
 [[nodiscard]] inline std::vector<std::uint32_t> copies_read(shard_layout const& read, std::int64_t copies) {
     std::vector<std::uint32_t> order(read.regions.size()), out(read.regions.size(), 0);
     for (std::uint32_t n = 0; n < order.size(); ++n) order[n] = n;
@@ -192,9 +194,9 @@ namespace detail {
 }
 } // namespace detail
 
-/// What consumers' shards read of what producers' shards made. Of several copies a shard reads one: of M shards that read the same region (and the same share of
-/// partial sums), number j reads copy floor(j * copies / M). Of P partial sums, share k of S has those p of which floor(p * S / P) is k: it may be none.
-/// Complexity: O(pairs whose first axes overlap * axes), at most producer shards * consumer shards.
+/// What consumers' shards read of what producers' shards made. Of several copies a shard reads one: of M shards that read the same region (and the
+/// same share of partial sums), number j reads copy floor(j * copies / M). Of P partial sums, share k of S has those p of which floor(p * S / P) is
+/// k: it may be none. Complexity: O(pairs whose first axes overlap * axes), at most producer shards * consumer shards.
 [[nodiscard]] inline overlap_table find_overlaps(shard_layout const& made, shard_layout const& read) {
     auto const& from = made.regions;
     auto const& to = read.regions;

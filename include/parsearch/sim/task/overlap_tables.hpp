@@ -40,7 +40,8 @@ class overlap_tables {
         auto& known = tables_[std::uint64_t{made} << 32 | read];
         if (!known) {
             auto table = std::make_shared<overlap_table const>(find_overlaps(layouts_[made], layouts_[read]));
-            bytes_ += sizeof *table + table->pairs.size() * (sizeof(overlap) + 8) + 4 * (table->first_of_consumer.size() + table->first_of_producer.size());
+            bytes_ +=
+                sizeof *table + table->pairs.size() * (sizeof(overlap) + 8) + 4 * (table->first_of_consumer.size() + table->first_of_producer.size());
             for (auto const& x : table->exchanges) bytes_ += sizeof x + 4 * (x.producers.size() + x.consumers.size());
             known = std::move(table);
         }
@@ -61,7 +62,8 @@ class overlap_tables {
         auto const& operation = graph_->operations[op];
         auto const& o = output ? operation.outputs[operand] : operation.inputs[operand];
         auto made = output ? layout_of_output(operation, o, c.degrees()) : layout_of_input(operation, o, c.degrees());
-        auto h = word_hash::step(word_hash::step(static_cast<std::uint64_t>(made.partials), static_cast<std::uint64_t>(made.copies)), made.regions.size());
+        auto h =
+            word_hash::step(word_hash::step(static_cast<std::uint64_t>(made.partials), static_cast<std::uint64_t>(made.copies)), made.regions.size());
         for (auto const& i : made.regions.intervals())
             h = word_hash::step(word_hash::step(h, static_cast<std::uint64_t>(i.begin)), static_cast<std::uint64_t>(i.end));
         auto& same_hash = by_hash_[h];

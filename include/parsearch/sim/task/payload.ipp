@@ -11,7 +11,7 @@
 namespace parsearch::sim {
 
 PARSEARCH_INLINE std::vector<payload> payloads(iteration_plan const& plan, graph::dense_graph const& g, task_graph const& tasks,
-                                                   simulation_options const& options) {
+                                               simulation_options const& options) {
     std::vector<payload> out(tasks.size());
     byte_count left = 0; // of the message whose segments come next
     for (std::uint32_t t = 0; t < tasks.size(); ++t) {
@@ -27,8 +27,8 @@ PARSEARCH_INLINE std::vector<payload> payloads(iteration_plan const& plan, graph
             auto const& made = g.operations[e.producer].outputs[e.slot];
             out[t] = {plan.edges[who.edge].table->pairs[who.number].elements * ops::size_of(made.type), 2, {}};
         } else {
-            auto const& c = who.edge == task_label::no_edge ? plan.operators[who.op].partial_outputs[who.number]
-                                                            : plan.edges[who.edge].collectives[who.number];
+            auto const& c =
+                who.edge == task_label::no_edge ? plan.operators[who.op].partial_outputs[who.number] : plan.edges[who.edge].collectives[who.number];
             out[t] = {c.bytes, c.size, who.traffic == traffic_kind::gradient ? c.backward_kind : c.forward_kind};
         }
         if (!message || options.transfers != transfer_model::cut_through) continue;

@@ -47,7 +47,8 @@ class planner {
         place_operator(op, c, p);
     }
     /// The durations alone, by kind of device: they follow from the degrees.
-    void time_operator(std::uint32_t op, space::configuration const& c, std::vector<std::int64_t>& forward_times, std::vector<std::int64_t>& backward_times) {
+    void time_operator(std::uint32_t op, space::configuration const& c, std::vector<std::int64_t>& forward_times,
+                       std::vector<std::int64_t>& backward_times) {
         auto const& g = work_->graph;
         auto const& operation = g.operations[op];
         auto const degrees = c.degrees();
@@ -82,7 +83,8 @@ class planner {
         std::int64_t last_there = 0, last_back = 0; ///< until the last message of all has arrived
         std::vector<shard_times> consumers{}, producers{};
     };
-    [[nodiscard]] edge_times times_of(std::uint32_t number, overlap_table const& t, space::configuration const& from, space::configuration const& to) {
+    [[nodiscard]] edge_times times_of(std::uint32_t number, overlap_table const& t, space::configuration const& from,
+                                      space::configuration const& to) {
         auto const& g = work_->graph;
         auto const& e = g.edges[number];
         auto const element = ops::size_of(g.operations[e.producer].outputs[e.slot].type);
@@ -96,7 +98,9 @@ class planner {
             for (auto i = t.first_of_producer[p]; i < t.first_of_producer[p + 1]; ++i) f(t.by_producer[i]);
         };
         find_messages(t, element, [&](auto const& pair) { return std::pair(from.device(pair.producer), to.device(pair.consumer)); });
-        out.last_there = busiest([&](auto const& f) { for (std::uint32_t i = 0; i < t.pairs.size(); ++i) f(i); });
+        out.last_there = busiest([&](auto const& f) {
+            for (std::uint32_t i = 0; i < t.pairs.size(); ++i) f(i);
+        });
         for (std::uint32_t c = 0; c < out.consumers.size(); ++c) out.consumers[c].there = busiest([&](auto const& f) { consumer(c, f); });
         for (std::uint32_t p = 0; p < out.producers.size(); ++p) {
             auto& least = out.producers[p].there;
@@ -110,7 +114,9 @@ class planner {
         }
         if (!work_->options.training || !g.carries_gradient(e)) return out;
         find_messages(t, element, [&](auto const& pair) { return std::pair(to.device(pair.consumer), from.device(pair.producer)); });
-        out.last_back = busiest([&](auto const& f) { for (std::uint32_t i = 0; i < t.pairs.size(); ++i) f(i); });
+        out.last_back = busiest([&](auto const& f) {
+            for (std::uint32_t i = 0; i < t.pairs.size(); ++i) f(i);
+        });
         for (std::uint32_t c = 0; c < out.consumers.size(); ++c) out.consumers[c].back = busiest([&](auto const& f) { consumer(c, f); });
         for (std::uint32_t p = 0; p < out.producers.size(); ++p) out.producers[p].back = busiest([&](auto const& f) { producer(p, f); });
         return out;
@@ -129,8 +135,7 @@ class planner {
     }
 
     /// Class `number`, whose members have the configurations `configuration(op)` and the plans `plan(op)`. `p.members` is set.
-    template <class Configurations, class Plans>
-    void plan_class(Configurations const& configuration, Plans const& plan, class_plan& p) {
+    template <class Configurations, class Plans> void plan_class(Configurations const& configuration, Plans const& plan, class_plan& p) {
         auto const& g = work_->graph;
         p.sync = plan_sync(
             g, p.members, [&](std::uint32_t op) { return configuration(op).degrees(); },
@@ -189,14 +194,15 @@ class planner {
     }
 
   private:
-    /// The links of each pair's message in `hops_`, from `first_hop_[pair]` on; none of pairs that move, or may move, in a collective. `ends(pair)` answers the
-    /// devices that send and receive.
+    /// The links of each pair's message in `hops_`, from `first_hop_[pair]` on; none of pairs that move, or may move, in a collective. `ends(pair)`
+    /// answers the devices that send and receive.
     template <class Ends> void find_messages(overlap_table const& t, byte_count element, Ends const& ends) {
         hops_.clear();
         first_hop_.assign(1, 0);
         for (std::size_t i = 0; i < t.pairs.size(); ++i) {
             auto const [here, there] = ends(t.pairs[i]);
-            if (here != there && (work_->options.movement == movement::pairwise || (work_->options.movement == movement::collective && t.exchange_of[i] < 0)))
+            if (here != there &&
+                (work_->options.movement == movement::pairwise || (work_->options.movement == movement::collective && t.exchange_of[i] < 0)))
                 price_.append_route(static_cast<std::uint32_t>(here), static_cast<std::uint32_t>(there), t.pairs[i].elements * element, hops_);
             first_hop_.push_back(static_cast<std::uint32_t>(hops_.size()));
         }
@@ -237,8 +243,13 @@ class planner {
                 make_set(members);
                 if (members.size() < 2) continue;
                 auto const bytes = detail::region_elements(part) * ops::size_of(output.type);
-                p.partial_outputs.push_back({shards, {}, price_.collective(collective_kind::all_reduce, bytes, members), {},
-                                             collective_kind::all_reduce, collective_kind::all_reduce, bytes,
+                p.partial_outputs.push_back({shards,
+                                             {},
+                                             price_.collective(collective_kind::all_reduce, bytes, members),
+                                             {},
+                                             collective_kind::all_reduce,
+                                             collective_kind::all_reduce,
+                                             bytes,
                                              static_cast<std::uint32_t>(members.size())});
                 p.partial_bytes += collective_volume(collective_kind::all_reduce, static_cast<double>(bytes), static_cast<double>(members.size()));
             }

@@ -84,8 +84,8 @@ class pricing {
             }
         }
     }
-    /// The links of messages that are sent together, all at once: each is held for the time of all bytes that pass it, plus what the largest latency of
-    /// a message has beside its own.
+    /// The links of messages that are sent together, all at once: each is held for the time of all bytes that pass it, plus what the largest latency
+    /// of a message has beside its own.
     [[nodiscard]] std::vector<hop> all_to_all_v(std::span<message const> messages) {
         std::int64_t latency = 0;
         bytes_on_.resize(idle_.size(), none);
@@ -115,7 +115,9 @@ class pricing {
     [[nodiscard]] std::vector<hop> collective(collective_kind kind, byte_count bytes, std::vector<std::uint32_t> const& members) {
         auto const& group = describe(members, kind == collective_kind::all_to_all);
         auto const t = oracle_.collective_time(kind, bytes, group.shape);
-        (void)checked(t, [&] { return text("the cost oracle answers ", t.count(), " ps for ", name_of(kind), " of ", bytes, " bytes among ", members.size(), " devices"); });
+        (void)checked(t, [&] {
+            return text("the cost oracle answers ", t.count(), " ps for ", name_of(kind), " of ", bytes, " bytes among ", members.size(), " devices");
+        });
         std::vector<hop> out;
         for (auto const& use : group.links) {
             double const volatile part = static_cast<double>(t.count()) * use.share; // volatile: not fused with the rounding below
@@ -128,7 +130,8 @@ class pricing {
     void append_segments(std::span<std::uint32_t const> route, byte_count bytes, std::vector<hop>& out) {
         auto const count = std::max<byte_count>(1, bytes / segment_ + (bytes % segment_ != 0));
         if (count > most_segments)
-            throw invalid_input("a message of ", bytes, " bytes in segments of ", segment_, ": more than ", most_segments, " segments, 'segment' must be larger");
+            throw invalid_input("a message of ", bytes, " bytes in segments of ", segment_, ": more than ", most_segments,
+                                " segments, 'segment' must be larger");
         for (byte_count i = 0; i < count; ++i) {
             auto const part = std::min(segment_, bytes - i * segment_);
             auto& known = times_of(part);
@@ -154,7 +157,8 @@ class pricing {
     topology::ring_group const& describe(std::vector<std::uint32_t> const& members, bool exchange) {
         auto& known = exchange ? exchanges_ : groups_;
         if (auto const at = known.find(members); at != known.end()) return at->second;
-        auto group = exchange ? topology::with_exchange(*topology_, members, describe(members, false)) : topology::describe_group(*topology_, members);
+        auto group =
+            exchange ? topology::with_exchange(*topology_, members, describe(members, false)) : topology::describe_group(*topology_, members);
         if (known.size() >= remembered_groups) known.clear();
         return known.emplace(members, std::move(group)).first->second;
     }
@@ -185,10 +189,10 @@ class pricing {
     cost::any_oracle oracle_;
     transfer_model transfers_;
     byte_count segment_;
-    std::vector<std::uint32_t> example_; ///< a device of each kind
-    std::vector<std::int64_t> idle_; ///< time of an empty message, by link
-    std::vector<byte_count> bytes_on_; ///< each link, while messages are summed; else none
-    std::vector<message_times> messages_; ///< of at most `remembered_sizes` sizes
+    std::vector<std::uint32_t> example_;                                            ///< a device of each kind
+    std::vector<std::int64_t> idle_;                                                ///< time of an empty message, by link
+    std::vector<byte_count> bytes_on_;                                              ///< each link, while messages are summed; else none
+    std::vector<message_times> messages_;                                           ///< of at most `remembered_sizes` sizes
     std::map<std::vector<std::uint32_t>, topology::ring_group> groups_, exchanges_; ///< by members
 };
 

@@ -49,8 +49,8 @@ class shard_regions {
 }
 } // namespace detail
 
-/// Positions of shards in a tensor, and where they are not all there is to say: which of `copies` copies, and which of `partials` partial sums, a shard
-/// makes; of what is read, which of `partials` shares of the partial sums.
+/// Positions of shards in a tensor, and where they are not all there is to say: which of `copies` copies, and which of `partials` partial sums, a
+/// shard makes; of what is read, which of `partials` shares of the partial sums.
 struct shard_layout {
     detail::shard_regions regions;
     std::int64_t copies = 1, partials = 1;
@@ -84,15 +84,19 @@ template <class Counted>
 /// How shards of `op` make its output `made`. Complexity: O(shards * dims).
 [[nodiscard]] inline shard_layout layout_of_output(ops::operation const& op, ops::operand const& made, std::span<std::int32_t const> degrees) {
     shard_layout out{.regions = {op, made, degrees}};
-    out.copies = detail::number_shards(degrees, [&](std::size_t k) { return op.dims[k].kind == ops::dim_kind::copies; }, out.copy);
-    out.partials = detail::number_shards(degrees, [&](std::size_t k) { return ops::leaves_partial_sums(op, made, k); }, out.partial);
+    out.copies = detail::number_shards(
+        degrees, [&](std::size_t k) { return op.dims[k].kind == ops::dim_kind::copies; }, out.copy);
+    out.partials = detail::number_shards(
+        degrees, [&](std::size_t k) { return ops::leaves_partial_sums(op, made, k); }, out.partial);
     return out;
 }
 
 /// How shards of `op` read its input `read`. Complexity: O(shards * dims).
 [[nodiscard]] inline shard_layout layout_of_input(ops::operation const& op, ops::operand const& read, std::span<std::int32_t const> degrees) {
     shard_layout out{.regions = {op, read, degrees}};
-    if (read.summed) out.partials = detail::number_shards(degrees, [&](std::size_t k) { return op.dims[k].kind == ops::dim_kind::sums; }, out.partial);
+    if (read.summed)
+        out.partials = detail::number_shards(
+            degrees, [&](std::size_t k) { return op.dims[k].kind == ops::dim_kind::sums; }, out.partial);
     return out;
 }
 

@@ -22,7 +22,8 @@ constexpr auto lowest = std::numeric_limits<std::int64_t>::min();
 constexpr auto highest = std::numeric_limits<std::int64_t>::max();
 
 io::typed_tensor ints(list extents, list values, io::element_type element = TensorProto::INT64) {
-    return {.shape = {.extents = std::move(extents), .type = io::dtype_of(element, "t")}, .element = element,
+    return {.shape = {.extents = std::move(extents), .type = io::dtype_of(element, "t")},
+            .element = element,
             .contents = std::make_shared<io::constant const>(io::constant{std::move(values)})};
 }
 io::typed_tensor ints(list values) {
@@ -31,7 +32,8 @@ io::typed_tensor ints(list values) {
 }
 io::typed_tensor scalar(std::int64_t x) { return ints({}, list{x}); }
 io::typed_tensor floats(list extents, std::vector<double> values, io::element_type element = TensorProto::FLOAT) {
-    return {.shape = {.extents = std::move(extents), .type = io::dtype_of(element, "t")}, .element = element,
+    return {.shape = {.extents = std::move(extents), .type = io::dtype_of(element, "t")},
+            .element = element,
             .contents = std::make_shared<io::constant const>(io::constant{std::move(values)})};
 }
 
@@ -377,8 +379,7 @@ TEST_CASE("reductions and running sums, in random cases") {
                   for (std::int64_t k = 0; k < e[a]; ++k) {
                       auto j = i;
                       j[a] = k;
-                      if (k == i[a] ? !exclusive : reverse ? k > i[a] : k < i[a])
-                          sum += at(x, j);
+                      if (k == i[a] ? !exclusive : reverse ? k > i[a] : k < i[a]) sum += at(x, j);
                   }
                   return sum;
               }));

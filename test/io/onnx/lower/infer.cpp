@@ -117,7 +117,8 @@ TEST_CASE("what would stop the ONNX library's arithmetic is refused before") {
           "node 'n' (LayerNormalization): axis -3 is outside of [-2, 2)");
     CHECK(one_node("GatherND").input({2, 3}).input({2, 1}, TensorProto::INT64).with("batch_dims", std::int64_t{-1}).refused() ==
           "node 'n' (GatherND): attribute 'batch_dims' is -1: must be in [0, 2)");
-    CHECK(one_node("GatherND").input({2, 3}).input({2, 3}, TensorProto::INT64).refused() == "node 'n' (GatherND): input 1 holds indices of 3 axes, input 0 has 2");
+    CHECK(one_node("GatherND").input({2, 3}).input({2, 3}, TensorProto::INT64).refused() ==
+          "node 'n' (GatherND): input 1 holds indices of 3 axes, input 0 has 2");
     CHECK(one_node("GatherND").input({2, 3, 4}).input({5, 2}, TensorProto::INT64).shown() == "f32[5,4]");
     CHECK(one_node("DepthToSpace").input({1, 4, 2, 2}).with("blocksize", std::int64_t{0}).refused().find("must be in [1,") != std::string::npos);
 }

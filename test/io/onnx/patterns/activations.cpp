@@ -103,15 +103,17 @@ TEST_CASE("activations: near misses stay as they are") {
     CHECK(found([](auto& p, auto x) { // another value is gated
               auto const y = p.unary("Relu", x);
               return p.mul(y, p.unary("Sigmoid", x));
-          }).empty());
+          })
+              .empty());
     CHECK(found([](auto& p, auto x) { return p.mul(x, p.unary("Sigmoid", p.mul(x, p.parameter("slope", {1})))); }).empty()); // a trained slope
-    CHECK(found([](auto& p, auto x) { return p.mul(x, p.unary("HardSigmoid", x)); }).empty());                             // its default slope is 0.2
+    CHECK(found([](auto& p, auto x) { return p.mul(x, p.unary("HardSigmoid", x)); }).empty()); // its default slope is 0.2
     CHECK(found([](auto& p, auto x) {
               return p.div(p.mul(x, p.node("Clip", {p.add(x, 3.0), p.number(0), p.number(1)}, p.extents(x))), 6.0);
           }).empty());
     CHECK(found([](auto& p, auto x) { // the other bracket
               return p.mul(p.mul(x, 0.5), p.add(p.unary("Tanh", p.mul(p.add(x, p.mul(p.pow(x, 2), 0.044715)), root_2_pi)), 1.0));
-          }).empty());
+          })
+              .empty());
 }
 
 TEST_CASE("activations: a value inside that is read elsewhere, or given out, keeps them from being replaced") {

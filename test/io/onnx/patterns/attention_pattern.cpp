@@ -45,14 +45,14 @@ value_id repeated(primitives& p, value_id x, spelling const& s) {
     auto const r = heads / s.kv_heads;
     auto const by_head = shape{samples, heads, length, size};
     switch (s.repeats) {
-        case spelling::no_repeat:
-        case spelling::broadcast: return x;
-        case spelling::by_expand: return p.reshape(p.expand(p.unsqueeze(x, 2), {samples, s.kv_heads, r, length, size}), by_head);
-        case spelling::by_tile: {
-            auto const fifth = p.unsqueeze(x, 2), times = p.integers({1, 1, r, 1, 1});
-            return p.reshape(p.node("Tile", {fifth, times}, {samples, s.kv_heads, r, length, size}), by_head);
-        }
-        case spelling::wrong_order: break;
+    case spelling::no_repeat:
+    case spelling::broadcast: return x;
+    case spelling::by_expand: return p.reshape(p.expand(p.unsqueeze(x, 2), {samples, s.kv_heads, r, length, size}), by_head);
+    case spelling::by_tile: {
+        auto const fifth = p.unsqueeze(x, 2), times = p.integers({1, 1, r, 1, 1});
+        return p.reshape(p.node("Tile", {fifth, times}, {samples, s.kv_heads, r, length, size}), by_head);
+    }
+    case spelling::wrong_order: break;
     }
     return p.reshape(p.expand(p.unsqueeze(x, 1), {samples, r, s.kv_heads, length, size}), by_head);
 }
@@ -178,13 +178,16 @@ TEST_CASE("attention: masks become operands, a triangle known for certain the op
     };
     operand([&](auto& p, auto s) { return p.add(s, p.input("mask", {samples, 1, 1, length})); }, "f32[2,1,1,6]");
     operand([&](auto& p, auto s) { return p.add(s, p.unary("Neg", p.input("mask", {length, length}))); }, "f32[6,6]");
-    operand([&](auto& p, auto s) { return p.add(s, p.fixed("mask", square)); }, "f32[1,1,6,6]");                       // contents unknown
-    operand([&](auto& p, auto s) { return p.add(s, p.triangle(square, -infinity, 0)); }, "f32[1,1,6,6]");              // the other triangle
-    operand([&](auto& p, auto s) { return p.add(s, p.triangle(square, 0, -1)); }, "f32[1,1,6,6]");                     // a slope
+    operand([&](auto& p, auto s) { return p.add(s, p.fixed("mask", square)); }, "f32[1,1,6,6]");                         // contents unknown
+    operand([&](auto& p, auto s) { return p.add(s, p.triangle(square, -infinity, 0)); }, "f32[1,1,6,6]");                // the other triangle
+    operand([&](auto& p, auto s) { return p.add(s, p.triangle(square, 0, -1)); }, "f32[1,1,6,6]");                       // a slope
     operand([&](auto& p, auto s) { return p.where(p.truth_triangle(square, 0, 1), s, p.number(-1e9)); }, "i8[1,1,6,6]"); // keeps what comes later
     operand([&](auto& p, auto s) { return p.where(p.input("mask", square, ops::dtype::i8), s, p.number(-1e9)); }, "i8[1,1,6,6]");
-    operand([&](auto& p, auto s) { return p.add(p.add(s, p.parameter("bias", {heads, length, length})), p.input("mask", {samples, 1, 1, length})); },
-            "f32[4,6,6]f32[2,1,1,6]");
+    operand(
+        [&](auto& p, auto s) {
+            return p.add(p.add(s, p.parameter("bias", {heads, length, length})), p.input("mask", {samples, 1, 1, length}));
+        },
+        "f32[4,6,6]f32[2,1,1,6]");
     operand( // as GPT-2 was written, of a buffer that the file leaves out
         [&](auto& p, auto s) {
             auto const buffer = p.input("buffer", square);
@@ -206,9 +209,10 @@ TEST_CASE("attention: conversions, dropout and guards around the softmax") {
     auto const x = p.input("x", {samples, length, 16}, f16);
     auto const project_half = [&](std::string name) { return p.matmul(x, p.parameter(std::move(name), {16, wide}, f16)); };
     auto const q = project_half("q"), k = project_half("k"), v = project_half("v");
-    auto const y = attend(p, {q, k, v}, {.scale = spelling::none,
-                                         .scores = [&](auto& b, auto s) { return b.cast(s, f32); },
-                                         .probabilities = [&](auto& b, auto s) { return b.unary("Dropout", b.cast(s, f16)); }});
+    auto const y = attend(p, {q, k, v},
+                          {.scale = spelling::none,
+                           .scores = [&](auto& b, auto s) { return b.cast(s, f32); },
+                           .probabilities = [&](auto& b, auto s) { return b.unary("Dropout", b.cast(s, f16)); }});
     auto made = p.net;
     made.outputs = {y};
     CHECK(onnx::recognise(made) == std::vector<std::string>{"1 x attention (4 heads)"});

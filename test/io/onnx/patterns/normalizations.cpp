@@ -41,9 +41,7 @@ value_id rms_norm(primitives& p, value_id x, spelling const& s = {}) {
     auto const square = s.multiplied_square ? p.mul(x, x) : p.pow(x, 2);
     return scaled(p, x, deviation(p, p.add(p.mean(square, s.variance_axes, s.axes_by_input), s.epsilon), s.inverse), s.inverse);
 }
-value_id affine(primitives& p, value_id y, shape extents) {
-    return p.add(p.mul(y, p.parameter("g", extents)), p.parameter("b", extents));
-}
+value_id affine(primitives& p, value_id y, shape extents) { return p.add(p.mul(y, p.parameter("g", extents)), p.parameter("b", extents)); }
 /// What is recognised in `f` of a projection.
 recognition found(std::function<value_id(primitives&, value_id)> const& f) {
     primitives p;

@@ -27,12 +27,12 @@ struct random_blocks {
 
     void activation(value_id x) {
         switch (draw(3)) {
-            case 0: open.push_back(p.mul(x, p.unary("Sigmoid", draw(2) ? x : p.mul(x, about(1.702))))); break;
-            case 1: open.push_back(p.mul(p.mul(x, about(0.5)), p.add(p.unary("Erf", p.div(x, std::sqrt(2.0))), 1.0))); break;
-            default: {
-                auto const bracket = p.add(x, p.mul(p.pow(x, about(3)), 0.044715));
-                open.push_back(p.mul(p.mul(p.add(p.unary("Tanh", p.mul(bracket, 0.79788456)), 1.0), 0.5), x));
-            }
+        case 0: open.push_back(p.mul(x, p.unary("Sigmoid", draw(2) ? x : p.mul(x, about(1.702))))); break;
+        case 1: open.push_back(p.mul(p.mul(x, about(0.5)), p.add(p.unary("Erf", p.div(x, std::sqrt(2.0))), 1.0))); break;
+        default: {
+            auto const bracket = p.add(x, p.mul(p.pow(x, about(3)), 0.044715));
+            open.push_back(p.mul(p.mul(p.add(p.unary("Tanh", p.mul(bracket, 0.79788456)), 1.0), 0.5), x));
+        }
         }
     }
     void norm(value_id x) {
@@ -64,14 +64,13 @@ struct random_blocks {
     }
     recognition build(std::uint64_t blocks) {
         open.push_back(p.transpose(p.reshape(p.linear(p.input("x", {2, 6, 5}), 24), {2, 6, 4, 6}), {0, 2, 1, 3}));
-        while (blocks-- > 0)
-            switch (draw(6)) {
-                case 0: activation(any()); break;
-                case 1: norm(any()); break;
-                case 2: rotary(any()); break;
-                case 3: attention(any(), any(), any()); break;
-                case 4: open.push_back(p.add(any(), any())); break;
-                default: open.push_back(p.unary("Relu", any()));
+        while (blocks-- > 0) switch (draw(6)) {
+            case 0: activation(any()); break;
+            case 1: norm(any()); break;
+            case 2: rotary(any()); break;
+            case 3: attention(any(), any(), any()); break;
+            case 4: open.push_back(p.add(any(), any())); break;
+            default: open.push_back(p.unary("Relu", any()));
             }
         std::vector<value_id> results{open.back()};
         if (draw(2)) results.push_back(any());

@@ -100,16 +100,20 @@ TEST_CASE("rotary embedding: near misses stay as they are") {
     CHECK(found([&](auto& p, auto x) { // the other half is negated
               auto const turned = p.concat(p.unary("Neg", p.slice(x, -1, 0, 4)), p.slice(x, -1, 4, 8));
               return p.add(p.mul(x, table(p)), p.mul(turned, table(p)));
-          }).empty());
+          })
+              .empty());
     CHECK(found([&](auto& p, auto x) { // nothing is negated
               return p.add(p.mul(x, table(p)), p.mul(p.concat(p.slice(x, -1, 4, 8), p.slice(x, -1, 0, 4)), table(p)));
-          }).empty());
+          })
+              .empty());
     CHECK(found([&](auto& p, auto x) { // not in the middle
               return p.add(p.mul(x, table(p)), p.mul(p.concat(p.unary("Neg", p.slice(x, -1, 3, 8)), p.slice(x, -1, 0, 3)), table(p)));
-          }).empty());
+          })
+              .empty());
     CHECK(found([&](auto& p, auto x) { // another value is turned
               return p.add(p.mul(p.unary("Relu", x), table(p)), p.mul(quarter_turn(p, x, {}), table(p)));
-          }).empty());
+          })
+              .empty());
     CHECK(found([&](auto& p, auto x) { return rotated(p, x, table(p), table(p, {1, 8})); }).empty()); // tables of two shapes
     primitives p;
     auto const x = heads(p), turned = quarter_turn(p, x, {});

@@ -29,11 +29,12 @@ TEST_CASE("MultiHeadAttention and Attention of com.microsoft") {
     auto const x = b.input("x", {2, 5, 128});
     attributes const heads{{"num_heads", std::int64_t{8}}};
     auto const multi = b.node("MultiHeadAttention", {x, x, x, b.parameter("b", {384}), b.input("keys", {2, 5}, ops::dtype::i32)}, {2, 5, 128}, heads,
-            ops::dtype::f32,
-                              "com.microsoft");
-    auto const fused = b.node("Attention", {x, b.parameter("w", {128, 384}), b.parameter("c", {384})}, {2, 5, 128}, heads, ops::dtype::f32, "com.microsoft");
+                              ops::dtype::f32, "com.microsoft");
+    auto const fused =
+        b.node("Attention", {x, b.parameter("w", {128, 384}), b.parameter("c", {384})}, {2, 5, 128}, heads, ops::dtype::f32, "com.microsoft");
     auto const made = b.translate({multi, fused});
-    CHECK(listing(made.graph) == "n0.bias:add n0.bias#2:add n0.bias#3:add n0.reshape:reshape n0:attention n1.projection:linear n1.split:split n1:attention");
+    CHECK(listing(made.graph) ==
+          "n0.bias:add n0.bias#2:add n0.bias#3:add n0.reshape:reshape n0:attention n1.projection:linear n1.split:split n1:attention");
     CHECK(weights(named(made.graph, "n0.bias#2")) == "b.k[128]");
     CHECK(ops::tensor_of(named(made.graph, "n0").inputs[3]).extents == shape{2, 1, 1, 5});
     CHECK(weights(named(made.graph, "n1.projection")) == "w[384,128] c[384]");
@@ -52,7 +53,7 @@ TEST_CASE("RotaryEmbedding: tables whole, and rows of them by position") {
     CHECK(named(made.graph, "n0").kind == "rotary_embedding");
     CHECK(named(made.graph, "n1").inputs.size() == 3);
     CHECK(named(made.graph, "n2.rows").kind == "gather");
-    auto const part = b.node("RotaryEmbedding", {x, cosine, sine, places}, {2, 5, 128}, {{"num_heads", std::int64_t{8}}, {"rotary_embedding_dim",
-            std::int64_t{4}}});
+    auto const part = b.node("RotaryEmbedding", {x, cosine, sine, places}, {2, 5, 128},
+                             {{"num_heads", std::int64_t{8}}, {"rotary_embedding_dim", std::int64_t{4}}});
     CHECK(refusal([&] { b.translate(part); }).find("only rotation of whole heads is supported") != std::string::npos);
 }

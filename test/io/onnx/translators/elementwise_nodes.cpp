@@ -11,13 +11,15 @@ using namespace support;
 TEST_CASE("functions of one tensor") {
     onnx_builder b;
     auto v = b.input("x", {4, 6});
-    for (auto const type : {"Relu", "LeakyRelu", "Elu", "Selu", "Celu", "Softplus", "Softsign", "HardSigmoid", "HardSwish", "Sigmoid", "Tanh", "Erf", "Gelu",
-                            "Mish", "Exp", "Log", "Sqrt", "Reciprocal", "Neg", "Abs", "Sign", "Floor", "Ceil", "Round", "Sin", "Cos", "Trilu", "Identity"})
+    for (auto const type : {"Relu", "LeakyRelu", "Elu",  "Selu",  "Celu", "Softplus", "Softsign", "HardSigmoid", "HardSwish", "Sigmoid",
+                            "Tanh", "Erf",       "Gelu", "Mish",  "Exp",  "Log",      "Sqrt",     "Reciprocal",  "Neg",       "Abs",
+                            "Sign", "Floor",     "Ceil", "Round", "Sin",  "Cos",      "Trilu",    "Identity"})
         v = b.node(type, {v}, {4, 6});
     v = b.node("Clip", {v, b.number(0), b.number(6)}, {4, 6});
     auto const made = b.translate(v);
     CHECK(listing(made.graph) ==
-          "n0:relu n1:leaky_relu n2:elu n3:selu n4:celu n5:softplus n6:softsign n7:hard_sigmoid n8:hard_swish n9:sigmoid n10:tanh n11:erf n12:gelu n13:mish "
+          "n0:relu n1:leaky_relu n2:elu n3:selu n4:celu n5:softplus n6:softsign n7:hard_sigmoid n8:hard_swish n9:sigmoid n10:tanh n11:erf n12:gelu "
+          "n13:mish "
           "n14:exp n15:log n16:sqrt n17:reciprocal n18:negate n19:absolute n20:sign n21:round n22:round n23:round n24:sin n25:cos n26:mask n28:clip");
     CHECK(made.tensors.at("n27:0") == made.tensors.at("n26:0"));
 }
@@ -38,7 +40,8 @@ TEST_CASE("arithmetic: numbers make functions, parameters are weights, fixed ten
                                         b.node("PRelu", {h, b.parameter("slope", {5, 1})}, {4, 5, 6}),
                                         b.node("Sum", {h}, {4, 5, 6})};
     auto const made = b.translate(y);
-    CHECK(listing(made.graph) == "n0:exp n1:scale n2:reciprocal n3:shift n4:square n5:sqrt n6:power n7:add n8:multiply n9:multiply n10:maximum n11:prelu");
+    CHECK(listing(made.graph) ==
+          "n0:exp n1:scale n2:reciprocal n3:shift n4:square n5:sqrt n6:power n7:add n8:multiply n9:multiply n10:maximum n11:prelu");
     auto const& table = named(made.graph, "n7");
     CHECK(weights(table) == "table[5,6]");
     CHECK(table.weights[0].gradient_flops == 4 * 5 * 6);
@@ -81,7 +84,8 @@ TEST_CASE("comparisons, truth values, Where, casts, integers: no gradient flows"
 TEST_CASE("Dropout: ratio as attribute and as input; 0 leaves nothing; a mask of it is not made") {
     onnx_builder b;
     auto const x = b.input("x", {4, 6});
-    auto const half = b.node("Dropout", {x}, {4, 6}), some = b.node("Dropout", {x, b.number(0.1)}, {4, 6}), none = b.node("Dropout", {x, b.number(0)}, {4, 6});
+    auto const half = b.node("Dropout", {x}, {4, 6}), some = b.node("Dropout", {x, b.number(0.1)}, {4, 6}),
+               none = b.node("Dropout", {x, b.number(0)}, {4, 6});
     CHECK(listing(b.translate({half, some, none}).graph) == "n0:dropout n1:dropout");
     onnx_builder old;
     old.version = 10;

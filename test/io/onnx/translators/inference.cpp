@@ -51,7 +51,9 @@ class drawer {
         return out;
     }
     std::int64_t axis(std::size_t rank) { return between(-static_cast<std::int64_t>(rank), static_cast<std::int64_t>(rank) - 1); }
-    std::string one_of(std::vector<std::string> const& all) { return all[static_cast<std::size_t>(between(0, static_cast<std::int64_t>(all.size()) - 1))]; }
+    std::string one_of(std::vector<std::string> const& all) {
+        return all[static_cast<std::size_t>(between(0, static_cast<std::int64_t>(all.size()) - 1))];
+    }
     std::mt19937_64& rng() { return rng_; }
 
   private:
@@ -69,7 +71,8 @@ void add_windows(drawer& d, attributes& given, std::size_t spatial, bool dilates
 using generator = std::function<drawn(onnx_builder&, drawer&)>;
 std::vector<std::pair<char const*, generator>> generators() {
     return {
-        {"Conv", [](onnx_builder& b, drawer& d) {
+        {"Conv",
+         [](onnx_builder& b, drawer& d) {
              auto const spatial = static_cast<std::size_t>(d.between(1, 2));
              auto const groups = d.between(1, 3), per_group = d.between(1, 3);
              shape x{d.between(1, 3), groups * per_group}, w{groups * d.between(1, 3), per_group};
@@ -82,7 +85,8 @@ std::vector<std::pair<char const*, generator>> generators() {
              add_windows(d, out.given, spatial, true);
              return out;
          }},
-        {"ConvTranspose", [](onnx_builder& b, drawer& d) {
+        {"ConvTranspose",
+         [](onnx_builder& b, drawer& d) {
              auto const spatial = static_cast<std::size_t>(d.between(1, 2));
              auto const groups = d.between(1, 3), per_group = d.between(1, 3);
              shape x{d.between(1, 3), groups * per_group}, w{groups * per_group, d.between(1, 3)};
@@ -97,7 +101,8 @@ std::vector<std::pair<char const*, generator>> generators() {
              if (d.coin()) out.given["output_padding"] = d.many(spatial, 0, 1);
              return out;
          }},
-        {"pooling", [](onnx_builder& b, drawer& d) {
+        {"pooling",
+         [](onnx_builder& b, drawer& d) {
              auto const spatial = static_cast<std::size_t>(d.between(1, 2));
              shape x{d.between(1, 3), d.between(1, 4)};
              for (std::size_t i = 0; i < spatial; ++i) x.push_back(d.between(5, 12));
@@ -108,9 +113,12 @@ std::vector<std::pair<char const*, generator>> generators() {
              if (out.given.contains("ceil_mode") && out.given.contains("strides")) out.given["strides"] = list(spatial, 2);
              return out;
          }},
-        {"global pooling", [](onnx_builder& b, drawer& d) { return drawn{d.one_of({"GlobalMaxPool", "GlobalAveragePool"}), {b.input("x", d.extents(3,
-                5))}}; }},
-        {"Gemm", [](onnx_builder& b, drawer& d) {
+        {"global pooling",
+         [](onnx_builder& b, drawer& d) {
+             return drawn{d.one_of({"GlobalMaxPool", "GlobalAveragePool"}), {b.input("x", d.extents(3, 5))}};
+         }},
+        {"Gemm",
+         [](onnx_builder& b, drawer& d) {
              auto const m = d.between(1, 5), k = d.between(1, 5), n = d.between(1, 5), ta = d.between(0, 1), tb = d.between(0, 1);
              shape const a = ta ? shape{k, m} : shape{m, k}, w = tb ? shape{n, k} : shape{k, n};
              drawn out{"Gemm", {b.input("x", a), d.coin() ? b.parameter("w", w) : b.input("w", w)}, {{"transA", ta}, {"transB", tb}}};
@@ -119,7 +127,8 @@ std::vector<std::pair<char const*, generator>> generators() {
              if (d.coin()) out.given["beta"] = 2.0;
              return out;
          }},
-        {"MatMul", [](onnx_builder& b, drawer& d) {
+        {"MatMul",
+         [](onnx_builder& b, drawer& d) {
              auto a = d.extents(0, 2), c = a;
              for (auto& e : a)
                  if (d.between(0, 3) == 0) e = 1;
@@ -131,7 +140,8 @@ std::vector<std::pair<char const*, generator>> generators() {
              if (c.size() > 1 || d.coin()) c.push_back(d.between(1, 5));
              return drawn{"MatMul", {b.input("a", a), d.coin() ? b.parameter("c", c) : b.input("c", c)}};
          }},
-        {"broadcast", [](onnx_builder& b, drawer& d) {
+        {"broadcast",
+         [](onnx_builder& b, drawer& d) {
              auto x = d.extents(1, 4), y = x;
              for (auto& e : y)
                  if (d.coin()) e = 1;
@@ -142,7 +152,8 @@ std::vector<std::pair<char const*, generator>> generators() {
              if (d.coin()) std::swap(out.inputs[0], out.inputs[1]);
              return out;
          }},
-        {"Where", [](onnx_builder& b, drawer& d) {
+        {"Where",
+         [](onnx_builder& b, drawer& d) {
              auto const all = d.extents(1, 4);
              auto part = [&](char const* name, ops::dtype type) {
                  auto e = all;
@@ -152,10 +163,11 @@ std::vector<std::pair<char const*, generator>> generators() {
              };
              return drawn{"Where", {part("c", ops::dtype::i8), part("x", ops::dtype::f32), part("y", ops::dtype::f32)}};
          }},
-        {"reductions", [](onnx_builder& b, drawer& d) {
+        {"reductions",
+         [](onnx_builder& b, drawer& d) {
              auto const x = d.extents(1, 4);
-             drawn out{d.one_of({"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum",
-                                 "ReduceLogSumExp"}),
+             drawn out{d.one_of({"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare",
+                                 "ReduceLogSum", "ReduceLogSumExp"}),
                        {b.input("x", x)}};
              auto const axes = d.axes(x.size());
              if (!axes.empty() && out.type == "ReduceSum") out.inputs.push_back(b.integers(axes));
@@ -163,24 +175,29 @@ std::vector<std::pair<char const*, generator>> generators() {
              if (d.coin()) out.given["keepdims"] = d.between(0, 1);
              return out;
          }},
-        {"ArgMax", [](onnx_builder& b, drawer& d) {
+        {"ArgMax",
+         [](onnx_builder& b, drawer& d) {
              auto const x = d.extents(1, 4);
              return drawn{d.one_of({"ArgMax", "ArgMin"}), {b.input("x", x)}, {{"axis", d.axis(x.size())}, {"keepdims", d.between(0, 1)}}};
          }},
-        {"TopK", [](onnx_builder& b, drawer& d) {
+        {"TopK",
+         [](onnx_builder& b, drawer& d) {
              auto const x = d.extents(1, 4);
              auto const axis = d.axis(x.size());
              return drawn{"TopK", {b.input("x", x), b.integers({d.between(1, x[place(axis, x.size())])})}, {{"axis", axis}}, 2};
          }},
-        {"CumSum", [](onnx_builder& b, drawer& d) {
+        {"CumSum",
+         [](onnx_builder& b, drawer& d) {
              auto const x = d.extents(1, 4);
              return drawn{"CumSum", {b.input("x", x), b.integer(d.axis(x.size()))}};
          }},
-        {"softmax", [](onnx_builder& b, drawer& d) {
+        {"softmax",
+         [](onnx_builder& b, drawer& d) {
              auto const x = d.extents(1, 4);
              return drawn{d.one_of({"Softmax", "LogSoftmax"}), {b.input("x", x)}, {{"axis", d.axis(x.size())}}};
          }},
-        {"Concat", [](onnx_builder& b, drawer& d) {
+        {"Concat",
+         [](onnx_builder& b, drawer& d) {
              auto x = d.extents(1, 4);
              auto const axis = d.axis(x.size());
              drawn out{"Concat", {}, {{"axis", axis}}};
@@ -190,17 +207,20 @@ std::vector<std::pair<char const*, generator>> generators() {
              }
              return out;
          }},
-        {"Split", [](onnx_builder& b, drawer& d) {
+        {"Split",
+         [](onnx_builder& b, drawer& d) {
              auto x = d.extents(1, 4);
              auto const axis = d.axis(x.size());
              auto const sizes = d.many(static_cast<std::size_t>(d.between(2, 4)), 1, 3);
              bool const equal = d.coin();
-             x[place(axis, x.size())] = equal ? 3 * static_cast<std::int64_t>(sizes.size()) : std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
+             x[place(axis, x.size())] =
+                 equal ? 3 * static_cast<std::int64_t>(sizes.size()) : std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
              drawn out{"Split", {b.input("x", x)}, {{"axis", axis}}, sizes.size()};
              if (!equal) out.inputs.push_back(b.integers(sizes));
              return out;
          }},
-        {"Slice", [](onnx_builder& b, drawer& d) {
+        {"Slice",
+         [](onnx_builder& b, drawer& d) {
              auto x = d.extents(1, 4);
              for (auto& e : x) e += 2;
              auto const axes = d.axes(x.size(), 1);
@@ -218,7 +238,8 @@ std::vector<std::pair<char const*, generator>> generators() {
              }
              return drawn{"Slice", {b.input("x", x), b.integers(begins), b.integers(ends), b.integers(axes), b.integers(steps)}};
          }},
-        {"Reshape", [](onnx_builder& b, drawer& d) {
+        {"Reshape",
+         [](onnx_builder& b, drawer& d) {
              shape const x{d.between(1, 4), 6, d.between(1, 4), 4};
              switch (d.between(0, 4)) {
              case 0: return drawn{"Reshape", {b.input("x", x), b.integers({0, -1})}};
@@ -228,7 +249,8 @@ std::vector<std::pair<char const*, generator>> generators() {
              default: return drawn{"Flatten", {b.input("x", x)}, {{"axis", d.between(-4, 4)}}};
              }
          }},
-        {"Squeeze", [](onnx_builder& b, drawer& d) {
+        {"Squeeze",
+         [](onnx_builder& b, drawer& d) {
              auto x = d.extents(1, 5);
              auto const axes = d.axes(x.size());
              for (auto const a : axes) x[place(a, x.size())] = 1;
@@ -236,7 +258,8 @@ std::vector<std::pair<char const*, generator>> generators() {
              if (!axes.empty()) out.inputs.push_back(b.integers(axes));
              return out;
          }},
-        {"Unsqueeze", [](onnx_builder& b, drawer& d) {
+        {"Unsqueeze",
+         [](onnx_builder& b, drawer& d) {
              auto const x = d.extents(0, 3);
              auto const more = static_cast<std::size_t>(d.between(1, 3));
              list axes;
@@ -245,33 +268,38 @@ std::vector<std::pair<char const*, generator>> generators() {
              if (axes.size() > 1 && axes[axes.size() - 1] == axes[axes.size() - 2]) axes.pop_back();
              return drawn{"Unsqueeze", {b.input("x", x), b.integers(axes)}};
          }},
-        {"Transpose", [](onnx_builder& b, drawer& d) {
+        {"Transpose",
+         [](onnx_builder& b, drawer& d) {
              auto const x = d.extents(1, 5);
              list order(x.size());
              std::iota(order.begin(), order.end(), 0);
-             for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[static_cast<std::size_t>(d.between(0,
-                     static_cast<std::int64_t>(i) - 1))]);
+             for (std::size_t i = order.size(); i > 1; --i)
+                 std::swap(order[i - 1], order[static_cast<std::size_t>(d.between(0, static_cast<std::int64_t>(i) - 1))]);
              drawn out{"Transpose", {b.input("x", x)}};
              if (d.coin()) out.given["perm"] = order;
              return out;
          }},
-        {"Gather", [](onnx_builder& b, drawer& d) {
+        {"Gather",
+         [](onnx_builder& b, drawer& d) {
              auto const x = d.extents(1, 4);
              auto const axis = d.axis(x.size());
              auto const data = d.coin() ? b.parameter("x", x) : b.input("x", x);
              auto const known = d.between(0, 2);
-             auto const indices = known == 0 ? b.integer(0) : known == 1 ? b.integers({x[place(axis, x.size())] - 1}) : b.input("i", d.extents(0, 2),
-                     ops::dtype::i64);
+             auto const indices = known == 0   ? b.integer(0)
+                                  : known == 1 ? b.integers({x[place(axis, x.size())] - 1})
+                                               : b.input("i", d.extents(0, 2), ops::dtype::i64);
              return drawn{"Gather", {data, indices}, {{"axis", axis}}};
          }},
-        {"GatherElements", [](onnx_builder& b, drawer& d) {
+        {"GatherElements",
+         [](onnx_builder& b, drawer& d) {
              auto x = d.extents(1, 4);
              auto const data = b.input("x", x);
              auto const axis = d.axis(x.size());
              x[place(axis, x.size())] = d.between(1, 5);
              return drawn{"GatherElements", {data, b.input("i", x, ops::dtype::i64)}, {{"axis", axis}}};
          }},
-        {"GatherND", [](onnx_builder& b, drawer& d) {
+        {"GatherND",
+         [](onnx_builder& b, drawer& d) {
              auto const x = d.extents(2, 4);
              auto const rank = static_cast<std::int64_t>(x.size()), batch = d.between(0, rank - 1);
              shape i(x.begin(), x.begin() + batch);
@@ -279,15 +307,17 @@ std::vector<std::pair<char const*, generator>> generators() {
              i.push_back(d.between(1, rank - batch));
              return drawn{"GatherND", {b.input("x", x), b.input("i", i, ops::dtype::i64)}, {{"batch_dims", batch}}};
          }},
-        {"scatter", [](onnx_builder& b, drawer& d) {
+        {"scatter",
+         [](onnx_builder& b, drawer& d) {
              auto const x = d.extents(2, 4);
-             if (d.coin()) return drawn{"ScatterElements", {b.input("x", x), b.input("i", x, ops::dtype::i64), b.input("u", x)}, {{"axis",
-                     d.axis(x.size())}}};
+             if (d.coin())
+                 return drawn{"ScatterElements", {b.input("x", x), b.input("i", x, ops::dtype::i64), b.input("u", x)}, {{"axis", d.axis(x.size())}}};
              shape u{3};
              u.insert(u.end(), x.begin() + 1, x.end());
              return drawn{"ScatterND", {b.input("x", x), b.input("i", {3, 1}, ops::dtype::i64), b.input("u", u)}};
          }},
-        {"Expand", [](onnx_builder& b, drawer& d) {
+        {"Expand",
+         [](onnx_builder& b, drawer& d) {
              auto const all = d.extents(1, 4);
              auto x = all, to = all;
              for (auto& e : x)
@@ -297,15 +327,18 @@ std::vector<std::pair<char const*, generator>> generators() {
              x.erase(x.begin(), x.begin() + d.between(0, static_cast<std::int64_t>(x.size())));
              return drawn{"Expand", {d.coin() ? b.parameter("x", x) : b.input("x", x), b.integers(to)}};
          }},
-        {"Tile", [](onnx_builder& b, drawer& d) {
+        {"Tile",
+         [](onnx_builder& b, drawer& d) {
              auto const x = d.extents(1, 4);
              return drawn{"Tile", {b.input("x", x), b.integers(d.many(x.size(), 1, 3))}};
          }},
-        {"Pad", [](onnx_builder& b, drawer& d) {
+        {"Pad",
+         [](onnx_builder& b, drawer& d) {
              auto const x = d.extents(1, 4);
              return drawn{"Pad", {b.input("x", x), b.integers(d.many(2 * x.size(), 0, 3))}};
          }},
-        {"Resize", [](onnx_builder& b, drawer& d) {
+        {"Resize",
+         [](onnx_builder& b, drawer& d) {
              auto const x = d.extents(4, 4);
              drawn out{"Resize", {b.input("x", x), po::no_value}, {{"mode", d.one_of({"nearest", "linear", "cubic"})}}};
              if (d.coin()) out.inputs.push_back(b.numbers({1, 1, d.coin() ? 2.0 : 1.5, d.coin() ? 3.0 : 2.5}));
@@ -315,25 +348,30 @@ std::vector<std::pair<char const*, generator>> generators() {
              }
              return out;
          }},
-        {"blocks", [](onnx_builder& b, drawer& d) {
+        {"blocks",
+         [](onnx_builder& b, drawer& d) {
              auto const block = d.between(1, 3);
              shape const x{d.between(1, 2), block * block * d.between(1, 3), block * d.between(1, 3), block * d.between(1, 3)};
              drawn out{d.one_of({"DepthToSpace", "SpaceToDepth"}), {b.input("x", x)}, {{"blocksize", block}}};
              if (out.type == "DepthToSpace") out.given["mode"] = d.one_of({"DCR", "CRD"});
              return out;
          }},
-        {"recurrent", [](onnx_builder& b, drawer& d) {
+        {"recurrent",
+         [](onnx_builder& b, drawer& d) {
              auto const type = d.one_of({"LSTM", "GRU", "RNN"});
              auto const gates = type == "LSTM" ? 4 : type == "GRU" ? 3 : 1;
              auto const direction = d.one_of({"forward", "reverse", "bidirectional"});
              auto const directions = direction == "bidirectional" ? 2 : 1;
              auto const l = d.between(1, 5), s = d.between(1, 5), e = d.between(1, 5), h = d.between(1, 5);
-             drawn out{type, {b.input("x", {l, s, e}), b.parameter("W", {directions, gates * h, e}), b.parameter("R", {directions, gates * h, h})},
-                       {{"hidden_size", h}, {"direction", direction}}, type == "LSTM" ? 3U : 2U};
+             drawn out{type,
+                       {b.input("x", {l, s, e}), b.parameter("W", {directions, gates * h, e}), b.parameter("R", {directions, gates * h, h})},
+                       {{"hidden_size", h}, {"direction", direction}},
+                       type == "LSTM" ? 3U : 2U};
              if (d.coin()) out.inputs.push_back(b.parameter("B", {directions, 2 * gates * h}));
              return out;
          }},
-        {"the same shape", [](onnx_builder& b, drawer& d) {
+        {"the same shape",
+         [](onnx_builder& b, drawer& d) {
              auto const x = d.extents(2, 4);
              auto const channels = b.parameter("c", {x[1]});
              switch (d.between(0, 2)) {

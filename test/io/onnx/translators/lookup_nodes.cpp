@@ -22,8 +22,7 @@ TEST_CASE("Gather: trained tables are embeddings, known runs are slices") {
                                         b.node("Gather", {words, b.input("one", {}, i64)}, {16}),
                                         b.node("Gather", {x, b.input("two", {2, 3}, i64)}, {8, 2, 3, 16}, {{"axis", std::int64_t{-2}}})};
     auto const made = b.translate(y);
-    CHECK(listing(made.graph) ==
-          "n0:embedding n1:embedding n2:slice n2.reshape:reshape n3:slice n4:gather n5:gather n6:gather n7:gather");
+    CHECK(listing(made.graph) == "n0:embedding n1:embedding n2:slice n2.reshape:reshape n3:slice n4:gather n5:gather n6:gather n7:gather");
     auto const& lookup = named(made.graph, "n0");
     CHECK(weights(lookup) == "words[100,16]");
     CHECK(lookup.weights[0].touched_bytes == 8 * 5 * 16 * 4);
@@ -49,13 +48,12 @@ TEST_CASE("a table that is looked up and multiplied by is one parameter") {
 TEST_CASE("elements, tuples, one-hot") {
     onnx_builder b;
     auto const x = b.input("x", {8, 5, 16});
-    std::vector<onnx::value_id> const y{b.node("GatherElements", {x, b.input("e", {8, 2, 16}, i64)}, {8, 2, 16}, {{"axis", std::int64_t{1}}}),
-                                        b.node("GatherND", {x, b.input("t", {3, 2}, i64)}, {3, 16}),
-                                        b.node("ScatterElements", {x, b.input("se", {8, 1, 16}, i64), b.input("ue", {8, 1, 16})}, {8, 5, 16}, {{"axis",
-                                                std::int64_t{1}}}),
-                                        b.node("ScatterND", {x, b.input("st", {3, 2}, i64), b.input("ut", {3, 16})}, {8, 5, 16}),
-                                        b.node("OneHot", {b.input("c", {8, 5}, i64), b.integer(10), b.numbers({0, 1})}, {8, 10, 5}, {{"axis",
-                                                std::int64_t{1}}})};
+    std::vector<onnx::value_id> const y{
+        b.node("GatherElements", {x, b.input("e", {8, 2, 16}, i64)}, {8, 2, 16}, {{"axis", std::int64_t{1}}}),
+        b.node("GatherND", {x, b.input("t", {3, 2}, i64)}, {3, 16}),
+        b.node("ScatterElements", {x, b.input("se", {8, 1, 16}, i64), b.input("ue", {8, 1, 16})}, {8, 5, 16}, {{"axis", std::int64_t{1}}}),
+        b.node("ScatterND", {x, b.input("st", {3, 2}, i64), b.input("ut", {3, 16})}, {8, 5, 16}),
+        b.node("OneHot", {b.input("c", {8, 5}, i64), b.integer(10), b.numbers({0, 1})}, {8, 10, 5}, {{"axis", std::int64_t{1}}})};
     auto const made = b.translate(y);
     CHECK(listing(made.graph) == "n0:gather_elements n1:gather_nd n2:scatter_elements n3:scatter_nd n4.reshape:reshape n4.equal:compare n4:cast");
     CHECK(named(made.graph, "n4.equal").inputs[1].axes.size() == 2);

@@ -112,19 +112,20 @@ TEST_CASE("MatMul: random broadcast gives NumPy's shape and count") {
 TEST_CASE("Gemm: transposes, factors, and biases of any shape") {
     onnx_builder b;
     auto const x = b.input("x", {8, 16}), tall = b.input("tall", {16, 8}), w = b.parameter("w", {16, 4}), v = b.parameter("v", {4, 16});
-    auto const bias = b.parameter("b", {4}), row = b.parameter("row", {1, 4}), full = b.parameter("full", {8, 4}), single = b.parameter("single", {1});
+    auto const bias = b.parameter("b", {4}), row = b.parameter("row", {1, 4}), full = b.parameter("full", {8, 4}),
+               single = b.parameter("single", {1});
     attributes const tb{{"transB", std::int64_t{1}}};
-    std::vector<onnx::value_id> const y{
-        b.node("Gemm", {x, w, bias}, {8, 4}),
-        b.node("Gemm", {x, v, row}, {8, 4}, tb),
-        b.node("Gemm", {tall, v, full}, {8, 4}, {{"transA", std::int64_t{1}}, {"transB", std::int64_t{1}}}),
-        b.node("Gemm", {x, w, single}, {8, 4}, {{"alpha", 0.5}, {"beta", 2.0}}),
-        b.node("Gemm", {x, w}, {8, 4}),
-        b.node("Gemm", {x, b.input("z", {4, 16}), bias}, {8, 4}, tb),
-        b.node("Gemm", {x, w, bias}, {8, 4}, {{"beta", 0.0}})};
+    std::vector<onnx::value_id> const y{b.node("Gemm", {x, w, bias}, {8, 4}),
+                                        b.node("Gemm", {x, v, row}, {8, 4}, tb),
+                                        b.node("Gemm", {tall, v, full}, {8, 4}, {{"transA", std::int64_t{1}}, {"transB", std::int64_t{1}}}),
+                                        b.node("Gemm", {x, w, single}, {8, 4}, {{"alpha", 0.5}, {"beta", 2.0}}),
+                                        b.node("Gemm", {x, w}, {8, 4}),
+                                        b.node("Gemm", {x, b.input("z", {4, 16}), bias}, {8, 4}, tb),
+                                        b.node("Gemm", {x, w, bias}, {8, 4}, {{"beta", 0.0}})};
     auto const made = b.translate(y);
-    CHECK(listing(made.graph) == "n0:linear n1:linear n2.transpose:transpose n2:linear n2.add:add n3:linear n3.scale:scale n3.scale#2:scale n3.add:add "
-                                 "n4:linear n5:batched_matmul n5.add:add n6:linear");
+    CHECK(listing(made.graph) ==
+          "n0:linear n1:linear n2.transpose:transpose n2:linear n2.add:add n3:linear n3.scale:scale n3.scale#2:scale n3.add:add "
+          "n4:linear n5:batched_matmul n5.add:add n6:linear");
     CHECK(weights(named(made.graph, "n0")) == "w[4,16] b[4]");
     CHECK(weights(named(made.graph, "n1")) == "v[4,16] row[4]");
     CHECK(weights(named(made.graph, "n2.add")) == "full[8,4]");

@@ -53,13 +53,12 @@ TEST_CASE("Slice: attributes and inputs, ends beyond the axis, steps, backwards"
     onnx_builder b;
     auto const x = b.input("x", {4, 6, 10});
     constexpr auto far = std::numeric_limits<std::int64_t>::max(), near = std::numeric_limits<std::int64_t>::min();
-    std::vector<onnx::value_id> const y{
-        b.node("Slice", {x}, {4, 5, 3}, {{"starts", list{1, -3}}, {"ends", list{far, far}}, {"axes", list{1, 2}}}),
-        b.node("Slice", {x, b.integers({0, 2}), b.integers({2, -1})}, {2, 3, 10}),
-        b.node("Slice", {x, b.integers({1}), b.integers({far}), b.integers({-1}), b.integers({4})}, {4, 6, 3}),
-        b.node("Slice", {x, b.integers({-1}), b.integers({near}), b.integers({1}), b.integers({-1})}, {4, 6, 10}),
-        b.node("Slice", {x, b.integers({far}), b.integers({0}), b.integers({2}), b.integers({-2})}, {4, 6, 5}),
-        b.node("Slice", {x, b.integers({0}), b.integers({far}), b.integers({0})}, {4, 6, 10})};
+    std::vector<onnx::value_id> const y{b.node("Slice", {x}, {4, 5, 3}, {{"starts", list{1, -3}}, {"ends", list{far, far}}, {"axes", list{1, 2}}}),
+                                        b.node("Slice", {x, b.integers({0, 2}), b.integers({2, -1})}, {2, 3, 10}),
+                                        b.node("Slice", {x, b.integers({1}), b.integers({far}), b.integers({-1}), b.integers({4})}, {4, 6, 3}),
+                                        b.node("Slice", {x, b.integers({-1}), b.integers({near}), b.integers({1}), b.integers({-1})}, {4, 6, 10}),
+                                        b.node("Slice", {x, b.integers({far}), b.integers({0}), b.integers({2}), b.integers({-2})}, {4, 6, 5}),
+                                        b.node("Slice", {x, b.integers({0}), b.integers({far}), b.integers({0})}, {4, 6, 10})};
     auto const made = b.translate(y);
     CHECK(listing(made.graph) == "n0:slice n0.slice:slice n1:slice n1.slice:slice n2:strided_slice n3:flip n4:strided_slice n4.flip:flip");
     // 9, 7, 5, 3, 1.
@@ -76,8 +75,10 @@ TEST_CASE("Slice: attributes and inputs, ends beyond the axis, steps, backwards"
 TEST_CASE("Expand, Tile, Pad leave out what changes nothing") {
     onnx_builder b;
     auto const x = b.input("x", {4, 1, 10});
-    std::vector<onnx::value_id> const y{b.node("Expand", {x, b.integers({6, 1})}, {4, 6, 10}), b.node("Expand", {x, b.integers({1, 10})}, {4, 1, 10}),
-                                        b.node("Tile", {x, b.integers({1, 3, 2})}, {4, 3, 20}), b.node("Tile", {x, b.integers({1, 1, 1})}, {4, 1, 10}),
+    std::vector<onnx::value_id> const y{b.node("Expand", {x, b.integers({6, 1})}, {4, 6, 10}),
+                                        b.node("Expand", {x, b.integers({1, 10})}, {4, 1, 10}),
+                                        b.node("Tile", {x, b.integers({1, 3, 2})}, {4, 3, 20}),
+                                        b.node("Tile", {x, b.integers({1, 1, 1})}, {4, 1, 10}),
                                         b.node("Pad", {x, b.integers({0, 1, 2, 0, 1, -3})}, {4, 3, 9}),
                                         b.node("Pad", {x, b.integers({5, 6}), onnx::no_value, b.integers({2})}, {4, 1, 21}),
                                         b.node("Pad", {x}, {4, 1, 10}, {{"pads", list{0, 0, 0, 0, 0, 0}}})};
@@ -92,8 +93,9 @@ TEST_CASE("DepthToSpace and SpaceToDepth are a transpose between two reshapes") 
     auto const wide = b.node("DepthToSpace", {x}, {2, 3, 8, 12}, {{"blocksize", std::int64_t{2}}});
     auto const other = b.node("DepthToSpace", {x}, {2, 3, 8, 12}, {{"blocksize", std::int64_t{2}}, {"mode", std::string("CRD")}});
     auto const made = b.translate({deep, wide, other});
-    CHECK(listing(made.graph) == "n0.split:reshape n0:transpose n0.join:reshape n1.split:reshape n1:transpose n1.join:reshape n2.split:reshape n2:transpose "
-                                 "n2.join:reshape");
+    CHECK(listing(made.graph) ==
+          "n0.split:reshape n0:transpose n0.join:reshape n1.split:reshape n1:transpose n1.join:reshape n2.split:reshape n2:transpose "
+          "n2.join:reshape");
     auto const bad = b.node("DepthToSpace", {x}, {2, 3, 8, 12}, {{"blocksize", std::int64_t{5}}});
     CHECK(refusal([&] { b.translate(bad); }).find("must consist of blocks of 5 by 5") != std::string::npos);
 }

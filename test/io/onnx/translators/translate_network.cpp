@@ -32,7 +32,8 @@ TEST_CASE("translate: inputs that are read, tensors by name, outputs, what is no
 TEST_CASE("translate: an unknown operator runs whole where that is asked for") {
     onnx_builder b;
     auto const h = b.node("Relu", {b.input("x", {8, 6})}, {8, 6});
-    auto const y = b.nodes("Mystery", {h, b.parameter("w", {3, 2}), b.input("i", {2}, ops::dtype::i64)}, {{{8, 4}}, {{}, ops::dtype::i64}}, {}, "com.mine");
+    auto const y =
+        b.nodes("Mystery", {h, b.parameter("w", {3, 2}), b.input("i", {2}, ops::dtype::i64)}, {{{8, 4}}, {{}, ops::dtype::i64}}, {}, "com.mine");
     auto const z = b.node("Relu", {y[0]}, {8, 4});
     CHECK(refusal([&] { b.translate({z, y[1]}); }).find("is unknown. Register it") != std::string::npos);
     auto const made = b.translate({z, y[1]}, true);
@@ -61,8 +62,7 @@ TEST_CASE("translate: an output that the translator leaves out may not be read")
     auto const x = b.input("x", t.extents), s = b.parameter("s", {6});
     auto const y = b.nodes("BatchNormalization", {x, s, s, s, s}, {t, c, c});
     CHECK(refusal([&] { b.translate(y[0]); }) == "");
-    CHECK(refusal([&] { b.translate({y[0], y[1]}); }) ==
-          "node 'n0' (BatchNormalization): its translator gives no output 1 ('n0:1'), which is read");
+    CHECK(refusal([&] { b.translate({y[0], y[1]}); }) == "node 'n0' (BatchNormalization): its translator gives no output 1 ('n0:1'), which is read");
 }
 
 TEST_CASE("translate: shapes and types are those of the network") {

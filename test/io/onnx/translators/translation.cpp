@@ -89,9 +89,9 @@ TEST_CASE("translation: an operator whose name is taken gets a number") {
 TEST_CASE("translation: uses of a parameter under other axes are shared where they permute, and counted apart with a note where they do not") {
     onnx_builder b;
     auto const x = b.input("x", {4, 6}), z = b.input("z", {4, 8});
-    auto const first = b.node("MatMul", {x, b.parameter("w", {6, 8})}, {4, 8});  // weight[8, 6]
-    auto const second = b.node("MatMul", {z, b.view("w", {8, 6})}, {4, 6});      // weight[6, 8]
-    auto const single = b.node("Mul", {z, b.view("w", {6, 1, 8})}, {6, 4, 8});   // [6, 1, 8]
+    auto const first = b.node("MatMul", {x, b.parameter("w", {6, 8})}, {4, 8}); // weight[8, 6]
+    auto const second = b.node("MatMul", {z, b.view("w", {8, 6})}, {4, 6});     // weight[6, 8]
+    auto const single = b.node("Mul", {z, b.view("w", {6, 1, 8})}, {6, 4, 8});  // [6, 1, 8]
     auto const made = b.translate({first, second, single});
     CHECK(weights(named(made.graph, "n1")) == "w[8,6]");
     auto const& mul = named(made.graph, "n2");

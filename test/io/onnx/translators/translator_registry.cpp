@@ -29,7 +29,8 @@ TEST_CASE("operators: adding, replacing, finding, copying") {
     CHECK(called == 3);
     (*copy.find("", "A"))(t);
     CHECK(called == 1);
-    CHECK(refusal([&] { known.add("mine", "", [](onnx::translation&) {}); }) == "operators::add: a translator of domain 'mine' has no type: must name one");
+    CHECK(refusal([&] { known.add("mine", "", [](onnx::translation&) {}); }) ==
+          "operators::add: a translator of domain 'mine' has no type: must name one");
     CHECK(refusal([&] { known.add("mine", "D", {}); }) == "operators::add: the translator of 'mine' 'D' is empty: must be callable");
 }
 

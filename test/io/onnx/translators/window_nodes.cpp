@@ -105,8 +105,8 @@ TEST_CASE("pooling: modes, rounding up, and the version of it that the network h
     for (std::int64_t const n : {3, 4}) {
         onnx_builder c;
         auto const v = c.input("x", {1, 1, 5});
-        auto const z = c.node("MaxPool", {v}, {1, 1, n}, {{"kernel_shape", list{2}}, {"strides", list{2}}, {"pads", list{1, 1}}, {"ceil_mode",
-                std::int64_t{1}}});
+        auto const z = c.node("MaxPool", {v}, {1, 1, n},
+                              {{"kernel_shape", list{2}}, {"strides", list{2}}, {"pads", list{1, 1}}, {"ceil_mode", std::int64_t{1}}});
         CHECK(refusal([&] { c.translate(z); }) == "");
     }
 }

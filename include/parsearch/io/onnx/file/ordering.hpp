@@ -19,8 +19,8 @@ using node_list = google::protobuf::RepeatedPtrField<pb::NodeProto>;
 
 /// What is to be evaluated of a list of nodes.
 struct ordered_nodes {
-    std::vector<pb::NodeProto const*> nodes;      ///< producers before readers, otherwise as in the file
-    std::set<std::string_view> read;              ///< the names that these nodes, or the outside, read
+    std::vector<pb::NodeProto const*> nodes; ///< producers before readers, otherwise as in the file
+    std::set<std::string_view> read;         ///< the names that these nodes, or the outside, read
 };
 
 namespace detail {

@@ -41,25 +41,25 @@ using element_type = std::int32_t;
 [[nodiscard]] inline ops::dtype dtype_of(element_type t, std::string_view place) {
     if (auto const known = dtype_numbered(t)) return *known;
     switch (t) {
-        case pb::TensorProto::UNDEFINED: throw invalid_input(place, ": no element type is given");
-        case pb::TensorProto::STRING: throw invalid_input(place, ": elements are strings: must be numbers");
-        case pb::TensorProto::COMPLEX64:
-        case pb::TensorProto::COMPLEX128: throw invalid_input(place, ": elements are complex numbers: must be real");
-        default: throw invalid_input(place, ": element type ", t, " of ONNX is not supported");
+    case pb::TensorProto::UNDEFINED: throw invalid_input(place, ": no element type is given");
+    case pb::TensorProto::STRING: throw invalid_input(place, ": elements are strings: must be numbers");
+    case pb::TensorProto::COMPLEX64:
+    case pb::TensorProto::COMPLEX128: throw invalid_input(place, ": elements are complex numbers: must be real");
+    default: throw invalid_input(place, ": element type ", t, " of ONNX is not supported");
     }
 }
 
 /// The file's number of a type.
 [[nodiscard]] constexpr element_type element_of(ops::dtype t) noexcept {
     switch (t) {
-        case ops::dtype::f64: return pb::TensorProto::DOUBLE;
-        case ops::dtype::f16: return pb::TensorProto::FLOAT16;
-        case ops::dtype::bf16: return pb::TensorProto::BFLOAT16;
-        case ops::dtype::i64: return pb::TensorProto::INT64;
-        case ops::dtype::i32: return pb::TensorProto::INT32;
-        case ops::dtype::i8: return pb::TensorProto::INT8;
-        case ops::dtype::f32:
-        case ops::dtype::tf32: break;
+    case ops::dtype::f64: return pb::TensorProto::DOUBLE;
+    case ops::dtype::f16: return pb::TensorProto::FLOAT16;
+    case ops::dtype::bf16: return pb::TensorProto::BFLOAT16;
+    case ops::dtype::i64: return pb::TensorProto::INT64;
+    case ops::dtype::i32: return pb::TensorProto::INT32;
+    case ops::dtype::i8: return pb::TensorProto::INT8;
+    case ops::dtype::f32:
+    case ops::dtype::tf32: break;
     }
     return pb::TensorProto::FLOAT;
 }
@@ -119,17 +119,17 @@ template <class Number, class Field, class Convert> std::vector<Number> converte
 
 [[nodiscard]] constexpr std::size_t stored_bytes(element_type t) noexcept {
     switch (t) {
-        case pb::TensorProto::DOUBLE:
-        case pb::TensorProto::INT64:
-        case pb::TensorProto::UINT64: return 8;
-        case pb::TensorProto::FLOAT:
-        case pb::TensorProto::INT32:
-        case pb::TensorProto::UINT32: return 4;
-        case pb::TensorProto::FLOAT16:
-        case pb::TensorProto::BFLOAT16:
-        case pb::TensorProto::INT16:
-        case pb::TensorProto::UINT16: return 2;
-        default: return 1;
+    case pb::TensorProto::DOUBLE:
+    case pb::TensorProto::INT64:
+    case pb::TensorProto::UINT64: return 8;
+    case pb::TensorProto::FLOAT:
+    case pb::TensorProto::INT32:
+    case pb::TensorProto::UINT32: return 4;
+    case pb::TensorProto::FLOAT16:
+    case pb::TensorProto::BFLOAT16:
+    case pb::TensorProto::INT16:
+    case pb::TensorProto::UINT16: return 2;
+    default: return 1;
     }
 }
 
@@ -145,19 +145,19 @@ template <class Number, class Field, class Convert> std::vector<Number> converte
     auto const integer = [](auto x) { return static_cast<std::int64_t>(x); };
     auto const number = [](auto x) { return static_cast<double>(x); };
     switch (t.data_type()) {
-        case pb::TensorProto::FLOAT: return {unpack<float, double>(raw, n, number)};
-        case pb::TensorProto::DOUBLE: return {unpack<double, double>(raw, n, number)};
-        case pb::TensorProto::FLOAT16: return {unpack<std::uint16_t, double>(raw, n, half_value)};
-        case pb::TensorProto::BFLOAT16: return {unpack<std::uint16_t, double>(raw, n, bfloat_value)};
-        case pb::TensorProto::BOOL: return {unpack<std::uint8_t, std::int64_t>(raw, n, [](std::uint8_t x) { return std::int64_t{x != 0}; })};
-        case pb::TensorProto::UINT8: return {unpack<std::uint8_t, std::int64_t>(raw, n, integer)};
-        case pb::TensorProto::INT8: return {unpack<std::int8_t, std::int64_t>(raw, n, integer)};
-        case pb::TensorProto::INT16: return {unpack<std::int16_t, std::int64_t>(raw, n, integer)};
-        case pb::TensorProto::UINT16: return {unpack<std::uint16_t, std::int64_t>(raw, n, integer)};
-        case pb::TensorProto::INT32: return {unpack<std::int32_t, std::int64_t>(raw, n, integer)};
-        case pb::TensorProto::UINT32: return {unpack<std::uint32_t, std::int64_t>(raw, n, integer)};
-        case pb::TensorProto::UINT64: return {unpack<std::uint64_t, std::int64_t>(raw, n, [&](std::uint64_t x) { return signed_of(x, place); })};
-        default: return {unpack<std::int64_t, std::int64_t>(raw, n, integer)};
+    case pb::TensorProto::FLOAT: return {unpack<float, double>(raw, n, number)};
+    case pb::TensorProto::DOUBLE: return {unpack<double, double>(raw, n, number)};
+    case pb::TensorProto::FLOAT16: return {unpack<std::uint16_t, double>(raw, n, half_value)};
+    case pb::TensorProto::BFLOAT16: return {unpack<std::uint16_t, double>(raw, n, bfloat_value)};
+    case pb::TensorProto::BOOL: return {unpack<std::uint8_t, std::int64_t>(raw, n, [](std::uint8_t x) { return std::int64_t{x != 0}; })};
+    case pb::TensorProto::UINT8: return {unpack<std::uint8_t, std::int64_t>(raw, n, integer)};
+    case pb::TensorProto::INT8: return {unpack<std::int8_t, std::int64_t>(raw, n, integer)};
+    case pb::TensorProto::INT16: return {unpack<std::int16_t, std::int64_t>(raw, n, integer)};
+    case pb::TensorProto::UINT16: return {unpack<std::uint16_t, std::int64_t>(raw, n, integer)};
+    case pb::TensorProto::INT32: return {unpack<std::int32_t, std::int64_t>(raw, n, integer)};
+    case pb::TensorProto::UINT32: return {unpack<std::uint32_t, std::int64_t>(raw, n, integer)};
+    case pb::TensorProto::UINT64: return {unpack<std::uint64_t, std::int64_t>(raw, n, [&](std::uint64_t x) { return signed_of(x, place); })};
+    default: return {unpack<std::int64_t, std::int64_t>(raw, n, integer)};
     }
 }
 
@@ -165,29 +165,29 @@ template <class Number, class Field, class Convert> std::vector<Number> converte
 [[nodiscard]] inline constant field_contents(pb::TensorProto const& t, std::string_view place) {
     auto const number = [](auto x) { return static_cast<double>(x); };
     switch (t.data_type()) {
-        case pb::TensorProto::FLOAT: return {converted<double>(t.float_data(), number)};
-        case pb::TensorProto::DOUBLE: return {converted<double>(t.double_data(), number)};
-        case pb::TensorProto::FLOAT16:
+    case pb::TensorProto::FLOAT: return {converted<double>(t.float_data(), number)};
+    case pb::TensorProto::DOUBLE: return {converted<double>(t.double_data(), number)};
+    case pb::TensorProto::FLOAT16:
         return {converted<double>(t.int32_data(), [](std::int32_t x) { return half_value(static_cast<std::uint16_t>(x)); })};
-        case pb::TensorProto::BFLOAT16:
+    case pb::TensorProto::BFLOAT16:
         return {converted<double>(t.int32_data(), [](std::int32_t x) { return bfloat_value(static_cast<std::uint16_t>(x)); })};
-        case pb::TensorProto::BOOL: return {converted<std::int64_t>(t.int32_data(), [](std::int32_t x) { return std::int64_t{x != 0}; })};
-        case pb::TensorProto::UINT32:
-        case pb::TensorProto::UINT64: return {converted<std::int64_t>(t.uint64_data(), [&](std::uint64_t x) { return signed_of(x, place); })};
-        case pb::TensorProto::INT64: return {converted<std::int64_t>(t.int64_data(), [](std::int64_t x) { return x; })};
-        default: return {converted<std::int64_t>(t.int32_data(), [](std::int32_t x) { return std::int64_t{x}; })};
+    case pb::TensorProto::BOOL: return {converted<std::int64_t>(t.int32_data(), [](std::int32_t x) { return std::int64_t{x != 0}; })};
+    case pb::TensorProto::UINT32:
+    case pb::TensorProto::UINT64: return {converted<std::int64_t>(t.uint64_data(), [&](std::uint64_t x) { return signed_of(x, place); })};
+    case pb::TensorProto::INT64: return {converted<std::int64_t>(t.int64_data(), [](std::int64_t x) { return x; })};
+    default: return {converted<std::int64_t>(t.int32_data(), [](std::int32_t x) { return std::int64_t{x}; })};
     }
 }
 
 /// The number of elements in the field of the tensor's type.
 [[nodiscard]] inline std::int64_t field_size(pb::TensorProto const& t) noexcept {
     switch (t.data_type()) {
-        case pb::TensorProto::FLOAT: return t.float_data_size();
-        case pb::TensorProto::DOUBLE: return t.double_data_size();
-        case pb::TensorProto::INT64: return t.int64_data_size();
-        case pb::TensorProto::UINT32:
-        case pb::TensorProto::UINT64: return t.uint64_data_size();
-        default: return t.int32_data_size();
+    case pb::TensorProto::FLOAT: return t.float_data_size();
+    case pb::TensorProto::DOUBLE: return t.double_data_size();
+    case pb::TensorProto::INT64: return t.int64_data_size();
+    case pb::TensorProto::UINT32:
+    case pb::TensorProto::UINT64: return t.uint64_data_size();
+    default: return t.int32_data_size();
     }
 }
 
@@ -219,23 +219,23 @@ template <class Number, class Field, class Convert> std::vector<Number> converte
 [[nodiscard]] inline std::optional<attribute> read_attribute(pb::AttributeProto const& a, std::string_view place) {
     auto const where = [&] { return text(place, ": attribute '", a.name(), "'"); };
     switch (a.type()) {
-        case pb::AttributeProto::FLOAT: return attribute{static_cast<double>(a.f())};
-        case pb::AttributeProto::INT: return attribute{a.i()};
-        case pb::AttributeProto::STRING: return attribute{a.s()};
-        case pb::AttributeProto::FLOATS: return attribute{detail::converted<double>(a.floats(), [](float x) { return static_cast<double>(x); })};
-        case pb::AttributeProto::INTS: return attribute{std::vector<std::int64_t>(a.ints().begin(), a.ints().end())};
-        case pb::AttributeProto::STRINGS: return attribute{std::vector<std::string>(a.strings().begin(), a.strings().end())};
-        case pb::AttributeProto::TENSOR: {
-            auto const t = read_tensor(a.t(), where());
-            if (!t.contents)
-                throw invalid_input(where(), " is a tensor of ", ops::to_string(t.shape), " whose elements are not in the file or are more than ",
-                                    max_folded);
-            return attribute{tensor_attribute{t.shape.extents, *t.contents}};
-        }
-        case pb::AttributeProto::GRAPH:
-        case pb::AttributeProto::GRAPHS: return std::nullopt;
-        case pb::AttributeProto::UNDEFINED: throw invalid_input(where(), " has no kind");
-        default: throw invalid_input(where(), " is of kind ", static_cast<int>(a.type()), " of ONNX, which is not supported");
+    case pb::AttributeProto::FLOAT: return attribute{static_cast<double>(a.f())};
+    case pb::AttributeProto::INT: return attribute{a.i()};
+    case pb::AttributeProto::STRING: return attribute{a.s()};
+    case pb::AttributeProto::FLOATS: return attribute{detail::converted<double>(a.floats(), [](float x) { return static_cast<double>(x); })};
+    case pb::AttributeProto::INTS: return attribute{std::vector<std::int64_t>(a.ints().begin(), a.ints().end())};
+    case pb::AttributeProto::STRINGS: return attribute{std::vector<std::string>(a.strings().begin(), a.strings().end())};
+    case pb::AttributeProto::TENSOR: {
+        auto const t = read_tensor(a.t(), where());
+        if (!t.contents)
+            throw invalid_input(where(), " is a tensor of ", ops::to_string(t.shape), " whose elements are not in the file or are more than ",
+                                max_folded);
+        return attribute{tensor_attribute{t.shape.extents, *t.contents}};
+    }
+    case pb::AttributeProto::GRAPH:
+    case pb::AttributeProto::GRAPHS: return std::nullopt;
+    case pb::AttributeProto::UNDEFINED: throw invalid_input(where(), " has no kind");
+    default: throw invalid_input(where(), " is of kind ", static_cast<int>(a.type()), " of ONNX, which is not supported");
     }
 }
 

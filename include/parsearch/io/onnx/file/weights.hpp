@@ -21,7 +21,7 @@ namespace parsearch::io::onnx {
 
 /// What a graph says of its tensors by how it uses them.
 struct tensor_roles {
-    std::set<std::string, std::less<>> weights;  ///< graph inputs, outputs of Constant and ConstantOfShape that are trained
+    std::set<std::string, std::less<>> weights; ///< graph inputs, outputs of Constant and ConstantOfShape that are trained
     std::set<std::string, std::less<>>
         settings; ///< initialisers and graph inputs that are neither weights nor data: what Resize and the like are told, masks
 };
@@ -88,8 +88,8 @@ class role_finder {
     /// Whether a normalization reads `name`.
     [[nodiscard]] bool normalizes(std::string const& name) const {
         auto const found = uses_.find(name);
-        return found != uses_.end() && std::any_of(found->second.begin(), found->second.end(),
-                                                   [](use const& u) { return u.node->op_type().ends_with("Normalization"); });
+        return found != uses_.end() &&
+               std::any_of(found->second.begin(), found->second.end(), [](use const& u) { return u.node->op_type().ends_with("Normalization"); });
     }
     /// Whether `name` is read, and what is made of it within a few nodes ends where nothing is trained: in a setting of an operator, the
     /// initial state of a recurrence, a comparison (masks), a sine or cosine (the frequencies of rotary embeddings).

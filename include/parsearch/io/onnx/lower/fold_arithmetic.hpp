@@ -75,8 +75,9 @@ template <class I, class R> [[nodiscard]] typed_tensor elementwise(arguments con
     return combined(a, a[0], a[1], a[0].element, on_integers, on_reals);
 }
 template <class F> [[nodiscard]] typed_tensor compared(arguments const& a, F f) {
-    return combined(a, a[0], a[1], pb::TensorProto::BOOL, [&](std::int64_t x, std::int64_t y) { return wide_integer{f(x, y)}; },
-                    [&](double x, double y) { return f(x, y) ? 1.0 : 0.0; });
+    return combined(
+        a, a[0], a[1], pb::TensorProto::BOOL, [&](std::int64_t x, std::int64_t y) { return wide_integer{f(x, y)}; },
+        [&](double x, double y) { return f(x, y) ? 1.0 : 0.0; });
 }
 /// Folds one input after the other: Sum, Min, Max.
 template <class I, class R> [[nodiscard]] typed_tensor accumulated(arguments const& a, I on_integers, R on_reals) {
@@ -85,11 +86,13 @@ template <class I, class R> [[nodiscard]] typed_tensor accumulated(arguments con
     return out;
 }
 template <class I, class R> [[nodiscard]] typed_tensor mapped(arguments const& a, I on_integers, R on_reals) {
-    return combined(a, a[0], a[0], a[0].element, [&](std::int64_t x, std::int64_t) { return wide_integer{on_integers(x)}; },
-                    [&](double x, double) { return on_reals(x); });
+    return combined(
+        a, a[0], a[0], a[0].element, [&](std::int64_t x, std::int64_t) { return wide_integer{on_integers(x)}; },
+        [&](double x, double) { return on_reals(x); });
 }
 template <class R> [[nodiscard]] typed_tensor mapped_real(arguments const& a, R on_reals) {
-    return mapped(a, [&](std::int64_t) -> wide_integer { a.fail("the input must be floating-point numbers"); }, on_reals);
+    return mapped(
+        a, [&](std::int64_t) -> wide_integer { a.fail("the input must be floating-point numbers"); }, on_reals);
 }
 
 [[nodiscard]] inline typed_tensor where(arguments const& a) {

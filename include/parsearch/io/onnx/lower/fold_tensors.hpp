@@ -131,15 +131,15 @@ template <class Make> [[nodiscard]] typed_tensor result(arguments const& a, exte
         return static_cast<std::int64_t>(x);
     };
     switch (t) {
-        case pb::TensorProto::BOOL: return x != 0;
-        case pb::TensorProto::UINT8: return within(0, 255);
-        case pb::TensorProto::INT8: return within(-128, 127);
-        case pb::TensorProto::UINT16: return within(0, 65535);
-        case pb::TensorProto::INT16: return within(-32768, 32767);
-        case pb::TensorProto::UINT32: return within(0, std::numeric_limits<std::uint32_t>::max());
-        case pb::TensorProto::INT32: return within(std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max());
-        case pb::TensorProto::UINT64: return within(0, std::numeric_limits<std::int64_t>::max());
-        default: return within(std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max());
+    case pb::TensorProto::BOOL: return x != 0;
+    case pb::TensorProto::UINT8: return within(0, 255);
+    case pb::TensorProto::INT8: return within(-128, 127);
+    case pb::TensorProto::UINT16: return within(0, 65535);
+    case pb::TensorProto::INT16: return within(-32768, 32767);
+    case pb::TensorProto::UINT32: return within(0, std::numeric_limits<std::uint32_t>::max());
+    case pb::TensorProto::INT32: return within(std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max());
+    case pb::TensorProto::UINT64: return within(0, std::numeric_limits<std::int64_t>::max());
+    default: return within(std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max());
     }
 }
 

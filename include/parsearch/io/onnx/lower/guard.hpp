@@ -65,7 +65,8 @@ inline void check_ranks(network const& net, node const& n) {
             auto const size = attribute_of(n, name, std::vector<std::int64_t>{}).size();
             auto const must = std::string_view(name) == "pads" ? 2 * spatial : spatial;
             bool const needed = std::string_view(name) == "kernel_shape"; // what is empty otherwise has its default
-            if (size != must && (size != 0 || needed)) throw invalid_input(shown(n), ": attribute '", name, "' has ", size, " entries: must have ", must);
+            if (size != must && (size != 0 || needed))
+                throw invalid_input(shown(n), ": attribute '", name, "' has ", size, " entries: must have ", must);
         }
         if (auto const size = attribute_of(n, "output_shape", std::vector<std::int64_t>{}).size(); size != 0 && size != spatial && size != rank(0))
             throw invalid_input(shown(n), ": attribute 'output_shape' has ", size, " entries: must have ", spatial);

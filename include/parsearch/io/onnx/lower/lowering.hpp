@@ -32,13 +32,13 @@ namespace parsearch::io::onnx {
 
 /// How a graph is made a network.
 struct lowering_options {
-    std::map<std::string, std::int64_t> dims{};         ///< extents of symbolic dims; a nameless one is "<input>[<axis>]"
-    std::optional<std::int64_t> batch{};                ///< the extent of axis 0 of the data inputs
-    std::optional<ops::dtype> type{};                   ///< the type of all floating-point tensors
-    std::vector<std::string> data_inputs{};             ///< where not empty, all other floating-point graph inputs are parameters
+    std::map<std::string, std::int64_t> dims{}; ///< extents of symbolic dims; a nameless one is "<input>[<axis>]"
+    std::optional<std::int64_t> batch{};        ///< the extent of axis 0 of the data inputs
+    std::optional<ops::dtype> type{};           ///< the type of all floating-point tensors
+    std::vector<std::string> data_inputs{};     ///< where not empty, all other floating-point graph inputs are parameters
     std::function<bool(node const&)> known{}; ///< whether a translator exists; where one does not, an operator that ONNX defines by others is inlined
     bool replicate_unknown = false;           ///< what is not known either way is taken, if its shape is found
-    shape_source shape_by_translation{};                ///< asked where the ONNX library does not know an operator, or only an older version
+    shape_source shape_by_translation{};      ///< asked where the ONNX library does not know an operator, or only an older version
 };
 
 namespace detail {
@@ -441,7 +441,8 @@ class lowering {
             if (n.outputs[i] == no_value || out[i]) continue;
             out[i] = described(p.output(static_cast<int>(i)));
             if (out[i]) continue;
-            if (schema_of(n) == nullptr && !options_.replicate_unknown && (!options_.known || !options_.known(n))) throw invalid_input(unknown_operator(n));
+            if (schema_of(n) == nullptr && !options_.replicate_unknown && (!options_.known || !options_.known(n)))
+                throw invalid_input(unknown_operator(n));
             throw invalid_input(shown(n), ": the shape of output '", p.output(static_cast<int>(i)), "' is not known before it runs", blame(n));
         }
         return out;

@@ -16,9 +16,15 @@ using ops::kit::is_floating;
 [[nodiscard]] constexpr std::optional<ops::dtype> dtype_numbered(std::int64_t number) noexcept {
     switch (number) {
     case 1: return ops::dtype::f32;
-    case 2: case 3: case 9: return ops::dtype::i8; // uint8, int8, bool
-    case 4: case 5: case 6: case 12: return ops::dtype::i32; // uint16, int16, int32, uint32
-    case 7: case 13: return ops::dtype::i64; // int64, uint64
+    case 2:
+    case 3:
+    case 9: return ops::dtype::i8; // uint8, int8, bool
+    case 4:
+    case 5:
+    case 6:
+    case 12: return ops::dtype::i32; // uint16, int16, int32, uint32
+    case 7:
+    case 13: return ops::dtype::i64; // int64, uint64
     case 10: return ops::dtype::f16;
     case 11: return ops::dtype::f64;
     case 16: return ops::dtype::bf16;

@@ -266,8 +266,7 @@ struct product {
                    to && to->known && (*to->known == 2 || *to->known == 3)) {
             c.add(*pow);
             out.factors.insert(out.factors.end(), static_cast<std::size_t>(*to->known), in[*pow].inputs[0]);
-        } else
-            out.factors.push_back(x);
+        } else out.factors.push_back(x);
     }
     return out;
 }

@@ -48,10 +48,10 @@ enum class origin : std::uint8_t {
 struct value {
     std::string name;
     origin from = origin::computed;
-    ops::tensor shape{};                         ///< concrete extents; scalars have none
-    std::string parameter{};                     ///< of a parameter: the initialiser's name, the same for all views of it
-    std::shared_ptr<constant const> contents{};  ///< of a fixed value: its elements, where they are in the file and few
-    std::uint32_t producer = ~std::uint32_t{0};  ///< of a computed value: the node
+    ops::tensor shape{};                        ///< concrete extents; scalars have none
+    std::string parameter{};                    ///< of a parameter: the initialiser's name, the same for all views of it
+    std::shared_ptr<constant const> contents{}; ///< of a fixed value: its elements, where they are in the file and few
+    std::uint32_t producer = ~std::uint32_t{0}; ///< of a computed value: the node
 };
 
 /// An attribute of a node. Tensors are given as constants with their extents.
@@ -60,13 +60,14 @@ struct tensor_attribute {
     constant contents;
     friend bool operator==(tensor_attribute const&, tensor_attribute const&) = default;
 };
-using attribute = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>, std::vector<std::string>, tensor_attribute>;
+using attribute =
+    std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>, std::vector<std::string>, tensor_attribute>;
 
 /// An application of an operator.
 struct node {
-    std::string name;   ///< unique
-    std::string domain; ///< empty: the ONNX operator set; "parsearch": what patterns are replaced by
-    std::string type;   ///< "Conv", "MatMul", ...
+    std::string name;         ///< unique
+    std::string domain;       ///< empty: the ONNX operator set; "parsearch": what patterns are replaced by
+    std::string type;         ///< "Conv", "MatMul", ...
     std::int64_t version = 0; ///< of the operator set that the model imports for the domain
     std::vector<value_id> inputs, outputs;
     std::map<std::string, attribute, std::less<>> attributes;
@@ -90,7 +91,7 @@ template <class T> [[nodiscard]] T attribute_of(node const& n, std::string_view 
 struct network {
     std::vector<value> values;
     std::vector<node> nodes;
-    std::vector<value_id> outputs; ///< of the graph
+    std::vector<value_id> outputs;   ///< of the graph
     std::set<std::string> divided{}; ///< parameters that are cut or joined: what is made of them are parameters of their own
 
     [[nodiscard]] value const& operator[](value_id v) const noexcept { return values[v]; }

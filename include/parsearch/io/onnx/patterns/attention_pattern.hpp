@@ -76,7 +76,7 @@ class attention_builder {
     attention_core core_;
     attention_sizes sizes_{};
     std::array<head_path, 4> paths_{}; ///< of q, k, v, y
-    std::vector<std::string> names_{};     ///< of nodes that go
+    std::vector<std::string> names_{}; ///< of nodes that go
     bool causal_ = false;
 
     [[nodiscard]] head_view view_of(product_operand const& o) const {

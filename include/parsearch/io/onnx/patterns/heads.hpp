@@ -113,11 +113,11 @@ class head_view {
     [[nodiscard]] extent_list shape_in(ops::attention_layout l) const {
         auto const s = extent(role::samples), n = extent(role::length), h = extent(role::heads), d = extent(role::size), p = extent(role::parts);
         switch (l) {
-            case ops::attention_layout::packed: return {s, n, p * h * d};
-            case ops::attention_layout::by_position: return {s, n, h, d};
-            case ops::attention_layout::by_head: return {s, h, n, d};
-            case ops::attention_layout::transposed: return {s, h, d, n};
-            case ops::attention_layout::length_first: break;
+        case ops::attention_layout::packed: return {s, n, p * h * d};
+        case ops::attention_layout::by_position: return {s, n, h, d};
+        case ops::attention_layout::by_head: return {s, h, n, d};
+        case ops::attention_layout::transposed: return {s, h, d, n};
+        case ops::attention_layout::length_first: break;
         }
         return {n, s, p * h * d};
     }

@@ -68,7 +68,8 @@ inline std::optional<value_id> square(claim& c, value_id v) {
         });
 }
 inline std::optional<value_id> under_root(claim& c, value_id v) {
-    return first_of(c, [&] { return c.operand_of(v, "Sqrt"); }, [&] { return base_of_power(c, v, 0.5); });
+    return first_of(
+        c, [&] { return c.operand_of(v, "Sqrt"); }, [&] { return base_of_power(c, v, 0.5); });
 }
 /// u of 1 / sqrt(u).
 inline std::optional<value_id> under_inverse_root(claim& c, value_id v) {

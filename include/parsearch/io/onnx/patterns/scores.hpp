@@ -15,9 +15,11 @@ namespace parsearch::io::onnx::patterns {
 
 /// How a mask acts on the scores.
 enum class mask_kind : std::uint8_t {
-    added, subtracted,
-    multiplied,   ///< by 0 or 1 beside another mask, or by some other factor
-    keeps, drops  ///< scores stay where it is true; where it is false
+    added,
+    subtracted,
+    multiplied, ///< by 0 or 1 beside another mask, or by some other factor
+    keeps,
+    drops ///< scores stay where it is true; where it is false
 };
 struct score_mask {
     value_id value = no_value;
@@ -33,22 +35,22 @@ struct score_mask {
     auto const length = static_cast<std::size_t>(extents.back());
     auto const leaves = [&](double x) {
         switch (m.kind) {
-            case mask_kind::added:
-            case mask_kind::subtracted: return x == 0;
-            case mask_kind::multiplied: return x == 1;
-            case mask_kind::keeps: return x != 0;
-            case mask_kind::drops: break;
+        case mask_kind::added:
+        case mask_kind::subtracted: return x == 0;
+        case mask_kind::multiplied: return x == 1;
+        case mask_kind::keeps: return x != 0;
+        case mask_kind::drops: break;
         }
         return x == 0;
     };
     auto const hides = [&](double x) {
         constexpr double far = 100; // exp(-100) is nothing in single precision
         switch (m.kind) {
-            case mask_kind::added: return x <= -far;
-            case mask_kind::subtracted: return x >= far;
-            case mask_kind::multiplied:
-            case mask_kind::keeps: return x == 0;
-            case mask_kind::drops: break;
+        case mask_kind::added: return x <= -far;
+        case mask_kind::subtracted: return x >= far;
+        case mask_kind::multiplied:
+        case mask_kind::keeps: return x == 0;
+        case mask_kind::drops: break;
         }
         return x != 0;
     };
@@ -166,10 +168,11 @@ class score_finder {
                 return x && up(*x);
             }))
             return true;
-        bool const found =
-            c_.either_order(v, "Mul", [&](value_id a, value_id b) { return net().number_at(b) ? up(a) : masked(a, b, mask_kind::multiplied, depth); }) ||
-            c_.either_order(v, "Add", [&](value_id a, value_id b) { return net().number_at(b) ? up(a) : masked(a, b, mask_kind::added, depth); }) ||
-            c_.either_order(v, "Max", [&](value_id a, value_id b) { return net().at(b).from == origin::fixed && hides(b) && up(a); });
+        bool const found = c_.either_order(v, "Mul", [&](value_id a, value_id b) {
+            return net().number_at(b) ? up(a) : masked(a, b, mask_kind::multiplied, depth);
+        }) || c_.either_order(v, "Add", [&](value_id a, value_id b) {
+            return net().number_at(b) ? up(a) : masked(a, b, mask_kind::added, depth);
+        }) || c_.either_order(v, "Max", [&](value_id a, value_id b) { return net().at(b).from == origin::fixed && hides(b) && up(a); });
         if (found) return true;
         return c_.attempt([&] {
             auto const* const div = c_.take(v, "Div");

@@ -74,8 +74,8 @@ inline void translate_multi_head_attention(translation& t) {
         std::int64_t begin = 0;
         constexpr std::array<std::string_view, 3> names{"q", "k", "v"};
         for (std::size_t i = 0; i < 3; ++i) {
-            if (operands[i].shape.extents.size() != 3) throw invalid_input("input ", i, " of shape ", ops::to_string(operands[i].shape),
-                    ": must have three axes to have a bias");
+            if (operands[i].shape.extents.size() != 3)
+                throw invalid_input("input ", i, " of shape ", ops::to_string(operands[i].shape), ": must have three axes to have a bias");
             auto const size = operands[i].shape.extents[2];
             operands[i] = t.as("bias").emit(ops::add{}, operands[i], part_of_bias(t, 3, begin, size, names[i]));
             begin += size;

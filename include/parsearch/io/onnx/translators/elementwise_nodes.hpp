@@ -49,8 +49,8 @@ inline void translate_power(translation& t) {
     }
     double const exponent = *t.scalar(1);
     bool const floating = ops::kit::is_floating(t.shape(0).type);
-    auto const f = exponent == 1                ? ops::function::identity
-                   : exponent == 2              ? ops::function::square
+    auto const f = exponent == 1                  ? ops::function::identity
+                   : exponent == 2                ? ops::function::square
                    : exponent == 0.5 && floating  ? ops::function::sqrt
                    : exponent == -0.5 && floating ? ops::function::rsqrt
                    : exponent == -1 && floating   ? ops::function::reciprocal
@@ -93,25 +93,69 @@ inline void translate_biased(translation& t, ops::function f) {
 /// Functions of one tensor, combinations with broadcast, comparisons, Where, Cast, Dropout, Identity.
 inline void add_elementwise(operators& known) {
     using enum ops::function;
-    constexpr std::pair<std::string_view, ops::function> functions[] = {
-        {"Relu", relu}, {"LeakyRelu", leaky_relu}, {"ThresholdedRelu", leaky_relu}, {"Shrink", leaky_relu}, {"Elu", elu}, {"Selu", selu}, {"Celu",
-                celu}, {"Softplus", softplus},
-        {"Softsign", softsign}, {"HardSigmoid", hard_sigmoid}, {"HardSwish", hard_swish}, {"Sigmoid", sigmoid}, {"Tanh", tanh}, {"Erf", erf},
-        {"Gelu", gelu}, {"Mish", mish}, {"Swish", silu}, {"Clip", clip}, {"Exp", exp}, {"Log", log}, {"Sqrt", sqrt}, {"Reciprocal", reciprocal},
-        {"Neg", negate}, {"Abs", absolute}, {"Sign", sign}, {"Floor", round}, {"Ceil", round}, {"Round", round}, {"Sin", sin}, {"Cos", cos},
-        {"Tan", trigonometric}, {"Asin", trigonometric}, {"Acos", trigonometric}, {"Atan", trigonometric}, {"Sinh", trigonometric},
-        {"Cosh", trigonometric}, {"Asinh", trigonometric}, {"Acosh", trigonometric}, {"Atanh", trigonometric}, {"Not", complement},
-        {"BitwiseNot", complement}, {"Trilu", mask}};
+    constexpr std::pair<std::string_view, ops::function> functions[] = {{"Relu", relu},
+                                                                        {"LeakyRelu", leaky_relu},
+                                                                        {"ThresholdedRelu", leaky_relu},
+                                                                        {"Shrink", leaky_relu},
+                                                                        {"Elu", elu},
+                                                                        {"Selu", selu},
+                                                                        {"Celu", celu},
+                                                                        {"Softplus", softplus},
+                                                                        {"Softsign", softsign},
+                                                                        {"HardSigmoid", hard_sigmoid},
+                                                                        {"HardSwish", hard_swish},
+                                                                        {"Sigmoid", sigmoid},
+                                                                        {"Tanh", tanh},
+                                                                        {"Erf", erf},
+                                                                        {"Gelu", gelu},
+                                                                        {"Mish", mish},
+                                                                        {"Swish", silu},
+                                                                        {"Clip", clip},
+                                                                        {"Exp", exp},
+                                                                        {"Log", log},
+                                                                        {"Sqrt", sqrt},
+                                                                        {"Reciprocal", reciprocal},
+                                                                        {"Neg", negate},
+                                                                        {"Abs", absolute},
+                                                                        {"Sign", sign},
+                                                                        {"Floor", round},
+                                                                        {"Ceil", round},
+                                                                        {"Round", round},
+                                                                        {"Sin", sin},
+                                                                        {"Cos", cos},
+                                                                        {"Tan", trigonometric},
+                                                                        {"Asin", trigonometric},
+                                                                        {"Acos", trigonometric},
+                                                                        {"Atan", trigonometric},
+                                                                        {"Sinh", trigonometric},
+                                                                        {"Cosh", trigonometric},
+                                                                        {"Asinh", trigonometric},
+                                                                        {"Acosh", trigonometric},
+                                                                        {"Atanh", trigonometric},
+                                                                        {"Not", complement},
+                                                                        {"BitwiseNot", complement},
+                                                                        {"Trilu", mask}};
     for (auto const& [type, f] : functions) known.add("", type, [f = f](translation& t) { t.emit(ops::unary{f}, t.input(0)); });
     known.add("", "Identity", [](translation& t) { t.output(0, t.input(0)); });
     known.add("", {"IsNaN", "IsInf"}, [](translation& t) { t.emit(ops::cast{ops::dtype::i8}, t.input(0)); });
 
-    constexpr std::pair<std::string_view, ops::combine> combinations[] = {
-        {"Max", ops::combine::maximum}, {"Min", ops::combine::minimum}, {"Sum", ops::combine::add}, {"Mean", ops::combine::mean},
-        {"Mod", ops::combine::modulo}, {"And", ops::combine::logical}, {"Or", ops::combine::logical}, {"Xor", ops::combine::logical},
-        {"BitwiseAnd", ops::combine::logical}, {"BitwiseOr", ops::combine::logical}, {"BitwiseXor", ops::combine::logical},
-        {"Equal", ops::combine::compare}, {"Less", ops::combine::compare}, {"Greater", ops::combine::compare},
-        {"LessOrEqual", ops::combine::compare}, {"GreaterOrEqual", ops::combine::compare}, {"PRelu", ops::combine::prelu}};
+    constexpr std::pair<std::string_view, ops::combine> combinations[] = {{"Max", ops::combine::maximum},
+                                                                          {"Min", ops::combine::minimum},
+                                                                          {"Sum", ops::combine::add},
+                                                                          {"Mean", ops::combine::mean},
+                                                                          {"Mod", ops::combine::modulo},
+                                                                          {"And", ops::combine::logical},
+                                                                          {"Or", ops::combine::logical},
+                                                                          {"Xor", ops::combine::logical},
+                                                                          {"BitwiseAnd", ops::combine::logical},
+                                                                          {"BitwiseOr", ops::combine::logical},
+                                                                          {"BitwiseXor", ops::combine::logical},
+                                                                          {"Equal", ops::combine::compare},
+                                                                          {"Less", ops::combine::compare},
+                                                                          {"Greater", ops::combine::compare},
+                                                                          {"LessOrEqual", ops::combine::compare},
+                                                                          {"GreaterOrEqual", ops::combine::compare},
+                                                                          {"PRelu", ops::combine::prelu}};
     for (auto const& [type, c] : combinations) known.add("", type, [c = c](translation& t) { detail::translate_nary(t, c); });
     known.add("", "Add", [](translation& t) { detail::translate_arithmetic(t, ops::combine::add, shift); });
     known.add("", "Sub", [](translation& t) { detail::translate_arithmetic(t, ops::combine::subtract, shift); });

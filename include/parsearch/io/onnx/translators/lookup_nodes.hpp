@@ -24,7 +24,8 @@ inline std::optional<std::int64_t> first_of_run(translation const& t, std::size_
     bool run = true;
     for (std::size_t k = 0; k < list->size(); ++k) {
         auto const index = (*list)[k], at = index < 0 ? index + extent : index;
-        if (at < 0 || at >= extent) throw invalid_input("index ", index, ": must be between ", -extent, " and ", extent - 1, " for an axis of extent ", extent);
+        if (at < 0 || at >= extent)
+            throw invalid_input("index ", index, ": must be between ", -extent, " and ", extent - 1, " for an axis of extent ", extent);
         if (!first) first = at;
         run = run && at == *first + static_cast<std::int64_t>(k);
     }
@@ -79,13 +80,13 @@ inline void add_lookup(operators& known) {
     known.add("", "Gather", detail::translate_gather);
     known.add("", "GatherElements", [](translation& t) { t.emit(ops::gather_elements{.axis = t.integer("axis", 0)}, t.input(0), t.input(1)); });
     known.add("", "GatherND", [](translation& t) { t.emit(ops::gather_nd{.batch_axes = t.integer("batch_dims", 0)}, t.input(0), t.input(1)); });
-    known.add("", {"ScatterElements", "Scatter"}, [](translation& t) {
-        t.emit(ops::scatter_elements{.axis = t.integer("axis", 0)}, t.input(0), t.input(1), t.input(2));
-    });
+    known.add("", {"ScatterElements", "Scatter"},
+              [](translation& t) { t.emit(ops::scatter_elements{.axis = t.integer("axis", 0)}, t.input(0), t.input(1), t.input(2)); });
     known.add("", "ScatterND", [](translation& t) { t.emit(ops::scatter_nd{}, t.input(0), t.input(1), t.input(2)); });
     known.add("", "OneHot", detail::translate_one_hot);
-    known.add("", {"Constant", "ConstantOfShape", "Range", "Shape", "Size", "EyeLike", "RandomNormal", "RandomNormalLike", "RandomUniform",
-            "RandomUniformLike"},
+    known.add("",
+              {"Constant", "ConstantOfShape", "Range", "Shape", "Size", "EyeLike", "RandomNormal", "RandomNormalLike", "RandomUniform",
+               "RandomUniformLike"},
               detail::translate_known);
 }
 

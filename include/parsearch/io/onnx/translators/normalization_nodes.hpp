@@ -104,8 +104,8 @@ inline void add_normalization(operators& known) {
     known.add("", "InstanceNormalization", [](translation& t) { t.emit(ops::instance_norm{}, {t.input(0)}, {t.input(1), t.input(2)}); });
     known.add("", "GroupNormalization", detail::translate_group_norm);
     known.add("", "LayerNormalization", [](translation& t) { detail::translate_layer_norm(t, false); });
-    for (auto const domain : {"", "com.microsoft"}) known.add(domain, "SimplifiedLayerNormalization",
-            [](translation& t) { detail::translate_layer_norm(t, true); });
+    for (auto const domain : {"", "com.microsoft"})
+        known.add(domain, "SimplifiedLayerNormalization", [](translation& t) { detail::translate_layer_norm(t, true); });
     known.add("", "RMSNormalization", [](translation& t) { detail::translate_layer_norm(t, true); });
     known.add("com.microsoft", "SkipLayerNormalization", [](translation& t) { detail::translate_skip_norm(t, false); });
     known.add("com.microsoft", "SkipSimplifiedLayerNormalization", [](translation& t) { detail::translate_skip_norm(t, true); });

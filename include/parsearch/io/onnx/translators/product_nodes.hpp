@@ -78,8 +78,9 @@ inline emitted emit_product(translation& t, argument a, argument b) {
             kept_b.push_back(eb);
         }
     }
-    auto const keep_matrix = [](std::vector<std::int64_t>& kept, argument const& x) { kept.insert(kept.end(), x.shape.extents.end() - 2,
-            x.shape.extents.end()); };
+    auto const keep_matrix = [](std::vector<std::int64_t>& kept, argument const& x) {
+        kept.insert(kept.end(), x.shape.extents.end() - 2, x.shape.extents.end());
+    };
     keep_matrix(kept_a, a);
     keep_matrix(kept_b, b);
     a = t.reshaped(a, kept_a);
@@ -89,8 +90,8 @@ inline emitted emit_product(translation& t, argument a, argument b) {
 
 inline void translate_matmul(translation& t, double factor = 1, bool transpose_a = false, bool transpose_b = false) {
     auto a = t.input(0), b = t.input(1);
-    if (a.shape.extents.empty() || b.shape.extents.empty()) throw invalid_input("inputs must have axes: ", ops::to_string(a.shape), " and ",
-            ops::to_string(b.shape));
+    if (a.shape.extents.empty() || b.shape.extents.empty())
+        throw invalid_input("inputs must have axes: ", ops::to_string(a.shape), " and ", ops::to_string(b.shape));
     bool const row = a.shape.extents.size() == 1, column = b.shape.extents.size() == 1;
     if (row) a = t.reshaped(a, {1, a.shape.extents[0]});
     if (column) b = t.reshaped(b, {b.shape.extents[0], 1});
@@ -99,7 +100,7 @@ inline void translate_matmul(translation& t, double factor = 1, bool transpose_a
     auto const summed = b.shape.extents[b.shape.extents.size() - (transpose_b && !column ? 1 : 2)];
     if (a.shape.extents.back() != summed)
         throw invalid_input("inputs of shapes ", ops::to_string(t.shape(0)), " and ", ops::to_string(t.shape(1)),
-                ": must agree in the axis that is summed over");
+                            ": must agree in the axis that is summed over");
     if (transpose_b && !column && !linear) b = transposed(t, b);
     auto const out = linear ? b.shape.extents[transpose_b && !column ? 0 : 1] : 0;
     argument y = linear ? emit_linear(t, a, b, out, factor == 1 && !row && !column) : emit_product(t, a, b);
@@ -122,7 +123,8 @@ inline void translate_gemm(translation& t) {
         throw invalid_input("inputs 0 and 1 of shapes ", ops::to_string(a.shape), " and ", ops::to_string(b.shape), ": must have two axes");
     auto const out = b.shape.extents[transpose_b ? 0 : 1];
     if (a.shape.extents[transpose_a ? 0 : 1] != b.shape.extents[transpose_b ? 1 : 0])
-        throw invalid_input("inputs of shapes ", ops::to_string(a.shape), " and ", ops::to_string(b.shape), ": must agree in the axis that is summed over");
+        throw invalid_input("inputs of shapes ", ops::to_string(a.shape), " and ", ops::to_string(b.shape),
+                            ": must agree in the axis that is summed over");
     bool const add = t.has_input(2) && beta != 0, linear = t.is_parameter(1) && !t.is_parameter(0);
     if (!add && t.has_input(2)) t.ignore(2);
     // A row of one element per output is a bias.
@@ -134,8 +136,7 @@ inline void translate_gemm(translation& t) {
         std::vector<argument> weights{b};
         if (bias) weights.push_back(t.input(2));
         y = t.emit(ops::linear{.out = out, .bias = bias}, {a}, weights);
-    } else
-        y = t.emit(ops::batched_matmul{.transpose_a = transpose_a, .transpose_b = transpose_b}, a, b);
+    } else y = t.emit(ops::batched_matmul{.transpose_a = transpose_a, .transpose_b = transpose_b}, a, b);
     y = scaled(t, y, alpha);
     if (add && !bias) y = t.as("add").emit(ops::add{}, y, scaled(t, t.input(2), beta));
     t.output(0, y);
@@ -150,8 +151,8 @@ inline std::string explicit_equation(translation const& t) {
     for (char const c : equation.substr(0, arrow))
         if (c == ',') operands.emplace_back();
         else operands.back() += c;
-    if (operands.size() != t.inputs()) throw invalid_input("equation '", equation, "' has ", operands.size(), " operands and the node ", t.inputs(),
-            " inputs");
+    if (operands.size() != t.inputs())
+        throw invalid_input("equation '", equation, "' has ", operands.size(), " operands and the node ", t.inputs(), " inputs");
     std::string unused; // letters for the axes that "..." stands for
     for (char const c : std::string_view("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))
         if (equation.find(c) == std::string::npos) unused += c;
@@ -189,7 +190,8 @@ inline void add_products(operators& known) {
     known.add("", "Gemm", detail::translate_gemm);
     known.add("", "Einsum", [](translation& t) { t.emit(ops::einsum{.equation = detail::explicit_equation(t)}, t.all_inputs()); });
     known.add("com.microsoft", "FusedMatMul", [](translation& t) {
-        if (t.integer("transBatchA", 0) || t.integer("transBatchB", 0)) throw invalid_input("attributes transBatchA and transBatchB are not supported");
+        if (t.integer("transBatchA", 0) || t.integer("transBatchB", 0))
+            throw invalid_input("attributes transBatchA and transBatchB are not supported");
         detail::translate_matmul(t, t.number("alpha", 1), t.integer("transA", 0) != 0, t.integer("transB", 0) != 0);
     });
 }

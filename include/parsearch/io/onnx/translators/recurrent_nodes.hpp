@@ -31,8 +31,8 @@ template <class Op> void translate_recurrent(translation& t, std::int64_t gates,
     auto const rows = ops::kit::checked_product("gates * hidden_size", gates, hidden);
     auto const expect = [&](std::size_t i, integer_list const& shape) {
         if (t.extents(i) != shape)
-            throw invalid_input("input ", i, " has shape ", ops::to_string(t.shape(i)), ": must have ", ops::to_string({.extents = shape,
-                    .type = t.shape(i).type}));
+            throw invalid_input("input ", i, " has shape ", ops::to_string(t.shape(i)), ": must have ",
+                                ops::to_string({.extents = shape, .type = t.shape(i).type}));
     };
     expect(1, {count, rows, features});
     expect(2, {count, rows, hidden});
@@ -62,8 +62,8 @@ template <class Op> void translate_recurrent(translation& t, std::int64_t gates,
         for (std::size_t i = 0; i < states && given; ++i) {
             auto state = t.input(5 + i);
             if (directions > 1)
-                state = t.as("state").emit(ops::slice{.axis = samples_first ? 1 : 0, .begin = static_cast<std::int64_t>(d),
-                        .end = static_cast<std::int64_t>(d) + 1}, state);
+                state = t.as("state").emit(
+                    ops::slice{.axis = samples_first ? 1 : 0, .begin = static_cast<std::int64_t>(d), .end = static_cast<std::int64_t>(d) + 1}, state);
             in.push_back(t.reshaped(state, {samples, hidden}));
         }
         Op const op{.hidden = hidden, .parameter = {}, .bias = t.has_input(3)};

@@ -82,11 +82,14 @@ inline integer_list resized(translation const& t, std::size_t scales_at, std::si
 
 inline void translate_resize(translation& t, std::size_t scales_at, std::size_t sizes_at) {
     auto const mode = t.word("mode", "nearest");
-    if (mode != "nearest" && mode != "linear" && mode != "cubic") throw invalid_input("attribute mode is '", mode, "': must be nearest, linear or cubic");
+    if (mode != "nearest" && mode != "linear" && mode != "cubic")
+        throw invalid_input("attribute mode is '", mode, "': must be nearest, linear or cubic");
     auto shape = resized(t, scales_at, sizes_at);
     if (shape == t.extents(0)) return t.output(0, t.input(0));
     t.emit(ops::resize{.shape = std::move(shape),
-                       .mode = mode == "nearest" ? ops::interpolation::nearest : mode == "linear" ? ops::interpolation::linear : ops::interpolation::cubic},
+                       .mode = mode == "nearest"  ? ops::interpolation::nearest
+                               : mode == "linear" ? ops::interpolation::linear
+                                                  : ops::interpolation::cubic},
            t.input(0));
 }
 } // namespace detail
@@ -94,13 +97,14 @@ inline void translate_resize(translation& t, std::size_t scales_at, std::size_t 
 /// The Reduce operators, ArgMax, ArgMin, TopK, CumSum, Resize, Upsample.
 inline void add_reduction(operators& known) {
     using enum ops::reduction_mode;
-    constexpr std::pair<std::string_view, ops::reduction_mode> modes[] = {
-        {"ReduceSum", sum}, {"ReduceMean", mean}, {"ReduceMax", max}, {"ReduceMin", min}, {"ReduceProd", product}, {"ReduceL1", l1},
-        {"ReduceL2", l2}, {"ReduceSumSquare", sum_square}, {"ReduceLogSum", log_sum}, {"ReduceLogSumExp", log_sum_exp}};
+    constexpr std::pair<std::string_view, ops::reduction_mode> modes[] = {{"ReduceSum", sum},        {"ReduceMean", mean},
+                                                                          {"ReduceMax", max},        {"ReduceMin", min},
+                                                                          {"ReduceProd", product},   {"ReduceL1", l1},
+                                                                          {"ReduceL2", l2},          {"ReduceSumSquare", sum_square},
+                                                                          {"ReduceLogSum", log_sum}, {"ReduceLogSumExp", log_sum_exp}};
     for (auto const& [type, m] : modes) known.add("", type, [m = m](translation& t) { detail::translate_reduce(t, m); });
-    known.add("", {"ArgMax", "ArgMin"}, [](translation& t) {
-        t.emit(ops::arg_max{.axis = t.integer("axis", 0), .keep = t.integer("keepdims", 1) != 0}, t.input(0));
-    });
+    known.add("", {"ArgMax", "ArgMin"},
+              [](translation& t) { t.emit(ops::arg_max{.axis = t.integer("axis", 0), .keep = t.integer("keepdims", 1) != 0}, t.input(0)); });
     known.add("", "TopK", detail::translate_top_k);
     known.add("", "CumSum", detail::translate_cumulative_sum);
     known.add("", "Resize", [](translation& t) {

@@ -72,7 +72,8 @@ inline void translate_squeeze(translation& t) {
     std::vector<bool> gone(x.size());
     if (auto const list = t.integers("axes", 1)) {
         for (auto const a : axes_of(*list, x.size())) {
-            if (x[a] != 1) throw invalid_input("axis ", a, " of input 0 of shape ", ops::to_string(t.shape(0)), ": must have extent 1 to be squeezed");
+            if (x[a] != 1)
+                throw invalid_input("axis ", a, " of input 0 of shape ", ops::to_string(t.shape(0)), ": must have extent 1 to be squeezed");
             gone[a] = true;
         }
     } else
@@ -107,8 +108,8 @@ inline void translate_split(translation& t) {
     if (auto const given = t.integers("split", 1)) sizes = *given;
     else {
         auto const parts = ops::kit::checked("outputs", static_cast<std::int64_t>(t.outputs()));
-        if (auto const wanted = t.integer("num_outputs", parts); wanted != parts) throw invalid_input("attribute num_outputs is ", wanted, ": has ",
-                parts, " outputs");
+        if (auto const wanted = t.integer("num_outputs", parts); wanted != parts)
+            throw invalid_input("attribute num_outputs is ", wanted, ": has ", parts, " outputs");
         auto const each = (extent + parts - 1) / parts;
         for (auto left = extent; left > 0; left -= each) sizes.push_back(std::min(each, left));
     }
@@ -139,7 +140,8 @@ inline void translate_slice(translation& t) {
             auto const count = (begin - end - step - 1) / -step;
             std::tie(begin, end) = std::pair(begin + (count - 1) * step, begin + 1);
         }
-        if (begin >= end) throw invalid_input("slice [", begins[i], ", ", ends[i], ") of axis ", axis, " of extent ", extent, ": must hold something");
+        if (begin >= end)
+            throw invalid_input("slice [", begins[i], ", ", ends[i], ") of axis ", axis, " of extent ", extent, ": must hold something");
         auto const stride = std::min(std::abs(step), extent);
         if (begin != 0 || end != extent || stride != 1) x = t.emit(ops::slice{.axis = axis, .begin = begin, .end = end, .step = stride}, x);
         if (backward) x = t.emit(ops::flip{.axis = axis}, x);
@@ -182,13 +184,15 @@ inline void translate_blocks(translation& t, bool to_depth) {
     auto const& x = t.extents(0);
     if (x.size() != 4) throw invalid_input("input 0 of shape ", ops::to_string(t.shape(0)), ": must have four axes");
     auto const s = x[0], c = x[1], h = x[2], w = x[3], area = ops::kit::checked_product("the block", b, b);
-    if (to_depth ? h % b || w % b : c % area) throw invalid_input("input 0 of shape ", ops::to_string(t.shape(0)), ": must consist of blocks of ", b,
-            " by ", b);
+    if (to_depth ? h % b || w % b : c % area)
+        throw invalid_input("input 0 of shape ", ops::to_string(t.shape(0)), ": must consist of blocks of ", b, " by ", b);
     bool const columns_last = t.word("mode", "DCR") == "CRD";
-    integer_list const blocks = to_depth         ? integer_list{s, c, h / b, b, w / b, b}
+    integer_list const blocks = to_depth       ? integer_list{s, c, h / b, b, w / b, b}
                                 : columns_last ? integer_list{s, c / area, b, b, h, w}
                                                : integer_list{s, b, b, c / area, h, w};
-    integer_list const order = to_depth ? integer_list{0, 3, 5, 1, 2, 4} : columns_last ? integer_list{0, 1, 4, 2, 5, 3} : integer_list{0, 3, 4, 1, 5, 2};
+    integer_list const order = to_depth       ? integer_list{0, 3, 5, 1, 2, 4}
+                               : columns_last ? integer_list{0, 1, 4, 2, 5, 3}
+                                              : integer_list{0, 3, 4, 1, 5, 2};
     integer_list const result = to_depth ? integer_list{s, c * area, h / b, w / b} : integer_list{s, c / area, h * b, w * b};
     t.output(0, t.as("join").emit(ops::reshape{result}, t.emit(ops::transpose{order}, t.as("split").emit(ops::reshape{blocks}, t.input(0)))));
 }

@@ -33,7 +33,8 @@ inline void replicate(translation& t) {
     auto const add_whole = [](std::vector<ops::operand>& operands, std::string name, ops::tensor const& shape) {
         std::vector<ops::axis> axes;
         for (auto const e : shape.extents) axes.push_back(ops::kit::whole(e));
-        operands.push_back({.name = std::move(name), .type = shape.type, .axes = std::move(axes), .differentiable = ops::kit::is_floating(shape.type)});
+        operands.push_back(
+            {.name = std::move(name), .type = shape.type, .axes = std::move(axes), .differentiable = ops::kit::is_floating(shape.type)});
     };
     auto const in = t.all_inputs();
     for (std::size_t i = 0; i < in.size(); ++i) add_whole(op.inputs, text('x', i), in[i].shape);
@@ -65,8 +66,8 @@ inline void record_outputs(construction& made, translation const& t) {
     auto const results = t.results();
     auto const record = [&](std::size_t i, value_id v, graph::tensor_ref tensor) {
         if (auto const shape = made.graph.shape(tensor); !(shape == net[v].shape))
-            throw invalid_input("output ", i, " ('", net[v].name, "') has shape ", ops::to_string(shape), " by the operators it was translated to, and ",
-                                ops::to_string(net[v].shape), " by the network");
+            throw invalid_input("output ", i, " ('", net[v].name, "') has shape ", ops::to_string(shape),
+                                " by the operators it was translated to, and ", ops::to_string(net[v].shape), " by the network");
         made.tensors.insert_or_assign(v, tensor);
     };
     for (auto const& [i, tensor] : results) record(i, n.outputs[i], tensor);

@@ -42,12 +42,12 @@ namespace detail {
 struct construction {
     network const* net = nullptr;
     graph::operator_graph graph{};
-    std::map<value_id, graph::tensor_ref> tensors{};                   ///< what the values of the network have become
+    std::map<value_id, graph::tensor_ref> tensors{};                  ///< what the values of the network have become
     std::vector<std::vector<std::uint32_t>> const* readers = nullptr; ///< of each value; null: unknown, and so are the shapes of outputs
-    std::set<value_id> results{};                                      ///< outputs of the network
-    std::set<std::uint32_t> absorbed{};                                ///< nodes that the translator of another has dealt with
-    std::set<std::string> names{}, used{};                             ///< of operators; of parameters that operators have, or that none needs
-    std::map<std::string, std::vector<std::int64_t>> parameters{};     ///< their shapes at their first use
+    std::set<value_id> results{};                                     ///< outputs of the network
+    std::set<std::uint32_t> absorbed{};                               ///< nodes that the translator of another has dealt with
+    std::set<std::string> names{}, used{};                            ///< of operators; of parameters that operators have, or that none needs
+    std::map<std::string, std::vector<std::int64_t>> parameters{};    ///< their shapes at their first use
     std::vector<std::string> notes{};
 
     /// `name`, or with a number behind it where it is taken.
@@ -104,7 +104,9 @@ class translation {
     [[nodiscard]] std::int64_t version() const noexcept { return node_->version > 0 ? node_->version : 1000; }
 
     /// An attribute of the node, of kind `T` (see `attribute`).
-    template <class T> [[nodiscard]] T attribute(std::string_view name, T otherwise) const { return attribute_of<T>(*node_, name, std::move(otherwise)); }
+    template <class T> [[nodiscard]] T attribute(std::string_view name, T otherwise) const {
+        return attribute_of<T>(*node_, name, std::move(otherwise));
+    }
     [[nodiscard]] bool has(std::string_view name) const { return has_attribute(*node_, name); }
     [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t otherwise) const { return attribute(name, otherwise); }
     [[nodiscard]] double number(std::string_view name, double otherwise) const { return attribute(name, otherwise); }
@@ -180,7 +182,8 @@ class translation {
     /// Emits under the name of the node and a suffix: `t.as("scale").emit(...)`.
     class suffixed {
       public:
-        template <ops::ShapedOperator Op> emitted emit(Op const& op, std::vector<argument> const& in, std::vector<argument> const& weights = {}) const {
+        template <ops::ShapedOperator Op>
+        emitted emit(Op const& op, std::vector<argument> const& in, std::vector<argument> const& weights = {}) const {
             return insert(to_->infer(op, in), in, weights);
         }
         template <ops::ShapedOperator Op, std::convertible_to<argument>... In> emitted emit(Op const& op, In const&... in) const {
@@ -294,8 +297,7 @@ class translation {
                                      : all[i].shape.extents == ops::tensor_of(o).extents;
             if (!fits)
                 throw invalid_input("operand '", o.name, "' of ", op.kind, " has shape ", ops::to_string(ops::tensor_of(o)), " and is given '",
-                        name_of(all[i]),
-                                    "' of shape ", ops::to_string(all[i].shape));
+                                    name_of(all[i]), "' of shape ", ops::to_string(all[i].shape));
             o.type = all[i].shape.type;
             if (!ops::kit::is_floating(o.type)) {
                 o.differentiable = false;

@@ -21,7 +21,8 @@ inline std::vector<std::int64_t> spatial(translation const& t, std::string_view 
     auto list = t.attribute(name, std::vector<std::int64_t>(count, otherwise));
     if (list.size() != count) throw invalid_input("attribute ", name, " has ", list.size(), " numbers: must have ", count);
     for (auto const v : list)
-        if (v < least || v > ops::kit::largest_extent) throw invalid_input("attribute ", name, " holds ", v, ": must be between ", least, " and 2^40");
+        if (v < least || v > ops::kit::largest_extent)
+            throw invalid_input("attribute ", name, " holds ", v, ": must be between ", least, " and 2^40");
     return list;
 }
 
@@ -38,7 +39,8 @@ inline windows read_windows(translation const& t, std::vector<std::int64_t> kern
     auto const n = kernel.size();
     if (x.size() != n + 2) throw invalid_input("input 0 has ", x.size(), " axes and the kernel ", n, ": must be two more");
     if (n != 1 && n != 2) throw invalid_input("has ", n, " spatial axes: one or two are supported");
-    windows w{.kernel = std::move(kernel), .stride = spatial(t, "strides", n, 1, 1), .dilation = spatial(t, "dilations", n, 1, 1), .begin = {}, .end = {}};
+    windows w{
+        .kernel = std::move(kernel), .stride = spatial(t, "strides", n, 1, 1), .dilation = spatial(t, "dilations", n, 1, 1), .begin = {}, .end = {}};
     auto const pads = spatial(t, "pads", 2 * n, 0, 0);
     w.begin.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(n));
     w.end.assign(pads.begin() + static_cast<std::ptrdiff_t>(n), pads.end());
@@ -84,15 +86,27 @@ inline void translate_conv(translation& t) {
     if (t.has_input(2)) weights.push_back(t.input(2));
     auto const out = weight[0], groups = t.integer("group", 1);
     if (groups < 1 || x[1] % groups || x[1] / groups != weight[1])
-        throw invalid_input("input 0 of shape ", ops::to_string(t.shape(0)), " in ", groups, " groups: must have the channels of the weight of shape ",
-                            ops::to_string(t.shape(1)));
+        throw invalid_input("input 0 of shape ", ops::to_string(t.shape(0)), " in ", groups,
+                            " groups: must have the channels of the weight of shape ", ops::to_string(t.shape(1)));
     if (w.count() == 1)
-        t.emit(ops::conv1d{.out = out, .kernel = w.kernel[0], .stride = w.stride[0], .padding = w.begin[0], .dilation = w.dilation[0],
-                           .padding_end = w.end[0], .groups = groups, .bias = t.has_input(2)},
+        t.emit(ops::conv1d{.out = out,
+                           .kernel = w.kernel[0],
+                           .stride = w.stride[0],
+                           .padding = w.begin[0],
+                           .dilation = w.dilation[0],
+                           .padding_end = w.end[0],
+                           .groups = groups,
+                           .bias = t.has_input(2)},
                {t.input(0)}, weights);
     else
-        t.emit(ops::conv2d{.out = out, .kernel = w.pair(w.kernel), .stride = w.pair(w.stride), .padding = w.pair(w.begin), .dilation = w.pair(w.dilation),
-                           .padding_end = w.pair(w.end), .groups = groups, .bias = t.has_input(2)},
+        t.emit(ops::conv2d{.out = out,
+                           .kernel = w.pair(w.kernel),
+                           .stride = w.pair(w.stride),
+                           .padding = w.pair(w.begin),
+                           .dilation = w.pair(w.dilation),
+                           .padding_end = w.pair(w.end),
+                           .groups = groups,
+                           .bias = t.has_input(2)},
                {t.input(0)}, weights);
 }
 
@@ -120,18 +134,32 @@ inline void translate_conv_transpose(translation& t) {
         w.end[i] = all - w.begin[i];
     }
     auto const groups = t.integer("group", 1);
-    if (weight[0] != x[1]) throw invalid_input("input 0 of shape ", ops::to_string(t.shape(0)), ": must have the channels of the weight of shape ",
-            ops::to_string(t.shape(1)));
+    if (weight[0] != x[1])
+        throw invalid_input("input 0 of shape ", ops::to_string(t.shape(0)), ": must have the channels of the weight of shape ",
+                            ops::to_string(t.shape(1)));
     auto const out = ops::kit::checked_product("the channels", weight[1], ops::kit::checked("group", groups));
     std::vector<argument> weights{t.input(1)};
     if (t.has_input(2)) weights.push_back(t.input(2));
     if (n == 1)
-        t.emit(ops::conv_transpose1d{.out = out, .kernel = w.kernel[0], .stride = w.stride[0], .padding = w.begin[0], .dilation = w.dilation[0],
-                                     .padding_end = w.end[0], .output_padding = extra[0], .groups = groups, .bias = t.has_input(2)},
+        t.emit(ops::conv_transpose1d{.out = out,
+                                     .kernel = w.kernel[0],
+                                     .stride = w.stride[0],
+                                     .padding = w.begin[0],
+                                     .dilation = w.dilation[0],
+                                     .padding_end = w.end[0],
+                                     .output_padding = extra[0],
+                                     .groups = groups,
+                                     .bias = t.has_input(2)},
                {t.input(0)}, weights);
     else
-        t.emit(ops::conv_transpose2d{.out = out, .kernel = w.pair(w.kernel), .stride = w.pair(w.stride), .padding = w.pair(w.begin),
-                                     .dilation = w.pair(w.dilation), .padding_end = w.pair(w.end), .output_padding = w.pair(extra), .groups = groups,
+        t.emit(ops::conv_transpose2d{.out = out,
+                                     .kernel = w.pair(w.kernel),
+                                     .stride = w.pair(w.stride),
+                                     .padding = w.pair(w.begin),
+                                     .dilation = w.pair(w.dilation),
+                                     .padding_end = w.pair(w.end),
+                                     .output_padding = w.pair(extra),
+                                     .groups = groups,
                                      .bias = t.has_input(2)},
                {t.input(0)}, weights);
 }
@@ -142,12 +170,20 @@ inline void translate_pool(translation& t, ops::pool_mode mode) {
     auto w = read_windows(t, t.attribute("kernel_shape", std::vector<std::int64_t>{}), x);
     if (t.integer("ceil_mode", 0)) round_up(t, w, x);
     if (w.count() == 1)
-        t.emit(ops::pool1d{.mode = mode, .kernel = w.kernel[0], .stride = w.stride[0], .padding = w.begin[0], .dilation = w.dilation[0],
-                .padding_end = w.end[0]},
+        t.emit(ops::pool1d{.mode = mode,
+                           .kernel = w.kernel[0],
+                           .stride = w.stride[0],
+                           .padding = w.begin[0],
+                           .dilation = w.dilation[0],
+                           .padding_end = w.end[0]},
                t.input(0));
     else
-        t.emit(ops::pool2d{.mode = mode, .kernel = w.pair(w.kernel), .stride = w.pair(w.stride), .padding = w.pair(w.begin),
-                           .dilation = w.pair(w.dilation), .padding_end = w.pair(w.end)},
+        t.emit(ops::pool2d{.mode = mode,
+                           .kernel = w.pair(w.kernel),
+                           .stride = w.pair(w.stride),
+                           .padding = w.pair(w.begin),
+                           .dilation = w.pair(w.dilation),
+                           .padding_end = w.pair(w.end)},
                t.input(0));
 }
 } // namespace detail
