@@ -15,9 +15,8 @@ using flow_edge = std::pair<std::uint32_t, std::uint32_t>;
 
 /// The vertices that every path from `entry` to `exit` passes, without these two, in the order in which paths pass them. Empty where
 /// no path leads from `entry` to `exit`. Precondition: the ends of all edges, `entry` and `exit` are below `vertices`.
-/// They all lie on any one path, and one of its vertices is a dominator where no way around leads from before it to behind it: two
-/// searches, without the tree of all dominators (Lengauer, Tarjan, TOPLAS 1979), of which one branch is asked for.
-/// Complexity: O(V + E).
+/// They all lie on any one path; a vertex of that path is a dominator where no path bypasses it. Two searches, without the tree of all dominators
+/// (Lengauer, Tarjan, TOPLAS 1979), of which one branch is asked for. Complexity: O(V + E).
 [[nodiscard]] inline std::vector<std::uint32_t> dominators_between(std::size_t vertices, std::span<flow_edge const> edges, std::uint32_t entry,
                                                                    std::uint32_t exit) {
     std::vector<std::vector<std::uint32_t>> next(vertices);

@@ -31,10 +31,9 @@ struct task_origin {
 /// Forward and backward tasks, and what moves for them, come once per micro-batch, in the order of `launches`. In a stage that recomputes the
 /// segments, last first, run their forward tasks again right before their backward tasks, but for what moves into a segment: that is kept.
 /// Synchronisation comes with the last backward of the first stage that contributes (what stands behind all backward tasks of `one`, at the end), and
-/// waits for the gradients of all micro-batches; updates come last. Adding a gradient to that of the micro-batches before takes no time. What moves
-/// along an edge that another carries (`shared_transfers`) does not move: who waits for it waits for the carrier's, whose gradients wait for all
-/// whose data it carries. Where `launch_in_order`, each computation also waits for the one launched before it on its device; where not, that is left
-/// to the scheduler.
+/// waits for the gradients of all micro-batches; updates come last. Adding a gradient to that of the micro-batches before takes no time. A shared
+/// transfer (`shared_transfers`) is sent once: all its readers wait for that message, and its gradient waits for those of all of them. Where
+/// `launch_in_order`, each computation also waits for the one launched before it on its device; where not, that is left to the scheduler.
 class unroller {
   public:
     /// `one` is what `sim::assembler` makes of `g`, on `devices` devices; `how` is valid for `g`; `carriers`: of each edge, or empty where each is

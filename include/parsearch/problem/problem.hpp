@@ -171,7 +171,14 @@ template <Strategy<space::configuration> S> [[nodiscard]] std::string to_string(
 /// Layers over the devices of a node; throws `invalid_input` where nodes differ in size or their devices are not consecutive.
 [[nodiscard]] inline space::flat_strategy operation_parallel(parallelization const& p) {
     auto const per_node = topology::devices_per_node(p.topology());
-    if (per_node == 0) throw invalid_input("operation_parallel: nodes must be of one size, each of consecutive devices");
+    if (per_node == 0) {
+        auto const& node = p.topology().node; // numbered from 0 by first use
+        auto const first = static_cast<std::size_t>(std::count(node.begin(), node.end(), node.front()));
+        std::size_t d = 0;
+        while (d + 1 < node.size() && node[d] == d / first) ++d;
+        throw invalid_input("operation_parallel: device ", d, " of ", node.size(), " is on node ", node[d], ", and node 0 has ", first,
+                            " devices: nodes must be of one size, each of consecutive devices");
+    }
     return space::operation_parallel(p.graph(), p.topology().size(), per_node);
 }
 [[nodiscard]] inline space::flat_strategy tensor_parallel(parallelization const& p, std::size_t degree) {

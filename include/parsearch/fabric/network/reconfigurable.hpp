@@ -15,7 +15,7 @@ namespace parsearch::fabric {
 
 /// A fabric that can be rewired between iterations.
 struct reconfigurable_options {
-    picoseconds reconfiguration_time{}; ///< while which nothing is sent
+    picoseconds reconfiguration_time{}; ///< links idle meanwhile
     std::int64_t iterations = 1;        ///< that a wiring is kept for, at least
 };
 

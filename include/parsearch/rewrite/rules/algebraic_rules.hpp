@@ -144,7 +144,7 @@ inline std::vector<rewritten> sink_everywhere(parallel_graph const& g) {
     return out;
 }
 
-/// What undoes what is in front of it; moves that are one: concats of concats, views of views, transposes of transposes.
+/// Cancels inverses, and merges moves: concats of concats, views of views, transposes of transposes.
 inline std::vector<rewritten> cancel_everywhere(parallel_graph const& g) {
     rewriting_site const site(g);
     std::vector<rewritten> out;

@@ -156,7 +156,7 @@ class additive_bounds {
         }
     }
 
-    /// Term `c`, one of `terms`, less what rounding may make of it: in the evaluator's sum, in the one here and in this difference.
+    /// Term `c`, one of `terms`, minus a bound on rounding: in the evaluator's sum, in the one here and in this difference.
     [[nodiscard]] static cost lowered(cost const& c, std::size_t terms) {
         if constexpr (has_numbers && std::floating_point<amount>) {
             auto const n = additive::amount<cost>::of(c);

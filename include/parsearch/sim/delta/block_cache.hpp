@@ -23,7 +23,7 @@
 namespace parsearch::sim {
 
 /// Makes blocks on first use and keeps them until `trim`. References stay valid until then. The oracle is asked for the first of operators that
-/// repeat each other: it must cost alike what is described alike but for the names of parameters.
+/// repeat each other: its answer must not depend on the names of parameters.
 /// Throws what `planner` throws, and then keeps nothing of what was asked for.
 class block_cache {
   public:

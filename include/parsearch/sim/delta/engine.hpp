@@ -64,7 +64,7 @@ class engine {
         if (!complete_) state_.drop_checkpoints();
         return complete_ ? std::optional(state_.longest) : std::nullopt;
     }
-    /// As `run` of a proposal of nothing, from the beginning.
+    /// Reschedules all tasks, from time 0.
     std::int64_t run_whole() {
         state_.valid = false;
         return *run({});

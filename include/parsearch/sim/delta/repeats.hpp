@@ -34,8 +34,8 @@ namespace detail {
 
 } // namespace detail
 
-/// Operators are alike that are described alike, whose same inputs want gradients, and the same of whose outputs are read; edges, that join
-/// the same slots of such operators and repeat the same earlier inputs; classes, whose members are alike one for one and share alike.
+/// Equivalent operators have equal descriptions, differentiable inputs and used outputs. Equivalent edges join the same slots of equivalent
+/// operators and repeat the same earlier inputs. Equivalent classes have equivalent members, one for one, with equal sharing.
 /// `classes` are those of the workload. Complexity: linear but for operators that differ while their kinds and extents do not.
 [[nodiscard]] inline repeats find_repeats(graph::dense_graph const& g, std::vector<sharing_class> const& classes) {
     repeats out;
