@@ -17,6 +17,7 @@
 #include <parsearch/problem/surrogate.hpp>
 #include <parsearch/search/kernel/moves.hpp>
 #include <parsearch/sim/delta_simulator.hpp>
+#include <parsearch/sim/memory/memory_penalty.hpp>
 #include <parsearch/sim/memory/strategy_memory.hpp>
 #include <parsearch/sim/report.hpp>
 #include <parsearch/sim/simulator.hpp>
