@@ -40,6 +40,3 @@
 #include <parsearch/search/random_search.hpp>
 
 #include <parsearch/search/tempering.hpp>
-#include <parsearch/space/bottleneck.hpp>
-#include <parsearch/space/rearrange.hpp>
-#include <parsearch/space/repeated_blocks.hpp>

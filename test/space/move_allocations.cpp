@@ -9,11 +9,8 @@
 #include <doctest/doctest.h>
 
 #include <parsearch/models/gpt.hpp>
-#include <parsearch/space/bottleneck.hpp>
 #include <parsearch/space/propagate.hpp>
-#include <parsearch/space/rearrange.hpp>
 #include <parsearch/space/repeat.hpp>
-#include <parsearch/space/repeated_blocks.hpp>
 #include <parsearch/space/textbook/textbook_strategies.hpp>
 
 #include "support/allocations.hpp"
@@ -53,10 +50,6 @@ TEST_CASE("moves: nothing is allocated in the steady state") {
     for (std::size_t op = 0; op < g.size(); ++op) mixed.push_back(space.of(op)[uniform_index(rng, space.of(op).size())]);
     stays_within_its_memory(space::propagate_move(g), space, mixed);
     stays_within_its_memory(space::repeat_move(g), space, mixed);
-    stays_within_its_memory(space::resplit_move(), space, mixed);
-    stays_within_its_memory(space::migrate_move(), space, mixed);
-    stays_within_its_memory(space::swap_move(), space, mixed);
-    stays_within_its_memory(space::bottleneck_move(g), space, mixed);
 }
 
 #endif
