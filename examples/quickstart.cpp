@@ -13,8 +13,8 @@ int main() {
     auto oracle = ps::cost::roofline{cluster};
     auto problem = ps::make_problem(model, cluster, oracle);
     std::mt19937_64 rng{42};
-    auto [best, cost, bound, stats, why] = ps::search::mcmc(problem, ps::data_parallel(problem), rng, {.time = 10s});
+    auto found = ps::search::mcmc(problem, ps::data_parallel(problem), rng, {.time = 10s});
 
     std::cout << "data parallel " << ps::to_seconds(ps::simulate(problem, ps::data_parallel(problem)).makespan) * 1e3 << " ms, found "
-              << ps::to_seconds(cost) * 1e3 << " ms after " << stats.evaluations << " simulations\n";
+              << ps::to_seconds(found.cost) * 1e3 << " ms after " << found.stats.evaluations << " simulations\n";
 }

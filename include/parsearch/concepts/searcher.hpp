@@ -20,7 +20,7 @@ enum class stop_reason : std::uint8_t {
     proved_optimal,  ///< the bound meets the cost
     no_improvement,  ///< its patience ended
     observer,        ///< an observer ended it
-    nothing_feasible ///< no feasible plan was found, whatever ended the search
+    nothing_feasible ///< the best plan found is infeasible, whatever ended the search
 };
 
 /// The name of a reason, for reports.

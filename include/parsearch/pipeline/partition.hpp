@@ -92,7 +92,8 @@ struct partition_fn {
     template <RandomBits R, class... Os>
     pipeline_result operator()(parallelization const& problem, pipeline_plan start, R&, partition_options const& options = {},
                                Os&&... observers) const {
-        static_assert(search::observed_also<search::event_list<simulated_pipeline>, picoseconds, std::remove_reference_t<Os>...>::checked);
+        static_assert(search::tells<simulated_pipeline, search::improved<picoseconds>, search::progress<picoseconds>,
+                                    search::budget_spent<picoseconds>>::template all<std::remove_reference_t<Os>...>());
         validate(options);
         observer tell(observers...);
         return search_state(problem, options, tell).run(std::move(start));

@@ -286,11 +286,7 @@ template <class... Ms> class portfolio_of {
             return r.ended == stop_reason::time_budget || r.ended == stop_reason::stop_requested;
         }
 
-        result finish(stop_reason reason) {
-            bool feasible = kernel_.best_cost() < cost_traits<cost>::infinity();
-            if constexpr (OffersFeasibility<P, S>) feasible = feasible && problem_.feasible(kernel_.best());
-            return kernel_.finish(reason, feasible);
-        }
+        result finish(stop_reason reason) { return kernel_.finish(reason, problem_); }
 
         /// Calls `f(member, number)` with each member that runs on this problem.
         template <class F> void for_members(F const& f) {

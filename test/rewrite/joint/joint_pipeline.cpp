@@ -171,6 +171,11 @@ TEST_CASE("joint pipeline: it ends by budget, time and token with what it has") 
         joint_pipeline(p, {}, rng, {.joint = {.rules = algebraic_rules(), .stop = source.get_token()}, .pipeline = {.stop = source.get_token()}});
     check(p, stopped);
     CHECK(stopped.reason == stop_reason::stop_requested);
+    // An observer that ends it at the first pipeline: only what no answer can do without comes after.
+    auto const ended =
+        joint_pipeline(p, {}, rng, {.joint = {.rules = algebraic_rules()}}, [](pipeline::simulated_pipeline const&) { return search::verdict::end; });
+    CHECK(ended.reason == stop_reason::observer);
+    CHECK(ended.stats.evaluations <= 3);
     CHECK(support::refusal([&] { return joint_pipeline(p, {}, rng, {.joint = {.beam = 0}}).cost; }) ==
           "joint: option 'beam' is 0: must be at least 1");
     CHECK(support::refusal([&] { return joint_pipeline(p, {}, rng, {.pipeline = {.beam = 0}}).cost; }) ==

@@ -1,5 +1,6 @@
 #include <parsearch/search/kernel/kernel.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -21,8 +22,8 @@
 #include <parsearch/search/random_search.hpp>
 #include <parsearch/search/tempering.hpp>
 
-#include "additive_toys.hpp"
-#include "diary.hpp"
+#include "support/additive_toys.hpp"
+#include "support/diary.hpp"
 
 namespace ps = parsearch;
 namespace search = parsearch::search;
@@ -71,6 +72,24 @@ TEST_CASE("a search of one's own on the kernel") {
     CHECK(found.stats.improved == 2);
     CHECK(found.reason == stop_reason::evaluation_budget);
     CHECK(told == std::vector{7, 3});
+}
+
+TEST_CASE("what is due stays due, and a problem has a say in what is feasible") {
+    search::kernel<int, int> run("mine", {.time = std::chrono::microseconds{50}, .evaluations = {}, .stop = {}}, {});
+    run.count_evaluation();
+    run.begin(3, 3);
+    while (!run.due()) {
+    }
+    for (int n = 0; n < 1000; ++n) CHECK(run.due() == stop_reason::time_budget);
+    struct odd_only {
+        [[nodiscard]] bool feasible(int n) const { return n % 2 == 1; }
+    };
+    auto copy = run;
+    CHECK(copy.finish(*copy.due(), odd_only{}).reason == stop_reason::time_budget);
+    run.begin(4, 2);
+    auto const found = run.finish(*run.due(), odd_only{});
+    CHECK(found.reason == stop_reason::nothing_feasible);
+    CHECK(found.ended == stop_reason::time_budget);
 }
 
 TEST_CASE("threads: an observer that grants more gets the search that as much would have been from the beginning") {
@@ -191,6 +210,9 @@ TEST_CASE("a listener tells several observers, and answers for them") {
     CHECK(first == 2);
     CHECK(second == 2);
     CHECK(all(search::budget_spent<int>{stop_reason::evaluation_budget, {}, 0, {}})->evaluations == 5);
+    // An extension will do where an optional one is asked for.
+    auto plain = [](search::budget_spent<int> const&) { return search::extension{.time = {}, .evaluations = 7}; };
+    CHECK(search::notify(search::budget_spent<int>{stop_reason::evaluation_budget, {}, 0, {}}, plain)->evaluations == 7);
     CHECK(all(search::progress<int>{{}, 0, 0}) == search::verdict::go_on); // nobody handles it
     static_assert(!std::is_invocable_v<decltype(all) const&, search::accepted<int> const&>);
 }

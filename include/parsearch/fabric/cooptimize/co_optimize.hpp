@@ -111,7 +111,8 @@ template <class F, TopologyFinder Finder> class co_optimize {
     template <RandomBits R, class... Os>
         requires Searcher<F, parallelization, space::flat_strategy, R>
     co_result operator()(fabric_problem const& problem, fabric_plan start, R& rng, co_options const& options = {}, Os&&... observers) const {
-        static_assert(search::observed_also<search::event_list<co_round>, picoseconds, std::remove_reference_t<Os>...>::checked);
+        static_assert(search::tells<co_round, search::improved<picoseconds>,
+                                    search::budget_spent<picoseconds>>::template all<std::remove_reference_t<Os>...>());
         validate(options);
         search::kernel<fabric_plan, picoseconds, std::remove_reference_t<Os>...> run("co_optimize", search::budget_of(options), {}, observers...);
         std::optional<stop_reason> ended;

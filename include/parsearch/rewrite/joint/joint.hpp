@@ -332,7 +332,8 @@ struct joint_fn {
     template <RandomBits R, class... Os>
     joint_result operator()(parallelization const& problem, joint_plan start, R& rng, joint_options const& options = {}, Os&&... observers) const {
         static_assert(
-            search::observed_also<search::event_list<rewritten_graph, simulated_graph>, picoseconds, std::remove_reference_t<Os>...>::checked);
+            search::tells<rewritten_graph, simulated_graph, search::improved<picoseconds>, search::bound_raised<picoseconds>,
+                          search::progress<picoseconds>, search::budget_spent<picoseconds>>::template all<std::remove_reference_t<Os>...>());
         validate(options);
         std::optional<joint_cache> own;
         if (!options.cache) own.emplace(problem, options.pricing);

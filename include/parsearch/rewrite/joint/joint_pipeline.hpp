@@ -179,8 +179,8 @@ struct joint_pipeline_fn {
     template <RandomBits R, class... Os>
     joint_pipeline_result operator()(parallelization const& problem, joint_pipeline_plan start, R& rng, joint_pipeline_options const& options = {},
                                      Os&&... observers) const {
-        static_assert(search::observed_also<search::event_list<rewritten_graph, simulated_graph, pipeline::simulated_pipeline>, picoseconds,
-                                            std::remove_reference_t<Os>...>::checked);
+        static_assert(search::tells<rewritten_graph, simulated_graph, pipeline::simulated_pipeline,
+                                    search::improved<picoseconds>>::template all<std::remove_reference_t<Os>...>());
         validate(options.joint);
         detail::relay::observer tell(observers...);
         detail::relay relay(tell);
@@ -209,7 +209,9 @@ struct joint_pipeline_fn {
         auto own =
             pipeline::partition(problem, start.pipeline ? *std::move(start.pipeline) : pipeline::pipeline_plan{}, rng, options.pipeline, relay);
         ended(own.stats, own.cost, own.ended);
-        auto joined = joint(problem, std::move(start.joint), rng, options.joint, relay);
+        auto rest_options = options.joint;
+        if (relay.go_on() == search::verdict::end) rest_options.evaluations = 1; // no answer is without it
+        auto joined = joint(problem, std::move(start.joint), rng, rest_options, relay);
         ended(joined.stats, joined.cost, joined.ended);
         auto graphs = std::move(relay.graphs());
         auto const original = std::move(graphs.front()); // has the rank 0

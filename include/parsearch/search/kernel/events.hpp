@@ -6,7 +6,8 @@
 /// everything. An event that nobody handles costs nothing.
 ///
 /// An observer that answers `verdict::end` ends the search before its next proposal; one that answers nothing lets it go on. An observer of
-/// `budget_spent` may grant more, and the search goes on from its state as if it had had as much from the beginning. Else observers never
+/// `budget_spent` may grant more, and the search goes on from its state as if it had had as much from the beginning,
+/// but for options whose defaults derive from the budget. Else observers never
 /// influence a search.
 
 #include <chrono>
@@ -147,10 +148,13 @@ template <class Event, class... Os> [[nodiscard]] answer_t<Event> notify(Event c
     answer_t<Event> answer{};
     [[maybe_unused]] auto const one = [&](auto& observer) {
         if constexpr (std::is_invocable_v<decltype(observer), Event const&>) {
-            if constexpr (std::is_same_v<std::invoke_result_t<decltype(observer), Event const&>, answer_t<Event>>) {
-                auto const said = observer(event);
-                if (answer == answer_t<Event>{}) answer = said;
+            using said = std::invoke_result_t<decltype(observer), Event const&>;
+            if constexpr (std::is_convertible_v<said, answer_t<Event>>) {
+                answer_t<Event> const one_says = observer(event);
+                if (answer == answer_t<Event>{}) answer = one_says;
             } else {
+                static_assert(std::is_void_v<said> || std::is_same_v<said, verdict>,
+                              "an observer must answer nothing, search::verdict, or to search::budget_spent an optional search::extension");
                 static_cast<void>(observer(event));
             }
         }

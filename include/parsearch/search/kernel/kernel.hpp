@@ -43,10 +43,11 @@ template <class S, class C, class... Os> class kernel {
     [[nodiscard]] std::chrono::nanoseconds time_left() const { return limit_.time_left(); }
     [[nodiscard]] std::chrono::nanoseconds elapsed() const { return limit_.elapsed(); }
 
-    /// The reason to end now, if any. Where a budget is spent, or not enough for the next `needed` evaluations, observers are asked for more, until
-    /// they grant none.
+    /// The reason to end now, if any; from then on always that. Where a budget is spent, observers are asked for more, until they grant none; also
+    /// where less is left than the next `needed` evaluations, although that is no reason to end.
     [[nodiscard]] std::optional<stop_reason> due(std::uint64_t needed = 1) {
-        if (observer_ends_) return stop_reason::observer;
+        if (ended_) return ended_;
+        if (observer_ends_) return ended_ = stop_reason::observer;
         auto reason = limit_.due(evaluations());
         if constexpr ((Observer<Os, budget_spent<C>> || ...))
             while (has_best() && !refused_ &&
@@ -58,7 +59,7 @@ template <class S, class C, class... Os> class kernel {
                 if (more) limit_.extend(*more);
                 if (more) reason = limit_.due(evaluations());
             }
-        return reason;
+        return ended_ = reason;
     }
     /// An observer has ended the search.
     [[nodiscard]] bool observer_ends() const noexcept { return observer_ends_; }
@@ -139,7 +140,16 @@ template <class S, class C, class... Os> class kernel {
         stats_.seconds = seconds();
         return {*std::move(best_), std::move(best_cost_), std::move(lower_bound_), stats_, feasible ? reason : stop_reason::nothing_feasible, reason};
     }
+    /// The best is feasible where its cost is finite.
     [[nodiscard]] search_result<S, C> finish(stop_reason reason) { return finish(reason, best_cost_ < cost_traits<C>::infinity()); }
+    /// And where `problem.feasible(best)` does not deny it.
+    template <class P>
+        requires(!std::is_same_v<P, bool>)
+    [[nodiscard]] search_result<S, C> finish(stop_reason reason, P const& problem) {
+        bool feasible = best_cost_ < cost_traits<C>::infinity();
+        if constexpr (OffersFeasibility<P, S>) feasible = feasible && problem.feasible(*best_);
+        return finish(reason, feasible);
+    }
 
   private:
     [[nodiscard]] std::uint64_t evaluations() const noexcept { return std::max<std::uint64_t>(stats_.evaluations, 1); }
@@ -152,23 +162,29 @@ template <class S, class C, class... Os> class kernel {
     std::optional<S> best_;
     C best_cost_ = cost_traits<C>::infinity();
     std::optional<C> lower_bound_;
+    std::optional<stop_reason> ended_;
     bool observer_ends_ = false;
     bool refused_ = false; // no observer grants more
 };
 
-/// Events that a search tells beside those of `observed`.
-template <class... Events> struct event_list {};
-/// Whether each observer handles an event of a search by cost `C`. A class of its own, so that a compiler complains once for all runs of a search.
-template <class List, class C, class... Os> struct observed_also;
-template <class... Events, class C, class... Os> struct observed_also<event_list<Events...>, C, Os...> {
+/// Whether each observer handles one of `Events`, which are all that a search tells. A class of its own, so that a compiler complains once for all
+/// runs.
+template <class... Events> struct tells {
+    template <class... Os> static constexpr bool all() {
+        static_assert((handles_any<Os, Events...> && ...),
+                      "an observer handles no event of this search: it must be callable with one of those that its documentation names");
+        return true;
+    }
+};
+/// The same for the events of searches of strategies.
+template <class C, class... Os> struct observed {
     static_assert((handles_any<Os, proposed<C>, accepted<C>, improved<C>, restarted<C>, bound_raised<C>, progress<C>, started<C>, exchanged<C>,
-                               member_turn<C>, budget_spent<C>, Events...> &&
+                               member_turn<C>, budget_spent<C>> &&
                    ...),
                   "an observer handles no event of this search: it must be callable with one of search::proposed<C>, accepted<C>, improved<C>, "
                   "restarted<C>, bound_raised<C>, progress<C>, started<C>, exchanged<C>, member_turn<C> or budget_spent<C>, where C is the problem's "
-                  "cost type, or with an event of the search's own");
+                  "cost type");
     static constexpr bool checked = true;
 };
-template <class C, class... Os> using observed = observed_also<event_list<>, C, Os...>;
 
 } // namespace parsearch::search
