@@ -13,7 +13,6 @@
 #include <parsearch/concepts/strategy.hpp>
 
 #include <parsearch/ops/all_operators.hpp>
-#include <parsearch/ops/registry.hpp>
 
 #include <parsearch/graph/boost.hpp>
 #include <parsearch/graph/vector_graph.hpp>

@@ -52,7 +52,7 @@ LIBRARIES = [
     (r"range/v3/all\.hpp", set(), "slow to compile, include single views"),
     (r"range/v3/", ABOVE_CONCEPTS - {"sim", "search"}, "keep range-v3 out of inner loops and basic headers"),
     (r"boost/(graph|pending|property_map)/", {"graph", "rewrite", "fabric"}, "Boost.Graph stays in graph, rewrite and fabric"),
-    (r"boost/hana(/|\.hpp)", {"ops", "space", "io", "search/portfolio.hpp"}, "Hana stays in ops, space, io and search/portfolio.hpp"),
+    (r"boost/hana(/|\.hpp)", {"io"}, "Hana stays in io"),
     (r"boost/", set(MAY_INCLUDE) - {"core"}, "core stands on the standard library alone"),
     (r"z3(\+\+)?\.h", {"lab/prover"}, "Z3 stays in lab/prover"),
     (r".*", {"io"}, "the library needs Boost and range-v3, nothing else"),

@@ -11,8 +11,7 @@
 
 #include <doctest/doctest.h>
 
-#include <parsearch/ops/registry.hpp>
-
+#include "support/operator_types.hpp"
 #include "support/product.hpp"
 #include "support/random_operators.hpp"
 #include "support/refusal.hpp"
@@ -85,8 +84,8 @@ TEST_CASE("kernel: updates are told apart by their amounts") {
 }
 
 /// Equal kernels must cost the same on an oracle that knows flops alone; seeds are printed on failure.
-TEST_CASE("kernel: equal kernels have equal flops, on every operator of the registry") {
-    ops::for_each_operator(ops::registry, [](auto type) {
+TEST_CASE("kernel: equal kernels have equal flops, of every operator type") {
+    support::for_each_operator_type([](auto type) {
         using op_type = typename decltype(type)::type;
         std::map<kernel, double> flops;
         for (std::uint64_t seed = 1; seed <= 40; ++seed) {

@@ -6,11 +6,11 @@
 #include <numeric>
 #include <random>
 #include <set>
+#include <string_view>
 
 #include <doctest/doctest.h>
 
-#include <parsearch/ops/registry.hpp>
-
+#include "support/operator_types.hpp"
 #include "support/random_operators.hpp"
 
 using namespace parsearch;
@@ -239,9 +239,15 @@ void check(trial const& t) {
 
 } // namespace
 
+TEST_CASE("every operator has a kind of its own") {
+    std::set<std::string_view> kinds;
+    support::for_each_operator_type([&](auto type) { CHECK(kinds.insert(decltype(type)::type::kind).second); });
+    CHECK(kinds.contains("linear"));
+}
+
 TEST_CASE("every operator: shards cover operands, outputs are disjoint up to partial sums, work adds up") {
     std::int64_t trials = 0, split = 0;
-    ops::for_each_operator(ops::registry, [&](auto type) {
+    support::for_each_operator_type([&](auto type) {
         using op_type = typename decltype(type)::type;
         std::int64_t split_here = 0;
         for (std::uint64_t n = 0; n < cases_per_operator; ++n) {

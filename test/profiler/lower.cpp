@@ -13,9 +13,9 @@
 
 #include <parsearch/cost/profile.hpp>
 #include <parsearch/ops/kit/weighted.hpp>
-#include <parsearch/ops/registry.hpp>
 
 #include "cuda_profiler/launch_cost.hpp"
+#include "support/operator_types.hpp"
 #include "support/operators.hpp"
 #include "support/random_operators.hpp"
 
@@ -26,7 +26,7 @@ namespace {
 
 /// Calls `f(op, degrees, rng)` for random applications of every operator and random degrees.
 template <class F> void for_random_shards(std::uint64_t seeds, ops::dtype type, F const& f) {
-    ops::for_each_operator(ops::registry, [&](auto t) {
+    support::for_each_operator_type([&](auto t) {
         using op_type = typename decltype(t)::type;
         for (std::uint64_t seed = 0; seed < seeds; ++seed) {
             CAPTURE(seed);

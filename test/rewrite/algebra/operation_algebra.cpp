@@ -9,9 +9,9 @@
 #include <parsearch/graph/vector_graph.hpp>
 #include <parsearch/models/inception_v3.hpp>
 #include <parsearch/models/lenet.hpp>
-#include <parsearch/ops/registry.hpp>
 
 #include "support/integer_models.hpp"
+#include "support/operator_types.hpp"
 #include "support/random_network.hpp"
 
 using namespace parsearch;
@@ -148,7 +148,7 @@ TEST_CASE("any two operations of the library are rewritten to valid ones or refu
     };
     for (int round = 0; round < cases(40); ++round) {
         std::vector<ops::operation> all;
-        ops::for_each_operator(ops::registry, [&](auto type) {
+        support::for_each_operator_type([&](auto type) {
             using op_type = typename decltype(type)::type;
             all.push_back(test::random_application<op_type>::draw(d).infer());
         });
