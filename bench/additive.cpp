@@ -85,7 +85,7 @@ nlohmann::json measure(std::string const& name, problem_type const& problem, req
                        {"table_megabytes", static_cast<double>(terms) * 8e-6},
                        {"best", found.cost},
                        {"lower_bound", nullptr},
-                       {"proved", found.reason == ps::stop_reason::proved_optimal},
+                       {"proved", found.ended == ps::stop_reason::proved_optimal},
                        {"reason", name_of(found.reason)},
                        {"seconds", seconds},
                        {"peak_memory_mib", peak_memory()},

@@ -126,7 +126,7 @@ row study(std::string const& model, ps::graph::operator_graph const& graph, std:
     ps::search::exact_options options;
     options.time = limit;
     auto const proof = ps::search::exact(problem, start, rng, options);
-    r.proved = proof.reason == ps::stop_reason::proved_optimal;
+    r.proved = proof.ended == ps::stop_reason::proved_optimal;
     r.optimum_ms = ms(proof.cost);
     r.bound_ms = ms(*proof.lower_bound);
     r.nodes = proof.stats.nodes;

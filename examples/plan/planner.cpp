@@ -297,6 +297,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
             found.strategy = made.strategies.back().strategy;
             found.applied.clear();
             found.bound.reset(); // of the operators found
+            found.nothing_feasible = plain.nothing_feasible;
         }
         if (made.bound = found.bound; !made.bound && std::get<ps::rewrite::joint_options>(*asked.search).bound)
             made.bound = bound_of(found.problem, stop);

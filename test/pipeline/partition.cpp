@@ -227,3 +227,26 @@ TEST_CASE("partition: one device, inference, networks without samples") {
     CHECK(refusal([&] { return pipeline::partition(nothing, {}, unused).cost; }) ==
           "partition: the graph has inputs only: at least one operator must have work");
 }
+
+TEST_CASE("partition: a start is never left for worse; observers end it and grant more") {
+    auto const problem = gpt(4, 16);
+    auto const best = pipeline::partition(problem, {}, unused, {.beam = 1});
+    auto const from = pipeline::partition(problem, best.best, unused, {.evaluations = 1});
+    CHECK(from.cost == best.cost);
+    CHECK(from.best.how == best.best.how);
+    CHECK(from.stats.evaluations == 1);
+    auto const ended = pipeline::partition(problem, {}, unused, {}, [](pipeline::simulated_pipeline const& e) {
+        return e.evaluation == 3 ? search::verdict::end : search::verdict::go_on;
+    });
+    CHECK(ended.reason == stop_reason::observer);
+    CHECK(ended.stats.evaluations == 3);
+    auto const once = pipeline::partition(problem, {}, unused, {.evaluations = 12});
+    int asked = 0;
+    auto const twice = pipeline::partition(problem, {}, unused, {.evaluations = 5}, search::on<search::budget_spent>([&](auto const&) {
+                                               return ++asked == 1 ? std::optional(search::extension{.evaluations = 7}) : std::nullopt;
+                                           }));
+    CHECK(asked == 2);
+    CHECK(twice.cost == once.cost);
+    CHECK(twice.best.how == once.best.how);
+    CHECK(twice.stats.evaluations == once.stats.evaluations);
+}

@@ -64,7 +64,7 @@ template <class S, class C> struct search_result {
     std::optional<C> lower_bound;
     search_stats stats;
     stop_reason reason = stop_reason::exhausted; ///< `nothing_feasible` where the best is infeasible
-    stop_reason ended = reason;                  ///< what ended the search, also where nothing feasible was found
+    stop_reason ended = reason;                  ///< what ended the search, also where nothing feasible was found; set it where `reason` is set later
 };
 
 /// What a search asks of a problem beyond `SearchProblem`, and how it may be used. A search declares it as a static member `traits`:

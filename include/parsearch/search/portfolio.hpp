@@ -103,7 +103,8 @@ template <class... Ms> class portfolio_of {
                                                       Os&&... observers) const {
         using cost = problem_cost_t<P, S>;
         static_assert((runs_on<search_of<Ms>, P, S> || ...), "portfolio: none of its members runs on this problem");
-        static_assert(observed<cost, std::remove_reference_t<Os>...>::checked);
+        static_assert(tells<proposed<cost>, accepted<cost>, improved<cost>, member_turn<cost>, bound_raised<cost>, progress<cost>,
+                            budget_spent<cost>>::template all<std::remove_reference_t<Os>...>());
         validate(options);
         require_choices(problem.space(), start, "portfolio");
         return run<P, S, std::remove_reference_t<Os>...>(members_, problem, std::move(start), options, observers...).search(rng);
@@ -173,6 +174,10 @@ template <class... Ms> class portfolio_of {
             for_members([&](auto const& m, std::size_t n) {
                 if (reason || states[n].rests() || (reason = due())) return;
                 begin_turn(n);
+                if (kernel_.observer_ends()) {
+                    reason = due();
+                    return;
+                }
                 live listener{*this};
                 run_member(m, states[n], threads_of(options_.threads), left(), listener);
                 take_in(m, states, n);
@@ -229,7 +234,7 @@ template <class... Ms> class portfolio_of {
                 o.evaluations = slice_ + 1; // the start, which is known
                 if constexpr (requires { fix_derived(o); }) fix_derived(o);
                 if (most < slice_) o.evaluations = most + 1;
-                if (options_.time) o.time = kernel_.time_left();
+                if (auto const left = kernel_.time_left(); left < std::chrono::nanoseconds::max()) o.time = left;
                 if constexpr (requires { o.threads = 1; }) o.threads = threads;
                 if constexpr (requires { o.problem_starts = true; }) o.problem_starts = o.problem_starts && (wider_ || slice_ == options_.slice);
                 if constexpr (requires { o.progress_interval = 1; }) o.progress_interval = 0;

@@ -233,6 +233,7 @@ template <class P, class S> class replica {
 ///   where there are more chains.
 /// - The result, and what observers are told and in which order (chain by chain, round by round, on the calling thread), is the same for
 ///   any number of threads. Time budgets and stop tokens end all chains before their next proposal.
+///   Observers may grant more evaluations, but no more time.
 /// - A round that time or a stop token cut short is forgotten, with what an evaluator threw in it; of the first as much is kept as all
 ///   chains have done. So a search of as many evaluations is the same.
 /// - Infeasible costs, and reason `exhausted`: as `mcmc`; an infeasible strategy moves to the warmer of two chains.
@@ -287,7 +288,8 @@ struct tempering_fn {
 
         for (std::uint64_t round = 0;; ++round) {
             if (timed_out) return run.finish(stop_reason::time_budget);
-            if (auto const reason = run.due(replicas * options.exchange_interval)) return run.finish(*reason);
+            if (auto const reason = run.due(replicas * std::min<std::uint64_t>(options.exchange_interval, none / replicas)))
+                return run.finish(*reason);
             set_temperatures(options, run.best_cost(), temperatures);
             auto const left = run.evaluations_left();
             for (std::size_t n = 0; n < replicas; ++n)

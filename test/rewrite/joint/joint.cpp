@@ -331,3 +331,32 @@ TEST_CASE("joint: operators that no rule changed keep their names") {
     std::ranges::sort(names);
     CHECK(names == std::vector<std::string>{"fc1+relu", "fc2+relu", "fc3", "labels", "loss", "samples"});
 }
+
+TEST_CASE("joint: a start is priced first and never left for worse, whatever ends the search; observers end it and grant more") {
+    auto const p = problem_of(branches(2));
+    std::mt19937_64 rng(1);
+    auto const best = joint(p, {}, rng, {.rules = algebraic_rules()});
+    std::stop_source stop;
+    stop.request_stop();
+    for (auto const& o :
+         {joint_options{.evaluations = 1}, joint_options{.time = std::chrono::nanoseconds{0}}, joint_options{.stop = stop.get_token()}}) {
+        std::uint64_t told = 0;
+        auto const from = joint(p, best.best, rng, o, [&](simulated_graph const& e) { told += e.rank == 0; });
+        CHECK(from.cost == best.cost);
+        CHECK(from.best.graph == best.best.graph);
+        CHECK(told == 1);
+        CHECK(!from.lower_bound); // of the graph without rules, which may cost less than this one's bound
+        CHECK(!from.best.bound);
+    }
+    auto const ended = joint(p, {}, rng, {.rules = algebraic_rules()}, [](simulated_graph const&) { return search::verdict::end; });
+    CHECK(ended.reason == stop_reason::observer);
+    CHECK(!ended.best.bound);
+    int asked = 0;
+    auto const longer = joint(p, {}, rng, {.rules = algebraic_rules(), .evaluations = 10}, search::on<search::budget_spent>([&](auto const& e) {
+                                  if (++asked == 1) CHECK(e.best == cost_traits<picoseconds>::infinity());
+                                  return std::optional(search::extension{.evaluations = 1'000'000});
+                              }));
+    CHECK(asked == 1);
+    CHECK(longer.cost == best.cost);
+    CHECK(longer.stats.evaluations == best.stats.evaluations);
+}

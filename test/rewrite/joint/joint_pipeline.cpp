@@ -171,6 +171,9 @@ TEST_CASE("joint pipeline: it ends by budget, time and token with what it has") 
         joint_pipeline(p, {}, rng, {.joint = {.rules = algebraic_rules(), .stop = source.get_token()}, .pipeline = {.stop = source.get_token()}});
     check(p, stopped);
     CHECK(stopped.reason == stop_reason::stop_requested);
+    // A start is never left for worse, however little may be tried.
+    auto const again = joint_pipeline(p, quick.best, rng, {.joint = {.evaluations = 1}, .pipeline = {.evaluations = 1}});
+    CHECK(again.cost <= quick.cost);
     // An observer that ends it at the first pipeline: only what no answer can do without comes after.
     auto const ended =
         joint_pipeline(p, {}, rng, {.joint = {.rules = algebraic_rules()}}, [](pipeline::simulated_pipeline const&) { return search::verdict::end; });

@@ -7,6 +7,7 @@
 #include <optional>
 #include <random>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include <parsearch/search/exact.hpp>
 #include <parsearch/search/exhaustive.hpp>
 #include <parsearch/search/greedy.hpp>
+#include <parsearch/search/kernel/moves.hpp>
 #include <parsearch/search/mcmc.hpp>
 #include <parsearch/search/portfolio.hpp>
 #include <parsearch/search/random_search.hpp>
@@ -145,7 +147,9 @@ TEST_CASE("an observer may end any search, before its next proposal") {
                                          }));
             CHECK(found.reason == stop_reason::observer);
             CHECK(found.ended == stop_reason::observer);
-            CHECK((proposals == 17 || proposals == 0)); // none is told of members that run at once
+            bool at_once = false;
+            if constexpr (requires { options.concurrent; }) at_once = options.concurrent;
+            CHECK(proposals == (at_once ? 0 : 17)); // none is told of members that run at once
             CHECK(problem.evaluator()(found.best) == found.cost);
         }
     });
@@ -160,6 +164,29 @@ TEST_CASE("an observer may end any search, before its next proposal") {
     };
     ended(search::exact, search::exact_options{});
     ended(search::dominator_dp, search::dominator_dp_options{});
+}
+
+TEST_CASE("grants of time, and grants that are of no use") {
+    auto const problem = toys::table_problem<double>(toys::make_space(7, 4), 3, true);
+    std::mt19937_64 rng{4};
+    int asked = 0;
+    auto const found =
+        search::mcmc(problem, toys::strategy(7, 0), rng, {.time = std::chrono::nanoseconds{0}}, search::on<search::budget_spent>([&](auto const& e) {
+                         CHECK(e.budget == stop_reason::time_budget);
+                         return ++asked < 3 ? std::optional(search::extension{.time = std::chrono::milliseconds{2}}) : std::nullopt;
+                     }));
+    CHECK(asked == 3);
+    CHECK(found.reason == stop_reason::time_budget);
+    CHECK(found.stats.evaluations > 1);
+    for (auto const useless : {search::extension{}, search::extension{.time = std::chrono::hours{1}}, search::extension{.evaluations = 0}}) {
+        asked = 0;
+        auto const ended = search::mcmc(problem, toys::strategy(7, 0), rng, {.evaluations = 20}, [&](search::budget_spent<double> const&) {
+            ++asked;
+            return useless;
+        });
+        CHECK(asked == 1);
+        CHECK(ended.stats.evaluations == 20);
+    }
 }
 
 TEST_CASE("where nothing feasible is found, that is the reason, whatever ended the search") {
@@ -184,6 +211,8 @@ TEST_CASE("where nothing feasible is found, that is the reason, whatever ended t
             if (some.feasible(other.best)) CHECK(other.reason == other.ended);
         }
     });
+    CHECK(run(search::with_moves(none, search::uniform_move{}), search::mcmc, search::mcmc_options{}, {1, 0, 0}).reason ==
+          stop_reason::nothing_feasible);
 }
 
 TEST_CASE("searches say what they need") {

@@ -45,7 +45,7 @@ struct co_options {
     std::stop_token stop{};                         ///< between rounds: the searcher may know it, too
 
     std::uint64_t rounds = 5;           ///< the most rounds from each start, at least 1
-    std::vector<start_fabric> starts{}; ///< beside what the finder makes for data parallelism
+    std::vector<start_fabric> starts{}; ///< after `start`
     std::optional<network> present{};   ///< what is wired now: other networks cost a rewiring
     reconfigurable_options rewiring{};  ///< what that costs
 };
@@ -59,7 +59,7 @@ inline void validate(co_options const& o) {
 
 /// One round: a search on one network. Told to observers when it ends.
 struct co_round {
-    std::size_t start = 0;   ///< 0: from what the finder makes for data parallelism, then the starts of the options
+    std::size_t start = 0;   ///< 0: `start`, then the starts of the options
     std::uint64_t round = 0; ///< of this start
     network wired;
     bool final = true;    ///< whether the network may be the result

@@ -72,6 +72,7 @@ class fabric_pricer {
     [[nodiscard]] fabric_plan const& current() const noexcept { return current_; }
     [[nodiscard]] cost price() { return here_.evaluator.reset(current_.strategy); }
     [[nodiscard]] cost look_at(fabric_plan const& plan) { return make(plan.wired).evaluator.reset(plan.strategy); }
+    /// Memory does not depend on the wiring.
     [[nodiscard]] bool feasible(fabric_plan const& plan) const { return here_.made->problem.feasible(plan.strategy); }
     void jump(fabric_plan const& to) {
         if (!(to.wired == current_.wired)) here_ = make(to.wired);

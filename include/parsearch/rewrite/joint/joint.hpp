@@ -122,7 +122,9 @@ class joint_run {
             auto const given = with_graph(problem_, start.operators);
             count();
             auto const cost = given.evaluator()(start.strategy);
-            offer(std::move(start), cost, given.feasible(start.strategy));
+            start.bound.reset(); // that of another search
+            offer(start, cost, given.feasible(start.strategy));
+            static_cast<void>(over());
         }
         auto const graphs = finalists();
         static_cast<void>(over()); // what comes first is simulated in any case, and counts where the budget is not spent
@@ -131,6 +133,7 @@ class joint_run {
         std::ranges::sort(simulated_, {}, &simulated::rank);
         for (auto const& g : simulated_) kernel_.tell(simulated_graph{kernel_.stats().evaluations, g.rank, *g.plan, g.least});
         if (options_.refinement > 0 && !over()) refine(rng);
+        if (kernel_.observer_ends()) ended_ = stop_reason::observer;
         if (options_.bound && !ended_) find_bound();
         keep_names(kernel_.amend_best().operators, problem_.graph());
         kernel_.set_trajectory(kernel_.best().graph.hash());
@@ -194,11 +197,12 @@ class joint_run {
             g.plan = joint_plan{graphs[g.rank].graph, g.candidate.graph(), strategy, graphs[g.rank].applied, mapped};
         }
         if (!kernel_.has_best() || cost < kernel_.best_cost()) offer(*g.plan, cost, g.candidate.feasible(strategy));
+        if (!ended_) kernel_.report(options_.progress_interval, cost);
     }
     /// Each with the strategies that are best under several countings of synchronisation, data parallelism, and all on one device.
     void simulate_all(std::vector<priced_graph> const& graphs) {
         for (std::size_t rank = 0; rank < graphs.size(); ++rank) {
-            if (kernel_.has_best() && over()) return;
+            if (!simulated_.empty() && over()) return;
             auto const& f = graphs[rank];
             if (std::any_of(graphs.begin(), graphs.begin() + static_cast<std::ptrdiff_t>(rank), [&](auto const& g) { return g.graph == f.graph; }))
                 continue;
@@ -246,7 +250,7 @@ class joint_run {
     template <class R> void refine(R& rng) {
         search::mcmc_options chain{.evaluations = options_.refinement, .stop = options_.stop};
         search::fix_derived(chain); // before a budget cuts it short
-        if (options_.time) chain.time = kernel_.time_left();
+        if (auto const left = kernel_.time_left(); left < std::chrono::nanoseconds::max()) chain.time = left;
         chain.evaluations = std::min(options_.refinement, kernel_.evaluations_left());
         auto const problem = with_graph(problem_, kernel_.best().operators);
         auto refined = search::mcmc(problem, kernel_.best().strategy, rng, chain);
@@ -267,7 +271,7 @@ class joint_run {
                 best.bound = std::min(*least, kernel_.best_cost());
         } catch (invalid_input const&) { // of a configuration that the search did not need: what it found stands
         }
-        if (best.bound && options_.rules.empty()) kernel_.raise_bound(*best.bound);
+        if (best.bound && options_.rules.empty() && best.graph == lift(problem_.graph()).graph) kernel_.raise_bound(*best.bound);
     }
 
     joint_cache& cache_;

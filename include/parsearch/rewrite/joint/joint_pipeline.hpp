@@ -202,7 +202,8 @@ struct joint_pipeline_fn {
             pipeline::pipeline_simulator simulate(with_graph(problem, start.joint.operators));
             run.count_evaluation();
             auto const cost = simulate(start.pipeline->how, start.pipeline->strategy);
-            take(start, cost, problem.options().memory == sim::memory_policy::ignore || simulate.over_capacity() == 0);
+            bool const fits = problem.options().memory == sim::memory_policy::ignore || simulate.over_capacity() == 0;
+            take(start, cost, fits && cost < cost_traits<picoseconds>::infinity());
             start.pipeline.reset();
             relay.done(run.stats(), cost);
         }
@@ -224,7 +225,9 @@ struct joint_pipeline_fn {
             take(joint_pipeline_plan{in_own_numbers(original.plan, problem), std::move(own.best)}, own.cost,
                  own.reason != stop_reason::nothing_feasible);
         auto const left = left_of(options.pipeline, own.stats, relay.best());
-        if (own.ended == stop_reason::exhausted && !left && !graphs.empty()) {
+        if (relay.go_on() == search::verdict::end) {
+            reason = stop_reason::observer;
+        } else if (own.ended == stop_reason::exhausted && !left && !graphs.empty()) {
             if (reason == stop_reason::exhausted) reason = stop_reason::evaluation_budget;
         } else if (own.ended == stop_reason::exhausted && left) {
             auto rest = partition_graphs(problem, graphs, rng, *left, relay);

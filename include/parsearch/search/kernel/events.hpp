@@ -6,9 +6,8 @@
 /// everything. An event that nobody handles costs nothing.
 ///
 /// An observer that answers `verdict::end` ends the search before its next proposal; one that answers nothing lets it go on. An observer of
-/// `budget_spent` may grant more, and the search goes on from its state as if it had had as much from the beginning,
-/// but for options whose defaults derive from the budget. Else observers never
-/// influence a search.
+/// `budget_spent` may grant more: the search goes on from its state as if it had had as much from the beginning, but for options whose
+/// defaults derive from the budget. Otherwise observers never influence a search.
 
 #include <chrono>
 #include <concepts>
@@ -102,7 +101,7 @@ template <class C> struct progress {
 template <class C> struct budget_spent {
     stop_reason budget; ///< which one
     search_stats stats;
-    C best;
+    C best; ///< infinity before there is a plan
     std::optional<C> lower_bound;
 };
 struct extension {
@@ -193,15 +192,20 @@ struct move_counts {
     std::vector<counts> of_move;
 
     template <class C> void operator()(proposed<C> const& e) { ++at(e.move).proposed; }
-    template <class C> void operator()(accepted<C> const& e) { ++at(last_ = e.move).accepted; }
-    template <class C> void operator()(improved<C> const&) { ++at(last_).improved; }
+    template <class C> void operator()(accepted<C> const& e) {
+        ++at(e.move).accepted;
+        last_ = e.move;
+    }
+    template <class C> void operator()(improved<C> const&) {
+        if (last_) ++at(*last_).improved;
+    }
 
   private:
     counts& at(std::size_t move) {
         if (of_move.size() <= move) of_move.resize(move + 1);
         return of_move[move];
     }
-    std::size_t last_ = 0; // the move accepted last
+    std::optional<std::size_t> last_; // the move accepted last, which improvements are of
 };
 
 } // namespace parsearch::search

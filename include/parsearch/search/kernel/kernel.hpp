@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -50,14 +49,15 @@ template <class S, class C, class... Os> class kernel {
         if (observer_ends_) return ended_ = stop_reason::observer;
         auto reason = limit_.due(evaluations());
         if constexpr ((Observer<Os, budget_spent<C>> || ...))
-            while (has_best() && !refused_ &&
+            while (!refused_ &&
                    (reason == stop_reason::evaluation_budget || reason == stop_reason::time_budget || (!reason && evaluations_left() < needed))) {
                 stats_.seconds = seconds();
                 budget_spent<C> const event{reason.value_or(stop_reason::evaluation_budget), stats_, best_cost_, lower_bound_};
                 auto const more = std::apply([&](auto&... observer) { return notify(event, observer...); }, observers_);
-                refused_ = !more;
+                auto const before = std::pair(reason, evaluations_left());
                 if (more) limit_.extend(*more);
                 if (more) reason = limit_.due(evaluations());
+                refused_ = before == std::pair(reason, evaluations_left()); // also where what is granted is of no use
             }
         return ended_ = reason;
     }
@@ -106,6 +106,7 @@ template <class S, class C, class... Os> class kernel {
     }
     /// The first plan, or one that is better than all before: `begin` or `improve`. Answers whether it is one.
     template <class Plan> bool offer(Plan&& plan, C const& cost) {
+        require_ordered(cost);
         if (!has_best()) begin(std::forward<Plan>(plan), cost);
         else if (cost < best_cost_) improve(std::forward<Plan>(plan), cost);
         else return false;

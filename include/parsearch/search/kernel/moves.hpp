@@ -176,6 +176,11 @@ template <class P, class... Ms> class problem_with_moves {
     {
         return problem().starts();
     }
+    template <class S>
+        requires OffersFeasibility<std::remove_cvref_t<P>, S>
+    [[nodiscard]] bool feasible(S const& s) const {
+        return problem().feasible(s);
+    }
     [[nodiscard]] std::tuple<Ms...> const& moves() const noexcept { return moves_; }
     [[nodiscard]] std::remove_cvref_t<P> const& problem() const noexcept { return problem_; }
 
