@@ -244,8 +244,7 @@ template <class S> [[nodiscard]] exported export_plan(parallelization const& p, 
 /// - Shards are forward, backward and update tasks on their GPU, with runtimes in ms, to 2^-24 of each.
 /// - Messages are `comm` tasks in a node, `nominal_comm` between nodes; bytes are exact. A message to and from a server of parameters is one as well.
 /// - All-reduces of gradients of weights are `all_reduce` tasks. All other collectives are the messages of their pairs of shards (all-to-all) or of
-/// one ring
-///   through their devices in ascending order, sent at once between two barriers.
+///   one ring through their devices in ascending order, sent at once between two barriers.
 /// Throws `invalid_input` as the simulator does, and where the format's limits are passed. Complexity: that of planning, linear in tasks and
 /// dependencies.
 template <Strategy<space::configuration> S> [[nodiscard]] exported export_plan(parallelization const& p, S const& s) {

@@ -76,14 +76,12 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 ///
 /// 1. The strategies given, those of experts (`expert_starts`) and all on one device, without a pipeline.
 /// 2. For every number of stages that divides the devices and of micro-batches that divides the samples, and every degree of tensor parallelism in
-/// the groups of neighbours that
-///    run the stages: cuts of equal load (`balanced_cuts`), under both orders; where memory is exceeded, also with a sharded optimizer, and where it
-///    still is, with all stages computing again in more and more segments (`narrow_cuts`). What can not be better by the work of its stages is not
-///    simulated.
+///    the groups of neighbours that run the stages: cuts of equal load (`balanced_cuts`), under both orders; where memory is exceeded, also with a
+///    sharded optimizer, and where it still is, with all stages computing again in more and more segments (`narrow_cuts`). What can not be better by
+///    the work of its stages is not simulated.
 /// 3. The best `beam` of these, different in stages, micro-batches or degree, are improved: a cut moved by 1, 2, 4 or 8 operators, another degree of
-/// a stage, a stage that computes again or
-///    no more, twice or half the segments or micro-batches, the other order, the optimizer sharded or not; the first change that is better is taken,
-///    until none is.
+///    a stage, a stage that computes again or no more, twice or half the segments or micro-batches, the other order, the optimizer sharded or not;
+///    the first change that is better is taken, until none is.
 ///
 /// Reason `exhausted` where it ended by itself. Observers are told `simulated_pipeline`, and of picoseconds `search::improved`, `progress` and
 /// `budget_spent`. No lower bound. A network that can not be divided into micro-batches is planned with one. Throws `invalid_input` on options out of
@@ -166,7 +164,7 @@ struct partition_fn {
             return options_.sharded_optimizer && o.training && o.synchronisation == sim::synchronisation::all_reduce;
         }
         /// Whether the last pipeline simulated needs more memory than some device has, and that matters.
-        [[nodiscard]] bool exceeds() { return problem_.options().memory != sim::memory_policy::ignore && builder_.simulator().over_capacity() > 0; }
+        [[nodiscard]] bool exceeds() { return !builder_.simulator().fits(); }
 
         void enumerate() {
             auto const devices = builder_.devices();

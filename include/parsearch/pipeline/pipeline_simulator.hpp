@@ -104,6 +104,8 @@ class pipeline_simulator {
     }
     /// Bytes by which devices are exceeded, in all.
     [[nodiscard]] byte_count over_capacity() const noexcept { return sim::bytes_over_capacity(memory_, work_->topology.devices); }
+    /// Whether every device can hold what the last pipeline needs of it, or memory is ignored.
+    [[nodiscard]] bool fits() const noexcept { return work_->options.memory == sim::memory_policy::ignore || over_capacity() == 0; }
 
   private:
     struct micro {

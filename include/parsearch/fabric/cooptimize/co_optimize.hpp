@@ -97,8 +97,7 @@ concept TopologyFinder =
 ///
 /// - `searcher(problem, start, rng)` is any search of the problems that `fabric_problem::on` makes.
 /// - The first start is `start`: a network and a strategy to begin with. Without a network (`{}`) servers are wired for the traffic of the strategy,
-/// without a
-///   strategy it is data parallelism; then come the starts of the options, each with that strategy.
+///   without a strategy it is data parallelism; then come the starts of the options, each with that strategy.
 /// - Deterministic, where searcher and finder are: the searches run one after the other and take their random numbers from `rng`.
 /// - Reason `exhausted` where it ended by itself. No lower bound. `stats` adds those of the searches up; one evaluation more for each wiring that was
 /// tried.

@@ -13,13 +13,11 @@
 ///   it sums along a dim that is not partitioned at all as well (in 208 of the 640 rules).
 /// - RELU: each element. EW_ADD, EW_MUL: operands of equal extents and degrees.
 /// - CONCAT: operands of equal degrees, and equal extents but along the axis. SPLIT: the parts that the last CONCAT along the axis joined, of
-/// whatever
-///   extents, where operators between kept them; else equal parts.
+///   whatever extents, where operators between kept them; else equal parts.
 /// - LINEAR(x, w): out[p, s, o] = sum over the channels c of part p of x[0, s, c] * w[0, o, c]. Of either replica dim it reads the first entry,
-/// whatever
-///   the others hold. The degree of the samples must be that of w's replica dim, the degree of the outs that of x's replica dim, and the degrees of
-///   the channels equal; out has the degrees [channel's, sample's, out's], and the channels' degree many partial sums as its first dim. (No rule of
-///   the file partitions channels: this last point follows the paper, not the file.) PM_ACTI 2 is a relu of the result, 0 none.
+///   whatever the others hold. The degree of the samples must be that of w's replica dim, the degree of the outs that of x's replica dim, and the
+///   degrees of the channels equal; out has the degrees [channel's, sample's, out's], and the channels' degree many partial sums as its first dim.
+///   (No rule of the file partitions channels: this last point follows the paper, not the file.) PM_ACTI 2 is a relu of the result, 0 none.
 ///
 /// Numbers are those of 64 bits, taken modulo 2^64.
 

@@ -308,8 +308,8 @@ using joint_result = search_result<joint_plan, picoseconds>;
 ///
 /// 1. The graph is cut at operators that all ways pass into segments of at least `segment_operators`; segments of one shape change together.
 /// 2. In each, best-first search over what `options.rules` make of it, in which no graph is priced twice (exact comparison); each rule is also
-/// applied as often as
-///    it can be, at most once per node. What costs more than the best by `alpha` - 1 times the segment's share of the operators is not followed up.
+///    applied as often as it can be, at most once per node. What costs more than the best by `alpha` - 1 times the segment's share of the operators
+///    is not followed up.
 /// 3. A graph's price is that of its best parallelization under the additive cost of `graph_pricer`, found exactly where its tables fit; tables are
 ///    kept from graph to graph.
 /// 4. Before, the same search with the price on one device finds what optimising the graph before its parallelization would; it starts from there
@@ -319,9 +319,8 @@ using joint_result = search_result<joint_plan, picoseconds>;
 /// 6. Then these graphs are mapped to parts of the machine (`map_operators`), so that branches can run side by side, again with each counting of
 ///    synchronisation; those that did best so far come first, and there are `mapping_effort` steps in all. What is found is simulated.
 /// 7. The least simulated cost wins, and is refined by `refinement` evaluations of `search::mcmc`. So, unless a budget ends it before, it is at most
-/// what
-///    parallelizing the original graph, or the graph optimised before, would give in the same way; and without refinement at most what it is without
-///    mapping. Without rules it is the best of these parallelizations and mappings of the original graph.
+///    what parallelizing the original graph, or the graph optimised before, would give in the same way; and without refinement at most what it is
+///    without mapping. Without rules it is the best of these parallelizations and mappings of the original graph.
 /// 8. What parallelizing the graph found can cost at least is told by `search::root_bound` (`joint_plan::bound`), in up to some seconds.
 ///
 /// Reason `exhausted`: sweeps over the segments found nothing more, each within its budget, or there were eight. Evaluations count graphs priced and

@@ -162,8 +162,7 @@ using joint_pipeline_result = search_result<joint_pipeline_plan, picoseconds>;
 /// 1. `pipeline::partition` of the problem's own operators, with all of `options.pipeline`.
 /// 2. `joint`.
 /// 3. Of the graphs that it simulated, the `options.rewritten` of least cost but for the original are partitioned as well (`partition_graphs`), with
-/// what is left of the
-///    budget of pipelines.
+///    what is left of the budget of pipelines.
 ///
 /// The least cost wins, of equal ones what came first as `joint`, then step 1, then step 3. So it is never worse than `joint` and never worse than
 /// `partition` with the same options. A cost of `joint` is that of the problem's evaluator, one of a pipeline that of `pipeline::pipeline_simulator`,
@@ -202,8 +201,7 @@ struct joint_pipeline_fn {
             pipeline::pipeline_simulator simulate(with_graph(problem, start.joint.operators));
             run.count_evaluation();
             auto const cost = simulate(start.pipeline->how, start.pipeline->strategy);
-            bool const fits = problem.options().memory == sim::memory_policy::ignore || simulate.over_capacity() == 0;
-            take(start, cost, fits && cost < cost_traits<picoseconds>::infinity());
+            take(start, cost, simulate.fits() && cost < cost_traits<picoseconds>::infinity());
             start.pipeline.reset();
             relay.done(run.stats(), cost);
         }

@@ -226,11 +226,7 @@ template <class Pricer, class S, class... Os> class basic_session : public kerne
     }
 
     /// Ends the session. The best is feasible where its cost is finite, and the problem has nothing against it.
-    [[nodiscard]] search_result<S, cost> finish(stop_reason reason) {
-        bool feasible = base::best_cost() < cost_traits<cost>::infinity();
-        if constexpr (requires { pricer_.feasible(base::best()); }) feasible = feasible && pricer_.feasible(base::best());
-        return base::finish(reason, feasible);
-    }
+    [[nodiscard]] search_result<S, cost> finish(stop_reason reason) { return base::finish(reason, pricer_); }
 
   private:
     // After the proposal is kept or dropped, so that all that is told fits together.
