@@ -113,4 +113,15 @@ namespace detail {
     return graph::read_graph(out).graph;
 }
 
+/// Into how many micro-batches `g` can be divided: `samples_of(g)`, or 1 where `micro_batch` refuses the graph.
+[[nodiscard]] inline std::int64_t divisible_samples(graph::dense_graph const& g) {
+    auto const samples = samples_of(g);
+    try {
+        if (samples > 1) (void)micro_batch(g, samples);
+    } catch (invalid_input const&) {
+        return 1;
+    }
+    return samples;
+}
+
 } // namespace parsearch::pipeline

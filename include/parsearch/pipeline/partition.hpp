@@ -22,6 +22,7 @@
 #include <parsearch/pipeline/micro_batch.hpp>
 #include <parsearch/pipeline/pipeline_plan.hpp>
 #include <parsearch/pipeline/stage_builder.hpp>
+#include <parsearch/pipeline/stage_estimate.hpp>
 #include <parsearch/search/kernel/events.hpp>
 #include <parsearch/search/kernel/kernel.hpp>
 #include <parsearch/search/kernel/search_options.hpp>
@@ -74,14 +75,16 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 /// micro-batches. `start` is a plan that is known from elsewhere, or `{}`; it is simulated first, and the answer is never worse. Deterministic but
 /// for the time; nothing is drawn from `rng`.
 ///
-/// 1. The strategies given, those of experts (`expert_starts`) and all on one device, without a pipeline.
-/// 2. For every number of stages that divides the devices and of micro-batches that divides the samples, and every degree of tensor parallelism in
-///    the groups of neighbours that run the stages: cuts of equal load (`balanced_cuts`), under both orders; where memory is exceeded, also with a
-///    sharded optimizer, and where it still is, with all stages computing again in more and more segments (`narrow_cuts`). What can not be better by
-///    the work of its stages is not simulated.
-/// 3. The best `beam` of these, different in stages, micro-batches or degree, are improved: a cut moved by 1, 2, 4 or 8 operators, another degree of
-///    a stage, a stage that computes again or no more, twice or half the segments or micro-batches, the other order, the optimizer sharded or not;
-///    the first change that is better is taken, until none is.
+/// 1. The strategies given, without a pipeline.
+/// 2. Every number of stages that divides the devices and of micro-batches that divides the samples, every degree of tensor parallelism in the
+///    groups of neighbours that run the stages, both orders, with a sharded optimizer or not, and computing again in no or more and more segments
+///    (`narrow_cuts`): in order of what `stage_estimator` says of them, what fits first. Of each number of stages, micro-batches and degree the
+///    first way that fits is simulated, with cuts of equal load (`balanced_cuts`), but for what can not be better by the work of its stages. What is
+///    estimated not to fit, or to take a quarter more than the best, waits until after step 4.
+/// 3. The strategies of experts (`expert_starts`) and all on one device, without a pipeline.
+/// 4. The best `beam` of the pipelines, different in stages, micro-batches or degree, are improved: a cut moved by 1, 2, 4 or 8 operators, another
+///    degree of a stage, a stage that computes again or no more, twice or half the segments or micro-batches, the other order, the optimizer sharded
+///    or not; the first change that is better is taken, until none is.
 ///
 /// Reason `exhausted` where it ended by itself. Observers are told `simulated_pipeline`, and of picoseconds `search::improved`, `progress` and
 /// `budget_spent`. No lower bound. A network that can not be divided into micro-batches is planned with one. Throws `invalid_input` on options out of
@@ -105,22 +108,25 @@ struct partition_fn {
       public:
         search_state(parallelization const& problem, partition_options const& options, observer& tell)
             : problem_(problem), options_(options), kernel_("partition", search::budget_of(options), {}, tell), builder_(problem),
-              samples_(static_cast<std::uint64_t>(divisible_samples())),
+              samples_(static_cast<std::uint64_t>(divisible_samples(problem.graph()))),
               most_micro_batches_(std::min<std::uint64_t>({options.max_micro_batches, samples_, std::numeric_limits<std::uint32_t>::max()})) {
             if (builder_.order().empty()) throw invalid_input("partition: the graph has inputs only: at least one operator must have work");
         }
 
         [[nodiscard]] pipeline_result run(pipeline_plan start) {
             if (!start.strategy.empty()) consider(std::move(start), false);
-            auto starts = options_.starts;
-            for (auto& expert : problem_.starts()) starts.push_back(std::move(expert));
-            starts.push_back(space::one_device(problem_.graph()));
-            for (auto& strategy : starts) {
-                if (kernel_.has_best() && over()) break;
-                unpipelined_strategy(std::move(strategy));
+            for (auto const& strategy : options_.starts)
+                if (!kernel_.has_best() || !over()) unpipelined_strategy(strategy);
+            auto rest = enumerate(divisions(), likely);
+            auto experts = problem_.starts();
+            experts.push_back(space::one_device(problem_.graph()));
+            for (auto& strategy : experts)
+                if (!kernel_.has_best() || !over()) unpipelined_strategy(std::move(strategy));
+            improve_beam();
+            if (!rest.empty()) {
+                (void)enumerate(std::move(rest), forever);
+                improve_beam();
             }
-            enumerate();
-            for (std::size_t i = 0; i < beam_.size() && !over(); ++i) improve(beam_[i].first, beam_[i].second);
             return kernel_.finish(ended_.value_or(stop_reason::exhausted), feasible_);
         }
 
@@ -166,64 +172,105 @@ struct partition_fn {
         /// Whether the last pipeline simulated needs more memory than some device has, and that matters.
         [[nodiscard]] bool exceeds() { return !builder_.simulator().fits(); }
 
-        void enumerate() {
+        /// A way to divide the network, and the ways to run it: in order of their estimates, or where there are none, of what memory they need.
+        struct division {
+            std::uint32_t stages, micro_batches, tensor;
+            std::vector<equal_stages> ways{};
+            std::vector<stage_estimate> estimates{}; ///< of each way, or of none
+        };
+
+        /// Simulates those of `which` that may be better than the best. Returns those that are not likely to be.
+        std::vector<division> enumerate(std::vector<division> which, double slack) {
+            std::vector<division> rest;
+            for (auto& d : which) {
+                if (over()) break;
+                auto const best = std::min(kernel_.best_cost(), options_.bound.value_or(kernel_.best_cost()));
+                auto const unlikely = [&](stage_estimate const& e) {
+                    return e.missing > 0 || static_cast<double>(e.time) > slack * static_cast<double>(best.count());
+                };
+                if (feasible_ && slack < forever && !d.estimates.empty() && unlikely(d.estimates.front())) {
+                    rest.push_back(std::move(d));
+                    continue;
+                }
+                auto c = builder_.balanced(d.stages, d.micro_batches, d.tensor);
+                if (builder_.least_time(c) >= best.count()) continue;
+                auto const cost = run_as_it_fits(d, c);
+                remember(cost, std::move(c));
+            }
+            return rest;
+        }
+        static constexpr double likely = 1.25; ///< on real networks estimates were right within a few per cent
+        static constexpr double forever = std::numeric_limits<double>::infinity();
+
+        void improve_beam() {
+            for (auto const beam = beam_; auto const& [cost, c] : beam) {
+                if (over()) return;
+                improve(cost, c);
+            }
+        }
+
+        /// The most promising first, those without an estimate last.
+        [[nodiscard]] std::vector<division> divisions() {
+            stage_estimator estimate(problem_);
+            std::vector<division> out;
             auto const devices = builder_.devices();
-            for (std::size_t stages = 1; stages <= std::min<std::uint64_t>({options_.max_stages, devices, builder_.order().size()}); ++stages) {
+            for (std::uint32_t stages = 1; stages <= std::min<std::uint64_t>({options_.max_stages, devices, builder_.order().size()}); ++stages) {
                 if (devices % stages != 0) continue;
                 for (std::uint64_t m = 1; m <= most_micro_batches_; ++m) {
                     if (samples_ % m != 0) continue;
                     for (auto const t : builder_.degrees(devices / stages)) {
-                        if (over()) return;
-                        auto c = builder_.balanced(stages, static_cast<std::uint32_t>(m), t);
-                        if (builder_.least_time(c) >= std::min(kernel_.best_cost(), options_.bound.value_or(kernel_.best_cost())).count()) continue;
-                        auto const cost = variants(c);
-                        remember(cost, std::move(c));
+                        if (over()) return out;
+                        out.push_back({stages, static_cast<std::uint32_t>(m), t});
+                        estimate_ways(estimate, out.back());
                     }
                 }
             }
+            std::ranges::stable_sort(out, [](division const& a, division const& b) {
+                if (a.estimates.empty() || b.estimates.empty()) return !a.estimates.empty() && b.estimates.empty();
+                return sooner(a.estimates.front(), b.estimates.front());
+            });
+            return out;
+        }
+        [[nodiscard]] static bool sooner(stage_estimate const& a, stage_estimate const& b) noexcept {
+            return std::pair(a.missing, a.time) < std::pair(b.missing, b.time);
         }
 
-        /// Samples that micro-batches can divide: 1 where the network refuses them.
-        [[nodiscard]] std::int64_t divisible_samples() const {
-            auto const samples = samples_of(problem_.graph());
-            try {
-                if (samples > 1) (void)micro_batch(problem_.graph(), samples);
-            } catch (invalid_input const&) {
-                return 1;
+        void estimate_ways(stage_estimator& estimate, division& d) const {
+            bool const in_turn = d.stages > 1 && d.micro_batches > 1 && problem_.options().training; // else both orders are one
+            for (auto const order : {launch_order::one_f_one_b, launch_order::gpipe})
+                for (std::uint32_t segments = 0; segments <= most_segments; segments = segments == 0 ? 1 : segments * 4)
+                    for (bool const sharded : {false, true})
+                        if ((in_turn || order == launch_order::one_f_one_b) && (segments == 0 || may_recompute()) && (!sharded || may_shard()))
+                            d.ways.push_back({d.stages, d.micro_batches, d.tensor, order, sharded, segments});
+            std::vector<std::pair<stage_estimate, equal_stages>> estimated;
+            for (auto const& way : d.ways)
+                if (auto const e = estimate(way)) estimated.push_back({*e, way});
+            if (estimated.empty()) return;
+            std::ranges::stable_sort(estimated, sooner, [](auto const& e) { return e.first; });
+            d.ways.clear();
+            for (auto const& [e, way] : estimated) {
+                d.estimates.push_back(e);
+                d.ways.push_back(way);
             }
-            return samples;
         }
 
-        /// The cheapest of the ways to run `c`, which becomes it. What would not be among the best needs no cost, but where memory decides from which
-        /// way the next is made.
-        picoseconds variants(detail::candidate& c) {
+        /// The cost of `c` run in the first of the ways that fits, which becomes it. What would not be among the best needs no cost, but where it
+        /// does not fit.
+        picoseconds run_as_it_fits(division const& d, detail::candidate& c) {
             auto const bound = beam_.size() < options_.beam ? unbounded : std::max(beam_.back().first, kernel_.best_cost());
-            auto least = consider(c, false, bound, true);
-            auto const take = [&](detail::candidate const& other, picoseconds limit) {
-                if (over()) return;
-                if (auto const cost = consider(other, false, limit); cost < least) {
+            auto least = unbounded;
+            auto const bare = c;
+            for (std::size_t i = 0; i < d.ways.size() && (i == 0 || !over()); ++i) {
+                auto other = bare;
+                other.order = d.ways[i].order;
+                other.sharded_optimizer = d.ways[i].sharded_optimizer;
+                other.recompute.assign(other.first.size(), d.ways[i].segments > 0);
+                other.segments = std::max<std::uint32_t>(1, d.ways[i].segments);
+                if (auto const cost = consider(other, false, bound, true); i == 0 || cost < least) {
                     least = cost;
                     c = other;
                 }
-            };
-            if (exceeds()) {
-                auto other = c;
-                if (may_shard()) {
-                    other.sharded_optimizer = true;
-                    take(other, unbounded);
-                }
-                if (may_recompute() && exceeds()) {
-                    other.recompute.assign(other.first.size(), true);
-                    for (other.segments = 1; other.segments <= most_segments; other.segments *= 4) {
-                        take(other, unbounded);
-                        if (!exceeds()) break;
-                    }
-                }
-            }
-            if (c.micro_batches > 1 && problem_.options().training) {
-                auto other = c;
-                other.order = launch_order::gpipe;
-                take(other, std::max(std::min(least, bound), kernel_.best_cost()));
+                if (!exceeds() || (!d.estimates.empty() && d.estimates[i].missing > 0)) break;
             }
             return least;
         }

@@ -1,0 +1,136 @@
+#include <parsearch/pipeline/stage_estimate.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <parsearch/cost/roofline.hpp>
+#include <parsearch/models/bert.hpp>
+#include <parsearch/models/gpt.hpp>
+#include <parsearch/models/llama.hpp>
+#include <parsearch/models/resnet.hpp>
+#include <parsearch/pipeline/stage_builder.hpp>
+#include <parsearch/topology/nodes.hpp>
+
+#include "support/random_problem.hpp"
+#include "support/refusal.hpp"
+#include "support/sanitized.hpp"
+
+namespace ps = parsearch;
+namespace models = parsearch::models;
+namespace pipeline = parsearch::pipeline;
+namespace sim = parsearch::sim;
+using pipeline::equal_stages;
+using support::refusal;
+
+namespace {
+// The plan that an estimate is of; stages of equal load differ a little from those of equal computation.
+pipeline::pipeline_plan plan_of(pipeline::detail::stage_builder& builder, equal_stages const& how) {
+    auto c = builder.balanced(how.stages, how.micro_batches, how.tensor);
+    c.order = how.order;
+    c.sharded_optimizer = how.sharded_optimizer;
+    c.recompute.assign(how.stages, how.segments > 0);
+    c.segments = std::max<std::uint32_t>(1, how.segments);
+    return builder.plan(c);
+}
+
+struct pair_of_times {
+    double estimated, simulated;
+};
+
+// All pipelines of equal stages of a network, estimated and simulated.
+template <class Network, class Cluster> void compare(Network const& network, Cluster const& cluster) {
+    auto const problem = ps::make_problem(network, cluster, ps::cost::roofline{cluster}, {.simulation = {.optimizer = sim::optimizer::adam}});
+    pipeline::stage_estimator estimate(problem);
+    pipeline::detail::stage_builder builder(problem);
+    auto const devices = static_cast<std::uint32_t>(cluster.size());
+    std::vector<pair_of_times> all;
+    for (std::uint32_t stages = 1; stages <= devices; stages *= 2)
+        for (std::uint32_t m = 1; m <= 8; m *= 2)
+            for (auto const t : builder.degrees(devices / stages))
+                for (std::uint32_t const segments : {0u, 1u, 4u})
+                    for (bool const sharded : {false, true}) {
+                        equal_stages const how{stages, m, t, pipeline::launch_order::one_f_one_b, sharded, segments};
+                        auto const e = estimate(how);
+                        if (!e) continue;
+                        INFO(stages, " stages, ", m, " micro-batches, tensor ", t, ", segments ", segments, ", sharded ", sharded);
+                        auto const plan = plan_of(builder, how);
+                        auto const time = builder.simulator().simulate(plan.how, plan.strategy);
+                        all.push_back({static_cast<double>(e->time), static_cast<double>(time.count())});
+                        if (stages > 1 || segments > 0) continue;
+                        ps::byte_count most = 0;
+                        for (auto const& use : builder.simulator().memory()) most = std::max(most, use.total());
+                        CHECK(static_cast<double>(e->memory) == doctest::Approx(static_cast<double>(most)).epsilon(0.02));
+                    }
+    REQUIRE(all.size() > 40);
+    auto const best = std::ranges::min_element(all, {}, [](auto const& p) { return p.simulated; })->simulated;
+    std::ranges::sort(all, {}, [](auto const& p) { return p.estimated; });
+    CHECK(std::min(all[0].simulated, all[1].simulated) <= 1.005 * best);
+    double worst = 1;
+    for (auto const& p : all)
+        if (p.simulated < 1.5 * best) worst = std::max({worst, p.estimated / p.simulated, p.simulated / p.estimated});
+    CHECK(worst < 1.05);
+    // Order: how often two are told apart rightly that differ by more than 2%.
+    std::size_t right = 0, pairs = 0;
+    for (std::size_t i = 0; i < all.size(); ++i)
+        for (std::size_t j = i + 1; j < all.size(); ++j)
+            if (std::max(all[i].simulated, all[j].simulated) > 1.02 * std::min(all[i].simulated, all[j].simulated)) {
+                ++pairs;
+                right += all[i].simulated < all[j].simulated;
+            }
+    CHECK(static_cast<double>(right) > 0.95 * static_cast<double>(pairs));
+    MESSAGE(all.size(), " pipelines; of those within 1.5 of the best the worst estimate is off by ", 100 * (worst - 1), "%; ", right, " of ", pairs,
+            " pairs in order");
+}
+} // namespace
+
+TEST_CASE("stage_estimator: textbook pipelines of real networks, beside their simulation") {
+    auto const f16 = ps::ops::dtype::f16;
+    compare(models::gpt({.layers = 8, .hidden = 1024, .heads = 16, .vocabulary = 50304, .batch = 32, .type = f16}), ps::topology::dgx_a100(1));
+    compare(models::llama({.layers = 8, .hidden = 1024, .heads = 8, .feed_forward = 2816, .sequence = 1024, .batch = 64, .type = f16}),
+            ps::topology::dgx_h100(1));
+    compare(models::bert({.layers = 4, .hidden = 512, .heads = 8, .sequence = 128, .batch = 128, .type = f16}), ps::topology::dgx_a100(1));
+    compare(models::resnet({.batch = 256}), ps::topology::dgx_h100(1));
+}
+
+TEST_CASE("stage_estimator: on one device it is the simulation") {
+    int exact = 0;
+    for (std::uint64_t seed = 0; seed < support::cases(200u); ++seed) {
+        INFO("seed ", seed);
+        std::mt19937_64 rng(seed);
+        auto const problem = support::random_problem(rng, support::random_options(rng), {.devices = 1, .operators = 10});
+        pipeline::stage_estimator estimate(problem);
+        auto const e = estimate({});
+        pipeline::detail::stage_builder builder(problem);
+        if (builder.order().empty()) {
+            CHECK(!e);
+            continue;
+        }
+        REQUIRE(e);
+        auto const plan = plan_of(builder, {});
+        CHECK(e->time == builder.simulator().simulate(plan.how, plan.strategy).count());
+        ++exact;
+    }
+    CHECK(exact > 0);
+}
+
+TEST_CASE("stage_estimator: what it does not estimate, and what it refuses") {
+    auto const cluster = ps::topology::summit(1); // 6 devices
+    auto const problem = ps::make_problem(models::gpt({.layers = 2, .hidden = 64, .heads = 4, .sequence = 16, .vocabulary = 64, .batch = 4}), cluster,
+                                          ps::cost::roofline{cluster});
+    pipeline::stage_estimator estimate(problem);
+    CHECK(!estimate({})); // 4 samples for 6 replicas
+    CHECK(estimate({.stages = 3}));
+    CHECK(!estimate({.stages = 3, .micro_batches = 4}));
+    CHECK(refusal([&] { return estimate({.stages = 4})->time; }) ==
+          "stage_estimator: 4 stages of tensor degree 1 and 1 micro-batches: must be at least 1, and divide the 6 devices");
+    CHECK(refusal([&] { return estimate({.micro_batches = 0})->time; }).starts_with("stage_estimator: 1 stages of tensor degree 1 and 0"));
+    auto const kept = estimate({.stages = 6, .micro_batches = 4}), again = estimate({.stages = 6, .micro_batches = 4, .segments = 1});
+    CHECK(kept->missing == 0);
+    CHECK(again->memory < kept->memory);
+    CHECK(again->time > kept->time);
+}
