@@ -54,8 +54,8 @@ Files in DIR:
   graph.dot           the operators coloured by configuration, for Graphviz
   topology.json       the cluster, also of a fabric; --cluster reads it
   run.json            what was asked and what was found, but for the pipeline; --rerun repeats it
-  pipeline.json       with --pipeline: stages, micro-batches and their order
-  pipeline.trace.json with --pipeline: its timeline with all micro-batches, as timeline.json
+  pipeline.json       with --pipeline, or where the strategy found does not fit: stages, micro-batches and their order
+  pipeline.trace.json its timeline with all micro-batches, as timeline.json
 
 Exit codes:
   0    done
@@ -202,7 +202,9 @@ void add_general(CLI::App& app, raw_command& raw) {
                     text(raw.asked.rules), "none");
     tools::add_text(app, "--import", search, "FILE", "evaluates a strategy file, JSON or FlexFlow's, without a search: --search none --start FILE",
                     text(raw.import));
-    app.add_flag("--pipeline", raw.pipeline, "then divides the operators planned into the stages of a pipeline, and the samples into micro-batches")
+    app.add_flag("--pipeline", raw.pipeline,
+                 "then divides the operators planned into the stages of a pipeline, and the samples into micro-batches; done in any "
+                 "case where the strategy that a search found does not fit, for as long as that search")
         ->group(search);
     tools::add_text(app, "-o,--out", output, "DIR", "the folder to write the plan to; it is made where it does not exist [no files]",
                     text(raw.asked.out));

@@ -25,7 +25,7 @@ int run(int argc, char** argv) {
     print_inputs(asked, given, made);
     if (given.to_wire) wire_fabric(asked, given, made, watch.token());
     finish_plan(asked, given, made, watch.token());
-    if (asked.pipeline) plan_pipeline(asked, given, made);
+    if (auto const options = pipelines_to_try(asked, made, watch.token())) plan_pipeline(asked, *options, given, made);
     // First what cannot fail.
     print_plan(asked, given, made);
     auto notes = made.notes;

@@ -40,7 +40,16 @@ void try_other_operators(ps::pipeline::partition_options const& options, ps::pic
 
 } // namespace
 
-void plan_pipeline(request const& asked, inputs const& given, planned& made) {
+std::optional<ps::pipeline::partition_options> pipelines_to_try(request const& asked, planned const& made, std::stop_token const& stop) {
+    if (asked.pipeline) return asked.pipeline;
+    auto const& s = asked.simulation;
+    bool const possible = s.training && s.memory != ps::sim::memory_policy::ignore && s.transfers == ps::sim::transfer_model::streaming;
+    if (!asked.search || made.found().figures.fits || !possible || stop.stop_requested()) return std::nullopt;
+    return ps::pipeline::partition_options{.time = ps::io::visit_search(*asked.search, [](auto const&, auto const& options) { return options.time; }),
+                                           .stop = stop};
+}
+
+void plan_pipeline(request const& asked, ps::pipeline::partition_options options, inputs const& given, planned& made) {
     auto const& found = made.found();
     auto const& problem = made.problem;
     // The strategy found, simulated as pipelines are.
@@ -48,9 +57,7 @@ void plan_pipeline(request const& asked, inputs const& given, planned& made) {
     auto const as_it_is = ps::pipeline::unpipelined(problem.graph());
     auto const found_cost = simulator(as_it_is, found.strategy), found_time = simulator.simulate(as_it_is, found.strategy);
     auto const& data_parallel = made.strategies.front();
-    progress_display progress(asked.quiet, asked.pipeline->time, found_cost,
-                              data_parallel.figures.fits ? std::optional(data_parallel.cost) : std::nullopt);
-    auto options = *asked.pipeline;
+    progress_display progress(asked.quiet, options.time, found_cost, data_parallel.figures.fits ? std::optional(data_parallel.cost) : std::nullopt);
     options.starts = {found.strategy};
     std::mt19937_64 unused;
     auto best = ps::pipeline::partition(problem, {}, unused, options, progress);

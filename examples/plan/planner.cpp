@@ -164,11 +164,7 @@ void add_notes(request const& asked, planned& made, std::size_t compared) {
     if (!made.found().figures.fits)
         made.notes.push_back(ps::text("the strategy does not fit: device ", made.found().figures.fullest_device, " needs ",
                                       tools::shown_memory(made.found().figures.fullest_device_use), " of ",
-                                      tools::shown_memory(made.found().figures.fullest_device_memory),
-                                      asked.pipeline || !asked.simulation.training || asked.simulation.memory == ps::sim::memory_policy::ignore ||
-                                              asked.simulation.transfers != ps::sim::transfer_model::streaming
-                                          ? ""
-                                          : "; --pipeline tries stages, and to compute activations again"));
+                                      tools::shown_memory(made.found().figures.fullest_device_memory)));
     if (!made.strategies.front().figures.fits && made.found().figures.fits) {
         named_strategy const* rival = nullptr;
         for (std::size_t i = 0; i < compared; ++i)

@@ -111,7 +111,10 @@ struct planned {
 // Evaluates the experts, searches, and evaluates what was found; ends soon after `stop` is requested.
 void finish_plan(request const& asked, inputs const& given, planned& made, std::stop_token const& stop);
 
-// Searches the pipeline that `asked.pipeline` wants, of the operators that `finish_plan` ended with. In a file of its own: it takes long to compile.
-void plan_pipeline(request const& asked, inputs const& given, planned& made);
+// How pipelines are searched after `finish_plan`: as asked; else where what a search found does not fit, and within its time; or not at all.
+[[nodiscard]] std::optional<ps::pipeline::partition_options> pipelines_to_try(request const& asked, planned const& made, std::stop_token const& stop);
+
+// Searches pipelines of the operators that `finish_plan` ended with. In a file of its own: it takes long to compile.
+void plan_pipeline(request const& asked, ps::pipeline::partition_options options, inputs const& given, planned& made);
 
 } // namespace plan

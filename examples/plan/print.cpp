@@ -72,9 +72,9 @@ std::vector<std::string> cells(named_strategy const& s) {
 void print_pipeline(planned const& made) {
     auto const& p = *made.pipeline;
     auto const& f = p.figures;
-    fmt::print("\npipeline {} an iteration, {:.2f}x as fast as \"{}\", which takes {} in order; devices idle {:.1f}%; fullest device {}: {}{}\n",
-               tools::shown_time(f.time), f.speed_up, harmless(made.found().name), tools::shown_time(p.unpipelined), 100 * p.idle, f.fullest_device,
-               tools::shown_memory(f.fullest_device_use),
+    fmt::print("\npipeline {} an iteration, {:.2f}x as fast as \"{}\", which takes {} in order{}; devices idle {:.1f}%; fullest device {}: {}{}\n",
+               tools::shown_time(f.time), f.speed_up, harmless(made.found().name), tools::shown_time(p.unpipelined),
+               made.found().figures.fits ? "" : " and does not fit", 100 * p.idle, f.fullest_device, tools::shown_memory(f.fullest_device_use),
                limited(f.fullest_device_memory)
                    ? fmt::format(" of {}, {}", tools::shown_memory(f.fullest_device_memory), f.fits ? "fits" : "does NOT fit")
                    : "");
