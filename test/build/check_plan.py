@@ -472,13 +472,14 @@ class Pipeline(Folder):
         run = self.check_folder(folder, files | PIPELINE)
         pipeline, trace = self.load(folder, "pipeline.json"), self.load(folder, "pipeline.trace.json")
         self.assertEqual((pipeline["format"], pipeline["version"]), ("parsearch.pipeline", 1))
-        said = re.search(r'(?m)^pipeline (\S+ \S+) an iteration, ([\d.]+)x as fast as "(.*)", which takes (\S+ \S+) in order; devices idle ([\d.]+)%; '
+        said = re.search(r'(?m)^pipeline (\S+ \S+) an iteration, ([\d.]+)x as fast as "(.*)", which takes (\S+ \S+) in order(?: and does not fit)?; devices idle ([\d.]+)%; '
                          r'fullest device \d+: (\S+ \S+) of (\S+ \S+), (fits|does NOT fit)$', out)
         self.assertIsNotNone(said, out)
         time_ps = pipeline["predicted_ps"]
         self.assertAlmostEqual(picoseconds(said[1]) / time_ps, 1, delta=2e-3)
         self.assertAlmostEqual(picoseconds(said[4]) / picoseconds(said[1]) / float(said[2]), 1, delta=1e-2)
         self.assertEqual(said[3], run["strategies"][-1]["strategy"])
+        self.assertEqual(" in order and does not fit;" in said[0], not run["strategies"][-1]["fits"])
         # The same operators as the strategy's, in the stages that were printed.
         stages, micro_batches = pipeline["stages"], pipeline["micro_batches"]
         names = [o["name"] for s in stages for o in s["operators"]]
@@ -515,8 +516,13 @@ class Pipeline(Folder):
         self.check("b", second)
         for name in PIPELINE:
             self.assertEqual((self.path / "a" / name).read_bytes(), (self.path / "b" / name).read_bytes(), name)
+        # Nobody has to ask for it where the strategy found does not fit.
+        third, _ = plan("--rerun", self.path / "a" / "run.json", "--out", self.path / "b")
+        self.check("b", third)
+        for name in PIPELINE:
+            self.assertEqual((self.path / "a" / name).read_bytes(), (self.path / "b" / name).read_bytes(), name)
         # Without a pipeline no earlier one is left.
-        plan("--rerun", self.path / "a" / "run.json", "--quiet", "--out", self.path / "b", code=3)
+        plan(*self.LARGE[:-2], "--search", "none", "--quiet", "--out", self.path / "b", code=3)
         self.check_folder("b")
 
     def test_what_fits(self):
@@ -695,8 +701,8 @@ class Endings(Folder):
         out, notes = plan("--model", "zoo:mlp,features=65536,hidden=65536*4,batch=8", "--cluster", "1x1xp100", "--evaluations", 10, "--out", self.path / "a", code=3)
         self.assertTrue(row(out, "found by portfolio")[-1] == "NO")
         self.assertIn("does not fit", notes)
-        self.assertIn("--pipeline tries stages", notes)
-        run = self.check_folder("a")
+        self.assertIn("the pipeline does not fit", notes)
+        run = self.check_folder("a", FILES | PIPELINE)
         self.assertFalse(run["strategies"][-1]["fits"])
 
     def test_a_file_that_cannot_be_written(self):
