@@ -127,6 +127,7 @@ ps::io::report_data report_of(request const& asked, inputs const& given, planned
     d.strategy = &made.found().strategy;
     d.simulation = &made.report;
     d.curve = made.curve;
+    if (made.pipeline) d.pipeline = ps::io::report_pipeline{.figures = made.pipeline->figures, .lines = made.pipeline->text};
     if (made.traffic)
         d.network =
             ps::io::report_network{.network = &*given.cluster.network, .traffic = &*made.traffic, .price = made.price, .rounds = rounds_of(made)};

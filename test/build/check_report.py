@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Opens a report in headless Chromium, light and dark, and checks that it shows what the strategy beside it says.
 
-    check_report.py <chromium> <report.html> <strategy.json>
+    check_report.py <chromium> <report.html> <strategy.json> [<pipeline.json>]
 
+With <pipeline.json> the headline must be about that pipeline.
 Fails on anything that the page writes to the console, an exception among it. Where there is no <chromium>, says so and
 ends with code 77.
 """
@@ -109,8 +110,8 @@ def seconds(figure):
     return float(found[1].replace(",", "")) * unit, 0.6 * unit / 10 ** len(found[2] or "")
 
 
-def problems_of(page, console, strategy, inputs, ways, dark):
-    """What is wrong with a rendered page, as sentences; `ways` are the directions of links that its network has."""
+def problems_of(page, console, strategy, headline, inputs, ways, dark):
+    """What is wrong with a rendered page, as sentences; `headline` is the time of it in ps, `ways` are the directions of links that its network has."""
     out = [f"the console says: {line}" for line in console]
 
     def expect(what, shown, said):
@@ -128,8 +129,8 @@ def problems_of(page, console, strategy, inputs, ways, dark):
     if "predicted_ps" in strategy:
         expect("time", page.body.get("data-makespan"), str(strategy["predicted_ps"]))
         shown, off = seconds(page.figures[0] if page.figures else "")
-        if not abs(shown - strategy["predicted_ps"] * 1e-12) <= off:
-            out.append(f"the headline says {page.figures[:1]}, the strategy {strategy['predicted_ps']} ps")
+        if not abs(shown - headline * 1e-12) <= off:
+            out.append(f"the headline says {page.figures[:1]}, the plan {headline} ps")
     expect("number of rules", page.body.get("data-applied"), str(len(strategy.get("rewritten_by", []))))
     expect("rules", page.rules, strategy.get("rewritten_by", []))
     # Lines of several operators have their number in the second cell.
@@ -227,13 +228,14 @@ def problems_of_turning(chromium, report):
 
 
 def main():
-    if len(sys.argv) != 4:
+    if len(sys.argv) not in (4, 5):
         sys.exit(__doc__)
     chromium, report, strategy_file = shutil.which(sys.argv[1]), pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
     if not chromium:
         print(f"SKIPPED: no browser {sys.argv[1]!r}, {report} was not opened")
         sys.exit(SKIPPED)
     strategy = json.loads(strategy_file.read_text(encoding="utf-8"))
+    headline = json.loads(pathlib.Path(sys.argv[4]).read_text(encoding="utf-8")) if len(sys.argv) == 5 else strategy
     data = embedded(report)
     inputs = {o["name"] for o in data["operators"] if o["class"] < 0}
     ways = 2 * len(data["network"]["links"]) if data["network"] else 0
@@ -241,7 +243,7 @@ def main():
     for dark in (False, True):
         dom, console = render(chromium, report, dark)
         page = Page(dom)
-        found = problems_of(page, console, strategy, inputs, ways, dark)
+        found = problems_of(page, console, strategy, headline.get("predicted_ps"), inputs, ways, dark)
         print(f"{report} ({'dark' if dark else 'light'}): {len(page.rows)} rows of operators, {len(found)} problems")
         for problem in found:
             print("error:", problem)

@@ -115,6 +115,16 @@ TEST_CASE("report: one file, which refers to nothing and holds names as they are
     CHECK(page_of(f.data()) == page);
 }
 
+TEST_CASE("report: a pipeline stands beside the strategy") {
+    fixture const f;
+    auto d = f.data();
+    CHECK(document_in(page_of(d)).at("pipeline").is_null());
+    d.pipeline = io::report_pipeline{.figures = d.strategies[0], .lines = {"2 stages, 4 micro-batches", "stage 0: a ... b"}};
+    auto const doc = document_in(page_of(d));
+    CHECK(doc.at("pipeline").at("lines").get<std::vector<std::string>>() == d.pipeline->lines);
+    CHECK(doc.at("pipeline").at("figures") == doc.at("strategies")[0]);
+}
+
 TEST_CASE("report: what the page is told is what was simulated") {
     fixture const f;
     auto const d = f.data();

@@ -48,6 +48,12 @@ struct report_rewriting {
     std::vector<std::string> applied{};             ///< the rules that made the operators of the report's graph of these, in order
 };
 
+/// A pipeline that was found beside the strategy of the report, which has one stage and no micro-batches.
+struct report_pipeline {
+    compared figures{};
+    std::vector<std::string> lines{}; ///< how it runs, and a line per stage (`pipeline::to_string`)
+};
+
 /// Everything that a report shows. Texts may hold any characters. What the pointers name must outlive the call; none is null.
 struct report_data {
     std::string title{}; ///< "GPT 1.3B on 4 x 8 H100"
@@ -62,6 +68,7 @@ struct report_data {
     sim::report const* simulation = nullptr;     ///< of `strategy`
     std::vector<cost_point> curve{};             ///< in the order of time; empty: no search
     std::optional<report_rewriting> rewriting{}; ///< set: `graph` has other operators than the model
+    std::optional<report_pipeline> pipeline{};   ///< the headline is about it where it fits and the strategy does not, or is slower
     std::optional<report_network> network{};     ///< that `cluster` was made of; drawn where set
     std::vector<report_fact> options{};          ///< what was asked for
     std::vector<std::string> notes{};            ///< what the reader is to know, each a sentence
@@ -105,22 +112,28 @@ using nlohmann::ordered_json;
     return {{"seconds", seconds}, {"evaluations", evaluations}, {"current", current}, {"best", best}};
 }
 
+[[nodiscard]] inline ordered_json figures_json(compared const& c) {
+    return {{"name", c.name},
+            {"time", c.time.count()},
+            {"speedUp", c.speed_up},
+            {"rate", c.samples_per_second},
+            {"unit", c.throughput_unit},
+            {"utilisation", c.flops_utilisation},
+            {"moved", c.moved},
+            {"peak", c.peak_memory},
+            {"fullest", c.fullest_device},
+            {"use", c.fullest_device_use},
+            {"memory", c.fullest_device_memory},
+            {"fits", c.fits}};
+}
 [[nodiscard]] inline ordered_json strategies_json(std::vector<compared> const& strategies) {
     ordered_json out = ordered_json::array();
-    for (auto const& c : strategies)
-        out.push_back({{"name", c.name},
-                       {"time", c.time.count()},
-                       {"speedUp", c.speed_up},
-                       {"rate", c.samples_per_second},
-                       {"unit", c.throughput_unit},
-                       {"utilisation", c.flops_utilisation},
-                       {"moved", c.moved},
-                       {"peak", c.peak_memory},
-                       {"fullest", c.fullest_device},
-                       {"use", c.fullest_device_use},
-                       {"memory", c.fullest_device_memory},
-                       {"fits", c.fits}});
+    for (auto const& c : strategies) out.push_back(figures_json(c));
     return out;
+}
+[[nodiscard]] inline ordered_json pipeline_json(std::optional<report_pipeline> const& p) {
+    if (!p) return nullptr;
+    return {{"figures", figures_json(p->figures)}, {"lines", p->lines}};
 }
 
 [[nodiscard]] inline ordered_json devices_json(topology::cluster const& cluster, sim::report const& r) {
@@ -306,6 +319,7 @@ using nlohmann::ordered_json;
             {"drawings", detail::drawings_json(g, classes)},
             {"curve", detail::curve_json(d.curve)},
             {"tasks", detail::tasks_json(r)},
+            {"pipeline", detail::pipeline_json(d.pipeline)},
             {"network", detail::network_json(d.network)},
             {"rewriting", detail::rewriting_json(d)}};
 }
