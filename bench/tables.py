@@ -19,11 +19,13 @@ $PARSEARCH_EXTERNAL_DATA in it is the folder of data; without one it is left out
     exit N            the exit code that is right, beside 0
     quick             takes seconds: of those that CI checks
 
-Times after the word `in` ("in 2.7 s") are never compared. Exits with 1 where --check finds a difference, 2 where a page or a command is wrong.
+Times after the word `in` ("in 2.7 s") are never compared. Exits with 1 where --check finds a difference or a command
+fails, with 2 where a page is wrong.
 """
 
 import argparse
 import difflib
+import json
 import os
 import pathlib
 import re
@@ -74,6 +76,8 @@ class part:
             self.above = code_above(where, lines[: first - 1])
         elif shlex.split(self.command)[:1] not in ([BENCH], [PLAN]):
             raise wrong(f"{where}: unknown command '{self.command}': must be {BENCH} NAME, {PLAN} or '{ABOVE}'")
+        if "as" in self.options and not self.command.startswith(BENCH):
+            raise wrong(f"{where}: only the rows of {BENCH} can be made a table 'as {self.options['as']}'")
         if "as" in self.options and self.options["as"] not in views.VIEWS:
             raise wrong(f"{where}: unknown view '{self.options['as']}': {', '.join(views.VIEWS)}")
 
@@ -113,13 +117,13 @@ def parts(name, text):
 
 
 class runner:
-    """Runs commands, each once."""
+    """Answers what the command of a part prints, or the rows that it writes where the part is made of them. Runs each once."""
 
     def __init__(self):
         self.said = {}
 
     def __call__(self, part):
-        key = part.above if part.command == ABOVE else part.command
+        key = (part.above if part.command == ABOVE else part.command, "as" in part.options)
         if key not in self.said:
             self.said[key] = self.run(part)
         return self.said[key]
@@ -138,14 +142,20 @@ class runner:
                     raise wrong(f"{part.where}: unknown command '{command[0]}' above: must be {PLAN}")
             else:
                 command = shlex.split(part.command.replace(DATA, os.environ.get(DATA[1:], "")))
+            rows = None
             if command[0] == BENCH:
+                if "as" in part.options:
+                    rows = ROOT / "out" / "bench" / f"{command[1]}.json"
+                    rows.unlink(missing_ok=True)  # those of an earlier run
                 command[0], folder = str(ROOT / "bench" / "run"), ROOT
             elif command[0] == PLAN:
                 command[0] = str(ROOT / PLAN)
             done = subprocess.run(command, cwd=folder, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
         if done.returncode not in (0, int(part.options.get("exit", 0))):
             raise wrong(f"{part.where}: exit code {done.returncode} of {' '.join(command)}")
-        return done.stdout
+        if rows and not rows.is_file():
+            raise wrong(f"{part.where}: {' '.join(command)} does not write {rows}")
+        return rows.read_text(encoding="utf-8") if rows else done.stdout
 
     @staticmethod
     def compile(part, folder):
@@ -166,10 +176,9 @@ def line_of(part, lines, word, first):
 
 
 def made(part, output):
-    """The lines that a part should have."""
+    """The lines that a part should have, of what `runner` answers."""
     if "as" in part.options:
-        words = shlex.split(part.command)
-        return views.VIEWS[part.options["as"]](ROOT / "out" / "bench" / f"{words[1]}.json")
+        return views.VIEWS[part.options["as"]](json.loads(output))
     lines = output.rstrip("\n").splitlines()
     if "from" in part.options:
         lines = lines[line_of(part, lines, part.options["from"], 0) :]
@@ -216,37 +225,39 @@ def pages(named):
 
 
 def run(options, run_command):
-    """The exit code."""
-    differ, left_out, done = 0, 0, 0
+    """The exit code. All pages are read before a command runs, and a command that fails stops no other."""
+    chosen = []
     for page in pages(options.pages):
-        text = page.read_text(encoding="utf-8")
-        lines = text.splitlines()
         name = str(page.relative_to(ROOT))
-        wanted = [p for p in parts(name, text) if p.options.get("quick") is not None or not options.quick]
-        for one in reversed(wanted):  # from below, so that the lines of the others stay where they are
-            kind = "quick" if "quick" in one.options else "slow"
-            if options.list:
-                print(f"{one.where}: {kind}: {one.command}")
-                continue
-            try:
-                new = made(one, run_command(one))
-            except lacking as why:
-                print(f"{one.where}: left out: {why}", flush=True)
-                left_out += 1
-                continue
-            done += 1
-            if not options.check:
-                lines[one.first : one.last] = new
-                page.write_text("\n".join(lines) + "\n", encoding="utf-8")
-                print(f"{one.where}: made by {one.command}", flush=True)
-            elif changed := differences(one, new):
-                print(changed, flush=True)
-                differ += 1
-            else:
-                print(f"{one.where}: agrees", flush=True)
+        found = parts(name, page.read_text(encoding="utf-8"))
+        # From below, so that the lines of the parts above stay where they are.
+        chosen += [(page, one) for one in reversed(found) if "quick" in one.options or not options.quick]
+    counts = dict.fromkeys(("made", "differ", "failed", "left out"), 0)
+    for page, one in chosen:
+        if options.list:
+            print(f"{one.where}: {'quick' if 'quick' in one.options else 'slow'}: {one.command}")
+            continue
+        try:
+            new = made(one, run_command(one))
+            changed = differences(one, new) if options.check else ""
+        except lacking as why:
+            print(f"{one.where}: left out: {why}", flush=True)
+            counts["left out"] += 1
+            continue
+        except wrong as why:
+            print(f"error: {why}", flush=True)
+            counts["failed"] += 1
+            continue
+        counts["made"] += 1
+        counts["differ"] += changed != ""
+        if not options.check:
+            lines = page.read_text(encoding="utf-8").splitlines()
+            lines[one.first : one.last] = new
+            page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        print(changed or f"{one.where}: {'agrees' if options.check else 'made'}", flush=True)
     if not options.list:
-        print(f"{done} made, {differ} differ, {left_out} left out")
-    return 1 if differ else 0
+        print(", ".join(f"{count} {what}" for what, count in counts.items()))
+    return 1 if counts["differ"] or counts["failed"] else 0
 
 
 def main():
@@ -258,7 +269,8 @@ def main():
     try:
         sys.exit(run(parser.parse_args(), runner()))
     except wrong as why:
-        sys.exit(f"error: {why}")
+        print(f"error: {why}", file=sys.stderr)
+        sys.exit(2)
 
 
 if __name__ == "__main__":

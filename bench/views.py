@@ -1,12 +1,6 @@
-"""The tables that the pages make of the rows which benchmarks write as JSON: VIEWS, functions from a file to lines of Markdown."""
+"""The tables that the pages make of the rows which benchmarks write as JSON: VIEWS, functions from what was written to lines of Markdown."""
 
-import json
 import math
-
-
-def rows_of(path):
-    rows = json.loads(path.read_text(encoding="utf-8"))
-    return rows["rows"] if isinstance(rows, dict) else rows
 
 
 def table(columns, rows, right=()):
@@ -25,11 +19,11 @@ def pipeline_shape(row):
     return "-" if row["stages"] * row["micro_batches"] == 1 else f"{row['stages']} x {row['micro_batches']}"
 
 
-def simulation(path):
+def simulation(rows):
     def size(key, decimals):
         return lambda row: "-" if row[key] is None else f"{row[key]:,.{decimals}f}"
 
-    rows = [row for row in rows_of(path) if row["space"] == "flexflow" and row["abort"]]
+    rows = [row for row in rows if row["space"] == "flexflow" and row["abort"]]
     return table(
         [
             ("chain, abort on", lambda row: row["workload"]),
@@ -47,7 +41,7 @@ def simulation(path):
     )
 
 
-def pipeline(path):
+def pipeline(rows):
     def degrees(row):
         of = row["tensor_parallel"]
         return "-" if not of else f"{min(of)}" if min(of) == max(of) else f"{min(of)}-{max(of)}"
@@ -67,16 +61,15 @@ def pipeline(path):
         ("GB on the fullest", lambda row: f"{row['fullest_bytes'] / 1e9:.1f}"),
         ("simulated", lambda row: row["simulated"]),
     ]
-    return table(columns, rows_of(path), right=[head for head, _ in columns if head not in ("network", "machine", "order")])
+    return table(columns, rows, right=[head for head, _ in columns if head not in ("network", "machine", "order")])
 
 
 UNITY = {"inception_v3": "Inception-v3", "resnext50": "ResNeXt-50", "bert_large": "BERT-Large", "dlrm": "DLRM", "candle_uno": "CANDLE Uno",
          "xdl": "XDL", "mlp": "MLP 16 x 8192"}
 
 
-def joint(path):
+def joint(rows):
     """With the column of devices where rows have several numbers of them, else with what the paper has."""
-    rows = rows_of(path)
     several = len({row["devices"] for row in rows}) > 1
     columns = [
         ("network", lambda row: UNITY[row["model"]]),
@@ -99,7 +92,7 @@ def joint(path):
     return table(columns, rows, right=[head for head, _ in columns[1:]])
 
 
-def optimal(path):
+def optimal(rows):
     names = {"lenet": "LeNet", "rnnlm": "RNNLM"}
     return table(
         [
@@ -111,15 +104,15 @@ def optimal(path):
             ("partial strategies", lambda row: f"{row['nodes']:,}"),
             ("seconds", lambda row: f"{row['seconds']:.1g}" if row["seconds"] < 1 else f"{row['seconds']:.0f}"),
         ],
-        rows_of(path),
+        rows,
     )
 
 
-def machine_mapping(path):
+def machine_mapping(rows):
     """Of tasks with all views of every degree."""
     graphs = {("chain", 129): "chain of 129", ("diamonds", 49): "16 diamonds (49 tasks)"}
     found = {}
-    for row in rows_of(path):
+    for row in rows:
         if row["measured"] == "mapping" and row["views_of"] == "all degrees" and row["devices"] == 8 and row["nodes"] in (1, 4):
             if (row["graph"], row["tasks"]) in graphs:
                 key = (row["nodes"], graphs[row["graph"], row["tasks"]])
@@ -143,8 +136,8 @@ def machine_mapping(path):
     )
 
 
-def profile(path):
-    rows = [row for row in rows_of(path) if row["table"] == "source" and row["of"] == "all files" and row["what"] in ("interpolated", "roofline")]
+def profile(rows):
+    rows = [row for row in rows if row["table"] == "source" and row["of"] == "all files" and row["what"] in ("interpolated", "roofline")]
     percent = lambda key: lambda row: f"{100 * row[key]:.1f}%"  # noqa: E731
     return table(
         [
@@ -164,18 +157,17 @@ def three(time):
     return "none fits" if time is None else f"{time:.0f}" if time >= 99.95 else f"{time:.1f}"
 
 
-def fabric_cells(path):
+def fabric_cells(made):
     """(row of what was found, times by network) of each cell."""
     cells = {}
-    for row in rows_of(path):
+    for row in made["rows"]:
         cells.setdefault((row["model"], row["servers"], row["degree"], row["gbps"]), {})[row["wiring"]] = row
     return [(by["found"], {wiring: row["iteration_ms"] for wiring, row in by.items()}) for by in cells.values()]
 
 
-def fabric(path):
-    made = json.loads(path.read_text(encoding="utf-8"))
+def fabric(made):
     published = {(p["model"], p["degree"]): p for p in made["published"]}
-    cells = fabric_cells(path)
+    cells = fabric_cells(made)
     large = cells[0][0]["servers"] > 16  # found is by mcmc there, and TopoOpt reports nothing
     tree = "fat tree" if large else "ideal fat tree"
 
@@ -196,9 +188,9 @@ def fabric(path):
     )
 
 
-def fabric_speedups(path):
+def fabric_speedups(made):
     """Geometric mean and range over the models whose time depends on the network."""
-    cells = [cell for cell in fabric_cells(path) if cell[0]["model"] not in ("resnet50", "vgg16")]
+    cells = [cell for cell in fabric_cells(made) if cell[0]["model"] not in ("resnet50", "vgg16")]
 
     def over(wiring):
         def shown(rate):

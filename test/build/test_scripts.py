@@ -181,10 +181,15 @@ class Tables(unittest.TestCase):
         with self.assertRaisesRegex(tables.wrong, expected):
             self.run_tables(page, "")
 
+    def failed(self, page, printed, expected):
+        code, said, _ = self.run_tables(page, printed)
+        self.assertEqual(code, 1)
+        self.assertIn(expected, said)
+
     def test_agreement(self):
         code, said, page = self.run_tables(self.PAGE.format("x"), self.TABLE)
         self.assertEqual((code, page), (0, self.PAGE.format("x")))
-        self.assertIn("1 made, 0 differ, 0 left out", said)
+        self.assertIn("1 made, 0 differ, 0 failed, 0 left out", said)
 
     def test_changed_figure(self):
         code, said, page = self.run_tables(self.PAGE.format("x"), self.TABLE.replace("| 2 |", "| 3 |"))
@@ -202,12 +207,15 @@ class Tables(unittest.TestCase):
         self.assertEqual(self.run_tables(page, self.TABLE.replace("| 2 |", "| 3 |"))[0], 0)
         self.assertEqual(self.run_tables(page, self.TABLE.replace("| 1 |", "| 3 |"))[0], 1)
         self.assertEqual(self.run_tables(page, self.TABLE + "| 3 | 4 |\n")[0], 1)
-        self.refused(self.PAGE.format("x; measured t"), "no table has the column 't'")
+        self.failed(self.PAGE.format("x; measured t"), self.TABLE, "no table has the column 't'")
 
     def test_quoted_lines(self):
         self.assertEqual(self.run_tables(self.QUOTED, "a\nb 1 in 7.5 s\n c\nd\n")[0], 0)
         self.assertEqual(self.run_tables(self.QUOTED, "a\nb 2 in 2 s\n c\nd\n")[0], 1)
-        self.refused(self.QUOTED, "no line that begins with 'b'")
+        self.failed(self.QUOTED, "a\n", "no line that begins with 'b'")
+        code, said, _ = self.run_tables(self.QUOTED + "\n" + self.PAGE.format("x"), self.TABLE)
+        self.assertEqual(code, 1)
+        self.assertIn("1 made, 0 differ, 1 failed, 0 left out", said)
 
     def test_quick(self):
         self.assertEqual(self.run_tables(self.PAGE.format("x"), "", quick=True)[0], 0)
@@ -225,6 +233,7 @@ class Tables(unittest.TestCase):
         self.refused(self.PAGE.format("x").replace("./bench/run x", "rm page.md"), "unknown command 'rm page.md'")
         self.refused(self.PAGE.format("x; fast"), "unknown option 'fast'")
         self.refused(self.PAGE.format("x; as nothing"), "unknown view 'nothing'")
+        self.refused(self.QUOTED.replace("from b", "as pipeline"), "only the rows of ./bench/run")
         self.refused(self.PAGE.format("x; from |; from |"), "'from' is given twice")
         self.refused(self.PAGE.format("x").replace("./bench/run x", "the code above"), "the code block above")
 
@@ -232,9 +241,7 @@ class Tables(unittest.TestCase):
         rows = [{"network": "a", "machine": "b", "expert_ms": None, "frugal_ms": 2, "micro_batches_ms": 1.25, "pipeline_ms": 1, "stages": 2,
                  "micro_batches": 4, "order": "gpipe", "tensor_parallel": [1, 2], "segments": 1, "recomputing_stages": 0, "idle_share": 0.25,
                  "fullest_bytes": 15e8, "simulated": 7}]
-        (self.root / "out" / "bench").mkdir(parents=True)
-        (self.root / "out" / "bench" / "pipeline.json").write_text(json.dumps(rows), encoding="utf-8")
-        _, _, page = self.run_tables(self.PAGE.format("pipeline; as pipeline"), "not read", check=False)
+        _, _, page = self.run_tables(self.PAGE.format("pipeline; as pipeline"), json.dumps(rows), check=False)
         self.assertIn("| a | b | none fits | 2.0 | 1.2 | 1.0 | 2 x 4 | gpipe | 1-2 | - | 25% | 1.5 | 7 |\n", page)
 
     def test_data(self):
