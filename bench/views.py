@@ -148,7 +148,7 @@ def profile(rows):
             ("90%", percent("p90")),
             ("max", percent("max")),
         ],
-        rows,
+        sorted(rows, key=lambda row: ("entry", "samples", "layer").index(row["held_out"])),
     )
 
 
