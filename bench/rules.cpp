@@ -242,9 +242,8 @@ int run(int argc, char** argv) {
         print_each(rules, rows);
         return 0;
     }
-    fmt::print(
-        "<!-- made by ./bench/run rules FILE -->\n\n{} rules, seed {}: {} cases of each on the fixture and {} on others, of at most {} draws.\n",
-        rules.size(), how.seed, std::max<std::int64_t>(1, how.cases / 5), how.cases, how.draws);
+    fmt::print("{} rules, seed {}: {} cases of each on the fixture and {} on others, of at most {} draws.\n", rules.size(), how.seed,
+               std::max<std::int64_t>(1, how.cases / 5), how.cases, how.draws);
     print_counts(rows);
     print_proofs(rows);
     print_readings(rules, how);

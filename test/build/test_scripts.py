@@ -1,19 +1,26 @@
 #!/usr/bin/env python3
-"""Shows that check_floors.py, compile_fail.py and, where there is clang, syntax.py find the mistakes that they are there for.
+"""Shows that check_floors.py, compile_fail.py, bench/tables.py and, where there is clang, syntax.py find the mistakes that they are there for.
 
     test_scripts.py <compiler> <flags...>
 """
 
+import argparse
+import contextlib
+import io
+import json
 import pathlib
 import shutil
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 import check_floors
 import compile_fail
 import syntax
+import tables
 
 COMPILER = sys.argv[1:]
 
@@ -142,6 +149,108 @@ class Syntax(unittest.TestCase):
     def test_wrong_base(self):
         complaints, _ = self.check({"include/common.hpp": "#pragma once\nstruct common { int x }\n", **self.USERS})
         self.assertIn("common.hpp does not compile alone", complaints[0])
+
+
+class Tables(unittest.TestCase):
+    """Of one page, whose commands are not run: `printed` is what each of them prints."""
+
+    PAGE = "# Page\n\n<!-- made by ./bench/run {} -->\n\n| n | s |\n|---|---|\n| 1 | 2 |\n\n<!-- end -->\n\nText.\n"
+    TABLE = "| n | s |\n|---|---|\n| 1 | 2 |\n"
+    QUOTED = "```sh\nbuild/release/examples/plan --help\n```\n\n<!-- printed by the code above; from b; to c -->\n```\nb 1 in 2 s\n c\n```\n<!-- end -->\n"
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        (self.root / "docs").mkdir()
+        root = mock.patch.object(tables, "ROOT", self.root)
+        root.start()
+        self.addCleanup(root.stop)
+
+    def run_tables(self, page, printed, check=True, quick=False):
+        """(exit code, what was said, the page afterwards)."""
+        path = self.root / "docs" / "page.md"
+        path.write_text(page, encoding="utf-8")
+        said = io.StringIO()
+        options = argparse.Namespace(check=check, quick=quick, list=False, pages=[])
+        with contextlib.redirect_stdout(said):
+            code = tables.run(options, lambda part: printed)
+        return code, said.getvalue(), path.read_text(encoding="utf-8")
+
+    def refused(self, page, expected):
+        with self.assertRaisesRegex(tables.wrong, expected):
+            self.run_tables(page, "")
+
+    def failed(self, page, printed, expected):
+        code, said, _ = self.run_tables(page, printed)
+        self.assertEqual(code, 1)
+        self.assertIn(expected, said)
+
+    def test_agreement(self):
+        code, said, page = self.run_tables(self.PAGE.format("x"), self.TABLE)
+        self.assertEqual((code, page), (0, self.PAGE.format("x")))
+        self.assertIn("1 made, 0 differ, 0 failed, 0 left out", said)
+
+    def test_changed_figure(self):
+        code, said, page = self.run_tables(self.PAGE.format("x"), self.TABLE.replace("| 2 |", "| 3 |"))
+        self.assertEqual((code, page), (1, self.PAGE.format("x")))
+        self.assertIn("-| 1 | 2 |", said)
+        self.assertIn("+| 1 | 3 |", said)
+        self.assertIn("docs/page.md:3", said)
+
+    def test_remade(self):
+        code, _, page = self.run_tables(self.PAGE.format("x"), self.TABLE.replace("| 2 |", "| 3 |\n| 4 | 5 |"), check=False)
+        self.assertEqual((code, page), (0, self.PAGE.format("x").replace("| 2 |", "| 3 |\n| 4 | 5 |")))
+
+    def test_measured_columns(self):
+        page = self.PAGE.format("x; measured s")
+        self.assertEqual(self.run_tables(page, self.TABLE.replace("| 2 |", "| 3 |"))[0], 0)
+        self.assertEqual(self.run_tables(page, self.TABLE.replace("| 1 |", "| 3 |"))[0], 1)
+        self.assertEqual(self.run_tables(page, self.TABLE + "| 3 | 4 |\n")[0], 1)
+        self.failed(self.PAGE.format("x; measured t"), self.TABLE, "no table has the column 't'")
+
+    def test_quoted_lines(self):
+        self.assertEqual(self.run_tables(self.QUOTED, "a\nb 1 in 7.5 s\n c\nd\n")[0], 0)
+        self.assertEqual(self.run_tables(self.QUOTED, "a\nb 2 in 2 s\n c\nd\n")[0], 1)
+        self.failed(self.QUOTED, "a\n", "no line that begins with 'b'")
+        code, said, _ = self.run_tables(self.QUOTED + "\n" + self.PAGE.format("x"), self.TABLE)
+        self.assertEqual(code, 1)
+        self.assertIn("1 made, 0 differ, 1 failed, 0 left out", said)
+
+    def test_quick(self):
+        self.assertEqual(self.run_tables(self.PAGE.format("x"), "", quick=True)[0], 0)
+        self.assertEqual(self.run_tables(self.PAGE.format("x; quick"), "", quick=True)[0], 1)
+
+    def test_markers(self):
+        page = self.PAGE.format("x")
+        self.refused(page.replace("<!-- end -->\n", ""), "docs/page.md:3: lacks <!-- end -->")
+        self.refused(page.replace("<!-- end -->\n", "") + page, "docs/page.md:13: begins inside the part of line 3")
+        self.refused("<!-- end -->\n", "<!-- end --> without a beginning")
+        self.refused("<!-- made with x -->\n", "docs/page.md:1: neither")
+        self.assertIn("0 made", self.run_tables("```\n" + page + "```\n", "")[1])
+
+    def test_commands(self):
+        self.refused(self.PAGE.format("x").replace("./bench/run x", "rm page.md"), "unknown command 'rm page.md'")
+        self.refused(self.PAGE.format("x; fast"), "unknown option 'fast'")
+        self.refused(self.PAGE.format("x; as nothing"), "unknown view 'nothing'")
+        self.refused(self.QUOTED.replace("from b", "as pipeline"), "only the rows of ./bench/run")
+        self.refused(self.PAGE.format("x; from |; from |"), "'from' is given twice")
+        self.refused(self.PAGE.format("x").replace("./bench/run x", "the code above"), "the code block above")
+
+    def test_views(self):
+        rows = [{"network": "a", "machine": "b", "expert_ms": None, "frugal_ms": 2, "micro_batches_ms": 1.25, "pipeline_ms": 1, "stages": 2,
+                 "micro_batches": 4, "order": "gpipe", "tensor_parallel": [1, 2], "segments": 1, "recomputing_stages": 0, "idle_share": 0.25,
+                 "fullest_bytes": 15e8, "simulated": 7}]
+        _, _, page = self.run_tables(self.PAGE.format("pipeline; as pipeline"), json.dumps(rows), check=False)
+        self.assertIn("| a | b | none fits | 2.0 | 1.2 | 1.0 | 2 x 4 | gpipe | 1-2 | - | 25% | 1.5 | 7 |\n", page)
+
+    def test_data(self):
+        page = self.PAGE.format("rules $PARSEARCH_EXTERNAL_DATA/x.json")
+        (self.root / "docs" / "page.md").write_text(page, encoding="utf-8")
+        options = argparse.Namespace(check=True, quick=False, list=False, pages=[])
+        with mock.patch.dict("os.environ", PARSEARCH_EXTERNAL_DATA=""), contextlib.redirect_stdout(io.StringIO()) as said:
+            self.assertEqual(tables.run(options, tables.runner()), 0)
+        self.assertIn("left out: PARSEARCH_EXTERNAL_DATA is not set", said.getvalue())
 
 
 class CompileFail(unittest.TestCase):
