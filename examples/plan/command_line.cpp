@@ -23,6 +23,7 @@
 #include <parsearch/io/names/zoo.hpp>
 
 #include "experts.hpp"
+#include "tools/limits.hpp"
 #include "tools/options.hpp"
 
 namespace plan {
@@ -59,7 +60,7 @@ Files in DIR:
 
 Exit codes:
   0    done
-  1    an error inside the program, or a file of the plan that cannot be written: stderr says what
+  1    an error inside the program, memory that does not suffice, or a file of the plan that cannot be written: stderr says what
   2    the command line or an input is wrong: stderr says what, and nothing was planned
   3    neither the strategy found nor a pipeline fits the memory of the devices (everything is written all the same)
   4    --rerun found something else than the run before (everything is written all the same)
@@ -173,11 +174,11 @@ void add_general(CLI::App& app, raw_command& raw) {
         "measured kernels, to be used before the roofline: a profile, a file of FlexNet's measures, or the name of a profile that comes with the "
         "library, such as h100",
         text(raw.asked.profile), "none");
-    tools::add_text(
-        app, "--rerun", input, "FILE",
-        "repeats the run whose run.json this is and tells whether the result is the same; of the other options "
-        "only --out, --quiet, --pipeline with its options and, where the files have moved, --model, --cluster, --profile and --rules go with it",
-        text(raw.rerun));
+    tools::add_text(app, "--rerun", input, "FILE",
+                    "repeats the run whose run.json this is and tells whether the result is the same; of the other options "
+                    "only --out, --quiet, --memory, --pipeline with its options and, where the files have moved, --model, --cluster, --profile and "
+                    "--rules go with it",
+                    text(raw.rerun));
     tools::add_text(app, "-s,--search", search, "NAME", "how to search: " + ps::io::search_names() + ", or none to evaluate the start",
                     text(raw.search), "portfolio");
     tools::add_text(app, "-t,--time", search, "TIME",
@@ -196,6 +197,13 @@ void add_general(CLI::App& app, raw_command& raw) {
                     "where the search begins: cheapest (of data parallelism and the experts that are compared), the name of an expert (--list "
                     "experts), or a strategy file",
                     text(raw.asked.start), "cheapest");
+    tools::add_text(app, "--memory", search, "SIZE",
+                    "memory that the program may take, such as 8GiB or 500MB: what needs more is left out, or refused [half of the machine's]",
+                    [&raw](std::string const& s) {
+                        raw.asked.memory = tools::read_memory(s);
+                        if (!raw.asked.memory)
+                            throw ps::invalid_input("--memory is '", s, "': must be a positive integer and B, MB, GB, TB, MiB, GiB or TiB");
+                    });
     tools::add_text(app, "--rules", search, "FILE",
                     "substitution rules in Unity's format, for --search joint beside those of the library: those that change operators and are not "
                     "refuted on random tensors",
@@ -255,6 +263,7 @@ command read_command_line(int argc, char const* const* argv) {
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
     app.set_help_flag();
     raw_command raw;
+    raw.asked.memory = tools::half_of_memory();
     add_general(app, raw);
     add_fabric(app, raw);
     tools::add_described(app, raw.asked.simulation, "simulation", "Simulation");
@@ -291,7 +300,7 @@ command read_command_line(int argc, char const* const* argv) {
     if (raw.pipeline) asked.pipeline = pipeline;
     else if (!pipeline_options.empty()) throw ps::invalid_input("--pipeline.", *pipeline_options.begin(), " is given without --pipeline");
     if (!raw.rerun.empty()) {
-        static std::set<std::string> const allowed{"rerun", "out", "quiet", "model", "cluster", "profile", "rules"};
+        static std::set<std::string> const allowed{"rerun", "out", "quiet", "memory", "model", "cluster", "profile", "rules"};
         for (auto const* const option : app.get_options())
             if (auto const name = option->get_single_name(); option->count() > 0 && !allowed.contains(name) && !name.starts_with("pipeline"))
                 throw ps::invalid_input("--", name, " is given beside --rerun, which takes it from ", raw.rerun);

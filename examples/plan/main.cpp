@@ -2,22 +2,27 @@
 
 #include <cstdio>
 #include <exception>
+#include <new>
+#include <optional>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
 #include "command_line.hpp"
 #include "fabric.hpp"
 #include "tools/interrupt.hpp"
+#include "tools/limits.hpp"
+#include "tools/units.hpp"
 #include "output.hpp"
 #include "planner.hpp"
 
 namespace {
 
-int run(int argc, char** argv) {
+int run(plan::command const& command) {
     using namespace plan;
-    auto const command = read_command_line(argc, argv);
     if (!command.asked) return command.code;
     auto asked = *command.asked;
+    if (asked.memory) tools::limit_memory(*asked.memory);
     prepare_folder(asked);
     tools::interrupt_watch const watch;
     auto given = read_inputs(asked);
@@ -53,8 +58,27 @@ int run(int argc, char** argv) {
 } // namespace
 
 int main(int argc, char** argv) {
+    plan::command command;
+    auto const out_of_memory = [&] {
+        auto const limit = command.asked && command.asked->memory ? std::optional(*command.asked->memory) : std::nullopt;
+        if (limit)
+            fmt::print(
+                stderr,
+                "plan: out of memory: this takes more than {}; --memory sets another limit, and fewer operators, devices or samples take less\n",
+                tools::shown_memory(static_cast<parsearch::byte_count>(*limit)));
+        else fmt::print(stderr, "plan: out of memory\n");
+        return plan::failed;
+    };
     try {
-        return run(argc, argv);
+        command = plan::read_command_line(argc, argv);
+        return run(command);
+    } catch (std::bad_alloc const&) {
+        return out_of_memory();
+    } catch (std::length_error const&) { // more than a container may have
+        return out_of_memory();
+    } catch (parsearch::interrupted const&) {
+        fmt::print(stderr, "plan: interrupted before data parallelism was simulated: there is nothing to tell\n");
+        return plan::interrupted;
     } catch (parsearch::invalid_input const& e) {
         fmt::print(stderr, "plan: {}\n", e.what());
         return plan::bad_input;

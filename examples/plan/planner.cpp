@@ -20,6 +20,7 @@
 #include "joint.hpp"
 #include "profile.hpp"
 #include "progress.hpp"
+#include "tools/limits.hpp"
 #include "tools/units.hpp"
 
 namespace plan {
@@ -132,14 +133,60 @@ void add_network(inputs const& given, planned& made) {
     }
 }
 
-// No strategy of the space costs less; nothing where the user wants to end, or the oracle refuses a configuration of the space.
-std::optional<ps::picoseconds> bound_of(ps::parallelization const& problem, std::stop_token const& stop) {
-    if (stop.stop_requested()) return {};
+std::optional<std::chrono::nanoseconds> time_of(request const& asked) {
+    if (!asked.search) return {};
+    return ps::io::visit_search(*asked.search, [](auto const&, auto const& options) { return options.time; });
+}
+// What experts may take together, and so the bound: as long as the search, and a second where that is less.
+std::optional<std::chrono::nanoseconds> time_beside(request const& asked) {
+    auto const time = time_of(asked);
+    return time ? std::optional(std::max<std::chrono::nanoseconds>(*time, std::chrono::seconds{1})) : std::nullopt;
+}
+// A search ends between evaluations; within one only where that takes this much longer.
+std::optional<std::chrono::nanoseconds> time_of_last_evaluation(request const& asked) {
+    auto const time = time_of(asked);
+    constexpr std::chrono::nanoseconds grace = std::chrono::seconds{1};
+    return time ? std::optional(*time + std::min(grace, std::chrono::nanoseconds::max() - *time)) : std::nullopt;
+}
+
+std::string more_memory(request const& asked) {
+    return asked.memory
+               ? ps::text("takes more memory than ", tools::shown_memory(static_cast<ps::byte_count>(*asked.memory)), ": --memory allows more")
+               : std::string("takes more memory than there is");
+}
+// What `f` answers; nothing where `stop` or memory end it first, and then `made.left_out` says so. `stop` is a deadline's, `user` that of Ctrl-C.
+template <class F>
+auto unless_cut(std::string const& what, request const& asked, planned& made, std::stop_token const& user, F const& f)
+    -> std::optional<decltype(f())> {
     try {
-        return ps::search::root_bound<ps::space::flat_strategy>(problem);
+        return f();
+    } catch (ps::interrupted const&) {
+        made.left_out.push_back(ps::text(what, user.stop_requested() ? " was not ready when the program was to end"
+                                                                     : " takes longer than the search may: a longer --time waits for it"));
+    } catch (std::bad_alloc const&) {
+        made.left_out.push_back(ps::text(what, ' ', more_memory(asked)));
+    }
+    return {};
+}
+
+// No strategy of the space costs less; nothing where the user wants to end, where it takes too long or too much memory, or where the oracle refuses a
+// configuration of the space.
+std::optional<ps::picoseconds> bound_of(ps::parallelization const& problem, request const& asked, planned& made, std::stop_token const& stop) {
+    if (stop.stop_requested()) return {};
+    tools::deadline const limit(stop, time_beside(asked));
+    try {
+        return unless_cut("the lower bound", asked, made, stop,
+                          [&] { return ps::search::root_bound<ps::space::flat_strategy>(problem.until(limit.token())); })
+            .value_or(std::nullopt);
     } catch (ps::invalid_input const&) {
         return {};
     }
+}
+
+// What a search minimises.
+ps::picoseconds cost_of(ps::parallelization const& problem, ps::sim::report const& simulated) {
+    auto const penalty = ps::sim::memory_cost(problem.options(), ps::sim::bytes_over_capacity(simulated.memory, problem.topology().devices));
+    return penalty == ps::cost_traits<ps::picoseconds>::infinity() ? penalty : ps::sim::total_cost(simulated.makespan, penalty);
 }
 
 // What the user should know of the result.
@@ -154,6 +201,7 @@ void add_notes(request const& asked, planned& made, std::size_t compared) {
     else if (made.reason && !made.rewritten && !made.wired && made.stats->improved == 0 && devices > 1)
         made.notes.push_back(ps::text("nothing better than the start, ", made.start, ", was found",
                                       *made.reason == ps::stop_reason::time_budget ? "; a longer --time may find it" : ""));
+    for (auto const& what : made.left_out) made.notes.push_back(ps::text("left out: ", what));
     for (std::size_t i = 0; i < compared; ++i)
         if (auto const& other = made.strategies[i]; other.cost < made.found().cost)
             made.notes.push_back(
@@ -259,20 +307,58 @@ ps::search_result<ps::space::flat_strategy, ps::picoseconds> search_once(ps::io:
     return ps::io::run_search(options, problem, std::move(start), rng, progress, counts);
 }
 
+// Adds what the search finds. Where time, Ctrl-C or memory end it before it could price its start, that is the plan.
+static void search_from_start(request const& asked, planned& made, std::stop_token const& stop) {
+    auto& found = made.strategies.emplace_back(
+        named_strategy{.name = ps::text("found by ", ps::io::search_name(*asked.search)), .strategy = made.start_strategy});
+    auto const known = std::find_if(made.strategies.begin(), made.strategies.end(), [&](auto const& s) { return s.strategy == made.start_strategy; });
+    auto const end_at_start = [&](ps::stop_reason reason) {
+        made.stats = ps::search_stats{.evaluations = 1};
+        made.reason = reason;
+    };
+    try {
+        auto const start_cost = &*known == &found ? made.problem.evaluator()(made.start_strategy) : known->cost;
+        auto const& data_parallel = made.strategies.front();
+        progress_display progress(asked.quiet, time_of(asked), start_cost,
+                                  data_parallel.figures.fits ? std::optional(data_parallel.cost) : std::nullopt);
+        std::mt19937_64 rng{asked.seed};
+        ps::search::move_counts counts;
+        tools::deadline const limit(stop, time_of_last_evaluation(asked));
+        auto best = search_once(*asked.search, made.problem.until(limit.token()), made.start_strategy, rng, progress, counts);
+        progress.finish(best.stats.evaluations);
+        made.stats = best.stats;
+        made.reason = best.ended;
+        made.nothing_feasible = best.reason == ps::stop_reason::nothing_feasible;
+        made.bound = best.lower_bound;
+        made.curve = progress.curve();
+        made.moves = lines_of(counts, *asked.search);
+        found.strategy = std::move(best.best);
+    } catch (ps::interrupted const&) {
+        end_at_start(stop.stop_requested() ? ps::stop_reason::stop_requested : ps::stop_reason::time_budget);
+    } catch (std::bad_alloc const&) {
+        end_at_start(ps::stop_reason::out_of_memory);
+        made.left_out.push_back(ps::text("the search ", more_memory(asked)));
+    }
+}
+
 void finish_plan(request const& asked, inputs const& given, planned& made, std::stop_token const& stop) {
-    auto cost_of = made.problem.evaluator();
     ps::picoseconds baseline{};
     // The simulation of what is evaluated last stays.
-    auto const evaluate = [&](named_strategy& s) {
-        s.cost = made.rewritten ? made.problem.evaluator()(s.strategy) : cost_of(s.strategy);
-        made.report = ps::simulate(made.problem, s.strategy);
+    auto const evaluate = [&](named_strategy& s, std::stop_token const& until) {
+        made.report = {}; // its memory is for the next
+        made.report = ps::simulate(made.problem.until(until), s.strategy);
+        s.cost = cost_of(made.problem, made.report);
         if (&s == &made.strategies.front()) baseline = made.report.makespan;
         s.figures = ps::io::compare(made.problem, given.cluster.cluster, s.name, made.report, baseline);
     };
-    for (std::size_t i = 0; i < made.strategies.size(); ++i) {
-        // Who interrupts does not wait for the other experts.
-        if (i > 0 && stop.stop_requested()) made.strategies.resize(i);
-        else evaluate(made.strategies[i]);
+    evaluate(made.strategies.front(), stop);
+    {
+        tools::deadline const limit(stop, time_beside(asked));
+        for (std::size_t i = 1; i < made.strategies.size();) {
+            auto& expert = made.strategies[i];
+            if (unless_cut(expert.name, asked, made, stop, [&] { return evaluate(expert, limit.token()), true; })) ++i;
+            else made.strategies.erase(made.strategies.begin() + static_cast<std::ptrdiff_t>(i));
+        }
     }
     auto const compared = made.strategies.size();
     if (is_joint(asked)) {
@@ -281,7 +367,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         if (asked.rerun && asked.rerun->rewriting) before = asked.rerun->rewriting->plain_evaluations;
         auto plain = search_jointly(asked, made.problem, nullptr, before, nullptr);
         made.strategies.push_back({.name = "found without rules", .strategy = std::move(plain.strategy)});
-        evaluate(made.strategies.back());
+        evaluate(made.strategies.back(), {});
         auto const& data_parallel = made.strategies.front();
         progress_display progress(asked.quiet, std::get<ps::rewrite::joint_options>(*asked.search).time, made.strategies.back().cost,
                                   data_parallel.figures.fits ? std::optional(data_parallel.cost) : std::nullopt);
@@ -296,7 +382,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
             found.nothing_feasible = plain.nothing_feasible;
         }
         if (made.bound = found.bound; !made.bound && std::get<ps::rewrite::joint_options>(*asked.search).bound)
-            made.bound = bound_of(found.problem, stop);
+            made.bound = bound_of(found.problem, asked, made, stop);
         made.stats = found.stats;
         made.reason = found.reason;
         made.nothing_feasible = found.nothing_feasible;
@@ -308,7 +394,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
                                    .others = std::move(found.others)};
         made.problem = std::move(found.problem);
         made.strategies.push_back({.name = "found by joint", .strategy = std::move(found.strategy)});
-        evaluate(made.strategies.back());
+        evaluate(made.strategies.back(), {});
         if (auto const* const measured = made.oracle.measured())
             made.computed = ps::compute_time_by_source(made.problem, *measured, made.found().strategy);
         add_network(given, made);
@@ -324,27 +410,13 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
     if (made.wired) {
         made.strategies.push_back({.name = ps::text("found by ", ps::io::search_name(*asked.search)), .strategy = made.wired->strategy});
     } else if (asked.search) {
-        auto const time = ps::io::visit_search(*asked.search, [](auto const&, auto const& options) { return options.time; });
-        auto const& data_parallel = made.strategies.front();
-        progress_display progress(asked.quiet, time, cost_of(made.start_strategy),
-                                  data_parallel.figures.fits ? std::optional(data_parallel.cost) : std::nullopt);
-        std::mt19937_64 rng{asked.seed};
-        ps::search::move_counts counts;
-        auto found = search_once(*asked.search, made.problem, made.start_strategy, rng, progress, counts);
-        progress.finish(found.stats.evaluations);
-        made.stats = found.stats;
-        made.reason = found.ended;
-        made.nothing_feasible = found.reason == ps::stop_reason::nothing_feasible;
-        made.bound = found.lower_bound;
-        made.curve = progress.curve();
-        made.moves = lines_of(counts, *asked.search);
-        made.strategies.push_back({.name = ps::text("found by ", ps::io::search_name(*asked.search)), .strategy = std::move(found.best)});
+        search_from_start(asked, made, stop);
     } else {
         made.strategies.push_back({.name = starts_from_file(asked) ? std::filesystem::path(made.start).filename().string() : "chosen: " + made.start,
                                    .strategy = made.start_strategy});
     }
-    if (made.stats && !made.bound) made.bound = bound_of(made.problem, stop);
-    evaluate(made.strategies.back());
+    if (made.stats && !made.bound) made.bound = bound_of(made.problem, asked, made, stop);
+    evaluate(made.strategies.back(), {});
     if (auto const* const measured = made.oracle.measured())
         made.computed = ps::compute_time_by_source(made.problem, *measured, made.found().strategy);
     add_network(given, made);

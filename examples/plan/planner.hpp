@@ -87,8 +87,9 @@ struct planned {
     std::vector<move_line> moves{};              // of a search that draws from the problem's moves
     std::optional<pipelined> pipeline{};         // of the problem's operators, where one is wanted
     std::vector<std::string> notes{};
-    std::string verdict{}; // of a rerun, the last of the notes
-    bool differs = false;  // a rerun found something else
+    std::vector<std::string> left_out{}; // experts and bounds that time or memory did not suffice for, and why
+    std::string verdict{};               // of a rerun, the last of the notes
+    bool differs = false;                // a rerun found something else
 
     [[nodiscard]] named_strategy const& found() const { return strategies.back(); }
     // The problem of the model's operators.

@@ -33,6 +33,7 @@ struct request {
     std::vector<std::string> compare{"all"};
     std::string out{}; // a folder; empty: no files
     bool quiet = false;
+    std::optional<std::uint64_t> memory{};       // bytes that the program may take; nothing: not limited
     std::optional<ps::io::run_manifest> rerun{}; // what this run repeats
 };
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <random>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -355,4 +356,25 @@ TEST_CASE("problem: searches take the same course with bounds, without, and with
             for (auto& d : tight.device) d.memory = 1'000'000;
             take_the_same_course(make_problem(models::mlp({.batch = 64}), tight, ten, scarce), seed, support::cases(500u));
         }
+}
+
+TEST_CASE("problem: what it prices with ends within an evaluation") {
+    std::stop_source source;
+    auto const p = make_problem(two_layers(), support::mesh(4), ten);
+    auto const ending = p.until(source.get_token());
+    auto const s = data_parallel(p);
+    auto evaluator = ending.evaluator();
+    auto simulator = ending.simulator();
+    CHECK(evaluator(s) == p.evaluator()(s));
+    CHECK(simulator(s) == p.evaluator()(s));
+    source.request_stop();
+    auto const other = one_weird_trick(p);
+    CHECK_THROWS_AS(evaluator(other), interrupted);
+    CHECK_THROWS_AS(simulator(other), interrupted);
+    CHECK_THROWS_AS(ending.evaluator().bounds(ending.space()), interrupted);
+    CHECK_THROWS_AS(ending.surrogate(), interrupted);
+    CHECK(with_graph(ending, two_layers()).size() == p.size());
+    CHECK_THROWS_AS(with_graph(ending, two_layers()).evaluator()(s), interrupted);
+    std::mt19937_64 rng{1};
+    CHECK_THROWS_AS(search::mcmc(ending, s, rng, {.evaluations = 10}), interrupted); // its start has no price
 }

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <random>
 #include <stdexcept>
@@ -177,6 +179,26 @@ TEST_CASE("threads: what a member throws reaches the caller") {
         CHECK_THROWS_WITH_AS(search::portfolio(problem, toys::strategy(2, 0), rng, {.concurrent = concurrent, .threads = 2}), "no measurement",
                              std::runtime_error);
     }
+}
+
+TEST_CASE("threads: a portfolio whose evaluations are interrupted, or run out of memory, answers the best so far") {
+    for (bool const concurrent : {false, true})
+        for (bool const memory : {false, true}) {
+            CAPTURE(concurrent);
+            CAPTURE(memory);
+            std::atomic<int> calls = 0;
+            auto const table = toys::table_problem<double>(toys::make_space(9, 4), 6, true);
+            ps::search_problem const problem(toys::make_space(9, 4), [&, cost = table.evaluator()](toys::strategy const& s) mutable {
+                if (++calls > 400 && memory) throw std::bad_alloc();
+                if (calls > 400) throw ps::interrupted();
+                return cost(s);
+            });
+            std::mt19937_64 rng{4};
+            toys::strategy const start(9, 0);
+            auto const found = search::portfolio(problem, start, rng, {.slice = 50, .concurrent = concurrent, .threads = 2});
+            CHECK(found.cost == table.evaluator()(found.best));
+            CHECK(found.cost < table.evaluator()(start));
+        }
 }
 
 TEST_CASE("threads: a portfolio that was cut short is the portfolio of as many evaluations") {

@@ -20,6 +20,7 @@ enum class stop_reason : std::uint8_t {
     proved_optimal,  ///< the bound meets the cost
     no_improvement,  ///< its patience ended
     observer,        ///< an observer ended it
+    out_of_memory,   ///< pricing a strategy took more memory than there is
     nothing_feasible ///< the best plan found is infeasible, whatever ended the search
 };
 
@@ -33,6 +34,7 @@ enum class stop_reason : std::uint8_t {
     case stop_reason::proved_optimal: return "proved optimal";
     case stop_reason::no_improvement: return "no improvement";
     case stop_reason::observer: return "ended by an observer";
+    case stop_reason::out_of_memory: return "out of memory";
     case stop_reason::nothing_feasible: return "nothing feasible";
     }
     return "unknown";

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -43,10 +44,18 @@ class parallelization {
     parallelization(std::shared_ptr<sim::workload const> w, space::space_options const& options)
         : work_(std::move(w)), space_(work_->graph, work_->topology.size(), options) {}
     /// With the operator spaces of `like` for operators with equal dims: see `with_graph`.
-    parallelization(std::shared_ptr<sim::workload const> w, parallelization const& like) : work_(std::move(w)), space_(work_->graph, like.space()) {}
+    parallelization(std::shared_ptr<sim::workload const> w, parallelization const& like)
+        : work_(std::move(w)), space_(work_->graph, like.space()), stop_(like.stop_) {}
 
     [[nodiscard]] space::strategy_space const& space() const noexcept { return space_; }
-    [[nodiscard]] sim::delta_simulator evaluator() const { return sim::delta_simulator(work_); }
+    [[nodiscard]] sim::delta_simulator evaluator() const { return sim::delta_simulator(work_, {.stop = stop_}); }
+    /// The same problem, whose evaluators, simulators, bounds and surrogates throw `interrupted` once `stop` is requested: so one evaluation that
+    /// takes long ends, too. Searches answer the best so far then.
+    [[nodiscard]] parallelization until(std::stop_token stop) const {
+        auto out = *this;
+        out.stop_ = std::move(stop);
+        return out;
+    }
     /// Whether every device can hold what strategy `s` needs of it, or memory is ignored.
     template <Strategy<space::configuration> S> [[nodiscard]] bool feasible(S const& s) const {
         if (options().memory == sim::memory_policy::ignore) return true;
@@ -54,14 +63,14 @@ class parallelization {
         return sim::bytes_over_capacity(sim::memory_by_device(graph(), work_->classes, topology().size(), options(), flat), topology().devices) == 0;
     }
     /// The full simulation, for timelines and reports. It gives the evaluator's costs.
-    [[nodiscard]] sim::simulator simulator() const { return sim::simulator(work_); }
+    [[nodiscard]] sim::simulator simulator() const { return sim::simulator(work_, stop_); }
     /// Uniform configurations of one operator and of all its repeats, and FlexFlow's propagation.
     [[nodiscard]] std::tuple<search::uniform_move, space::propagate_move, space::repeat_move> moves() const {
         return std::tuple{search::uniform_move{0.5}, space::propagate_move{work_->graph}, space::repeat_move{work_->graph}};
     }
 
     /// An additive problem over some of the configurations whose costs resemble the simulated ones, for `search::dominator_dp`. Made anew.
-    [[nodiscard]] additive_surrogate surrogate(surrogate_options const& options = {}) const { return {work_, space_, options}; }
+    [[nodiscard]] additive_surrogate surrogate(surrogate_options const& options = {}) const { return {work_, space_, options, stop_}; }
     [[nodiscard]] additive_surrogate surrogate(std::uint64_t candidates) const {
         return surrogate(surrogate_options{.candidates = static_cast<std::size_t>(candidates)});
     }
@@ -86,6 +95,7 @@ class parallelization {
   private:
     std::shared_ptr<sim::workload const> work_;
     space::strategy_space space_;
+    std::stop_token stop_;
 };
 
 /// A `parallelization` that knows the caller's handles: what `make_problem` answers.

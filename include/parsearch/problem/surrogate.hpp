@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -37,12 +38,13 @@ class additive_surrogate {
   public:
     using candidates_type = std::vector<std::vector<space::configuration>>;
 
-    /// Throws `invalid_input` where there is to be no candidate, and what the oracle throws.
+    /// Throws `invalid_input` where there is to be no candidate, what the oracle throws, and `interrupted` once `stop` is requested.
     /// Complexity: plans each distinct operator once per candidate, each distinct edge once per pair of candidates.
-    additive_surrogate(std::shared_ptr<sim::workload const> work, space::strategy_space const& all, surrogate_options const& options = {})
+    additive_surrogate(std::shared_ptr<sim::workload const> work, space::strategy_space const& all, surrogate_options const& options = {},
+                       std::stop_token const& stop = {})
         : work_(std::move(work)) {
         if (options.candidates < 1) throw invalid_input("surrogate option candidates is 0: must be at least 1");
-        tables_ = make_tables(all, options);
+        tables_ = make_tables(all, options, stop);
     }
 
     [[nodiscard]] candidates_type const& space() const noexcept { return tables_->candidates; }
@@ -108,7 +110,8 @@ class additive_surrogate {
         std::vector<std::shared_ptr<std::vector<picoseconds> const>> pairs;
     };
 
-    [[nodiscard]] std::shared_ptr<tables const> make_tables(space::strategy_space const& all, surrogate_options const& options) const;
+    [[nodiscard]] std::shared_ptr<tables const> make_tables(space::strategy_space const& all, surrogate_options const& options,
+                                                            std::stop_token const& stop) const;
 
     std::shared_ptr<sim::workload const> work_;
     std::shared_ptr<tables const> tables_;

@@ -68,8 +68,8 @@ PARSEARCH_INLINE picoseconds additive_surrogate::evaluator_type::term_of_edge(st
     return terms_->of_edge(edge, from, to);
 }
 
-PARSEARCH_INLINE std::shared_ptr<additive_surrogate::tables const> additive_surrogate::make_tables(space::strategy_space const& all,
-                                                                                                   surrogate_options const& options) const {
+PARSEARCH_INLINE std::shared_ptr<additive_surrogate::tables const>
+additive_surrogate::make_tables(space::strategy_space const& all, surrogate_options const& options, std::stop_token const& stop) const {
     auto const& g = work_->graph;
     std::size_t const size = work_->topology.size();
     std::vector<space::flat_strategy> experts{space::data_parallel(g, size), space::one_weird_trick(g, size)};
@@ -85,7 +85,7 @@ PARSEARCH_INLINE std::shared_ptr<additive_surrogate::tables const> additive_surr
         made->candidates.push_back(std::move(chosen));
     }
     surrogate_store store;
-    surrogate_terms terms(work_);
+    surrogate_terms terms(work_, stop);
     auto const numbers = store.numbers_of(g);
     auto read = store.tables_of(g, numbers, std::move(candidates), [&]() -> auto& { return terms; });
     made->edges = std::move(read.edges);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <stop_token>
 #include <span>
 #include <utility>
 #include <vector>
@@ -31,7 +32,11 @@ class surrogate_terms {
   public:
     using pricing_type = sim::pricing;
 
-    explicit surrogate_terms(std::shared_ptr<sim::workload const> work) : planner_(std::move(work)), loads_(planner_.input().topology.links.size()) {}
+    /// Once `stop` is requested, calls throw `interrupted`.
+    explicit surrogate_terms(std::shared_ptr<sim::workload const> work, std::stop_token stop = {})
+        : planner_(std::move(work)), loads_(planner_.input().topology.links.size()) {
+        planner_.stop_at(std::move(stop));
+    }
     /// With a pricing of an equal topology, and devices and oracle that answer alike: it remembers groups of devices.
     surrogate_terms(std::shared_ptr<sim::workload const> work, pricing_type price)
         : planner_(std::move(work), std::move(price)), loads_(planner_.input().topology.links.size()) {}

@@ -132,15 +132,14 @@ struct mcmc_fn {
         validate(options);
         require_choices(space, start, "mcmc");
         auto const threads = threads_of(options.threads);
-        auto others = other_starts(problem, start, options.problem_starts, options.random_starts, rng);
-        for (auto const& s : others) require_choices(space, s, "mcmc");
+        other_starts others("mcmc", problem, start, options.problem_starts, options.random_starts, rng);
         auto patience = patience_of(options, space.size());
         patience.of_time = options.time_patience;
         if (threads == 1) {
             drawn_now<P, S, R> drawings("mcmc", problem, rng);
             session<P, S, std::remove_reference_t<Os>...> run("mcmc", problem, start, budget_of(options), patience, options.progress_interval,
                                                               observers...);
-            return metropolis(run, drawings, std::move(start), std::move(others), rules_of(options), space.size());
+            return metropolis(run, drawings, std::move(start), others, rules_of(options), space.size());
         }
         if constexpr (std::copyable<R>) {
             using prices = speculator<P, S>;
@@ -148,7 +147,7 @@ struct mcmc_fn {
                 "mcmc", [&] { return prices(problem, start, threads); }, start, budget_of(options), patience, options.progress_interval,
                 observers...);
             drawn_ahead<P, S, R> drawings("mcmc", problem, rng, 2 * run.prices().most_ahead());
-            return metropolis(run, drawings, std::move(start), std::move(others), rules_of(options), space.size());
+            return metropolis(run, drawings, std::move(start), others, rules_of(options), space.size());
         } else {
             throw invalid_input("mcmc: option 'threads' is ", options.threads, ": must be 1 with a random engine that cannot be copied");
         }

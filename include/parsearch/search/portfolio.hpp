@@ -264,7 +264,10 @@ template <class... Ms> class portfolio_of {
 
         template <class M> void take_in(M const&, std::vector<state>& states, std::size_t n) {
             auto& mine = states[n];
-            if (mine.failure) std::rethrow_exception(std::exchange(mine.failure, nullptr));
+            if (mine.failure && cannot_go_on(std::exchange(mine.failure, nullptr))) {
+                mine.done = true;
+                return;
+            }
             auto& found = *mine.found;
             // Cut short before it priced anything, it would not run at all in a search of as many evaluations.
             if (was_cut(found) && found.stats.evaluations <= 1) return mine.found.reset();
@@ -274,7 +277,7 @@ template <class... Ms> class portfolio_of {
             kernel_.count(part);
             kernel_.hash(part.trajectory);
             bool const ended = found.ended == stop_reason::exhausted || found.ended == stop_reason::proved_optimal;
-            mine.done = ended && !traits_of<search_of<M>>.start_matters;
+            mine.done = found.ended == stop_reason::out_of_memory || (ended && !traits_of<search_of<M>>.start_matters);
             // From what it found itself it would find nothing else; from what another found meanwhile it may.
             mine.resting = ended && !(kernel_.best_cost() < found.cost);
             if (found.cost < kernel_.best_cost()) {
@@ -285,6 +288,17 @@ template <class... Ms> class portfolio_of {
             if (found.lower_bound) kernel_.raise_bound(*found.lower_bound);
             mine.found.reset();
             kernel_.tell_progress(kernel_.best_cost());
+        }
+
+        /// Throws what it threw, unless it was stopped within what it prepares, or had no memory for that.
+        [[nodiscard]] static bool cannot_go_on(std::exception_ptr const& failure) {
+            try {
+                std::rethrow_exception(failure);
+            } catch (interrupted const&) {
+                return true;
+            } catch (std::bad_alloc const&) {
+                return true;
+            }
         }
 
         [[nodiscard]] static bool was_cut(result const& r) noexcept {

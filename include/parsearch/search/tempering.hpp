@@ -249,19 +249,20 @@ struct tempering_fn {
         validate(options);
         require_choices(space, start, "tempering");
         stopping clock({.time = options.time, .evaluations = {}, .stop = options.stop});
-        auto others = other_starts(problem, start, options.problem_starts, options.random_starts, rng);
-        for (auto const& s : others) require_choices(space, s, "tempering");
+        other_starts others("tempering", problem, start, options.problem_starts, options.random_starts, rng);
         basic_session<detail::retold<P, S>, S, std::remove_reference_t<Os>...> run(
             "tempering", [&] { return detail::retold<P, S>(problem, start); }, start, budget_of(options), patience_of(options, space.size()),
             options.progress_interval, observers...);
 
         std::vector<std::pair<cost, S>> starts;
         starts.emplace_back(run.current_cost(), std::move(start));
-        if (!others.empty()) run.count_start();
-        for (auto& s : others) {
+        auto s = others.next();
+        if (s) run.count_start();
+        for (; s; s = others.next()) {
             if (auto const reason = run.due()) return run.finish(*reason);
-            auto const priced = run.consider(s);
-            starts.emplace_back(priced, std::move(s));
+            auto const priced = run.consider(*s);
+            if (!priced) return run.finish(*run.due());
+            starts.emplace_back(*priced, *std::move(s));
         }
         std::stable_sort(starts.begin(), starts.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
 
@@ -305,6 +306,7 @@ struct tempering_fn {
                 chains[n]->at = chains[n]->told_cost;
                 exhausted = exhausted && (chains[n]->exhausted || quotas[n] == 0);
             }
+            if (run.was_cut()) return run.finish(*run.due());
             if (run.observer_ends()) return run.finish(stop_reason::observer);
             if (exhausted && !cut) return run.finish(stop_reason::exhausted);
             for (std::size_t n = round % 2; n + 1 < replicas; n += 2)
@@ -353,10 +355,14 @@ struct tempering_fn {
     // Tells the session, and so the observers, what a chain did in this round.
     template <class Run, class Chain> static void retell(Run& run, Chain& chain) {
         run.take_up(chain.told_cost);
-        for (std::size_t n = 0; n < chain.steps && !run.observer_ends(); ++n) {
+        for (std::size_t n = 0; n < chain.steps && !run.observer_ends() && !run.was_cut(); ++n) {
             auto const& step = chain.step(n);
             run.prices().tell(step, chain.told);
-            if (step.failure && step.changes.empty()) std::rethrow_exception(step.failure); // of a move
+            if (step.failure && step.changes.empty()) { // of a move, or of the strategy that the chain begins with
+                run.count_evaluation();
+                static_cast<void>(run.priced([&]() -> std::optional<typename Run::cost> { std::rethrow_exception(step.failure); }));
+                return;
+            }
             if (!step.evaluated) {
                 run.propose_nothing(step.changes.front().op, step.origin);
                 continue;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <optional>
 #include <span>
 #include <vector>
@@ -29,7 +30,8 @@ struct iteration_plan;
 struct delta_options {
     /// How much the blocks of configurations that are not current may take before they are forgotten.
     std::size_t cache_bytes = std::size_t{1} << 30;
-    bool fold = true; ///< simulate one node where a strategy treats all alike
+    bool fold = true;       ///< simulate one node where a strategy treats all alike
+    std::stop_token stop{}; ///< once it is requested, what prices or bounds strategies throws `interrupted`
 };
 
 /// Prices changes to a current strategy, equal to the full simulation in every task's ready, start and end. See docs/simulation.md.
@@ -70,7 +72,7 @@ class delta_simulator {
     [[nodiscard]] workload const& input() const noexcept { return *work_; }
 
     /// Lower bounds on all strategies of `space` that extend a partial one. Makes tables: O(pairs of configurations at the edges).
-    template <ConfigurationSpace X> [[nodiscard]] strategy_bounds bounds(X const& space) const { return {work_, space}; }
+    template <ConfigurationSpace X> [[nodiscard]] strategy_bounds bounds(X const& space) const { return {work_, space, table_limits{.stop = stop_}}; }
 
     /// Tasks that are scheduled for the current strategy: fewer than it has where nodes are folded into one.
     [[nodiscard]] std::uint64_t scheduled_tasks() const noexcept;
@@ -84,6 +86,7 @@ class delta_simulator {
 
     class body;
     std::shared_ptr<workload const> work_;
+    std::stop_token stop_;
     std::unique_ptr<body> body_;
 };
 

@@ -29,12 +29,13 @@ namespace parsearch::sim {
 class delta_simulator::body {
   public:
     body(std::shared_ptr<workload const> w, delta_options const& options)
-        : work_(std::move(w)), options_(options), cache_(std::make_unique<block_cache>(work_, options.fold)),
+        : work_(std::move(w)), options_(options), cache_(std::make_unique<block_cache>(work_, options.fold, options.stop)),
           graph_(std::make_unique<block_graph>(
               make_block_graph(work_->graph, work_->classes, work_->class_of, work_->options.training, work_->options.overlap))),
           bounds_(work_->graph, *graph_, work_->class_of, work_->classes.size()), operators_(work_->graph.size()), edges_(work_->graph.edges.size()),
           classes_(work_->classes.size()), next_of_(work_->graph.size()), edge_seen_(work_->graph.edges.size()), class_seen_(work_->classes.size()),
           changed_(*work_, *graph_, *cache_), assembler_(cache_->make_assembler()), scheduler_(work_->topology, work_->options) {
+        scheduler_.stop_at(options.stop);
         views_.push_back(make_view(false));
         if (cache_->folds()) views_.push_back(make_view(true));
     }
@@ -347,6 +348,7 @@ class delta_simulator::body {
     /// Patches in what is staged and prices it: memory first, then bounds, then the schedule as far as it is needed.
     std::optional<picoseconds> evaluate(picoseconds bound) {
         patch();
+        require_running(options_.stop);
         auto const penalty = memory_cost(work_->options, bytes_over());
         if (penalty == infeasible) return bound == infeasible ? std::optional(infeasible) : std::nullopt;
         if (!(penalty <= bound)) return std::nullopt;
@@ -438,7 +440,7 @@ class delta_simulator::body {
         for (auto const* b : operators_) plan_.operators.push_back(b->plan);
         for (auto const* b : edges_) plan_.edges.push_back(b ? b->plan : edge_plan{});
         for (std::uint32_t c = 0; c < classes_.size(); ++c) plan_.classes.push_back(cache_->plan_of(c, *classes_[c]));
-        assembler_.run(plan_, work_->options.training, work_->options.overlap, tasks_);
+        assembler_.run(plan_, work_->options.training, work_->options.overlap, tasks_, options_.stop);
     }
     std::optional<std::int64_t> full_makespan(std::int64_t bound) {
         assemble();
@@ -516,8 +518,9 @@ class delta_simulator::body {
 };
 
 PARSEARCH_INLINE delta_simulator::delta_simulator(std::shared_ptr<workload const> w, delta_options const& options)
-    : work_(std::move(w)), body_(std::make_unique<body>(work_, options)) {}
-PARSEARCH_INLINE delta_simulator::delta_simulator(delta_simulator const& other) : work_(other.work_), body_(std::make_unique<body>(*other.body_)) {}
+    : work_(std::move(w)), stop_(options.stop), body_(std::make_unique<body>(work_, options)) {}
+PARSEARCH_INLINE delta_simulator::delta_simulator(delta_simulator const& other)
+    : work_(other.work_), stop_(other.stop_), body_(std::make_unique<body>(*other.body_)) {}
 PARSEARCH_INLINE delta_simulator& delta_simulator::operator=(delta_simulator const& other) {
     if (this != &other) *this = delta_simulator(other);
     return *this;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <stop_token>
 #include <vector>
 
 #include <parsearch/concepts/strategy.hpp>
@@ -25,7 +26,8 @@ struct iteration_plan;
 /// One simulator serves one thread; copies are independent.
 class simulator {
   public:
-    explicit simulator(std::shared_ptr<workload const> w);
+    /// Every call throws `interrupted` once `stop` is requested.
+    explicit simulator(std::shared_ptr<workload const> w, std::stop_token const& stop = {});
     simulator(simulator const& other);
     simulator& operator=(simulator const& other);
     simulator(simulator&&) noexcept;

@@ -20,10 +20,12 @@ namespace parsearch::sim {
 
 class simulator::body {
   public:
-    explicit body(std::shared_ptr<workload const> w)
+    body(std::shared_ptr<workload const> w, std::stop_token const& stop)
         : work_(std::move(w)), planner_(work_), assembler_(planner_.make_assembler()), scheduler_(work_->topology, work_->options),
           account_(work_->graph, work_->topology.size()), current_(work_->graph.size()), planned_(work_->graph.size(), false),
           memory_of_(work_->graph.size()) {
+        planner_.stop_at(stop);
+        scheduler_.stop_at(stop);
         plan_.operators.resize(work_->graph.size());
         plan_.edges.resize(work_->graph.edges.size());
         for (auto const& members : work_->classes) plan_.classes.push_back({.members = members});
@@ -115,7 +117,7 @@ class simulator::body {
             work_->options, plan_.classes, [&](std::size_t op) -> shard_memory const& { return memory_of_[op]; },
             [&](std::size_t op) -> std::vector<std::uint32_t> const& { return plan_.operators[op].devices; }, memory_);
     }
-    void put_together() { assembler_.run(plan_, work_->options.training, work_->options.overlap, tasks_); }
+    void put_together() { assembler_.run(plan_, work_->options.training, work_->options.overlap, tasks_, planner_.stop()); }
     void run() {
         put_together();
         scheduler_.run(tasks_, schedule_);
@@ -136,7 +138,8 @@ class simulator::body {
     std::vector<memory_use> memory_;
 };
 
-PARSEARCH_INLINE simulator::simulator(std::shared_ptr<workload const> w) : work_(std::move(w)), body_(std::make_unique<body>(work_)) {}
+PARSEARCH_INLINE simulator::simulator(std::shared_ptr<workload const> w, std::stop_token const& stop)
+    : work_(std::move(w)), body_(std::make_unique<body>(work_, stop)) {}
 PARSEARCH_INLINE simulator::simulator(simulator const& other) : work_(other.work_), body_(std::make_unique<body>(*other.body_)) {}
 PARSEARCH_INLINE simulator& simulator::operator=(simulator const& other) {
     if (this != &other) *this = simulator(other);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <limits>
+#include <new>
 
 #include <doctest/doctest.h>
 
@@ -70,6 +71,37 @@ TEST_CASE("a plain evaluator that throws inside a session leaves nothing but the
     std::array<ps::change<int>, 1> const what{{{0, 1}}};
     CHECK_THROWS_WITH(static_cast<void>(run.propose(what, 1.0, {})), "measurement failed");
     CHECK(run.best_cost() == 1.0);
+}
+
+TEST_CASE("what cuts an evaluation short ends the session with the best so far, and is not counted") {
+    for (bool const memory : {false, true}) {
+        CAPTURE(memory);
+        int calls = 0;
+        ps::search_problem const problem{toys::make_space(2, 4), [&](toys::strategy const& s) {
+                                             if (++calls == 3 && memory) throw std::bad_alloc();
+                                             if (calls == 3) throw ps::interrupted();
+                                             return 10.0 - s[0];
+                                         }};
+        search::session<std::remove_const_t<decltype(problem)>, toys::strategy> run("test", problem, {0, 0}, {}, {}, 0);
+        std::array<ps::change<int>, 1> const first{{{0, 1}}}, second{{{0, 2}}};
+        CHECK(run.propose(first, 10.0, {}));
+        run.keep();
+        CHECK(!run.was_cut());
+        CHECK(!run.propose(second, 9.0, {}));
+        run.drop();
+        CHECK(run.was_cut());
+        CHECK(run.current() == toys::strategy{1, 0});
+        auto const reason = memory ? ps::stop_reason::out_of_memory : ps::stop_reason::stop_requested;
+        CHECK(run.due() == reason);
+        CHECK(!run.propose(second, 9.0, {})); // also where it could be priced now
+        run.keep();
+        auto const found = run.finish(*run.due());
+        CHECK(found.best == toys::strategy{1, 0});
+        CHECK(found.cost == 9.0);
+        CHECK(found.stats.evaluations == 2);
+        CHECK(found.stats.proposals == 1);
+        CHECK(found.ended == reason);
+    }
 }
 
 TEST_CASE("costs that are not numbers are refused with the number of the evaluation") {

@@ -195,7 +195,8 @@ struct joint_mcmc_fn {
             search::patience_of(options, operators), options.progress_interval, observers...);
         detail::fabric_drawings<R> drawings(rng, options.link_share);
         auto const links = start.wired.links;
-        auto found = search::metropolis(run, drawings, std::move(start), {},
+        search::no_other_starts<fabric_plan> others;
+        auto found = search::metropolis(run, drawings, std::move(start), others,
                                         {.temperature = {.fixed = {},
                                                          .relative = options.relative_temperature,
                                                          .target_acceptance = options.target_acceptance,

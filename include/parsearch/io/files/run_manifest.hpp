@@ -65,7 +65,7 @@ inline constexpr auto described<run_figures> = boost::hana::make_tuple(
 template <>
 inline constexpr auto enumerators<stop_reason> =
     std::array{stop_reason::exhausted,      stop_reason::evaluation_budget, stop_reason::time_budget, stop_reason::stop_requested,
-               stop_reason::proved_optimal, stop_reason::no_improvement,    stop_reason::observer};
+               stop_reason::proved_optimal, stop_reason::no_improvement,    stop_reason::observer,    stop_reason::out_of_memory};
 
 /// What a run found.
 struct run_result {
@@ -230,7 +230,8 @@ inline void write_run_manifest(std::ostream& out, run_manifest const& m) {
     auto search = m.search;
     if (!search) return search;
     visit_search(*search, [&](auto const&, auto& options) {
-        bool by_clock = m.result.reason == stop_reason::time_budget || m.result.reason == stop_reason::stop_requested;
+        bool by_clock = m.result.reason == stop_reason::time_budget || m.result.reason == stop_reason::stop_requested ||
+                        m.result.reason == stop_reason::out_of_memory;
         options.time.reset();
         if constexpr (requires { options.time_patience; })
             if (std::exchange(options.time_patience, 0) > 0) by_clock = by_clock || m.result.reason == stop_reason::no_improvement;

@@ -125,6 +125,7 @@ class drawn_ahead {
         if (!rule_) {
             rule_ = rule;
             counted_ = run.stats().proposals;
+            if (drawn_ == 0) ahead_ = *rng_; // which starts have been drawn from meanwhile
         }
         auto& prices = run.prices();
         while (drawn_ == taken_ || (counted_ < until && !failed_ && drawn_ - taken_ < notes_.size() - 2 && prices.wants_more())) write_one(run);

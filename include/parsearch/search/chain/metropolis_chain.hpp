@@ -30,11 +30,16 @@ template <class S, class C> struct contender {
 };
 } // namespace detail
 
+/// For a chain with one start.
+template <class S> struct no_other_starts {
+    [[nodiscard]] static std::optional<S> next() { return {}; }
+};
+
 /// Walks until `run`, a `basic_session`, ends it. `drawings.next(run, rule, until)` draws the next proposal, with the greatest cost that is accepted
-/// (see `drawn_now`); `drawings.restart()` is told that the current state has changed. The run's start and `others` race: see `mcmc`. `operators`
-/// decides how many draws in a row may propose nothing.
-template <class Run, class Drawings, class S>
-[[nodiscard]] auto metropolis(Run& run, Drawings& drawings, S start, std::vector<S> others, chain_rules const& rules, std::size_t operators)
+/// (see `drawn_now`); `drawings.restart()` is told that the current state has changed. The run's start and `others` race: see `mcmc`; `others.next()`
+/// answers them one by one, and nothing behind the last. `operators` decides how many draws in a row may propose nothing.
+template <class Run, class Drawings, class S, class Others>
+[[nodiscard]] auto metropolis(Run& run, Drawings& drawings, S start, Others& others, chain_rules const& rules, std::size_t operators)
     -> search_result<S, typename Run::cost> {
     using cost = typename Run::cost;
     using traits = cost_traits<cost>;
@@ -45,11 +50,13 @@ template <class Run, class Drawings, class S>
 
     std::vector<detail::contender<S, cost>> race;
     race.push_back({std::move(start), run.current_cost()});
-    if (!others.empty()) run.count_start();
-    for (auto& s : others) {
+    auto other = others.next();
+    if (other) run.count_start();
+    for (; other; other = others.next()) {
         if (auto const reason = run.due()) return run.finish(*reason);
-        auto const priced = run.consider(s);
-        race.push_back({std::move(s), priced});
+        auto const priced = run.consider(*other);
+        if (!priced) return run.finish(*run.due());
+        race.push_back({*std::move(other), *priced});
     }
     std::size_t racing = 0; // the contender whose chain runs
     std::uint64_t leg = 0, leg_end = none;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -13,6 +14,7 @@
 #include <parsearch/concepts/searcher.hpp>
 #include <parsearch/core/cost.hpp>
 #include <parsearch/core/error.hpp>
+#include <parsearch/core/interruption.hpp>
 #include <parsearch/search/kernel/events.hpp>
 #include <parsearch/search/kernel/stopping.hpp>
 
@@ -61,6 +63,25 @@ template <class S, class C, class... Os> class kernel {
             }
         return ended_ = reason;
     }
+    /// What `price()` answers; nothing, and the search ends, where it throws `interrupted`, as a budget ends it, or `std::bad_alloc`. That evaluation
+    /// was counted, and is not any more: the search is that of one evaluation less.
+    template <class F> [[nodiscard]] std::optional<C> priced(F const& price) {
+        try {
+            return price();
+        } catch (interrupted const&) {
+            --stats_.evaluations;
+            cut_ = true;
+            ended_ = limit_.stop_requested() || limit_.time_left() > std::chrono::nanoseconds::zero() ? stop_reason::stop_requested
+                                                                                                      : stop_reason::time_budget;
+        } catch (std::bad_alloc const&) {
+            --stats_.evaluations;
+            cut_ = true;
+            ended_ = stop_reason::out_of_memory;
+        }
+        return {};
+    }
+    /// That has ended the search.
+    [[nodiscard]] bool was_cut() const noexcept { return cut_; }
     /// An observer has ended the search.
     [[nodiscard]] bool observer_ends() const noexcept { return observer_ends_; }
 
@@ -82,6 +103,7 @@ template <class S, class C, class... Os> class kernel {
     }
 
     void count_evaluation() noexcept { ++stats_.evaluations; }
+    void discount_evaluation() noexcept { --stats_.evaluations; }
     void count_proposal() noexcept { ++stats_.proposals; }
     void count_accepted() noexcept { ++stats_.accepted; }
     void count_node() noexcept { ++stats_.nodes; }
@@ -165,6 +187,7 @@ template <class S, class C, class... Os> class kernel {
     std::optional<C> lower_bound_;
     std::optional<stop_reason> ended_;
     bool observer_ends_ = false;
+    bool cut_ = false;     // within an evaluation
     bool refused_ = false; // no observer grants more
 };
 

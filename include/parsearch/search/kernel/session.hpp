@@ -143,13 +143,17 @@ template <class Pricer, class S, class... Os> class basic_session : public kerne
     [[nodiscard]] cost const& current_cost() const noexcept { return current_cost_; }
     [[nodiscard]] Pricer& prices() noexcept { return pricer_; }
 
-    /// Prices `what`, at least one change: its cost, or nothing where it is above `bound`. To be followed by `keep` or `drop`.
+    /// Prices `what`, at least one change: its cost, or nothing where it is above `bound`, or was cut (see `kernel::priced`). To be followed by
+    /// `keep` or `drop`.
     [[nodiscard]] std::optional<cost> propose(changes what, cost const& bound, proposal_origin origin) {
         what_ = what;
         origin_ = origin;
-        base::count_proposal();
+        proposed_cost_.reset();
+        if (base::was_cut()) return {};
         base::count_evaluation();
-        proposed_cost_ = pricer_.propose(what, bound);
+        proposed_cost_ = base::priced([&] { return pricer_.propose(what, bound); });
+        if (base::was_cut()) return {};
+        base::count_proposal();
         if (proposed_cost_) base::require_ordered(*proposed_cost_);
         base::tell(proposed<cost>{base::stats().evaluations, what.front().op, origin.move, proposed_cost_, base::best_cost()});
         return proposed_cost_;
@@ -161,8 +165,9 @@ template <class Pricer, class S, class... Os> class basic_session : public kerne
         base::tell(proposed<cost>{base::stats().evaluations, op, origin.move, current_cost_, base::best_cost()});
     }
 
-    /// Makes the proposal current. Precondition: `propose` answered a cost.
+    /// Makes the proposal current, unless it was cut. Precondition: else `propose` answered a cost.
     void keep() {
+        if (base::was_cut()) return drop();
         pricer_.keep();
         current_cost_ = *proposed_cost_;
         base::count_accepted();
@@ -186,8 +191,7 @@ template <class Pricer, class S, class... Os> class basic_session : public kerne
 
     /// Makes the best strategy current again, where it is not.
     void restart() {
-        if (!left_best_) return;
-        pricer_.jump(base::best());
+        if (!left_best_ || !jumps(base::best())) return;
         left_best_ = false;
         auto const left = std::exchange(current_cost_, base::best_cost());
         base::tell(restarted<cost>{base::stats().evaluations, left, base::best_cost()});
@@ -195,7 +199,7 @@ template <class Pricer, class S, class... Os> class basic_session : public kerne
 
     /// Makes a strategy current that this session has priced before.
     void go_to(S const& strategy, cost const& known) {
-        pricer_.jump(strategy);
+        if (!jumps(strategy)) return;
         left_best_ = true;
         auto const left = std::exchange(current_cost_, known);
         base::tell(restarted<cost>{base::stats().evaluations, left, current_cost_});
@@ -212,23 +216,37 @@ template <class Pricer, class S, class... Os> class basic_session : public kerne
     /// Tells the cost of the start as that of start number 0, where `consider` follows.
     void count_start() { base::tell(started<cost>{base::stats().evaluations, starts_++, current_cost_}); }
 
-    /// Prices another strategy to start from. The current one stays, the best becomes the better of the two.
-    [[nodiscard]] cost consider(S const& strategy) {
+    /// Prices another strategy to start from; nothing where that was cut. The current one stays, the best becomes the better of the two.
+    [[nodiscard]] std::optional<cost> consider(S const& strategy) {
         base::count_evaluation();
-        cost const priced = pricer_.look_at(strategy);
+        auto const looked = base::priced([&]() -> std::optional<cost> { return pricer_.look_at(strategy); });
+        if (!looked) return {};
+        cost const& priced = *looked;
         base::require_ordered(priced);
         base::tell(started<cost>{base::stats().evaluations, starts_++, priced});
         if (priced < base::best_cost()) {
             base::begin(strategy, priced);
             left_best_ = true;
         }
-        return priced;
+        return looked;
     }
 
     /// Ends the session. The best is feasible where its cost is finite, and the problem has nothing against it.
     [[nodiscard]] search_result<S, cost> finish(stop_reason reason) { return base::finish(reason, pricer_); }
 
   private:
+    // Whether the strategy became current: it is priced anew.
+    bool jumps(S const& to) {
+        base::count_evaluation();
+        auto const arrived = base::priced([&]() -> std::optional<cost> {
+            pricer_.jump(to);
+            return current_cost_;
+        });
+        if (!arrived) return false;
+        base::discount_evaluation();
+        return true;
+    }
+
     // After the proposal is kept or dropped, so that all that is told fits together.
     void report() { base::report(progress_interval_, current_cost_); }
 

@@ -70,6 +70,9 @@ class stopping {
         return {};
     }
 
+    /// Whether the stop token asks for an end.
+    [[nodiscard]] bool stop_requested() const noexcept { return stop_.stop_requested(); }
+
     /// Lets the search go on for so much more.
     void extend(extension const& more) {
         auto const raised = [](auto now, auto by, auto most) { return by > most - now ? most : now + by; };

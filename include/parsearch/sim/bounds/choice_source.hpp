@@ -6,6 +6,7 @@
 #include <functional>
 #include <iterator>
 #include <ranges>
+#include <stop_token>
 
 #include <parsearch/concepts/search_problem.hpp>
 #include <parsearch/space/configuration.hpp>
@@ -17,7 +18,9 @@ namespace parsearch::sim {
 struct table_limits {
     std::size_t pairs_per_edge = std::size_t{1} << 12; ///< of configurations
     std::size_t pairs = std::size_t{1} << 17;          ///< over all edges
+    std::size_t delays = std::size_t{1} << 26;         ///< pairs of shards over all pairs of configurations; 16 bytes each
     std::size_t choices = std::size_t{1} << 18;        ///< configurations over all operators; beyond, nothing is tabulated
+    std::stop_token stop{};                            ///< once it is requested, what makes or reads tables throws `interrupted`
 };
 
 /// Any `ConfigurationSpace` as one type. Refers to the space, which must outlive it.

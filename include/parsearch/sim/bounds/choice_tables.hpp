@@ -102,17 +102,21 @@ class choice_tables {
         auto const& g = w->graph;
         std::size_t total = 0;
         for (std::size_t op = 0; op < g.size(); ++op) total += space.count(op);
+        planner_.stop_at(limits.stop);
         if (total > limits.choices) return;
         choices_.resize(g.size());
         for (std::uint32_t op = 0; op < g.size(); ++op) add_choices(op, space);
         edges_.resize(g.edges.size());
-        std::size_t left = limits.pairs;
+        std::size_t left = limits.pairs, delays_left = limits.delays;
         for (std::uint32_t e = 0; e < g.edges.size(); ++e) {
             auto const [producer, slot, consumer, input] = g.edges[e];
             if (g.operations[producer].work == ops::work_class::source) continue;
             auto const pairs = choices_[producer].size() * choices_[consumer].size();
             if (pairs > std::min(left, limits.pairs_per_edge)) continue;
+            auto const delays = shards(producer) * shards(consumer);
+            if (delays > delays_left) continue;
             left -= pairs;
+            delays_left -= delays;
             bool const gradients = w->options.training && g.carries_gradient(g.edges[e]);
             edges_[e].reserve(pairs);
             for (auto const& from : choices_[producer])
@@ -131,8 +135,15 @@ class choice_tables {
     }
     [[nodiscard]] sim::planner& planner() noexcept { return planner_; }
     [[nodiscard]] workload const& input() const noexcept { return planner_.input(); }
+    [[nodiscard]] std::stop_token const& stop() const noexcept { return planner_.stop(); }
 
   private:
+    /// Over all choices.
+    [[nodiscard]] std::size_t shards(std::uint32_t op) const noexcept {
+        std::size_t sum = 0;
+        for (auto const& c : choices_[op]) sum += c.forward.size();
+        return sum;
+    }
     void add_choices(std::uint32_t op, choice_source const& space) {
         auto const& w = planner_.input();
         for (std::size_t i = 0, n = space.count(op); i < n; ++i) {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include <parsearch/core/interruption.hpp>
 #include <parsearch/sim/bounds/choice_tables.hpp>
 
 namespace parsearch::sim {
@@ -80,6 +81,7 @@ class remaining_paths {
     void find_earliest(std::uint32_t op) {
         auto const& g = graph();
         for (std::size_t c = 0; c < choices(op).size(); ++c) {
+            require_running(tables_->stop());
             auto& mine = ways_[op][c];
             auto const& durations = choices(op)[c].forward;
             mine.earliest.assign(durations.size(), 0);
@@ -134,6 +136,7 @@ class remaining_paths {
     /// consumer under `to`; answers the way from the first end to every start.
     std::int64_t go_round(std::uint32_t e, std::size_t from, std::size_t to, std::vector<std::int64_t>& least) {
         auto const [producer, slot, consumer, input] = graph().edges[e];
+        require_running(tables_->stop());
         auto const& delay = tables_->edge(e, from, to);
         auto const& there = ways_[consumer][to];
         auto const& forward = choices(consumer)[to].forward;
@@ -152,6 +155,7 @@ class remaining_paths {
             every = std::min(every, latest);
         }
         for (std::size_t s = 0; s < n; ++s) {
+            require_running(tables_->stop()); // what follows is of shards^2
             for (std::size_t v = 0; v < m; ++v) {
                 over_[v] = never;
                 for (std::size_t u = 0; u < m; ++u)
@@ -173,6 +177,7 @@ class remaining_paths {
         for (std::size_t c = 0; c < choices(op).size(); ++c) {
             auto& mine = ways_[op][c];
             auto const n = choices(op)[c].forward.size();
+            require_running(tables_->stop());
             mine.back.assign(n, returns(op) ? after(op, c) : 0);
             for (auto e = g.first_in[op]; e < g.first_in[op + 1]; ++e) {
                 return_[e].resize(choices(op).size());
@@ -202,6 +207,7 @@ class remaining_paths {
         for (std::size_t c = 0; c < choices(op).size(); ++c) {
             auto& mine = ways_[op][c];
             auto const n = choices(op)[c].forward.size();
+            require_running(tables_->stop());
             mine.tail.assign(n, 0);
             for (std::size_t s = 0; s < n; ++s) {
                 if (!mine.round.empty())

@@ -9,6 +9,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -28,11 +29,13 @@ namespace parsearch::sim {
 class block_cache {
   public:
     /// `fold`: blocks are folded where all nodes are alike.
-    block_cache(std::shared_ptr<workload const> const& w, bool fold)
+    block_cache(std::shared_ptr<workload const> const& w, bool fold, std::stop_token stop = {})
         : planner_(w, unlimited), same_(find_repeats(w->graph, w->classes)), symmetry_(fold ? symmetry::of(w->topology) : std::nullopt),
           resources_{static_cast<std::uint32_t>(w->topology.size()), static_cast<std::uint32_t>(w->topology.links.size())}, shapes_(w->graph.size()),
           operators_(w->graph.size()), edge_shapes_(w->graph.edges.size()), edge_times_(w->graph.edges.size()), edges_(w->graph.edges.size()),
-          classes_(w->classes.size()) {}
+          classes_(w->classes.size()) {
+        planner_.stop_at(std::move(stop));
+    }
 
     [[nodiscard]] resource_numbers const& resources() const noexcept { return resources_; }
     [[nodiscard]] workload const& input() const noexcept { return planner_.input(); }

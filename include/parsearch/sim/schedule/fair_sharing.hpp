@@ -8,11 +8,13 @@
 #include <limits>
 #include <queue>
 #include <span>
+#include <stop_token>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include <parsearch/concepts/device_topology.hpp>
+#include <parsearch/core/interruption.hpp>
 #include <parsearch/core/portable_math.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/sim/schedule/schedule.hpp>
@@ -124,11 +126,15 @@ class fair_scheduler {
         for (auto const& l : links) bytes_per_picosecond_.push_back(unfused(l.rate.bytes_per_second * 1e-12));
     }
 
+    /// From now on runs throw `interrupted` once `stop` is requested.
+    void stop_at(std::stop_token stop) noexcept { stop_ = std::move(stop); }
+
     /// False, with `out` unfinished, as soon as the makespan is sure to be above `bound`. Precondition: `g` has ties.
     bool run(task_graph const& g, discipline order, schedule& out, std::int64_t bound = std::numeric_limits<std::int64_t>::max()) {
         begin(g, out);
         if (order == discipline::in_order) sort_by_device();
         for (;;) {
+            require_running(stop_);
             auto const arrival = next_arrival(), start = next_start(), ready = ready_.empty() ? never : ready_.top().time;
             now_ = std::min({arrival, start, ready});
             if (now_ == never) break;
@@ -317,6 +323,7 @@ class fair_scheduler {
     std::vector<std::vector<std::uint32_t>> program_; ///< tasks of each device by number, under `in_order`
     std::vector<std::size_t> next_in_program_;
     std::vector<bool> is_ready_;
+    std::stop_token stop_;
 };
 
 } // namespace parsearch::sim

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <stop_token>
+#include <utility>
 #include <vector>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/core/interruption.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/sim/input/simulation_options.hpp>
 #include <parsearch/sim/schedule/ready_queue.hpp>
@@ -28,6 +31,9 @@ struct schedule {
 /// start when they are ready: in program order, one that waits would hold up every later collective, wherever it runs.
 class scheduler {
   public:
+    /// From now on runs throw `interrupted` once `stop` is requested.
+    void stop_at(std::stop_token stop) noexcept { stop_ = std::move(stop); }
+
     /// False, with `out` unfinished, as soon as the makespan is sure to be above `bound`: the work done and still to do on some
     /// resource ends later. Complexity: fifo O(E + V log V), in_order O(V + E).
     ///
@@ -52,6 +58,7 @@ class scheduler {
   private:
     /// Starts task `t`; false where its resource will be done after `bound`.
     bool place(task_graph const& g, std::uint32_t t, schedule& out, std::int64_t bound) {
+        if (++placed_ % placed_between_looks == 0) require_running(stop_);
         auto const r = g.resource[t];
         auto start = out.ready[t];
         if (g.kind[t] != task_kind::barrier) {
@@ -122,9 +129,12 @@ class scheduler {
         }
     }
 
+    static constexpr std::uint32_t placed_between_looks = 1024;
     static constexpr std::uint32_t follows = std::uint32_t{1} << 31; ///< marks a successor that waits for the head alone
     std::vector<std::int64_t> free_at_, done_by_;                    ///< of each resource
     ready_queue queue_;
+    std::stop_token stop_;
+    std::uint32_t placed_ = 0; ///< in all runs
     std::vector<std::uint32_t> at_once_, waits_for_, first_successor_, successors_;
 };
 

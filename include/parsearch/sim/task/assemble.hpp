@@ -4,9 +4,11 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <stop_token>
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/interruption.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/sim/input/simulation_options.hpp>
@@ -83,8 +85,10 @@ class assembler {
         : graph_(&g), kind_(std::move(kind_of_device)), links_(links), transfers_(transfers), latency_(std::move(latencies)), forward_(g.size()),
           backward_(g.size()), arrivals_(g.edges.size()) {}
 
-    void run(iteration_plan const& plan, bool training, bool overlap, task_graph& out) {
+    /// Throws `interrupted` once `stop` is requested.
+    void run(iteration_plan const& plan, bool training, bool overlap, task_graph& out, std::stop_token const& stop = {}) {
         plan_ = &plan;
+        stop_ = stop;
         tasks_ = &out;
         out.clear(static_cast<std::uint32_t>(kind_.size()) + links_ + 1);
         for (auto const op : graph_->order) add_forward(op);
@@ -167,6 +171,7 @@ class assembler {
         auto const& e = graph_->edges[number];
         auto const& p = plan_->edges[number];
         if (p.served) return;
+        require_running(stop_);
         auto const from = gradient ? backward_[e.consumer] : forward_[e.producer];
         auto const partial = p.table->partial ? traffic_kind::partial_sum : traffic_kind::activation;
         task_label label{gradient ? e.producer : e.consumer, 0, number, gradient ? traffic_kind::gradient : partial};
@@ -312,6 +317,7 @@ class assembler {
     std::uint32_t links_;
     transfer_model transfers_;
     std::vector<std::int64_t> latency_; ///< of each link
+    std::stop_token stop_;
     iteration_plan const* plan_ = nullptr;
     task_graph* tasks_ = nullptr;
     std::vector<std::uint32_t> forward_, backward_; ///< first task of each operator

@@ -7,9 +7,11 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <stop_token>
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/interruption.hpp>
 #include <parsearch/core/make_set.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/sim/input/workload.hpp>
@@ -32,6 +34,9 @@ class planner {
     /// With a pricing made of an equal topology, devices and oracle, for what it remembers.
     planner(std::shared_ptr<workload const> w, pricing price)
         : work_(std::move(w)), price_(std::move(price)), tables_(work_->graph, default_table_bytes) {}
+    /// From now on every call throws `interrupted` once `stop` is requested.
+    void stop_at(std::stop_token stop) noexcept { stop_ = std::move(stop); }
+    [[nodiscard]] std::stop_token const& stop() const noexcept { return stop_; }
     /// The pricing, for another planner; this one is not used any more.
     [[nodiscard]] pricing take_pricing() noexcept { return std::move(price_); }
 
@@ -52,6 +57,7 @@ class planner {
         auto const& g = work_->graph;
         auto const& operation = g.operations[op];
         auto const degrees = c.degrees();
+        require_running(stop_);
         forward_times.assign(price_.kinds(), 0);
         backward_times.assign(price_.kinds(), 0);
         if (operation.work == ops::work_class::source) return;
@@ -87,6 +93,7 @@ class planner {
                                       space::configuration const& to) {
         auto const& g = work_->graph;
         auto const& e = g.edges[number];
+        require_running(stop_);
         auto const element = ops::size_of(g.operations[e.producer].outputs[e.slot].type);
         edge_times out;
         out.consumers.resize(t.first_of_consumer.size() - 1);
@@ -127,6 +134,7 @@ class planner {
                                       space::configuration const& to, operator_plan const& read) {
         auto const& g = work_->graph;
         auto const& e = g.edges[number];
+        require_running(stop_);
         if (g.operations[e.producer].work == ops::work_class::source) return {};
         if (is_served(number, to)) return {.served = true};
         auto const& output = g.operations[e.producer].outputs[e.slot];
@@ -137,6 +145,7 @@ class planner {
     /// Class `number`, whose members have the configurations `configuration(op)` and the plans `plan(op)`. `p.members` is set.
     template <class Configurations, class Plans> void plan_class(Configurations const& configuration, Plans const& plan, class_plan& p) {
         auto const& g = work_->graph;
+        require_running(stop_);
         p.sync = plan_sync(
             g, p.members, [&](std::uint32_t op) { return configuration(op).degrees(); },
             [&](std::uint32_t op) -> std::vector<std::uint32_t> const& { return plan(op).devices; });
@@ -273,6 +282,7 @@ class planner {
     }
 
     static constexpr std::int64_t most_bound = std::int64_t{1} << 58; ///< so that a few can be added
+    std::stop_token stop_;
     std::shared_ptr<workload const> work_;
     pricing price_;
     std::vector<hop> hops_;
