@@ -60,7 +60,7 @@ Files in DIR:
 
 Exit codes:
   0    done
-  1    an error inside the program, memory that does not suffice, or a file of the plan that cannot be written: stderr says what
+  1    an error inside the program, too little memory, or a file of the plan that cannot be written: stderr says what
   2    the command line or an input is wrong: stderr says what, and nothing was planned
   3    neither the strategy found nor a pipeline fits the memory of the devices (everything is written all the same)
   4    --rerun found something else than the run before (everything is written all the same)

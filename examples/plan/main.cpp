@@ -30,7 +30,14 @@ int run(plan::command const& command) {
     print_inputs(asked, given, made);
     if (given.to_wire) wire_fabric(asked, given, made, watch.token());
     finish_plan(asked, given, made, watch.token());
-    if (auto const options = pipelines_to_try(asked, made, watch.token())) plan_pipeline(asked, *options, given, made);
+    if (auto const options = pipelines_to_try(asked, made, watch.token())) {
+        try {
+            plan_pipeline(asked, *options, given, made);
+        } catch (std::bad_alloc const&) {
+            made.pipeline.reset();
+            made.notes.push_back("left out: pipelines take more memory than there is; --memory may allow more");
+        }
+    }
     // First what cannot fail.
     print_plan(asked, given, made);
     auto notes = made.notes;

@@ -1,5 +1,7 @@
 #include "pipeline.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <optional>
 #include <random>
 #include <sstream>
@@ -12,6 +14,7 @@
 
 #include "planner.hpp"
 #include "progress.hpp"
+#include "tools/limits.hpp"
 #include "tools/units.hpp"
 
 namespace plan {
@@ -60,7 +63,10 @@ void plan_pipeline(request const& asked, ps::pipeline::partition_options options
     progress_display progress(asked.quiet, options.time, found_cost, data_parallel.figures.fits ? std::optional(data_parallel.cost) : std::nullopt);
     options.starts = {found.strategy};
     std::mt19937_64 unused;
-    auto best = ps::pipeline::partition(problem, {}, unused, options, progress);
+    constexpr std::chrono::nanoseconds grace = std::chrono::seconds{1}; // for one pipeline that takes long
+    tools::deadline const limit(
+        options.stop, options.time ? std::optional(*options.time + std::min(grace, std::chrono::nanoseconds::max() - *options.time)) : std::nullopt);
+    auto best = ps::pipeline::partition(problem.until(limit.token()), {}, unused, options, progress);
     auto& out = made.pipeline.emplace(pipelined{.plan = std::move(best.best), .unpipelined = found_time, .stats = best.stats, .reason = best.ended});
     if (made.rewritten) try_other_operators(options, best.cost, *made.rewritten, problem, progress, out);
     progress.finish(out.stats.evaluations);

@@ -162,7 +162,7 @@ auto unless_cut(std::string const& what, request const& asked, planned& made, st
         return f();
     } catch (ps::interrupted const&) {
         made.left_out.push_back(ps::text(what, user.stop_requested() ? " was not ready when the program was to end"
-                                                                     : " takes longer than the search may: a longer --time waits for it"));
+                                                                     : " takes longer than its part of the time: a longer --time waits for it"));
     } catch (std::bad_alloc const&) {
         made.left_out.push_back(ps::text(what, ' ', more_memory(asked)));
     }
@@ -352,13 +352,17 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         s.figures = ps::io::compare(made.problem, given.cluster.cluster, s.name, made.report, baseline);
     };
     evaluate(made.strategies.front(), stop);
-    {
-        tools::deadline const limit(stop, time_beside(asked));
-        for (std::size_t i = 1; i < made.strategies.size();) {
-            auto& expert = made.strategies[i];
-            if (unless_cut(expert.name, asked, made, stop, [&] { return evaluate(expert, limit.token()), true; })) ++i;
-            else made.strategies.erase(made.strategies.begin() + static_cast<std::ptrdiff_t>(i));
-        }
+    // Each has an equal part of the time that is left, so that one that takes long does not leave no time to those behind it.
+    auto const began = std::chrono::steady_clock::now();
+    auto const time = time_beside(asked);
+    for (std::size_t i = 1; i < made.strategies.size();) {
+        auto part = time;
+        if (part)
+            *part = std::max(*part - (std::chrono::steady_clock::now() - began), std::chrono::nanoseconds::zero()) / (made.strategies.size() - i);
+        tools::deadline const limit(stop, part);
+        auto& expert = made.strategies[i];
+        if (unless_cut(expert.name, asked, made, stop, [&] { return evaluate(expert, limit.token()), true; })) ++i;
+        else made.strategies.erase(made.strategies.begin() + static_cast<std::ptrdiff_t>(i));
     }
     auto const compared = made.strategies.size();
     if (is_joint(asked)) {

@@ -689,11 +689,11 @@ class Endings(Folder):
 
     def test_second_signal_kills(self):
         # The reading of a model of many operators is not interrupted: the second signal ends it.
-        running = subprocess.Popen([PROGRAM, "--model", "zoo:gpt,layers=400,batch=512,dropout=0", "--cluster", "16x8xh100", "--time", "100s"], stdout=subprocess.DEVNULL,
+        running = subprocess.Popen([PROGRAM, "--model", "zoo:gpt,layers=30000,batch=512,dropout=0", "--cluster", "16x8xh100", "--time", "100s"], stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
-        time.sleep(1)
+        time.sleep(0.7)
         running.send_signal(signal.SIGINT)
-        time.sleep(0.5)
+        time.sleep(0.3)
         running.send_signal(signal.SIGINT)
         self.assertEqual(running.wait(timeout=10), -signal.SIGINT)
 

@@ -84,7 +84,7 @@ TEST_CASE("program: Ctrl-C loses nothing, and --resume makes the table that an u
     auto const whole = support::read_table(dir / "whole.json");
     auto script = new_script();
     std::size_t rounds = 0;
-    for (outcome o{.code = interrupted}; o.code == interrupted; ++rounds) {
+    for (outcome o{.code = profiler::interrupted}; o.code == profiler::interrupted; ++rounds) {
         REQUIRE(rounds < 100);
         // In the middle of the twentieth kernel.
         auto const last = script->prepared + 20;
@@ -97,8 +97,8 @@ TEST_CASE("program: Ctrl-C loses nothing, and --resume makes the table that an u
         };
         o = run(script, with(small, {"--resume", dir / "t.json"}));
         CAPTURE(o.err);
-        REQUIRE((o.code == ok || o.code == interrupted));
-        if (o.code == interrupted) {
+        REQUIRE((o.code == ok || o.code == profiler::interrupted));
+        if (o.code == profiler::interrupted) {
             CHECK(has(o.err, "--resume"));
             CHECK(support::read_table(dir / "t.json").size() == (rounds + 1) * 19);
         }

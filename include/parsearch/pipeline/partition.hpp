@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <new>
 #include <optional>
 #include <set>
 #include <stop_token>
@@ -18,6 +19,7 @@
 
 #include <parsearch/concepts/searcher.hpp>
 #include <parsearch/core/error.hpp>
+#include <parsearch/core/interruption.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/pipeline/micro_batch.hpp>
 #include <parsearch/pipeline/pipeline_plan.hpp>
@@ -86,9 +88,9 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 ///    degree of a stage, a stage that computes again or no more, twice or half the segments or micro-batches, the other order, the optimizer sharded
 ///    or not; the first change that is better is taken, until none is.
 ///
-/// Reason `exhausted` where it ended by itself. Observers are told `simulated_pipeline`, and of picoseconds `search::improved`, `progress` and
-/// `budget_spent`. No lower bound. A network that can not be divided into micro-batches is planned with one. Throws `invalid_input` on options out of
-/// range, and where no operator has work.
+/// Reason `exhausted` where it ended by itself, `out_of_memory` where a pipeline took more memory than there is: the best before is the answer.
+/// Observers are told `simulated_pipeline`, and of picoseconds `search::improved`, `progress` and `budget_spent`. No lower bound. A network that can
+/// not be divided into micro-batches is planned with one. Throws `invalid_input` on options out of range, and where no operator has work.
 struct partition_fn {
     template <RandomBits R, class... Os>
     pipeline_result operator()(parallelization const& problem, pipeline_plan start, R&, partition_options const& options = {},
@@ -114,6 +116,18 @@ struct partition_fn {
         }
 
         [[nodiscard]] pipeline_result run(pipeline_plan start) {
+            try {
+                search_all(std::move(start));
+            } catch (interrupted const&) { // the problem's own token
+                end_early(stop_reason::stop_requested);
+            } catch (std::bad_alloc const&) {
+                end_early(stop_reason::out_of_memory);
+            }
+            return kernel_.finish(ended_.value_or(stop_reason::exhausted), feasible_);
+        }
+
+      private:
+        void search_all(pipeline_plan start) {
             if (!start.strategy.empty()) consider(std::move(start), false);
             for (auto const& strategy : options_.starts)
                 if (!kernel_.has_best() || !over()) unpipelined_strategy(strategy);
@@ -127,10 +141,15 @@ struct partition_fn {
                 (void)enumerate(std::move(rest), forever);
                 improve_beam();
             }
-            return kernel_.finish(ended_.value_or(stop_reason::exhausted), feasible_);
         }
 
-      private:
+        /// With what was found; within a handler.
+        void end_early(stop_reason why) {
+            if (!kernel_.has_best()) throw;
+            if (auto const budget = kernel_.due()) why = *budget;
+            ended_ = why;
+        }
+
         [[nodiscard]] bool over() {
             if (!ended_) ended_ = kernel_.due();
             return ended_.has_value();
