@@ -44,6 +44,7 @@ class round_search {
 
     ps::search_result<ps::space::flat_strategy, ps::picoseconds> operator()(ps::parallelization const& placed, ps::space::flat_strategy start,
                                                                             std::mt19937_64& rng) {
+        start = placed.space().nearest(std::move(start)); // the first is data parallelism
         auto cost_of = placed.evaluator();
         auto cost = cost_of(start);
         auto const experts = placed.starts();

@@ -48,7 +48,6 @@ joint_outcome search_jointly(request const& asked, ps::parallelization const& pr
     auto options = std::get<ps::rewrite::joint_options>(*asked.search);
     if (evaluations) options.evaluations = evaluations;
     if (!rules) options.bound = false; // that of what is found with rules is told
-    options.pricing.space = asked.space;
     if (rules) {
         auto& all = options.rules;
         all = ps::rewrite::algebraic_rules(asked.simulation.training ? ps::rewrite::purpose::training : ps::rewrite::purpose::inference);

@@ -189,6 +189,38 @@ ps::picoseconds cost_of(ps::parallelization const& problem, ps::sim::report cons
     return penalty == ps::cost_traits<ps::picoseconds>::infinity() ? penalty : ps::sim::total_cost(simulated.makespan, penalty);
 }
 
+// An operator of which `s` has a configuration outside of the space, and that configuration; nothing where there is none.
+std::optional<std::string> outside_of_space(ps::parallelization const& problem, ps::space::flat_strategy const& s) {
+    auto const op = problem.space().first_outside(s);
+    if (!op) return {};
+    return ps::text("operator ", problem.graph().names[*op], ": ", ps::space::to_string(s[*op], problem.graph().operations[*op]));
+}
+
+// The cheapest of those compared; for a search, one that is outside of the space is worth what the space has nearest to it.
+void choose_start(request const& asked, planned& made, std::stop_token const& stop) {
+    tools::deadline const limit(stop, time_beside(asked));
+    std::optional<ps::picoseconds> least;
+    for (auto const& s : made.strategies) {
+        std::optional<ps::picoseconds> cost = s.cost;
+        if (asked.search && outside_of_space(made.problem, s.strategy))
+            cost = unless_cut(ps::text("what the space has nearest to ", s.name), asked, made, stop,
+                              [&] { return made.problem.until(limit.token()).evaluator()(made.problem.space().nearest(s.strategy)); });
+        if (!made.start_strategy.empty() && (!cost || (least && *least <= *cost))) continue;
+        least = cost;
+        made.start = s.name;
+        made.start_strategy = s.strategy;
+    }
+}
+
+// Searches begin in the space, and say so where what they were given was not.
+void move_into_space(planned& made) {
+    auto const outside = outside_of_space(made.problem, made.start_strategy);
+    if (!outside) return;
+    made.notes.push_back(
+        ps::text("the start, ", made.start, ", is outside of the space (", *outside, "): the search began with the nearest strategy of the space"));
+    made.start_strategy = made.problem.space().nearest(std::move(made.start_strategy));
+}
+
 // What the user should know of the result.
 void add_notes(request const& asked, planned& made, std::size_t compared) {
     auto const devices = made.problem.topology().size(), used = devices_in_use(made.strategies.front().strategy);
@@ -202,13 +234,18 @@ void add_notes(request const& asked, planned& made, std::size_t compared) {
         made.notes.push_back(ps::text("nothing better than the start, ", made.start, ", was found",
                                       *made.reason == ps::stop_reason::time_budget ? "; a longer --time may find it" : ""));
     for (auto const& what : made.left_out) made.notes.push_back(ps::text("left out: ", what));
-    for (std::size_t i = 0; i < compared; ++i)
-        if (auto const& other = made.strategies[i]; other.cost < made.found().cost)
+    for (std::size_t i = 0; i < compared; ++i) {
+        auto const& other = made.strategies[i];
+        auto const outside = asked.search ? outside_of_space(made.given_problem(), other.strategy) : std::nullopt;
+        if (outside && other.name != made.start)
+            made.notes.push_back(ps::text(other.name, " is outside of the space (", *outside, "): it is shown for comparison"));
+        if (!outside && other.cost < made.found().cost)
             made.notes.push_back(
                 made.wired       ? ps::text(other.name, " costs less on this fabric than what was found: a larger budget may find better")
                 : made.rewritten ? ps::text(other.name, " costs less than what was found: --joint.refinement looks further, ",
                                             "and other searches for the model's own operators begin there")
                                  : ps::text(other.name, " costs less than what was found from '", made.start, "': --start cheapest begins there"));
+    }
     if (!made.found().figures.fits)
         made.notes.push_back(ps::text("the strategy does not fit: device ", made.found().figures.fullest_device, " needs ",
                                       tools::shown_memory(made.found().figures.fullest_device_use), " of ",
@@ -405,12 +442,8 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         add_notes(asked, made, compared);
         return;
     }
-    if (made.start_strategy.empty() && !made.wired) {
-        auto const& cheapest =
-            *std::min_element(made.strategies.begin(), made.strategies.end(), [](auto const& a, auto const& b) { return a.cost < b.cost; });
-        made.start = cheapest.name;
-        made.start_strategy = cheapest.strategy;
-    }
+    if (made.start_strategy.empty() && !made.wired) choose_start(asked, made, stop);
+    if (asked.search && !made.wired) move_into_space(made);
     if (made.wired) {
         made.strategies.push_back({.name = ps::text("found by ", ps::io::search_name(*asked.search)), .strategy = made.wired->strategy});
     } else if (asked.search) {

@@ -211,3 +211,53 @@ TEST_CASE("operator_space: bad options are refused") {
     CHECK(refused(4, {.min_shard = 0}) == "space option min_shard is 0: must be at least 1");
     CHECK(refused(4, {.max_shards = -1}) == "space option max_shards is -1: must be 0 (no limit) or more");
 }
+
+TEST_CASE("operator_space: the nearest of the space to what is outside") {
+    auto const op = with_dims({{8, sample}, {8, parameter}, {4, reduction}});
+    space::operator_space const whole(op, 8, {}, "x");
+    space::operator_space const samples(op, 8, {.parameter = false, .reduction = false}, "x");
+    space::operator_space const pairs(op, 8, {.max_shards = 2}, "x");
+    auto const split = [&](std::int32_t a, std::int32_t b, std::int32_t start) {
+        space::operator_space const neighbours(op, 8, {.placements = placements::contiguous}, "x");
+        for (auto const& c : neighbours.all())
+            if (c.degree[0] == a && c.degree[1] == b && c.degree[2] == 1 && c.start == start) return c;
+        FAIL("no such configuration");
+        return space::configuration{};
+    };
+    CHECK(whole.nearest(split(4, 2, 0)) == split(4, 2, 0));                                      // it is of the space
+    CHECK(devices_of(samples.nearest(split(4, 2, 0))) == std::vector<std::int32_t>{0, 2, 4, 6}); // where the samples were
+    CHECK(samples.nearest(split(1, 8, 0)) == split(1, 1, 0));
+    CHECK(devices_of(samples.nearest(split(2, 2, 4))) == std::vector<std::int32_t>{4, 6});
+    CHECK(pairs.nearest(split(4, 2, 0)).shards() == 2);
+    auto listed = split(2, 1, 0);
+    listed.listed = {5, 3};
+    CHECK(whole.nearest(listed).shards() == 2);
+    CHECK(whole.contains(whole.nearest(listed)));
+}
+
+TEST_CASE("operator_space: what is nearest is of the space, and splits nothing that was whole") {
+    for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+        CAPTURE(seed);
+        std::mt19937_64 rng{seed};
+        auto const op = with_dims({{static_cast<std::int64_t>(1 + uniform_index(rng, 12)), sample},
+                                   {static_cast<std::int64_t>(1 + uniform_index(rng, 12)), parameter},
+                                   {static_cast<std::int64_t>(1 + uniform_index(rng, 6)), reduction}});
+        auto const devices = 1 + uniform_index(rng, 12);
+        space::operator_space const whole(op, devices, {.all_orders = true}, "x");
+        space::operator_space const part(op, devices,
+                                         {.sample = bernoulli(rng, 0.5),
+                                          .parameter = bernoulli(rng, 0.5),
+                                          .reduction = bernoulli(rng, 0.5),
+                                          .min_shard = static_cast<std::int64_t>(1 + uniform_index(rng, 3)),
+                                          .max_shards = static_cast<std::int32_t>(uniform_index(rng, 5)),
+                                          .placements = bernoulli(rng, 0.5) ? placements::contiguous : placements::strided},
+                                         "x");
+        for (int i = 0; i < 20; ++i) {
+            auto const c = whole[uniform_index(rng, whole.size())];
+            auto const near = part.nearest(c);
+            REQUIRE(part.contains(near));
+            if (part.contains(c)) REQUIRE(near == c);
+            for (std::size_t d = 0; d < 3; ++d) REQUIRE(c.degree[d] % near.degree[d] == 0);
+        }
+    }
+}

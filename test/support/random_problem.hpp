@@ -99,6 +99,18 @@ auto random_problem(std::mt19937_64& rng, parsearch::sim::simulation_options con
     return parsearch::make_problem(random_network(rng, shape.operators), topology, std::move(oracle), {.simulation = options});
 }
 
+/// Of the space that is without restrictions, a part.
+inline parsearch::space::space_options random_restrictions(std::mt19937_64& rng) {
+    using namespace parsearch;
+    return {.sample = bernoulli(rng, 0.5),
+            .attribute = bernoulli(rng, 0.5),
+            .parameter = bernoulli(rng, 0.5),
+            .reduction = bernoulli(rng, 0.5),
+            .min_shard = static_cast<std::int64_t>(1 + uniform_index(rng, 2)),
+            .max_shards = static_cast<std::int32_t>(uniform_index(rng, 4)),
+            .placements = bernoulli(rng, 0.5) ? space::placements::contiguous : space::placements::strided};
+}
+
 /// What `make_problem` makes, with the workload in reach of tests of the simulator's parts.
 struct workload_problem {
     std::shared_ptr<parsearch::sim::workload const> work;

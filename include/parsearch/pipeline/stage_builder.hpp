@@ -156,12 +156,12 @@ class stage_builder {
     };
     using key = std::tuple<std::uint32_t, std::size_t, std::uint32_t>; // micro-batches, devices, tensor degree
 
-    /// The experts' strategy of all operators on the first `group` devices.
+    /// The experts' strategy of all operators on the first `group` devices, or what the space has nearest to it.
     [[nodiscard]] space::flat_strategy const& experts(std::uint32_t micro_batches, std::size_t group, std::uint32_t tensor) {
         auto const at = experts_.find({micro_batches, group, tensor});
         if (at != experts_.end()) return at->second;
-        return experts_
-            .emplace(key{micro_batches, group, tensor}, space::tensor_parallel(simulator_.micro_batches(micro_batches).graph(), group, tensor))
+        auto const& micro = simulator_.micro_batches(micro_batches);
+        return experts_.emplace(key{micro_batches, group, tensor}, micro.space().nearest(space::tensor_parallel(micro.graph(), group, tensor)))
             .first->second;
     }
 

@@ -76,7 +76,8 @@ class parallelization {
     }
     /// The operators in topological order, for searches that visit them one by one.
     [[nodiscard]] std::vector<std::uint32_t> const& order() const noexcept { return work_->graph.order; }
-    /// Strategies of experts to start a search from, with and without their names: see `expert_starts`.
+    /// Strategies of the space to start a search from, with and without their names: those of experts, or what the space has nearest to them, each
+    /// once. See `expert_starts`.
     [[nodiscard]] std::vector<space::named_strategy> named_starts() const;
     [[nodiscard]] std::vector<space::flat_strategy> starts() const {
         std::vector<space::flat_strategy> out;
@@ -229,6 +230,13 @@ template <Strategy<space::configuration> S> [[nodiscard]] std::string to_string(
     add("table_parallel", table_parallel(p));
     return out;
 }
-inline std::vector<space::named_strategy> parallelization::named_starts() const { return expert_starts(*this); }
+inline std::vector<space::named_strategy> parallelization::named_starts() const {
+    std::vector<space::named_strategy> out;
+    for (auto& expert : expert_starts(*this)) {
+        expert.strategy = space_.nearest(std::move(expert.strategy));
+        if (std::ranges::find(out, expert.strategy, &space::named_strategy::strategy) == out.end()) out.push_back(std::move(expert));
+    }
+    return out;
+}
 
 } // namespace parsearch

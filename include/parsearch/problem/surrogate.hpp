@@ -33,7 +33,8 @@ struct surrogate_options {
 /// - an edge's term is how long its busiest link moves data, there and, in training, back.
 /// Left out: that parts run at the same time or compete, the weights that operators share, memory.
 /// Candidates of an operator: at most `surrogate_options::candidates` of its space, and what data_parallel, one_weird_trick and
-/// tensor_parallel of each power of two give it. Tables are made once, equal ones once for all repeats; copies share them.
+/// tensor_parallel of each power of two give it, or what the space has nearest to that. Tables are made once, equal ones once for all repeats; copies
+/// share them.
 class additive_surrogate {
   public:
     using candidates_type = std::vector<std::vector<space::configuration>>;

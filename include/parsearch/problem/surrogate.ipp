@@ -75,6 +75,7 @@ additive_surrogate::make_tables(space::strategy_space const& all, surrogate_opti
     std::vector<space::flat_strategy> experts{space::data_parallel(g, size), space::one_weird_trick(g, size)};
     for (std::size_t degree = 2; degree <= size; degree *= 2)
         if (size % degree == 0) experts.push_back(space::tensor_parallel(g, size, degree));
+    for (auto& s : experts) s = all.nearest(std::move(s));
     auto made = std::make_shared<tables>();
     std::vector<surrogate_tables::choices> candidates;
     for (std::uint32_t op = 0; op < g.size(); ++op) {

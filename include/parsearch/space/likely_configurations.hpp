@@ -17,8 +17,14 @@ struct likely_options {
     std::size_t per_node = 1; ///< devices of a node; 1 where nodes differ
 };
 
+/// What of `all`, the space of `op`, is nearest to data parallelism over `devices` devices: itself for graph inputs, which may be anywhere.
+[[nodiscard]] inline configuration nearest_data_parallel(ops::operation const& op, operator_space const& all, std::size_t devices) {
+    auto c = split_samples(op, static_cast<std::int64_t>(devices));
+    return op.work == ops::work_class::source ? c : all.nearest(c);
+}
+
 /// Of `all`, the space of `op` on `devices` devices, at most `limit` configurations (but for the last kind), none twice:
-/// - data parallelism, always the first, which need not be of the space;
+/// - data parallelism, always the first, or what the space has nearest to it;
 /// - the operator whole on the first device, its samples over the first node, and over one of every g devices, for every divisor g of a node's;
 /// - of tables that are looked up, one dim of the table split among g devices as far apart as they can be, and nothing else;
 /// - one more dim split among g neighbours and the samples over `devices / g` such groups, for every divisor g of `devices`: small groups first, in
@@ -30,7 +36,7 @@ struct likely_options {
 [[nodiscard]] inline std::vector<configuration> likely_configurations(ops::operation const& op, operator_space const& all, std::size_t devices,
                                                                       likely_options const& o) {
     auto const total = static_cast<std::int64_t>(devices);
-    std::vector<configuration> out{split_samples(op, total)};
+    std::vector<configuration> out{nearest_data_parallel(op, all, devices)};
     auto limit = o.limit;
     auto const add = [&](configuration const& c) {
         if (out.size() < limit && all.contains(c) && std::find(out.begin(), out.end(), c) == out.end()) out.push_back(c);

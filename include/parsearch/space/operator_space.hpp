@@ -104,6 +104,28 @@ class operator_space {
         return same == c && has_placement(static_cast<std::int32_t>(c.shards()), stride, c.start);
     }
 
+    /// `c` where it is one of them; else one with the most shards among those whose degrees divide those of `c`, with the stride and from the device
+    /// of `c` where such a placement is one of them. All on one device at worst. Precondition: `c` is of the operator. Complexity: O(combinations).
+    [[nodiscard]] configuration nearest(configuration const& c) const {
+        if (contains(c)) return c;
+        configuration out{.rank = rank_};
+        std::int64_t most = 0;
+        for (std::size_t n = 0; n < splits(); ++n) {
+            bool const divides = std::ranges::equal(std::span(degrees_[n]).first(rank_), c.degrees(), [](auto d, auto of) { return of % d == 0; });
+            if (!divides || shards_of(n) <= most) continue;
+            most = shards_of(n);
+            out.degree = degrees_[n];
+        }
+        auto const shards = static_cast<std::int32_t>(most);
+        auto const start = c.listed.empty() ? c.start : c.listed.front();
+        auto order = split_dims(out);
+        auto stride = order.count > 0 && c.listed.empty() ? c.stride[order.dims[0]] : 1;
+        if (stride < 1 || !has_placement(shards, stride, start)) stride = 1;
+        out.start = has_placement(shards, stride, start) ? start : 0;
+        lay_out(out, order.all(), stride);
+        return out;
+    }
+
     /// Configurations are numbered by combination of degrees, then by placement. The number of combinations.
     [[nodiscard]] std::size_t splits() const noexcept { return degrees_.size(); }
     /// The number of the combination that `c` has; `splits()` where it is none of them. Complexity: O(log combinations).

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +51,20 @@ class strategy_space {
     [[nodiscard]] auto operator[](std::size_t op) const { return spaces_[op]->all(); }
     [[nodiscard]] space_options const& options() const noexcept { return options_; }
     [[nodiscard]] operator_space const& of(std::size_t op) const noexcept { return *spaces_[op]; }
+    /// Whether operator number `op` may have configuration `c`. A graph input may have any: it has no tasks.
+    [[nodiscard]] bool contains(std::size_t op, configuration const& c) const { return is_input_[op] || spaces_[op]->contains(c); }
+    /// The first operator of which `s` has a configuration that is not of the space; nothing where `s` is a strategy of the space.
+    template <Strategy<configuration> S> [[nodiscard]] std::optional<std::size_t> first_outside(S const& s) const {
+        for (std::size_t op = 0; op < size(); ++op)
+            if (!contains(op, configuration_of(s, op))) return op;
+        return std::nullopt;
+    }
+    /// `s` where it is a strategy of the space; else each operator that is not has what its space has nearest: see `operator_space::nearest`.
+    [[nodiscard]] flat_strategy nearest(flat_strategy s) const {
+        for (std::size_t op = 0; op < size(); ++op)
+            if (!is_input_[op]) s[op] = spaces_[op]->nearest(s[op]);
+        return s;
+    }
 
   private:
     /// By extent and kind of each dim.
@@ -71,8 +86,8 @@ class strategy_space {
             if (!made) made = std::make_shared<operator_space const>(g.operations[op], devices, options, g.names[op]);
             if (!options.max_degree) (*known)[std::move(key)] = made;
             // A graph input has no tasks: where it is said to be is of no matter.
-            if (g.operations[op].work == ops::work_class::source)
-                made = std::make_shared<operator_space const>(g.operations[op], 1, space_options{}, g.names[op]);
+            is_input_.push_back(g.operations[op].work == ops::work_class::source);
+            if (is_input_.back()) made = std::make_shared<operator_space const>(g.operations[op], 1, space_options{}, g.names[op]);
             spaces_.push_back(std::move(made));
         }
         known_ = std::move(known);
@@ -82,6 +97,7 @@ class strategy_space {
     space_options options_;
     std::shared_ptr<by_dims const> known_; ///< of this graph
     std::vector<std::shared_ptr<operator_space const>> spaces_;
+    std::vector<bool> is_input_; ///< of the graph
 };
 
 } // namespace parsearch::space

@@ -25,6 +25,7 @@
 #include <parsearch/topology/nodes.hpp>
 
 #include "support/random_network.hpp"
+#include "support/random_problem.hpp"
 #include "support/refusal.hpp"
 #include "support/same_value.hpp"
 #include "support/sanitized.hpp"
@@ -39,9 +40,9 @@ joint_options with_rules(joint_options options, std::vector<graph_rule> const& r
     return options;
 }
 
-template <class M> auto problem_of(M const& model, std::uint32_t nodes_used = 1) {
+template <class M> auto problem_of(M const& model, std::uint32_t nodes_used = 1, space::space_options const& space = {}) {
     auto const cluster = topology::nodes({.count = nodes_used, .gpus_per_node = 4, .device = topology::v100_sxm});
-    return make_problem(model, cluster, cost::roofline(cluster));
+    return make_problem(model, cluster, cost::roofline(cluster), {.space = space});
 }
 
 /// Branches of convolutions, norms and relus that read one tensor and are joined, `blocks` times.
@@ -125,6 +126,18 @@ TEST_CASE("joint: two heavy branches that can not be split run side by side, whi
     auto const refused = joint(p, {}, c, {.mapping_effort = 1});
     CHECK(refused.cost == alone.cost);
     CHECK(refused.best.not_mapped.find("more steps than the 1 that option 'effort' allows") != std::string::npos);
+}
+
+TEST_CASE("joint: of a restricted space is the strategy of the operators found, and no less than its bound") {
+    for (std::uint64_t seed = 1; seed <= support::cases(60u); ++seed) {
+        CAPTURE(seed);
+        std::mt19937_64 rng(seed);
+        auto const p = problem_of(support::random_network(rng, 8), 1, support::random_restrictions(rng));
+        auto const found = joint(p, {}, rng, {.rules = algebraic_rules(), .segment_graphs = 8, .refinement = 20});
+        auto const q = with_graph(p, found.best.operators);
+        REQUIRE(!q.space().first_outside(found.best.strategy));
+        if (found.best.bound) REQUIRE(*found.best.bound <= found.cost);
+    }
 }
 
 TEST_CASE("joint: the same for the same seed, and never worse than the original, on random networks") {

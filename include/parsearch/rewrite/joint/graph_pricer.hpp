@@ -53,15 +53,16 @@ struct choice_costs : surrogate_tables {
 /// the elimination. Answers depend on the graph and the options alone, never on what was priced before or is remembered.
 class graph_pricer {
   public:
-    /// Throws `invalid_input` on options out of range.
-    explicit graph_pricer(std::shared_ptr<sim::workload const> base, graph_pricer_options options = {})
-        : base_(std::move(base)), options_(std::move(options)), store_(options_.remembered_bytes) {
+    /// Candidates are of the space that `limits` leave. Throws `invalid_input` on options out of range.
+    graph_pricer(std::shared_ptr<sim::workload const> base, space::space_options limits, graph_pricer_options options = {})
+        : base_(std::move(base)), space_(std::move(limits)), options_(std::move(options)), store_(options_.remembered_bytes) {
         validate(options_);
-        space::validate(options_.space, base_->topology.size());
+        space::validate(space_, base_->topology.size());
         per_node_ = std::max<std::size_t>(topology::devices_per_node(base_->topology), 1);
     }
-    /// Of a problem of `make_problem`: its topology, oracle and options of simulation.
-    explicit graph_pricer(parallelization const& problem, graph_pricer_options options = {}) : graph_pricer(problem.workload(), std::move(options)) {}
+    /// Of a problem of `make_problem`: its topology, oracle, options of simulation and of the space.
+    explicit graph_pricer(parallelization const& problem, graph_pricer_options options = {})
+        : graph_pricer(problem.workload(), problem.space().options(), std::move(options)) {}
 
     /// The least cost over the candidates and the first strategy found that has it. Optimal where the tables of elimination fit into
     /// `table_bytes`; else the best strategy that mini-buckets and branch and bound of `effort` find (data parallelism at worst), with the bound
@@ -97,8 +98,9 @@ class graph_pricer {
             weigh(p);
             return keep(std::move(p));
         };
-        graph_price plain{.strategy = space::data_parallel(g, base_->topology.size())};
-        plain.cost = cost_of(tables, std::vector<std::uint32_t>(g.size(), 0)); // the first candidates
+        graph_price plain;
+        for (auto const& list : tables.candidates) plain.strategy.push_back(list->front());
+        plain.cost = cost_of(tables, std::vector<std::uint32_t>(g.size(), 0));
         weigh(plain);
         keep(std::move(plain));
         double low = 0, high = first_lambda;
@@ -136,6 +138,7 @@ class graph_pricer {
     [[nodiscard]] std::uint64_t remembered() const noexcept { return store_.bytes(); }
     [[nodiscard]] std::uint64_t tables_made() const noexcept { return store_.made(); }
     [[nodiscard]] graph_pricer_options const& options() const noexcept { return options_; }
+    [[nodiscard]] space::space_options const& space() const noexcept { return space_; }
 
   private:
     using pricing_type = surrogate_terms::pricing_type;
@@ -240,11 +243,11 @@ class graph_pricer {
             auto const& operation = g.operations[op];
             auto const make = [&] {
                 auto const all = operation.work == ops::work_class::source ? space::operator_space(operation, 1, {}, g.names[op])
-                                                                           : space::operator_space(operation, devices, options_.space, g.names[op]);
+                                                                           : space::operator_space(operation, devices, space_, g.names[op]);
                 return space::likely_configurations(operation, all, devices, {.limit = options_.candidates, .per_node = per_node_});
             };
             // A constraint of the user's may look at what the content leaves out.
-            if (options_.space.max_degree) out.push_back(std::make_shared<std::vector<space::configuration> const>(make()));
+            if (space_.max_degree) out.push_back(std::make_shared<std::vector<space::configuration> const>(make()));
             else out.push_back(store_.choices_of(contents[op], make));
             if (!looked_up.has(op)) continue;
             auto list = *out.back();
@@ -311,6 +314,7 @@ class graph_pricer {
     }
 
     std::shared_ptr<sim::workload const> base_;
+    space::space_options space_;
     graph_pricer_options options_;
     std::size_t per_node_ = 1;
     surrogate_store store_;

@@ -7,7 +7,6 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
-#include <parsearch/space/operator_space.hpp>
 
 namespace parsearch::rewrite {
 
@@ -33,7 +32,6 @@ struct graph_pricer_options {
     std::uint64_t table_bytes = std::uint64_t{1} << 28;      ///< that elimination's tables may take beside the terms, at least 1 MiB
     std::uint64_t remembered_bytes = std::uint64_t{1} << 30; ///< of tables, from one call to the next, about
     std::uint64_t effort = 1 << 14; ///< where elimination does not fit: 64 partial strategies, or a message of mini-buckets, each
-    space::space_options space{};   ///< the space that candidates are of, but for the first, data parallelism
 };
 
 /// Throws `invalid_input` naming option, value and rule.

@@ -209,7 +209,7 @@ class joint_run {
             auto& g = simulated_.emplace_back(simulated{rank, with_graph(problem_, operators_of(problem_, f.graph)), {f.price.strategy}});
             auto evaluate = g.candidate.evaluator();
             simulate(graphs, evaluate, g, f.price.strategy, false);
-            if (!over()) simulate(graphs, evaluate, g, data_parallel(g.candidate), false);
+            if (!over()) simulate(graphs, evaluate, g, g.candidate.space().nearest(data_parallel(g.candidate)), false);
             if (!over()) simulate(graphs, evaluate, g, space::one_device(g.candidate.graph()), false);
             for (auto const& counting : usual_countings)
                 if (!over()) simulate(graphs, evaluate, g, g.found.emplace_back(cache_.all().price(g.candidate.graph(), counting).strategy), false);

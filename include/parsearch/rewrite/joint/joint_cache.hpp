@@ -18,8 +18,8 @@
 namespace parsearch::rewrite {
 
 /// The tables of terms that graphs were priced and mapped by, for any number of joint searches: of other networks and rules, on one topology with one
-/// oracle, options of simulation and of pricing. A search finds the same with a cache that others have filled as with one of its own. Not for several
-/// threads at once.
+/// oracle, options of simulation, of the space and of pricing. A search finds the same with a cache that others have filled as with one of its own.
+/// Not for several threads at once.
 class joint_cache {
   public:
     using pricer_type = graph_pricer;
@@ -27,7 +27,8 @@ class joint_cache {
     /// For searches on problems like `problem`. Where no memory limit is given and the problem does not ignore memory, it is that of the smallest
     /// device. Throws `invalid_input` on options out of range.
     explicit joint_cache(parallelization const& problem, graph_pricer_options options = {})
-        : base_(problem.workload()), all_(base_, limited(*base_, options)), one_(alone(*base_), unlimited(options)) {}
+        : base_(problem.workload()), all_(base_, problem.space().options(), limited(*base_, options)),
+          one_(alone(*base_), problem.space().options(), unlimited(options)) {}
 
     /// Prices on all devices, and on the first alone.
     [[nodiscard]] pricer_type& all() noexcept { return all_; }

@@ -243,12 +243,12 @@ struct joint_pipeline_fn {
 
   private:
     /// The plan of the original with the operators of `problem` as they are: lifted, they are in topological order. Where some of them were folded
-    /// into weights, or have not all the copies and partial sums that others have, the strategy is data parallelism.
+    /// into weights, or have not all the copies and partial sums that others have, the strategy is what the space has nearest to data parallelism.
     static joint_plan in_own_numbers(joint_plan plan, parallelization const& problem) {
         auto const& g = problem.graph();
         bool same = plan.strategy.size() == g.size();
         for (std::size_t k = 0; k < g.size() && same; ++k) same = plan.operators.operations[k].dims == g.operations[g.order[k]].dims;
-        auto strategy = data_parallel(problem);
+        auto strategy = problem.space().nearest(data_parallel(problem));
         for (std::size_t k = 0; k < g.size() && same; ++k) strategy[g.order[k]] = plan.strategy[k];
         plan.operators = g;
         plan.strategy = std::move(strategy);

@@ -201,7 +201,7 @@ struct mapped_operators {
             throw invalid_input("operator mapping: a strategy of ", s.size(), " configurations for ", g.size(), " operators: must be one each");
     auto const& topology = pricer.input().topology;
     machine_grid const grid(topology, options.cells);
-    space::strategy_space const spaces(g, topology.size(), pricer.options().space);
+    space::strategy_space const spaces(g, topology.size(), pricer.space());
     mapped_operators out{.views = options.views};
     for (;; out.views /= 2) {
         std::vector<surrogate_tables::choices> choices;

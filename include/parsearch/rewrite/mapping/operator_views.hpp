@@ -37,7 +37,7 @@ inline constexpr std::size_t most_likely =
 } // namespace detail
 
 /// Of `all`, the space of `op` on the devices of `grid`, at most `limit` configurations, none twice:
-/// - data parallelism over all devices, always the first, which need not be of the space;
+/// - data parallelism over all devices, always the first, or what the space has nearest to it;
 /// - those of `also`;
 /// - on every box of cells whose sides divide those of the machine, from starts that are multiples of them: of `space::likely_configurations` for as
 ///   many devices those that leave none idle. First the first one of each size of box, the largest boxes first (of operators that look tables up the
@@ -49,7 +49,7 @@ inline constexpr std::size_t most_likely =
                                                                       std::span<space::configuration const> also = {}) {
     if (limit < 1 || per_box < 1)
         throw invalid_input("operator views: at most ", limit, " of an operator, ", per_box, " on a box: both must be at least 1");
-    std::vector<space::configuration> out{space::split_samples(op, grid.devices())};
+    std::vector<space::configuration> out{space::nearest_data_parallel(op, all, static_cast<std::size_t>(grid.devices()))};
     auto const known = [&](space::configuration const& c) { return std::find(out.begin(), out.end(), c) != out.end(); };
     for (auto const& c : also)
         if (out.size() < limit && !known(c)) out.push_back(c);
