@@ -282,6 +282,5 @@ TEST_CASE("a pricer refuses options out of range") {
                          ps::invalid_input);
     CHECK_THROWS_WITH_AS(make({.memory_limit = 0}), "graph_pricer option memory_limit is 0 bytes: must be at least 1", ps::invalid_input);
     CHECK_THROWS_WITH_AS(make({.table_bytes = 1000}), "graph_pricer option table_bytes is 1000: must be at least 1048576 (1 MiB)", ps::invalid_input);
-    CHECK_THROWS_WITH_AS(make({.space = {.min_shard = 0}}), "space option min_shard is 0: must be at least 1", ps::invalid_input);
     CHECK_THROWS_AS((void)graph_pricer(problem).price(problem.graph(), {.share = -1}), ps::invalid_input);
 }
