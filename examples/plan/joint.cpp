@@ -22,17 +22,23 @@ ps::parallelization problem_of(ps::parallelization const& problem, ps::graph::de
 
 namespace {
 
-// `strategy` of `from`, which has the operators of `to` in another order.
-ps::space::flat_strategy reordered(ps::space::flat_strategy const& strategy, ps::graph::dense_graph const& from, ps::graph::dense_graph const& to) {
+// Writes the configurations of `strategy`, of `from`, into `out`, of `to`, which has the same operators in another order. False where `from` lacks
+// some of them: in inference, what only weights decide is folded into these.
+bool reorder(ps::space::flat_strategy const& strategy, ps::graph::dense_graph const& from, ps::graph::dense_graph const& to,
+             ps::space::flat_strategy& out) {
     std::map<std::string, std::queue<std::size_t>> places; // operators of one name in topological order
     for (auto const op : from.order) places[from.names[op]].push(op);
-    ps::space::flat_strategy out(to.size());
+    bool all = true;
     for (auto const op : to.order) {
-        auto& place = places.at(to.names[op]);
+        auto& place = places[to.names[op]];
+        if (place.empty() || from.operations[place.front()].dims != to.operations[op].dims) {
+            all = false;
+            continue;
+        }
         out[op] = strategy[place.front()];
         place.pop();
     }
-    return out;
+    return all;
 }
 
 } // namespace
@@ -76,7 +82,11 @@ joint_outcome search_jointly(request const& asked, ps::parallelization const& pr
                       .others = std::move(others)};
     auto const& operators = found.best.operators;
     if (out.applied.empty()) {
-        out.strategy = reordered(found.best.strategy, operators, problem.graph());
+        out.strategy = problem.space().nearest(ps::data_parallel(problem));
+        if (!reorder(found.best.strategy, operators, problem.graph(), out.strategy)) {
+            out.cost = problem.evaluator()(out.strategy);
+            out.bound.reset();
+        }
         return out;
     }
     out.problem = problem_of(problem, operators);

@@ -185,7 +185,8 @@ std::optional<ps::picoseconds> bound_of(ps::parallelization const& problem, requ
 
 // What a search minimises.
 ps::picoseconds cost_of(ps::parallelization const& problem, ps::sim::report const& simulated) {
-    auto const penalty = ps::sim::memory_cost(problem.options(), ps::sim::bytes_over_capacity(simulated.memory, problem.topology().devices));
+    auto const penalty = ps::sim::memory_cost(problem.options(), ps::sim::bytes_over_capacity(simulated.memory, problem.topology().devices),
+                                              problem.topology().size());
     return penalty == ps::cost_traits<ps::picoseconds>::infinity() ? penalty : ps::sim::total_cost(simulated.makespan, penalty);
 }
 

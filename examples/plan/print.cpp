@@ -55,7 +55,10 @@ void print_table(std::vector<column> const& columns, std::vector<std::vector<std
     for (auto const& row : rows) print_line([&](std::size_t c) { return row[c]; });
 }
 
-std::vector<std::string> cells(named_strategy const& s) {
+// What searches compare, where memory is missed and that counts.
+std::string shown_cost(ps::picoseconds cost) { return cost == ps::cost_traits<ps::picoseconds>::infinity() ? "infinite" : tools::shown_time(cost); }
+
+std::vector<std::string> cells(named_strategy const& s, bool costs) {
     auto const& f = s.figures;
     std::vector<std::string> out{s.name, tools::shown_time(f.time), fmt::format("{:.2f}x", f.speed_up),
                                  fmt::format("{}/s", tools::shown_count(f.samples_per_second)),
@@ -66,6 +69,7 @@ std::vector<std::string> cells(named_strategy const& s) {
                       ? fmt::format("{:.0f}%", 100 * static_cast<double>(f.fullest_device_use) / static_cast<double>(f.fullest_device_memory))
                       : "");
     out.push_back(f.fits ? "yes" : "NO");
+    if (costs) out.push_back(shown_cost(s.cost));
     return out;
 }
 
@@ -228,22 +232,15 @@ void print_plan(request const& asked, inputs const& given, planned const& made) 
     if (made.stats) fmt::print("search   {}\n", summary_of_search(asked, made));
     if (made.wired) print_rounds(made);
     std::string_view const unit = made.found().figures.throughput_unit;
+    bool const costs = std::ranges::any_of(made.strategies, [](auto const& s) { return s.cost != s.figures.time; });
     std::vector<std::vector<std::string>> rows;
-    for (auto const& s : made.strategies) rows.push_back(cells(s));
+    for (auto const& s : made.strategies) rows.push_back(cells(s, costs));
     fmt::print("\n");
-    print_table({{"", "strategy", true},
-                 {"", "iteration"},
-                 {"", "speed-up"},
-                 {unit, "throughput"},
-                 {"of peak", "flops"},
-                 {"moved:", "activations"},
-                 {"", "gradients"},
-                 {"partial", "sums"},
-                 {"weight", "gradients"},
-                 {"fullest", "device"},
-                 {"of its", "memory"},
-                 {"", "fits"}},
-                rows);
+    std::vector<column> columns{{"", "strategy", true},  {"", "iteration"},         {"", "speed-up"},     {unit, "throughput"},
+                                {"of peak", "flops"},    {"moved:", "activations"}, {"", "gradients"},    {"partial", "sums"},
+                                {"weight", "gradients"}, {"fullest", "device"},     {"of its", "memory"}, {"", "fits"}};
+    if (costs) columns.push_back({"cost with", "memory"});
+    print_table(columns, rows);
     if (made.computed) fmt::print("\ncompute time: {}\n", summary_of_sources(*made.computed));
     if (made.traffic) fmt::print("\nnetwork  {}\n", summary_of_network(asked.cluster, *given.cluster.network, made));
     if (made.pipeline) print_pipeline(made);

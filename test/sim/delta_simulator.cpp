@@ -728,7 +728,7 @@ TEST_CASE("delta_simulator: more memory than a device has, under each policy") {
             auto const s = support::all_on_first(p.graph());
             auto const cost = simulator.reset(s);
             if (missing == 0 || policy == memory_policy::ignore) CHECK(cost.count() == 50);
-            else if (policy == memory_policy::penalise) CHECK(cost.count() == 50 + 3 * missing);
+            else if (policy == memory_policy::penalise) CHECK(cost.count() == 50 + 3 * 2 * missing);
             else CHECK(cost == infinite);
             CHECK(simulator.schedule().makespan == 50);
             CHECK(simulator(s) == cost);

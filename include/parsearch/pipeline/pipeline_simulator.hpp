@@ -51,7 +51,7 @@ class pipeline_simulator {
     template <Strategy<space::configuration> S>
     [[nodiscard]] std::optional<picoseconds> within(pipelining const& how, S const& strategy, picoseconds bound) {
         prepare(how, strategy);
-        auto const penalty = sim::memory_cost(work_->options, over_capacity());
+        auto const penalty = sim::memory_cost(work_->options, over_capacity(), work_->topology.size());
         if (penalty == cost_traits<picoseconds>::infinity() || penalty > bound) {
             tasks_.clear(0);
             schedule_ = {};

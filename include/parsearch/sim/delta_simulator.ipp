@@ -349,7 +349,7 @@ class delta_simulator::body {
     std::optional<picoseconds> evaluate(picoseconds bound) {
         patch();
         require_running(options_.stop);
-        auto const penalty = memory_cost(work_->options, bytes_over());
+        auto const penalty = memory_cost(work_->options, bytes_over(), work_->topology.size());
         if (penalty == infeasible) return bound == infeasible ? std::optional(infeasible) : std::nullopt;
         if (!(penalty <= bound)) return std::nullopt;
         auto const left = bound == infeasible ? infeasible : bound - penalty;
@@ -365,10 +365,9 @@ class delta_simulator::body {
         byte_count over = 0;
         if (mine.folded) {
             for (std::size_t c = 0; c < cache_->folds()->devices().size(); ++c)
-                over += cache_->folds()->size_of(static_cast<std::uint32_t>(c)) *
-                        std::max<byte_count>(0, mine.memory.bytes(c) - devices[cache_->folds()->devices()[c]].memory);
+                over = std::max(over, mine.memory.bytes(c) - devices[cache_->folds()->devices()[c]].memory);
         } else {
-            for (std::size_t d = 0; d < devices.size(); ++d) over += std::max<byte_count>(0, mine.memory.bytes(d) - devices[d].memory);
+            for (std::size_t d = 0; d < devices.size(); ++d) over = std::max(over, mine.memory.bytes(d) - devices[d].memory);
         }
         return over;
     }

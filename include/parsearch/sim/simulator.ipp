@@ -37,7 +37,7 @@ class simulator::body {
     picoseconds operator()(space::flat_strategy const& s) {
         plan(s);
         add_up_memory();
-        auto const penalty = memory_cost(work_->options, bytes_over_capacity(memory_, work_->topology.devices));
+        auto const penalty = memory_cost(work_->options, bytes_over_capacity(memory_, work_->topology.devices), work_->topology.size());
         if (penalty == cost_traits<picoseconds>::infinity()) return penalty;
         run();
         return total_cost(picoseconds{schedule_.makespan}, penalty);

@@ -124,8 +124,8 @@ class strategy_bounds::body {
         auto penalty = picoseconds::zero();
         if (ledger_) {
             byte_count over = 0;
-            for (std::size_t d = 0; d < devices_; ++d) over += std::max<byte_count>(0, ledger_->bytes(d) - work_->topology.devices[d].memory);
-            penalty = memory_cost(work_->options, over);
+            for (std::size_t d = 0; d < devices_; ++d) over = std::max(over, ledger_->bytes(d) - work_->topology.devices[d].memory);
+            penalty = memory_cost(work_->options, over, devices_);
             if (penalty == cost_traits<picoseconds>::infinity()) return penalty;
         }
         for (auto& list : busy_) list.clear();

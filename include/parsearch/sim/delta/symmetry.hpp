@@ -71,8 +71,6 @@ class symmetry {
 
     [[nodiscard]] resource_numbers const& resources() const noexcept { return numbers_; }
     [[nodiscard]] std::uint32_t class_of(std::uint32_t resource) const noexcept { return class_of_[resource]; }
-    /// How many resources a class has.
-    [[nodiscard]] std::uint32_t size_of(std::uint32_t c) const noexcept { return size_[c]; }
     /// One device of each class.
     [[nodiscard]] std::span<std::uint32_t const> devices() const noexcept { return members_; }
 

@@ -51,7 +51,7 @@ enum class synchronisation : std::uint8_t {
 /// What a strategy that needs more memory than a device has costs.
 enum class memory_policy : std::uint8_t {
     ignore,   ///< its makespan
-    penalise, ///< its makespan and `memory_penalty` per byte over
+    penalise, ///< its makespan and `memory_penalty` per byte over, of the device that is most, for each device
     reject    ///< infinity: it is infeasible
 };
 [[nodiscard]] constexpr std::string_view name_of(memory_policy p) noexcept {
@@ -86,7 +86,7 @@ struct simulation_options {
     bool overlap = true; ///< false: gradients are synchronised after the last backward task (FlexFlow without --overlap)
     sim::optimizer optimizer = sim::optimizer::sgd;
     sim::memory_policy memory = sim::memory_policy::penalise;
-    double memory_penalty = 1000; ///< picoseconds per byte over a device's memory (1000: one second per GB)
+    double memory_penalty = 1000; ///< picoseconds per byte over, see `memory_cost` (1000: one second per GB)
     transfer_model transfers = transfer_model::streaming;
     byte_count segment = byte_count{1} << 20; ///< bytes of a segment under `cut_through`; the last of a message may have fewer
     friend bool operator==(simulation_options const&, simulation_options const&) = default;
