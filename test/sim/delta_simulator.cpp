@@ -13,6 +13,7 @@
 
 #include <parsearch/concepts/evaluator.hpp>
 #include <parsearch/problem/problem.hpp>
+#include <parsearch/sim/task/assemble.hpp>
 
 #include "support/hand_network.hpp"
 #include "support/naive_schedule.hpp"

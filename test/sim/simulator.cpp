@@ -270,6 +270,17 @@ TEST_CASE("timeline: partial sums that no operator reads are summed all the same
     CHECK(simulator(s).count() == 200);
 }
 
+TEST_CASE("timeline: backward of partial sums that no operator reads begins when they are summed") {
+    graph::operator_graph g;
+    g.add("a", ops::linear{.out = 100, .bias = false}, g.input("x", {{1, 8}}));
+    auto const p = make_problem(g, support::mesh(2), with_collectives{}, pairwise());
+    auto s = support::all_on_first(p.graph());
+    s[1] = support::split(p.graph().operations[1], "k", {1, 0});
+    // Both halves to 100, their sum to 1100, backward to 1300, update to 1330.
+    CHECK(p.simulator()(s).count() == 1330);
+    CHECK(p.evaluator()(s).count() == 1330);
+}
+
 TEST_CASE("timeline: an update waits for the gradients of its own weights") {
     // All is on one device: an update waits for its own backward alone.
     auto const p = make_problem(chain(), support::mesh(2), with_collectives{});

@@ -281,6 +281,7 @@ iteration naive_iteration(parsearch::graph::dense_graph const& g, Strategy const
                 for (auto const n : numbers) {
                     r.devices.insert(device(op, n));
                     r.contributors.insert({task_kind::forward, op, n});
+                    if (training && trains[op]) r.waiting.insert({task_kind::backward, op, n});
                 }
                 if (r.devices.size() > 1) out.reductions.insert(r);
             }

@@ -238,16 +238,20 @@ inline void build_operator(operator_blocks& b, bool trains, std::span<std::uint3
         b.parts.forward.add(d, p.forward[kind_of_device[d]]);
         if (trains) b.parts.backward.add(d, p.backward[kind_of_device[d]]);
     }
-    dependence_builder inside;
+    dependence_builder inside, results;
+    for (std::uint32_t n = 0; n < shards; ++n) results.add(n, n);
     for (auto const& sum : p.partial_outputs) {
-        auto const begin = detail::add_collective(b.parts.forward, inside, sum.forward, r).first;
-        for (auto const shard : sum.producers) inside.add(begin, shard);
+        auto const [begin, end] = detail::add_collective(b.parts.forward, inside, sum.forward, r);
+        for (auto const shard : sum.producers) {
+            inside.add(begin, shard);
+            results.add(shard, end);
+        }
     }
     b.parts.devices = p.devices;
     b.parts.inside_forward = inside.make(b.parts.forward.size(), b.parts.forward.size());
     b.work = b.parts.forward.work() + b.parts.backward.work();
     if (!trains) return;
-    b.parts.backward_waits_forward = {.aligned = shards, .each = true};
+    b.parts.backward_waits_forward = results.make(shards, b.parts.forward.size(), true);
     for (std::uint32_t n = 0; n < shards; ++n) inside.add(0, n);
     b.parts.all_backward_waits = inside.make(1, shards);
 }

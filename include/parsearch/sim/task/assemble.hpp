@@ -73,8 +73,9 @@ struct iteration_plan {
 
 /// Builds task graphs; keeps its buffers from one to the next. Task numbers, and with them ties and program order, go:
 /// - forward, operators in topological order: movement into the operator, edge by edge, then its shards;
-/// - backward, operators in reverse: gradients that reach it, its shards; the synchronisation of a sharing class right after
-///   its last member's backward, or where it does not overlap, of all classes after all backward tasks;
+/// - backward, operators in reverse: gradients that reach it, its shards, which wait for their sums that nobody reads (the network's result: its
+///   gradient begins there); the synchronisation of a sharing class right after its last member's backward, or where it does not overlap, of all
+///   classes after all backward tasks;
 /// - updates last, class by class in the order of their synchronisation, each class followed by weights sent from servers.
 /// Graph inputs have no tasks. Complexity: linear in tasks and dependencies.
 class assembler {
@@ -83,7 +84,7 @@ class assembler {
     assembler(graph::dense_graph const& g, std::vector<std::uint32_t> kind_of_device, std::uint32_t links,
               transfer_model transfers = transfer_model::streaming, std::vector<std::int64_t> latencies = {})
         : graph_(&g), kind_(std::move(kind_of_device)), links_(links), transfers_(transfers), latency_(std::move(latencies)), forward_(g.size()),
-          backward_(g.size()), arrivals_(g.edges.size()) {}
+          backward_(g.size()), results_(g.size()), arrivals_(g.edges.size()) {}
 
     /// Throws `interrupted` once `stop` is requested.
     void run(iteration_plan const& plan, bool training, bool overlap, task_graph& out, std::stop_token const& stop = {}) {
@@ -235,9 +236,10 @@ class assembler {
             tasks_->add(device_resource(p.devices[n]), p.forward[kind_[p.devices[n]]], task_kind::forward, {op, n});
         }
         forward_[op] = first;
+        results_[op].clear();
         for (std::uint32_t c = 0; c < p.partial_outputs.size(); ++c) {
             for (auto const shard : p.partial_outputs[c].producers) tasks_->after(first + shard);
-            add_collective(p.partial_outputs[c].forward, {op, c, task_label::no_edge, traffic_kind::partial_sum});
+            results_[op].push_back(add_collective(p.partial_outputs[c].forward, {op, c, task_label::no_edge, traffic_kind::partial_sum}));
         }
     }
 
@@ -248,6 +250,8 @@ class assembler {
         auto const first = tasks_->size();
         for (std::uint32_t n = 0; n < p.devices.size(); ++n) {
             tasks_->after(forward_[op] + n);
+            for (std::size_t c = 0; c < p.partial_outputs.size(); ++c)
+                if (std::ranges::binary_search(p.partial_outputs[c].producers, n)) tasks_->after(results_[op][c]);
             for (auto const number : graph_->out(op))
                 if (graph_->carries_gradient(graph_->edges[number])) wait_for_gradient(number, n);
             tasks_->add(device_resource(p.devices[n]), p.backward[kind_[p.devices[n]]], task_kind::backward, {op, n});
@@ -320,9 +324,10 @@ class assembler {
     std::stop_token stop_;
     iteration_plan const* plan_ = nullptr;
     task_graph* tasks_ = nullptr;
-    std::vector<std::uint32_t> forward_, backward_; ///< first task of each operator
-    std::vector<arrival> arrivals_;                 ///< of each edge, in the direction added last
-    std::vector<std::uint32_t> waiting_;            ///< members of each class whose backward is still to come
+    std::vector<std::uint32_t> forward_, backward_;   ///< first task of each operator
+    std::vector<std::vector<std::uint32_t>> results_; ///< of each operator, the end of each sum that nobody reads
+    std::vector<arrival> arrivals_;                   ///< of each edge, in the direction added last
+    std::vector<std::uint32_t> waiting_;              ///< members of each class whose backward is still to come
     std::vector<synchronised_class> synchronised_;
     std::vector<std::uint32_t> barriers_; ///< end of each all-reduce or of each server's messages
     std::vector<std::uint32_t> updates_;  ///< update of each entry of `sync.held` of one class
