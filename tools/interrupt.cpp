@@ -5,17 +5,19 @@
 
 namespace tools {
 namespace {
-sigset_t both() {
+sigset_t taken() {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
+    struct sigaction hang_up {};
+    if (sigaction(SIGHUP, nullptr, &hang_up) == 0 && hang_up.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
     return set;
 }
 } // namespace
 
 interrupt_watch::interrupt_watch() {
-    auto const set = both();
+    auto const set = taken();
     pthread_sigmask(SIG_BLOCK, &set, nullptr);
     waits_ = std::jthread([set, interrupted = interrupted_](std::stop_token const& done) mutable {
         while (!done.stop_requested()) {
@@ -35,7 +37,7 @@ interrupt_watch::interrupt_watch() {
 interrupt_watch::~interrupt_watch() {
     waits_.request_stop();
     waits_.join();
-    auto const set = both();
+    auto const set = taken();
     pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 

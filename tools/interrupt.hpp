@@ -1,13 +1,13 @@
 #pragma once
-// Ctrl-C and SIGTERM: the first asks for an end, the second ends the program.
+// Ctrl-C, SIGTERM and the end of a terminal (SIGHUP): the first asks for an end, the second ends the program.
 
 #include <stop_token>
 #include <thread>
 
 namespace tools {
 
-// While it lives, SIGINT and SIGTERM are taken by a thread that waits for them, so that nothing runs inside a signal handler. To be made before
-// any other thread, which then leave the signals alone too.
+// While it lives, SIGINT, SIGTERM and, where it is not ignored (nohup), SIGHUP are taken by a thread that waits for them, so that nothing runs inside
+// a signal handler. To be made before any other thread, which then leave the signals alone too.
 class interrupt_watch {
   public:
     interrupt_watch();

@@ -64,13 +64,15 @@ class help_formatter : public CLI::Formatter {
     std::string usage_;
 };
 
-// Adds an option whose value `set` reads from text.
+// Adds an option whose value `set` reads from text, which is never empty.
 inline CLI::Option* add_text(CLI::App& app, std::string const& names, std::string const& group, std::string_view placeholder, std::string const& help,
                              std::function<void(std::string const&)> set, std::string const& shown_default = {}) {
-    return app.add_option_function<std::string>(names, std::move(set), help)
-        ->type_name(std::string(placeholder))
-        ->group(group)
-        ->default_str(shown_default);
+    auto const checked = [name = names.substr(names.rfind(',') + 1), kind = std::string(placeholder),
+                          set = std::move(set)](std::string const& given) {
+        if (given.empty()) throw ps::invalid_input(name, " is empty: must be ", kind);
+        set(given);
+    };
+    return app.add_option_function<std::string>(names, checked, help)->type_name(std::string(placeholder))->group(group)->default_str(shown_default);
 }
 
 template <class T> struct inner {

@@ -25,6 +25,7 @@
 #include "experts.hpp"
 #include "tools/limits.hpp"
 #include "tools/options.hpp"
+#include "tools/streams.hpp"
 
 namespace plan {
 namespace {
@@ -79,52 +80,53 @@ template <class Options> void print_options(Options const& options, std::functio
         using type = std::remove_cvref_t<decltype(member)>;
         auto const name = fmt::format("  {}={}", f.name, ps::io::option_value<type>::print(member));
         auto const rule = tools::placeholder_of<type>();
-        fmt::print("{:<34}{}\n", name, tools::wrapped(fmt::format("{} ({})", f.help, rule), 34));
+        tools::print("{:<34}{}\n", name, tools::wrapped(fmt::format("{} ({})", f.help, rule), 34));
     });
 }
 
 void print_list(std::string const& what) {
     if (what == "models") {
-        boost::hana::for_each(ps::io::zoo, [](auto const& entry) { fmt::print("  {:<16}{}\n", entry.name, entry.help); });
-        fmt::print("\nwith options set:\n");
-        for (auto const& p : ps::io::zoo_presets) fmt::print("  {:<16}{}: {},{}\n", p.name, p.help, p.model, p.settings);
-        fmt::print("\nSay --model zoo:NAME[,key=value...]; --list NAME lists the options of a model and their defaults.\n");
+        boost::hana::for_each(ps::io::zoo, [](auto const& entry) { tools::print("  {:<16}{}\n", entry.name, entry.help); });
+        tools::print("\nwith options set:\n");
+        for (auto const& p : ps::io::zoo_presets) tools::print("  {:<16}{}: {},{}\n", p.name, p.help, p.model, p.settings);
+        tools::print("\nSay --model zoo:NAME[,key=value...]; --list NAME lists the options of a model and their defaults.\n");
     } else if (what == "searches") {
-        boost::hana::for_each(ps::io::named_searches, [](auto const& entry) { fmt::print("  {:<16}{}\n", entry.name, entry.help); });
-        fmt::print("  {:<16}{}\n", "none", "no search: the start is evaluated");
+        boost::hana::for_each(ps::io::named_searches, [](auto const& entry) { tools::print("  {:<16}{}\n", entry.name, entry.help); });
+        tools::print("  {:<16}{}\n", "none", "no search: the start is evaluated");
     } else if (what == "clusters") {
         for (auto const& d : ps::io::device_names)
-            fmt::print("  NODESxGPUSx{:<8}{:.0f} GiB, {}\n", d.name, static_cast<double>(d.spec->memory) / (1 << 30), d.spec->kind);
-        fmt::print("\nsuch as 4x8xh100; or fabric:NAME[,key=value...], see --list fabrics; or FILE.json, topology JSON; or FILE,device=NAME, a "
-                   "machine file of FlexFlow with the GPU that it does not name.\n");
+            tools::print("  NODESxGPUSx{:<8}{:.0f} GiB, {}\n", d.name, static_cast<double>(d.spec->memory) / (1 << 30), d.spec->kind);
+        tools::print("\nsuch as 4x8xh100; or fabric:NAME[,key=value...], see --list fabrics; or FILE.json, topology JSON; or FILE,device=NAME, a "
+                     "machine file of FlexFlow with the GPU that it does not name.\n");
     } else if (what == "fabrics") {
-        for (auto const& f : ps::io::fabrics) fmt::print("  {:<17}{}\n", f.name, f.help);
-        fmt::print("\nSay --fabric NAME, with --servers, --degree and so on, or --cluster fabric:NAME[,key=value...]; --list NAME lists the options "
-                   "of a fabric and their "
-                   "defaults.\n");
+        for (auto const& f : ps::io::fabrics) tools::print("  {:<17}{}\n", f.name, f.help);
+        tools::print(
+            "\nSay --fabric NAME, with --servers, --degree and so on, or --cluster fabric:NAME[,key=value...]; --list NAME lists the options "
+            "of a fabric and their "
+            "defaults.\n");
     } else if (what == "pipeline") {
-        fmt::print("pipeline: stages and micro-batches of the operators found; ends by itself\n");
+        tools::print("pipeline: stages and micro-batches of the operators found; ends by itself\n");
         print_options(ps::pipeline::partition_options{});
     } else if (what == "experts") {
-        for (auto const& e : expert_list()) fmt::print("  {:<20}{}\n", e.name, e.help);
+        for (auto const& e : expert_list()) tools::print("  {:<20}{}\n", e.name, e.help);
     } else {
         bool known = false;
         boost::hana::for_each(ps::io::named_searches, [&](auto const& entry) {
             if (entry.name != what) return;
             known = true;
-            fmt::print("{}: {}\n", entry.name, entry.help);
+            tools::print("{}: {}\n", entry.name, entry.help);
             print_options(typename std::remove_cvref_t<decltype(entry)>::options{});
         });
         for (auto const& f : ps::io::fabrics) {
             if (f.name != what) continue;
             known = true;
-            fmt::print("{}: {}\n", f.name, f.help);
+            tools::print("{}: {}\n", f.name, f.help);
             print_options(ps::io::fabric_options{}, [&](std::string_view name) { return ps::io::has_fabric_option(f, name); });
         }
         if (known) return;
         try {
             ps::io::visit_model(what.starts_with("zoo:") ? what.substr(4) : what, [](auto const& entry, auto const& options) {
-                fmt::print("{}: {}\n", entry.name, entry.help);
+                tools::print("{}: {}\n", entry.name, entry.help);
                 print_options(options);
             });
         } catch (ps::invalid_input const& e) {
@@ -171,8 +173,7 @@ void add_general(CLI::App& app, raw_command& raw) {
                     text(raw.fabric));
     tools::add_text(
         app, "-p,--profile", input, "FILE|NAME",
-        "measured kernels, to be used before the roofline: a profile, a file of FlexNet's measures, or the name of a profile that comes with the "
-        "library, such as h100",
+        "measured kernels, to be used before the roofline: a profile, a file of FlexNet's measures, or the name of one of cuda_profiler/profiles",
         text(raw.asked.profile), "none");
     tools::add_text(app, "--rerun", input, "FILE",
                     "repeats the run whose run.json this is and tells whether the result is the same; of the other options "
@@ -282,14 +283,14 @@ command read_command_line(int argc, char const* const* argv) {
     try {
         app.parse(argc, argv);
     } catch (CLI::CallForHelp const&) {
-        fmt::print("{}", app.help());
+        tools::print("{}", app.help());
         return {};
     } catch (CLI::ParseError const& e) {
-        fmt::print(stderr, "plan: {}\nplan --help lists the options\n", e.what());
+        tools::print(stderr, "plan: {}\nplan --help lists the options\n", e.what());
         return {.asked = std::nullopt, .code = bad_input};
     }
     if (raw.version) {
-        fmt::print("plan {}\n", ps::version);
+        tools::print("plan {}\n", ps::version);
         return {};
     }
     if (!raw.list.empty()) {

@@ -1,13 +1,14 @@
 #include "output.hpp"
 
-#include <cerrno>
-#include <cstring>
+#include <algorithm>
+#include <array>
 #include <filesystem>
-#include <fstream>
-#include <functional>
+#include <ostream>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <parsearch/io/display/dot.hpp>
 #include <parsearch/io/display/timeline.hpp>
@@ -17,36 +18,16 @@
 #include <parsearch/io/foreign/flexflow_strategy.hpp>
 #include <parsearch/io/report/html_report.hpp>
 
+#include "output_folder.hpp"
+
 namespace plan {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Writes DIR/NAME through a file of another name, so that NAME is never half written.
-void write_file(fs::path const& folder, std::string const& name, std::function<void(std::ostream&)> const& write) {
-    auto const last = folder / name, first = folder / ('.' + name + ".part");
-    errno = 0;
-    std::error_code error;
-    try {
-        std::ofstream out(first, std::ios::binary);
-        if (!out) throw ps::invalid_input(first.string(), ": cannot be written: ", std::strerror(errno));
-        try {
-            write(out);
-        } catch (ps::invalid_input const&) {
-            if (out) throw; // else the file is what failed, as is said below
-        }
-        out.close();
-        if (!out) throw ps::invalid_input(first.string(), ": cannot be written: ", std::strerror(errno));
-    } catch (...) {
-        fs::remove(first, error);
-        throw;
-    }
-    fs::rename(first, last, error);
-    if (!error) return;
-    auto const why = error.message();
-    fs::remove(first, error);
-    throw ps::invalid_input(last.string(), ": cannot be written: ", why);
-}
+// What may be written.
+constexpr std::array file_names{"strategy.json", "strategy.flexflow",   "topology.json", "timeline.json", "graph.dot",
+                                "pipeline.json", "pipeline.trace.json", "report.html",   "run.json"};
 
 ps::io::run_figures run_figures_of(named_strategy const& s) {
     using kind = ps::sim::traffic_kind;
@@ -66,7 +47,7 @@ ps::io::run_figures run_figures_of(named_strategy const& s) {
             .fits = f.fits};
 }
 
-ps::io::run_manifest manifest_of(request const& asked, inputs const& given, planned const& made) {
+ps::io::run_manifest manifest_of(request const& asked, inputs const& given, planned const& made, std::vector<ps::io::run_file> files) {
     ps::io::run_manifest m;
     m.model = {asked.model, given.model.hash};
     m.cluster = {asked.cluster, given.cluster_hash};
@@ -107,6 +88,7 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
                                         .fallback = c.share(cost_source::fallback)};
     }
     for (auto const& s : made.strategies) m.strategies.push_back(run_figures_of(s));
+    m.files = std::move(files);
     return m;
 }
 
@@ -154,64 +136,84 @@ ps::io::report_data report_of(request const& asked, inputs const& given, planned
     d.notes = notes;
     return d;
 }
+
+// Removes from `folder` what an earlier run wrote there and this one does not: it would be taken for this plan. Answers what was left, for it is
+// somebody else's.
+std::vector<std::string> remove_older(fs::path const& folder, std::vector<ps::io::run_file> const& written) {
+    std::vector<ps::io::run_file> older;
+    try {
+        older = ps::io::read_run_manifest(ps::io::json_document((folder / "run.json").string())).files;
+    } catch (ps::invalid_input const&) {
+        // There is none that can be read.
+    }
+    std::vector<std::string> left;
+    for (std::string const name : file_names) {
+        std::error_code error;
+        if (std::ranges::find(written, name, &ps::io::run_file::name) != written.end() || !fs::exists(folder / name, error)) continue;
+        auto const known = std::ranges::find(older, name, &ps::io::run_file::name);
+        auto const path = (folder / name).string();
+        if (known != older.end() && fs::is_regular_file(path, error) && ps::io::hash_of_file(path) == known->hash) fs::remove(path, error);
+        else if (name != "run.json") left.push_back(name);
+    }
+    return left;
+}
 } // namespace
 
-void prepare_folder(request const& asked) {
+void prepare_folder(request const& asked, inputs const& given) {
     if (asked.out.empty()) return;
-    fs::path const folder = asked.out;
-    std::error_code error;
-    fs::create_directories(folder, error);
-    std::error_code looking;
-    if (!fs::is_directory(folder, looking))
-        throw ps::invalid_input("--out ", asked.out, ": cannot be made: ", error ? error.message() : looking ? looking.message() : "it is no folder");
-    try {
-        write_file(folder, ".probe", [](std::ostream&) {});
-    } catch (ps::invalid_input const& e) {
-        throw ps::invalid_input("--out ", asked.out, ": ", e.what());
+    output_folder const try_it(asked.out);
+    auto const path_of = [](std::string const& input) { return ps::io::parse_settings(input).name; };
+    for (std::string const name : file_names) {
+        auto const path = fs::path(asked.out) / name;
+        std::error_code error;
+        if (fs::is_directory(path, error))
+            throw ps::invalid_input("--out ", asked.out, ": ", path.string(), " is a folder: a file of that name is to be written");
+        for (auto const& input : {path_of(asked.model), given.cluster.path, asked.start, asked.profile, asked.rules})
+            if (!input.empty() && fs::equivalent(input, path, error))
+                throw ps::invalid_input("--out ", asked.out, ": ", input,
+                                        " is read and would be overwritten: the run could not be repeated; name another folder");
     }
-    fs::remove(folder / ".probe", error);
 }
 
 std::vector<std::string> write_files(request const& asked, inputs const& given, planned const& made) {
     std::vector<std::string> notes;
-    fs::path const folder = asked.out;
+    output_folder folder(asked.out);
     auto const& strategy = made.found().strategy;
     auto const& cluster = given.cluster.cluster;
     ps::io::strategy_notes const said{.model = asked.model,
                                       .topology = asked.cluster,
                                       .predicted = made.found().figures.time,
                                       .rewritten_by = made.rewritten ? made.rewritten->applied : std::vector<std::string>{}};
-    write_file(folder, "strategy.json", [&](std::ostream& out) { ps::io::write_strategy_json(out, made.problem, strategy, said); });
-    try {
-        if (made.rewritten && !made.rewritten->applied.empty())
-            throw ps::invalid_input("rules have changed the operators, and FlexFlow knows the model's only");
-        write_file(folder, "strategy.flexflow", [&](std::ostream& out) {
-            auto const lost = ps::io::write_flexflow_strategy(out, made.problem.graph(), cluster.size(), strategy, ps::io::flexflow_losses::report);
+    folder.write("strategy.json", [&](std::ostream& out) { ps::io::write_strategy_json(out, made.problem, strategy, said); });
+    if (made.rewritten && !made.rewritten->applied.empty()) {
+        notes.push_back("strategy.flexflow is not written: rules have changed the operators, and FlexFlow knows the model's only");
+    } else {
+        std::ostringstream text;
+        try {
+            auto const lost = ps::io::write_flexflow_strategy(text, made.problem.graph(), cluster.size(), strategy, ps::io::flexflow_losses::report);
             if (!lost.empty())
                 notes.push_back(ps::text("strategy.flexflow says less than strategy.json: FlexFlow's format has no words for ", lost.size(),
                                          lost.size() == 1 ? " thing: " : " things, the first: ", lost.front()));
-        });
-    } catch (ps::invalid_input const& e) {
-        // A file of an earlier run would be taken for this plan.
-        std::error_code error;
-        fs::remove(folder / "strategy.flexflow", error);
-        notes.push_back(ps::text("strategy.flexflow is not written: ", e.what()));
+            folder.write("strategy.flexflow", [&](std::ostream& out) { out << text.view(); });
+        } catch (ps::invalid_input const& e) {
+            notes.push_back(ps::text("strategy.flexflow is not written: ", e.what()));
+        }
     }
-    write_file(folder, "topology.json", [&](std::ostream& out) { ps::io::write_topology_json(out, cluster); });
-    write_file(folder, "timeline.json", [&](std::ostream& out) { ps::io::write_timeline(out, made.problem, cluster, strategy, made.report); });
-    write_file(folder, "graph.dot", [&](std::ostream& out) { ps::io::write_dot(out, made.problem, strategy); });
+    folder.write("topology.json", [&](std::ostream& out) { ps::io::write_topology_json(out, cluster); });
+    folder.write("timeline.json", [&](std::ostream& out) { ps::io::write_timeline(out, made.problem, cluster, strategy, made.report); });
+    folder.write("graph.dot", [&](std::ostream& out) { ps::io::write_dot(out, made.problem, strategy); });
     if (made.pipeline) {
-        write_file(folder, "pipeline.json", [&](std::ostream& out) { write_pipeline(out, made.problem, *made.pipeline, said); });
-        write_file(folder, "pipeline.trace.json", [&](std::ostream& out) { write_pipeline_trace(out, made.problem, cluster, *made.pipeline); });
-    } else {
-        // Files of an earlier run would be taken for this plan.
-        std::error_code error;
-        for (auto const* const name : {"pipeline.json", "pipeline.trace.json"}) fs::remove(folder / name, error);
+        folder.write("pipeline.json", [&](std::ostream& out) { write_pipeline(out, made.problem, *made.pipeline, said); });
+        folder.write("pipeline.trace.json", [&](std::ostream& out) { write_pipeline_trace(out, made.problem, cluster, *made.pipeline); });
     }
     auto shown = made.notes;
     shown.insert(shown.end(), notes.begin(), notes.end());
-    write_file(folder, "report.html", [&](std::ostream& out) { ps::io::write_report(out, report_of(asked, given, made, shown)); });
-    write_file(folder, "run.json", [&](std::ostream& out) { ps::io::write_run_manifest(out, manifest_of(asked, given, made)); });
+    folder.write("report.html", [&](std::ostream& out) { ps::io::write_report(out, report_of(asked, given, made, shown)); });
+    auto files = folder.files();
+    folder.write("run.json", [&](std::ostream& out) { ps::io::write_run_manifest(out, manifest_of(asked, given, made, std::move(files))); });
+    for (auto const& name : remove_older(asked.out, folder.files()))
+        notes.push_back(ps::text(asked.out, '/', name, " is not of this run, nor of the one before: it was left as it is"));
+    folder.move();
     return notes;
 }
 

@@ -12,6 +12,7 @@
 #include "fabric.hpp"
 #include "tools/interrupt.hpp"
 #include "tools/limits.hpp"
+#include "tools/streams.hpp"
 #include "tools/units.hpp"
 #include "output.hpp"
 #include "planner.hpp"
@@ -23,37 +24,43 @@ int run(plan::command const& command) {
     if (!command.asked) return command.code;
     auto asked = *command.asked;
     if (asked.memory) tools::limit_memory(*asked.memory);
-    prepare_folder(asked);
     tools::interrupt_watch const watch;
     auto given = read_inputs(asked);
+    prepare_folder(asked, given);
     auto made = begin_plan(asked, given, watch.token());
     print_inputs(asked, given, made);
     if (given.to_wire) wire_fabric(asked, given, made, watch.token());
     finish_plan(asked, given, made, watch.token());
     if (auto const options = pipelines_to_try(asked, made, watch.token())) {
+        // The plan without pipelines is there.
+        auto const leave_out = [&](auto const&... why) {
+            made.pipeline.reset();
+            made.notes.push_back(ps::text("left out: pipelines", why...));
+        };
         try {
             plan_pipeline(asked, *options, given, made);
         } catch (std::bad_alloc const&) {
-            made.pipeline.reset();
-            made.notes.push_back("left out: pipelines take more memory than there is; --memory may allow more");
+            leave_out(" take more memory than there is; --memory may allow more");
+        } catch (ps::invalid_input const& e) {
+            leave_out(": ", e.what());
         }
     }
-    // First what cannot fail.
-    print_plan(asked, given, made);
+    // Files first: who reads the output may be gone.
     auto notes = made.notes;
+    std::string unwritten;
     if (!asked.out.empty()) {
         try {
             for (auto const& note : write_files(asked, given, made)) notes.push_back(note);
-        } catch (parsearch::invalid_input const& e) {
-            fmt::print(stderr, "plan: {}\n", e.what());
-            return failed;
+        } catch (ps::invalid_input const& e) {
+            unwritten = e.what();
         }
-        fmt::print("\nreport   {}/report.html\n", asked.out);
     }
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-        fmt::print(stderr, "plan: the standard output cannot be written\n");
-        return failed;
-    }
+    print_plan(asked, given, made);
+    if (!asked.out.empty() && unwritten.empty()) tools::print("\nreport   {}/report.html\n", asked.out);
+    bool const printed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+    if (!unwritten.empty()) tools::print(stderr, "plan: {}\n", unwritten);
+    if (!printed) tools::print(stderr, "plan: the standard output cannot be written\n");
+    if (!printed || !unwritten.empty()) return failed;
     if (!asked.quiet)
         for (auto const& note : notes) print_note(note);
     else if (!made.verdict.empty()) print_note(made.verdict);
@@ -65,15 +72,16 @@ int run(plan::command const& command) {
 } // namespace
 
 int main(int argc, char** argv) {
+    tools::secure_streams();
     plan::command command;
     auto const out_of_memory = [&] {
         auto const limit = command.asked && command.asked->memory ? std::optional(*command.asked->memory) : std::nullopt;
         if (limit)
-            fmt::print(
+            tools::print(
                 stderr,
                 "plan: out of memory: this takes more than {}; --memory sets another limit, and fewer operators, devices or samples take less\n",
                 tools::shown_memory(static_cast<parsearch::byte_count>(*limit)));
-        else fmt::print(stderr, "plan: out of memory\n");
+        else tools::print(stderr, "plan: out of memory\n");
         return plan::failed;
     };
     try {
@@ -84,13 +92,13 @@ int main(int argc, char** argv) {
     } catch (std::length_error const&) { // more than a container may have
         return out_of_memory();
     } catch (parsearch::interrupted const&) {
-        fmt::print(stderr, "plan: interrupted before data parallelism was simulated: there is nothing to tell\n");
+        tools::print(stderr, "plan: interrupted before data parallelism was simulated: there is nothing to tell\n");
         return plan::interrupted;
     } catch (parsearch::invalid_input const& e) {
-        fmt::print(stderr, "plan: {}\n", e.what());
+        tools::print(stderr, "plan: {}\n", e.what());
         return plan::bad_input;
     } catch (std::exception const& e) {
-        fmt::print(stderr, "plan: internal error: {}\n", e.what());
+        tools::print(stderr, "plan: internal error: {}\n", e.what());
         return plan::failed;
     }
 }

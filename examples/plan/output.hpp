@@ -8,8 +8,9 @@
 
 namespace plan {
 
-// The folder `asked.out`, made and tried; nothing where no files are wanted. Throws invalid_input where it cannot be written to.
-void prepare_folder(request const& asked);
+// The folder `asked.out`, made and tried; nothing where no files are wanted. Throws invalid_input where it cannot be written to, where a folder is in
+// the place of a file, and where something that was read would be overwritten.
+void prepare_folder(request const& asked, inputs const& given);
 
 // Each in a few words.
 [[nodiscard]] std::string summary_of_model(ps::graph::dense_graph const& g, bool training);
@@ -33,7 +34,7 @@ void print_inputs(request const& asked, inputs const& given, planned const& made
 void print_plan(request const& asked, inputs const& given, planned const& made);
 void print_note(std::string const& note);
 
-// Writes all files, each under another name first. Answers what the user should know of them. Throws invalid_input where that fails.
+// Writes all files, see `output_folder`. Answers what the user should know of them. Throws invalid_input where that fails.
 [[nodiscard]] std::vector<std::string> write_files(request const& asked, inputs const& given, planned const& made);
 
 } // namespace plan

@@ -79,7 +79,9 @@ void start_as_before(planned& made, std::string const& start) {
         if (spoken_name(e.name) == start) {
             made.start = start;
             made.start_strategy = expert_strategy(e.name, made.problem);
+            return;
         }
+    throw ps::invalid_input("--rerun: result.start is ", ps::io::in_quotes(start), ": must be the name of an expert");
 }
 
 ps::parallelization make_problem(request const& asked, inputs const& given, cost_oracle const& oracle) {
@@ -222,12 +224,17 @@ void move_into_space(planned& made) {
     made.start_strategy = made.problem.space().nearest(std::move(made.start_strategy));
 }
 
+// A batch near to `batch` that data parallelism splits over all devices.
+std::size_t batch_for(std::size_t devices, std::size_t batch) {
+    return batch < devices ? std::max<std::size_t>(64, 8 * devices) : (batch + devices - 1) / devices * devices;
+}
+
 // What the user should know of the result.
 void add_notes(request const& asked, planned& made, std::size_t compared) {
     auto const devices = made.problem.topology().size(), used = devices_in_use(made.strategies.front().strategy);
     if (used < devices)
         made.notes.push_back(ps::text("the batch is ", batch_of(made.problem.graph()), ", so data parallelism splits it over ", used, " of ", devices,
-                                      " devices; batch=", std::max<std::size_t>(64, 8 * devices), " behind the model sets a larger one"));
+                                      " devices; batch=", batch_for(devices, batch_of(made.problem.graph())), " behind the model uses all"));
     if (made.rewritten && made.rewritten->applied.empty())
         made.notes.push_back(ps::text("no other operators than the model's were found to be faster",
                                       *made.reason == ps::stop_reason::time_budget ? "; a longer --time may find some" : ""));
@@ -332,6 +339,9 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
         });
     }
     if (asked.pipeline) {
+        if (auto const m = asked.simulation.transfers; m != ps::sim::transfer_model::streaming)
+            throw ps::invalid_input("--pipeline is given, and --simulation.transfers is ", name_of(m),
+                                    ": pipelines are simulated with streaming alone");
         asked.pipeline->stop = stop;
         validate(*asked.pipeline);
     }

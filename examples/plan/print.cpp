@@ -16,6 +16,7 @@
 #include <parsearch/io/names/fabric_name.hpp>
 #include <parsearch/models/summary.hpp>
 
+#include "tools/streams.hpp"
 #include "tools/units.hpp"
 
 namespace plan {
@@ -25,13 +26,6 @@ struct column {
     std::string_view top, bottom;
     bool left = false;
 };
-
-// `s` without what a terminal would obey: names come from files.
-std::string harmless(std::string s) {
-    std::replace_if(
-        s.begin(), s.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
-    return s;
-}
 
 bool limited(ps::byte_count memory) { return memory != std::numeric_limits<ps::byte_count>::max(); }
 
@@ -47,7 +41,7 @@ void print_table(std::vector<column> const& columns, std::vector<std::vector<std
         for (std::size_t c = 0; c < columns.size(); ++c)
             line += columns[c].left ? fmt::format("  {:<{}}", cell(c), width[c]) : fmt::format("  {:>{}}", cell(c), width[c]);
         line.erase(line.find_last_not_of(' ') + 1);
-        fmt::print("{}\n", line);
+        tools::print("{}\n", line);
     };
     if (std::any_of(columns.begin(), columns.end(), [](auto const& c) { return !c.top.empty(); }))
         print_line([&](std::size_t c) { return std::string(columns[c].top); });
@@ -76,15 +70,15 @@ std::vector<std::string> cells(named_strategy const& s, bool costs) {
 void print_pipeline(planned const& made) {
     auto const& p = *made.pipeline;
     auto const& f = p.figures;
-    fmt::print("\npipeline {} an iteration, {:.2f}x as fast as \"{}\", which takes {} in order{}; devices idle {:.1f}%; fullest device {}: {}{}\n",
-               tools::shown_time(f.time), f.speed_up, harmless(made.found().name), tools::shown_time(p.unpipelined),
-               made.found().figures.fits ? "" : " and does not fit", 100 * p.idle, f.fullest_device, tools::shown_memory(f.fullest_device_use),
-               limited(f.fullest_device_memory)
-                   ? fmt::format(" of {}, {}", tools::shown_memory(f.fullest_device_memory), f.fits ? "fits" : "does NOT fit")
-                   : "");
-    fmt::print("         {} pipelines simulated in {}, ended by {}\n", p.stats.evaluations, tools::shown_seconds(p.stats.seconds),
-               ps::name_of(p.reason));
-    for (auto const& line : p.text) fmt::print("  {}\n", harmless(line));
+    tools::print("\npipeline {} an iteration, {:.2f}x as fast as \"{}\", which takes {} in order{}; devices idle {:.1f}%; fullest device {}: {}{}\n",
+                 tools::shown_time(f.time), f.speed_up, made.found().name, tools::shown_time(p.unpipelined),
+                 made.found().figures.fits ? "" : " and does not fit", 100 * p.idle, f.fullest_device, tools::shown_memory(f.fullest_device_use),
+                 limited(f.fullest_device_memory)
+                     ? fmt::format(" of {}, {}", tools::shown_memory(f.fullest_device_memory), f.fits ? "fits" : "does NOT fit")
+                     : "");
+    tools::print("         {} pipelines simulated in {}, ended by {}\n", p.stats.evaluations, tools::shown_seconds(p.stats.seconds),
+                 ps::name_of(p.reason));
+    for (auto const& line : p.text) tools::print("  {}\n", line);
 }
 
 // The rounds in which strategy and fabric were made for each other.
@@ -96,7 +90,7 @@ void print_rounds(planned const& made) {
         rows.push_back({r.network, fmt::format("{}", r.round), tools::shown_time(r.before), tools::shown_time(r.after),
                         fmt::format("{}", r.evaluations), tools::shown_seconds(made.wired->rounds[i].seconds), r.chosen ? "the plan" : ""});
     }
-    fmt::print("\n");
+    tools::print("\n");
     print_table({{"", "network", true}, {"", "round"}, {"cost", "before"}, {"cost", "found"}, {"", "evaluations"}, {"", "time"}, {"", "", true}},
                 rows);
 }
@@ -217,32 +211,32 @@ std::string summary_of_network(std::string const& cluster, ps::fabric::network c
 }
 
 void print_inputs(request const& asked, inputs const& given, planned const& made) {
-    fmt::print("model    {}: {}\n", asked.model, summary_of_model(made.problem.graph(), asked.simulation.training));
-    fmt::print("cluster  {}: {}\n", asked.cluster, summary_of_cluster(given.cluster.cluster));
+    tools::print("model    {}: {}\n", asked.model, summary_of_model(made.problem.graph(), asked.simulation.training));
+    tools::print("cluster  {}: {}\n", asked.cluster, summary_of_cluster(given.cluster.cluster));
     if (given.rules)
-        fmt::print("rules    {}: {} rules, {} in terms of parallel tensors, {} of these without splits, {} of these refuted; {} of the other {} "
-                   "match the model\n",
-                   asked.rules, given.rules->read, given.rules->translated, given.rules->unsplit, given.rules->refuted,
-                   made.rules_matching.value_or(0), given.rules->rules.size());
-    if (given.profile) fmt::print("profile  {}: {} measured kernels\n", asked.profile, given.profile->size());
+        tools::print("rules    {}: {} rules, {} in terms of parallel tensors, {} of these without splits, {} of these refuted; {} of the other {} "
+                     "match the model\n",
+                     asked.rules, given.rules->read, given.rules->translated, given.rules->unsplit, given.rules->refuted,
+                     made.rules_matching.value_or(0), given.rules->rules.size());
+    if (given.profile) tools::print("profile  {}: {} measured kernels\n", asked.profile, given.profile->size());
     std::fflush(stdout);
 }
 
 void print_plan(request const& asked, inputs const& given, planned const& made) {
-    if (made.stats) fmt::print("search   {}\n", summary_of_search(asked, made));
+    if (made.stats) tools::print("search   {}\n", summary_of_search(asked, made));
     if (made.wired) print_rounds(made);
     std::string_view const unit = made.found().figures.throughput_unit;
     bool const costs = std::ranges::any_of(made.strategies, [](auto const& s) { return s.cost != s.figures.time; });
     std::vector<std::vector<std::string>> rows;
     for (auto const& s : made.strategies) rows.push_back(cells(s, costs));
-    fmt::print("\n");
+    tools::print("\n");
     std::vector<column> columns{{"", "strategy", true},  {"", "iteration"},         {"", "speed-up"},     {unit, "throughput"},
                                 {"of peak", "flops"},    {"moved:", "activations"}, {"", "gradients"},    {"partial", "sums"},
                                 {"weight", "gradients"}, {"fullest", "device"},     {"of its", "memory"}, {"", "fits"}};
     if (costs) columns.push_back({"cost with", "memory"});
     print_table(columns, rows);
-    if (made.computed) fmt::print("\ncompute time: {}\n", summary_of_sources(*made.computed));
-    if (made.traffic) fmt::print("\nnetwork  {}\n", summary_of_network(asked.cluster, *given.cluster.network, made));
+    if (made.computed) tools::print("\ncompute time: {}\n", summary_of_sources(*made.computed));
+    if (made.traffic) tools::print("\nnetwork  {}\n", summary_of_network(asked.cluster, *given.cluster.network, made));
     if (made.pipeline) print_pipeline(made);
     if (asked.quiet) return;
     if (!made.moves.empty()) {
@@ -253,24 +247,24 @@ void print_plan(request const& asked, inputs const& given, planned const& made) 
         for (auto const& m : made.moves)
             rows.push_back({m.name, fmt::format("{}", m.counts.proposed), fmt::format("{}", m.counts.accepted),
                             percent(m.counts.accepted, m.counts.proposed), fmt::format("{}", m.counts.improved)});
-        fmt::print("\n");
+        tools::print("\n");
         print_table({{"", "move", true}, {"", "proposed"}, {"", "accepted"}, {"", ""}, {"", "improved"}}, rows);
     }
     if (made.rewritten && !made.rewritten->applied.empty()) {
         auto const& before = made.strategies[made.rewritten->plain].figures;
-        fmt::print("\n{} operators in the place of the model's {}: {} an iteration, {} with what was found for the model's own. Rules applied:\n",
-                   ps::models::summarize(made.problem.graph()).operators, ps::models::summarize(made.given_problem().graph()).operators,
-                   tools::shown_time(made.found().figures.time), tools::shown_time(before.time));
-        for (auto const& rule : made.rewritten->applied) fmt::print("  {}\n", harmless(rule));
+        tools::print("\n{} operators in the place of the model's {}: {} an iteration, {} with what was found for the model's own. Rules applied:\n",
+                     ps::models::summarize(made.problem.graph()).operators, ps::models::summarize(made.given_problem().graph()).operators,
+                     tools::shown_time(made.found().figures.time), tools::shown_time(before.time));
+        for (auto const& rule : made.rewritten->applied) tools::print("  {}\n", rule);
     }
     rows.clear();
     for (auto const& l : ps::io::listing(made.problem.graph(), made.found().strategy))
-        rows.push_back({l.operators > 1 ? fmt::format("{} x", l.operators) : "", harmless(l.name), harmless(l.kind), l.shape, l.configuration});
-    fmt::print("\n");
+        rows.push_back({l.operators > 1 ? fmt::format("{} x", l.operators) : "", l.name, l.kind, l.shape, l.configuration});
+    tools::print("\n");
     print_table({{"", ""}, {"", "operators", true}, {"", "kind", true}, {"", "output of each", true}, {"", "configuration", true}}, rows);
     std::fflush(stdout);
 }
 
-void print_note(std::string const& note) { fmt::print(stderr, "note: {}\n", harmless(note)); }
+void print_note(std::string const& note) { tools::print(stderr, "note: {}\n", note); }
 
 } // namespace plan

@@ -7,9 +7,12 @@
 
 #include <parsearch/io/described/described.hpp>
 
+#include "tools/streams.hpp"
 #include "tools/units.hpp"
 
 namespace plan {
+
+static constexpr char const* clear_line = "\x1b[K"; // to its end
 
 progress_display::progress_display(bool quiet, std::optional<std::chrono::nanoseconds> time, ps::picoseconds start,
                                    std::optional<ps::picoseconds> baseline)
@@ -47,7 +50,9 @@ void progress_display::draw(double seconds) {
                             tools::shown_count(static_cast<double>(evaluations_) / seconds), tools::shown_time(best_));
     if (baseline_) line += fmt::format(" ({:.2f}x)", static_cast<double>(baseline_->count()) / static_cast<double>(best_.count()));
     line += fmt::format("  current {}", tools::shown_time(current_));
-    fmt::print(stderr, "{}{}{}", terminal_ ? "\r" : "", line, terminal_ ? "\x1b[K" : "\n");
+    if (terminal_) std::fputs("\r", stderr);
+    tools::print(stderr, "{}{}", line, terminal_ ? "" : "\n");
+    if (terminal_) std::fputs(clear_line, stderr);
     std::fflush(stderr);
 }
 
@@ -56,7 +61,8 @@ void progress_display::finish(std::uint64_t evaluations) {
     auto const now = elapsed();
     remember(now);
     if (quiet_ || !terminal_ || drawn_ <= 0) return;
-    fmt::print(stderr, "\r\x1b[K");
+    std::fputs("\r", stderr);
+    std::fputs(clear_line, stderr);
     std::fflush(stderr);
 }
 

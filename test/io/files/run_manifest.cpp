@@ -43,6 +43,7 @@ io::run_manifest made() {
     f.time_ps = 17;
     f.flops_utilisation = 0.3;
     m.strategies = {f};
+    m.files = {{"strategy.json", "fnv1a64:0123456789abcdef"}};
     return m;
 }
 std::string written(io::run_manifest const& m) {
@@ -65,6 +66,7 @@ TEST_CASE("a manifest is read as it was written") {
     CHECK(again.seed == m.seed);
     CHECK(again.result == m.result);
     CHECK(again.strategies == m.strategies);
+    CHECK(again.files == m.files);
     CHECK(again.library == version);
     CHECK(std::get<search::mcmc_options>(again.search.value()).time == 10s);
     CHECK(again.simulation.optimizer == sim::optimizer::adam);
@@ -131,6 +133,9 @@ TEST_CASE("what a manifest must not hold is refused with its place") {
     CHECK(said(", \"hash\": \"fnv1a64:0123456789abcdef\"", "") == "run.json: model: hash is missing");
     CHECK(
         said("\"time budget\"", "\"boredom\"").starts_with("run.json: result.reason is \"boredom\": must be one of exhausted, evaluation budget, "));
+    CHECK(said("\"time_ps\": 17", "\"time_ps\": -17") == "run.json: strategies[0].time_ps is -17: must not be negative");
+    CHECK(said("\"seconds\": 10.25", "\"seconds\": -1") == "run.json: result.seconds is -1: must not be negative");
+    CHECK(said("fedcba9876543210", "zz") == "run.json: result.trajectory is \"zz\": must be sixteen hexadecimal digits, or empty");
     CHECK(said("\"fits\": true", "\"fits\": 1") == "run.json: strategies[0].fits is 1: must be true or false");
     CHECK_FALSE(refusal([] { return read("{}"); }).empty());
 }

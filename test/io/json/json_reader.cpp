@@ -34,6 +34,7 @@ TEST_CASE("json: syntax errors have line and column") {
     CHECK(refused("[1,\n 2") == "x.json:2:2: is no JSON: unexpected end of input; expected ']'");
     CHECK(refused("{\n  \"a\": [1, nul]\n}") == "x.json:2:15: is no JSON: invalid literal; last read: '1, nul]'");
     CHECK(refused("") == "x.json:1:1: is no JSON: unexpected end of input; expected '[', '{', or a literal");
+    CHECK(refused(std::string("{}\n\0{", 5)) == "x.json:2:1: is no JSON: a character with the number 0");
     CHECK(refused("NaN") == "x.json:1:1: is no JSON: invalid literal; last read: 'N'");
     CHECK(refused("[1] 2").starts_with("x.json:1:5: is no JSON: unexpected number literal; expected end of input"));
     CHECK(refused("[\"\xff\"]") == "x.json:1:3: is no JSON: invalid string: ill-formed UTF-8 byte; last read: '\"\\xff'");

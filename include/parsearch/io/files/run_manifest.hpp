@@ -38,6 +38,16 @@ template <>
 inline constexpr auto described<run_input> = boost::hana::make_tuple(field("given", &run_input::given, "as the user wrote it"),
                                                                      field("hash", &run_input::hash, "of the file; empty where it is none"));
 
+/// A file that a run wrote.
+struct run_file {
+    std::string name; ///< in the folder of the manifest
+    std::string hash; ///< see `hash_of_file`
+    friend bool operator==(run_file const&, run_file const&) = default;
+};
+template <>
+inline constexpr auto described<run_file> =
+    boost::hana::make_tuple(field("name", &run_file::name, "in the folder of the manifest"), field("hash", &run_file::hash, "of what was written"));
+
 /// The figures of a strategy.
 struct run_figures {
     std::string strategy;
@@ -128,6 +138,7 @@ struct run_manifest {
     std::optional<run_sources> compute{};         ///< where measurements were used
     std::optional<run_rewriting> rewriting{};     ///< of a joint search
     std::vector<run_figures> strategies{};        ///< those compared, the found one last
+    std::vector<run_file> files{};                ///< written beside the manifest, which is the last of them
 };
 
 /// `n` in sixteen hexadecimal digits.
@@ -178,15 +189,24 @@ inline void write_run_manifest(std::ostream& out, run_manifest const& m) {
     }
     json["strategies"] = nlohmann::ordered_json::array();
     for (auto const& s : m.strategies) json["strategies"].push_back(options_to_json(s));
+    json["files"] = nlohmann::ordered_json::array();
+    for (auto const& f : m.files) json["files"].push_back(options_to_json(f));
     write_json(out, json);
 }
+
+namespace detail {
+/// Throws `invalid_input` where `value`, the member `name` of `json`, is negative.
+template <class T> void require_not_negative(json_value const& json, std::string_view name, T value) {
+    if (value < 0) throw invalid_input(json.place(), '.', name, " is ", value, ": must not be negative");
+}
+} // namespace detail
 
 /// Reads a manifest. Throws `invalid_input` with place, value and rule on another format or version, an unknown or missing member, a
 /// value of the wrong kind. Options that are missing have their defaults.
 [[nodiscard]] inline run_manifest read_run_manifest(json_document const& document) {
     auto const root = document.object(run_format, run_version,
                                       {"library", "model", "cluster", "start", "profile", "rules", "seed", "search", "simulation", "space", "result",
-                                       "lower_bound_ps", "compute", "rewriting", "strategies"});
+                                       "lower_bound_ps", "compute", "rewriting", "strategies", "files"});
     run_manifest m;
     m.library = root.at("library").string();
     m.model = described_from_json<run_input>(root.at("model"));
@@ -206,7 +226,12 @@ inline void write_run_manifest(std::ostream& out, run_manifest const& m) {
     }
     set_options_from_json(m.simulation, root.at("simulation"));
     set_options_from_json(m.space, root.at("space"));
-    m.result = described_from_json<run_result>(root.at("result"));
+    auto const result = root.at("result");
+    m.result = described_from_json<run_result>(result);
+    detail::require_not_negative(result, "cost_ps", m.result.cost_ps);
+    detail::require_not_negative(result, "seconds", m.result.seconds);
+    if (auto const& t = m.result.trajectory; !t.empty() && (t.size() != 16 || t.find_first_not_of("0123456789abcdef") != t.npos))
+        throw invalid_input(result.place(), ".trajectory is ", in_quotes(t), ": must be sixteen hexadecimal digits, or empty");
     if (auto const bound = root.find("lower_bound_ps")) m.lower_bound_ps = bound->integer<std::int64_t>(0);
     if (auto const compute = root.find("compute")) m.compute = described_from_json<run_sources>(*compute);
     if (auto const rewriting = root.find("rewriting")) {
@@ -220,7 +245,13 @@ inline void write_run_manifest(std::ostream& out, run_manifest const& m) {
         m.rewriting = std::move(r);
     }
     auto const strategies = root.at("strategies");
-    for (std::size_t i = 0; i < strategies.size(); ++i) m.strategies.push_back(described_from_json<run_figures>(strategies[i]));
+    for (std::size_t i = 0; i < strategies.size(); ++i) {
+        auto const& s = m.strategies.emplace_back(described_from_json<run_figures>(strategies[i]));
+        detail::require_not_negative(strategies[i], "time_ps", s.time_ps);
+        detail::require_not_negative(strategies[i], "peak_memory", s.peak_memory);
+    }
+    if (auto const files = root.find("files"))
+        for (std::size_t i = 0; i < files->size(); ++i) m.files.push_back(described_from_json<run_file>((*files)[i]));
     return m;
 }
 

@@ -74,6 +74,11 @@ class strict_builder {
 
     /// Throws `invalid_input` naming document, line, column and rule.
     [[nodiscard]] nlohmann::json build() {
+        // The parser would take it for the end of the text.
+        if (auto const nul = text_.find('\0'); nul != text_.npos) {
+            taken_ = nul + 1;
+            refuse("is no JSON: a character with the number 0");
+        }
         (void)nlohmann::json::sax_parse(counted_char{text_.data(), &taken_}, counted_char{text_.data() + text_.size(), &taken_}, this);
         return std::move(root_);
     }

@@ -96,7 +96,7 @@ struct cluster_shape {
         device = find_device(s.value);
         if (!device) throw invalid_input("cluster '", given, "': device is '", s.value, "': must be one of ", known_devices());
     }
-    if (first == '{') {
+    if (first == '{' || first == '[') { // read_topology_json refuses arrays
         if (device) throw invalid_input("cluster '", given, "': device is given, but topology JSON says itself which devices there are");
         return {.cluster = read_topology_json(in, asked.name), .source = cluster_source::topology_json, .path = asked.name};
     }
