@@ -34,12 +34,22 @@ bool is_joint(request const& asked) { return asked.search && std::holds_alternat
 bool starts_from_file(request const& asked) { return asked.start != "cheapest" && !is_expert(asked.start); }
 
 // A strategy file: JSON begins with a brace, FlexFlow's format with a number.
-ps::space::flat_strategy read_strategy(std::string const& path, ps::parallelization const& problem) {
+// The strategy of a file; `notes` says where it was made for something else.
+ps::space::flat_strategy read_strategy(std::string const& path, request const& asked, ps::parallelization const& problem,
+                                       std::vector<std::string>& notes) {
     std::ifstream in(path, std::ios::binary);
     char first = 0;
     if (!(in >> first)) throw ps::invalid_input(path, in.is_open() ? ": is empty: must be a strategy" : ": cannot be opened");
     in.seekg(0);
-    if (first == '{') return ps::io::read_strategy_json(in, path, problem);
+    if (first == '{') {
+        ps::io::strategy_notes said;
+        auto strategy = ps::io::read_strategy_json(in, path, problem, &said);
+        auto const other = [&](std::string const& name, std::string const& now) { return !name.empty() && name != now; };
+        if (other(said.model, asked.model) || other(said.topology, asked.cluster))
+            notes.push_back(ps::text(path, " says that it is for ", said.model, " on ", said.topology, ": it is read as one for ", asked.model,
+                                     " on ", asked.cluster));
+        return strategy;
+    }
     return ps::io::read_flexflow_strategy(in, path, problem.graph(), problem.topology().size());
 }
 
@@ -324,7 +334,7 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
         made.start = "none";
     } else if (starts_from_file(asked)) {
         made.start = asked.start;
-        made.start_strategy = read_strategy(asked.start, made.problem);
+        made.start_strategy = read_strategy(asked.start, asked, made.problem, made.notes);
     } else if (asked.start != "cheapest") {
         made.start = spoken_name(asked.start);
         made.start_strategy = expert_strategy(asked.start, made.problem);

@@ -54,7 +54,7 @@ std::string shown_cost(ps::picoseconds cost) { return cost == ps::cost_traits<ps
 
 std::vector<std::string> cells(named_strategy const& s, bool costs) {
     auto const& f = s.figures;
-    std::vector<std::string> out{s.name, tools::shown_time(f.time), fmt::format("{:.2f}x", f.speed_up),
+    std::vector<std::string> out{s.name, tools::shown_time(f.time), f.speed_up > 0 ? fmt::format("{:.2f}x", f.speed_up) : "?",
                                  fmt::format("{}/s", tools::shown_count(f.samples_per_second)),
                                  f.flops_utilisation > 0 ? fmt::format("{:.1f}%", 100 * f.flops_utilisation) : "?"};
     for (auto const bytes : f.moved) out.push_back(tools::shown_bytes(bytes));

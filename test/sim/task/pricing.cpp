@@ -146,7 +146,7 @@ TEST_CASE("pricing: a collective holds the slowest link of its ring for its time
 
 TEST_CASE("pricing: negative times are refused") {
     CHECK(support::refusal([] { return fixture(support::mesh(2), {.message = -2}).pricing(); }) ==
-          "the cost oracle answers -2 ps for a message of 0 bytes: must be from 0 to 1152921504606846976 (13 days)");
+          "the cost oracle answers -2 ps for a message of 0 bytes on link 0 of the topology: must be from 0 to 1152921504606846976 (13 days)");
     fixture const f(support::mesh(3), {.collective = -7});
     CHECK(support::refusal([&] {
               return f.pricing().collective(collective_kind::broadcast, 12, {0, 1, 2});

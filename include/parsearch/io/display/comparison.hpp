@@ -24,9 +24,9 @@ namespace parsearch::io {
 /// The figures of one strategy.
 struct compared {
     std::string name{};
-    picoseconds time{};                           ///< of an iteration, without any penalty for memory
-    double speed_up = 1;                          ///< time of the baseline / time
-    double samples_per_second = 0;                ///< throughput, in `throughput_unit`
+    picoseconds time{};            ///< of an iteration, without any penalty for memory
+    double speed_up = 1;           ///< time of the baseline / time; 0 where one of them is endless: past what 64 bits of picoseconds hold
+    double samples_per_second = 0; ///< throughput, in `throughput_unit`
     std::string_view throughput_unit = "samples"; ///< or "tokens"
     double flops_utilisation = 0; ///< least time that the peaks of all devices allow for the model's flops / time; 0 where no peak is known
     std::array<double, sim::traffic_kinds> moved{}; ///< bytes between devices in one iteration, by `traffic_kind`
@@ -104,7 +104,8 @@ template <topology::DescribesDeviceSpecs C>
     auto const batch = batch_of(p.graph());
     out.throughput_unit = batch.unit;
     if (seconds > 0) {
-        out.speed_up = to_seconds(baseline) / seconds;
+        constexpr auto endless = cost_traits<picoseconds>::infinity();
+        out.speed_up = baseline < endless && r.makespan < endless ? to_seconds(baseline) / seconds : 0;
         out.samples_per_second = batch.size / seconds;
         out.flops_utilisation = seconds_at_peak(p.graph(), cluster, p.options().training) / seconds;
     }

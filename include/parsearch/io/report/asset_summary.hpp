@@ -15,7 +15,7 @@ const answer = piped && (piped.fits && !found.fits || piped.fits === found.fits 
     el('div', { class: 'label' }, label));
   const figures = [figure(number(answer.time / scale, 4), unit, 'per iteration')];
   const speedUp = baseline.time / answer.time;
-  if (answer !== baseline) figures.push(figure(times(speedUp), '', (speedUp >= 1 ? 'as fast as ' : 'the speed of ') + baseline.name));
+  if (answer !== baseline && baseline.speedUp > 0) figures.push(figure(times(speedUp), '', (speedUp >= 1 ? 'as fast as ' : 'the speed of ') + baseline.name));
   const large = answer.rate >= 1e6;
   figures.push(figure(large ? number(answer.rate / 1e6, 3) : rate(answer.rate), (large ? 'M ' : '') + answer.unit + '/s', 'throughput'));
   if (answer.utilisation > 0) figures.push(figure((100 * answer.utilisation).toFixed(1), '%', 'of the devices’ peak flops'));
@@ -64,7 +64,7 @@ function table(name, columns, rows, rowClass) {
     ['Strategy', '', s => s.name],
     [`Time (${unit})`, 'n', s => grouped(s.time / scale, digits)],
     ['', 'wide', s => el('span', { class: 'track' }, el('span', { class: 'bar', style: `width:${100 * s.time / longest}%` }))],
-    ['Speed-up', 'n', s => times(s.speedUp)],
+    ['Speed-up', 'n', s => s.speedUp > 0 ? times(s.speedUp) : '?'],
     [found.unit[0].toUpperCase() + found.unit.slice(1) + '/s', 'n', s => rate(s.rate)],
     ['Utilisation', 'n', s => s.utilisation > 0 ? share(s.utilisation, 1) : '–'],
     ['Peak memory', 'n', s => memory(s.peak)],

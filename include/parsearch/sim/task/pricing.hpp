@@ -42,7 +42,7 @@ class pricing {
         : topology_(&topology), oracle_(oracle), transfers_(options.transfers), segment_(options.segment) {
         for (std::uint32_t d = 0; d < topology.size(); ++d)
             if (topology.kind[d] >= example_.size()) example_.push_back(d); // kinds are numbered in order of appearance
-        for (auto const& link : topology.links) idle_.push_back(time_of_message(0, link));
+        for (std::uint32_t l = 0; l < topology.links.size(); ++l) idle_.push_back(time_of_message(0, l));
     }
 
     /// Kinds of devices.
@@ -104,7 +104,7 @@ class pricing {
         }
         std::sort(out.begin(), out.end(), [](hop const& a, hop const& b) { return a.link < b.link; });
         for (auto& h : out) h.duration = std::exchange(bytes_on_[h.link], none); // before an oracle can throw
-        for (auto& h : out) h.duration = saturating_sum(time_of_message(h.duration, topology_->links[h.link]), latency - idle_[h.link]);
+        for (auto& h : out) h.duration = saturating_sum(time_of_message(h.duration, h.link), latency - idle_[h.link]);
         return out;
     }
     /// Time of an empty message on each link.
@@ -114,10 +114,9 @@ class pricing {
     /// collective's time, the others in proportion to their load.
     [[nodiscard]] std::vector<hop> collective(collective_kind kind, byte_count bytes, std::vector<std::uint32_t> const& members) {
         auto const& group = describe(members, kind == collective_kind::all_to_all);
-        auto const t = oracle_.collective_time(kind, bytes, group.shape);
-        (void)checked(t, [&] {
-            return text("the cost oracle answers ", t.count(), " ps for ", name_of(kind), " of ", bytes, " bytes among ", members.size(), " devices");
-        });
+        auto const place = [&] { return text(name_of(kind), " of ", bytes, " bytes among ", members.size(), " devices"); };
+        auto const t = named(place, [&] { return oracle_.collective_time(kind, bytes, group.shape); });
+        (void)checked(t, [&] { return text("the cost oracle answers ", t.count(), " ps for ", place()); });
         std::vector<hop> out;
         for (auto const& use : group.links) {
             double const volatile part = static_cast<double>(t.count()) * use.share; // volatile: not fused with the rounding below
@@ -139,12 +138,21 @@ class pricing {
         }
     }
     [[nodiscard]] std::int64_t time_on(std::uint32_t link, byte_count bytes, std::vector<std::int64_t>& known) const {
-        if (known[link] == unknown) known[link] = time_of_message(bytes, topology_->links[link]);
+        if (known[link] == unknown) known[link] = time_of_message(bytes, link);
         return known[link];
     }
-    [[nodiscard]] std::int64_t time_of_message(byte_count bytes, link_description const& link) const {
-        auto const t = oracle_.transfer_time(bytes, link);
-        return checked(t, [&] { return text("the cost oracle answers ", t.count(), " ps for a message of ", bytes, " bytes"); });
+    [[nodiscard]] std::int64_t time_of_message(byte_count bytes, std::uint32_t link) const {
+        auto const place = [&] { return text("a message of ", bytes, " bytes on link ", link, " of the topology"); };
+        auto const t = named(place, [&] { return oracle_.transfer_time(bytes, topology_->links[link]); });
+        return checked(t, [&] { return text("the cost oracle answers ", t.count(), " ps for ", place()); });
+    }
+    /// `f()`, with `place()` in front of what it refuses.
+    template <class Place, class F> static picoseconds named(Place const& place, F const& f) {
+        try {
+            return f();
+        } catch (invalid_input const& e) {
+            throw invalid_input(place(), ": ", e.what());
+        }
     }
 
     /// The limit keeps the few sums that are made of durations before they are scheduled inside 64 bits.
