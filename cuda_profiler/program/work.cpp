@@ -23,11 +23,10 @@ namespace {
 using configurations = std::vector<std::pair<std::uint32_t, space::configuration>>;
 
 // What plan compares a search with is measured too: the degrees of experts' strategies, of which not all are in every space.
-configurations of_experts(graph::operator_graph const& graph, topology::cluster const& cluster, request const& asked) {
-    auto const problem = make_problem(graph, cluster, cost::roofline{cluster}, {.space = asked.space, .simulation = asked.simulation});
+configurations of_experts(parallelization const& problem) {
     configurations out;
     std::set<std::pair<std::uint32_t, std::array<std::int32_t, ops::max_dims>>> known;
-    for (auto const& start : problem.named_starts())
+    for (auto const& start : expert_starts(problem))
         for (std::uint32_t op = 0; op < start.strategy.size(); ++op)
             if (known.emplace(op, start.strategy[op].degree).second && problem.space()[op].size() > 0) out.emplace_back(op, start.strategy[op]);
     return out;
@@ -78,13 +77,15 @@ listed_work make_work(request const& asked) {
             auto loaded = tools::load_model(model, work.cluster.size());
             for (auto const& note : loaded.notes)
                 if (std::ranges::find(work.notes, note) == work.notes.end()) work.notes.push_back(note);
-            auto g = graph::read_graph(loaded.graph).graph;
             if (asked.validate) {
+                auto g = graph::read_graph(loaded.graph).graph;
                 work.list.add_works(iteration_of(g, asked.simulation));
                 work.models.push_back({.name = model, .graph = std::move(g)});
                 continue;
             }
-            work.list.add_problem(g, work.cluster.size(), asked.space, asked.simulation, asked.limits, of_experts(loaded.graph, work.cluster, asked));
+            auto const problem =
+                make_problem(loaded.graph, work.cluster, cost::roofline{work.cluster}, {.space = asked.space, .simulation = asked.simulation});
+            work.list.add_problem(problem.graph(), work.cluster.size(), asked.space, asked.simulation, asked.limits, of_experts(problem));
         }
     for (auto const& kind : asked.limits.operators)
         if (std::ranges::none_of(work.list.items(), [&](auto const& item) { return item.work.op->kind == kind; }))

@@ -296,6 +296,15 @@ TEST_CASE("program: devices that are given twice or are not there are refused") 
     CHECK_FALSE(std::filesystem::exists(dir / "t.json"));
 }
 
+TEST_CASE("program: kernels of operators in copies are listed") {
+    auto const script = new_script();
+    auto const plain = run(script, with(small, {"--list"})), copies = run(script, with(small, {"--space.copies", "2", "--list"}));
+    CAPTURE(copies.err);
+    CHECK(plain.code == ok);
+    CHECK(copies.code == ok);
+    CHECK(copies.out.size() >= plain.out.size());
+}
+
 TEST_CASE("program: --list needs no device, and knows every model of the zoo") {
     auto const script = new_script();
     script->devices = 0;
