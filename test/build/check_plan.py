@@ -103,7 +103,7 @@ class Plans(Folder):
             cells = row(out, s["strategy"])
             self.assertAlmostEqual(picoseconds(cells[1]) / s["time_ps"], 1, delta=2e-3)
             self.assertAlmostEqual(float(cells[2][:-1]), s["speed_up"], delta=0.0051)
-            self.assertEqual(cells[-1], "yes" if s["fits"] else "NO")
+            self.assertIn("yes" if s["fits"] else "NO", cells[-3:]) # the cost with memory may follow
         self.assertEqual(run["result"]["evaluations"], 600)
         self.assertEqual(run["result"]["reason"], "evaluation budget")
         self.assertLessEqual(run["result"]["cost_ps"], min(s["time_ps"] for s in run["strategies"]))
@@ -699,7 +699,8 @@ class Endings(Folder):
 
     def test_what_does_not_fit(self):
         out, notes = plan("--model", "zoo:mlp,features=65536,hidden=65536*4,batch=8", "--cluster", "1x1xp100", "--evaluations", 10, "--out", self.path / "a", code=3)
-        self.assertTrue(row(out, "found by portfolio")[-1] == "NO")
+        self.assertIn("NO", row(out, "found by portfolio")[-3:])
+        self.assertIn("cost with", out)
         self.assertIn("does not fit", notes)
         self.assertIn("the pipeline does not fit", notes)
         run = self.check_folder("a", FILES | PIPELINE)
@@ -707,9 +708,8 @@ class Endings(Folder):
 
     def test_a_file_that_cannot_be_written(self):
         (self.path / "a" / "report.html").mkdir(parents=True)
-        out, error = plan("--model", GPT, "--cluster", "1x2xp100", "--evaluations", 5, "--out", self.path / "a", code=1)
-        self.assertIn("found by portfolio", out)
-        self.assertIn("report.html: cannot be written", error)
+        _, error = plan("--model", GPT, "--cluster", "1x2xp100", "--evaluations", 5, "--out", self.path / "a", code=2)
+        self.assertIn("report.html is a folder: a file of that name is to be written", error)
         self.assertEqual([f.name for f in (self.path / "a").iterdir() if f.name.startswith(".")], [])
 
     def test_progress(self):
