@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include <fnmatch.h>
+
 #include <parsearch/io/onnx.hpp>
 #endif
 
@@ -39,14 +41,23 @@ loaded_model load_onnx(std::string const& path, std::vector<ps::io::setting> con
     constexpr std::int64_t samples_per_device = 8, tokens = 512;
     auto const open = open_dims(ps::io::onnx::load_model(path).graph());
     ps::io::onnx_options options;
+    std::string constants; // a pattern
+    std::size_t matched = 0;
     for (auto const& s : settings) {
         if (open.contains(s.key)) ps::io::read_option(s.value, s.key, path, options.dims[s.key]);
         else if (s.key == "batch") ps::io::read_option(s.value, s.key, path, options.batch);
         else if (s.key == "type") ps::io::read_option(s.value, s.key, path, options.type);
         else if (s.key == "recognise") ps::io::read_option(s.value, s.key, path, options.recognise);
         else if (s.key == "replicate_unknown") ps::io::read_option(s.value, s.key, path, options.replicate_unknown);
-        else {
-            std::string known = "batch, type, recognise, replicate_unknown";
+        else if (s.key == "constants") {
+            constants = s.value;
+            options.is_constant = [&constants, &matched](std::string const& name) {
+                bool const is = fnmatch(constants.c_str(), name.c_str(), 0) == 0;
+                matched += is;
+                return is;
+            };
+        } else {
+            std::string known = "batch, type, recognise, replicate_unknown, constants";
             for (auto const& [symbol, dim] : open)
                 if (symbol != "batch") known += ", " + symbol;
             throw ps::invalid_input("model '", path, "': option '", s.key, "' is not known and no symbolic dim of the file: must be one of ", known);
@@ -64,6 +75,8 @@ loaded_model load_onnx(std::string const& path, std::vector<ps::io::setting> con
         else if (dim.sequence) choose(symbol, tokens, "tokens of a sample");
     }
     auto model = ps::io::read_onnx(path, options);
+    if (options.is_constant && matched == 0)
+        throw ps::invalid_input("model '", path, "': constants=", constants, " is the name of no initialiser of the file: must be of one at least");
     notes.insert(notes.end(), model.notes.begin(), model.notes.end());
     return {.graph = std::move(model.graph), .notes = std::move(notes)};
 }

@@ -147,7 +147,7 @@ std::string flag_of(std::string_view name) {
 // The options that are not those of one search.
 struct raw_command {
     request asked;
-    std::string search = "portfolio", import, rerun, list, fabric;
+    std::string search = "portfolio", import, rerun, list, fabric, constants;
     std::vector<ps::io::setting> fabric_settings{}; // those given, in the order of their declaration
     std::optional<std::chrono::nanoseconds> time = std::chrono::seconds{10};
     std::optional<std::uint64_t> evaluations{};
@@ -161,8 +161,14 @@ void add_general(CLI::App& app, raw_command& raw) {
         app, "-m,--model", input, "MODEL",
         "FILE.onnx[,key=value...], or zoo:NAME[,key=value...] with the options of the model. Keys for a file: batch=N rescales the samples of "
         "an iteration, type=bf16 the element type, recognise=false keeps attention, norms and the like in the pieces that the file has, "
-        "replicate_unknown=true runs operators that are not known on one device; any other key is a symbolic dimension: sequence=2048",
+        "replicate_unknown=true runs operators that are not known on one device, constants=PATTERN says what is not trained; any other key is a "
+        "symbolic dimension: sequence=2048",
         text(raw.asked.model));
+    tools::add_text(
+        app, "--constants", input, "PATTERN",
+        "the initialisers of a file that are not trained, such as '*.mask': as the key constants of --model. Without it, what is added to the "
+        "scores of attention alike for all heads is taken for a mask",
+        text(raw.constants));
     tools::add_text(app, "-c,--cluster", input, "CLUSTER",
                     "NODESxGPUSxDEVICE such as 4x8xh100 (devices: " + ps::io::known_devices() +
                         "), fabric:NAME[,key=value...], or a file: topology JSON, or FILE,device=DEVICE for a machine file of FlexFlow",
@@ -300,6 +306,10 @@ command read_command_line(int argc, char const* const* argv) {
     auto& asked = raw.asked;
     if (raw.pipeline) asked.pipeline = pipeline;
     else if (!pipeline_options.empty()) throw ps::invalid_input("--pipeline.", *pipeline_options.begin(), " is given without --pipeline");
+    if (!raw.constants.empty()) {
+        if (asked.model.empty()) throw ps::invalid_input("--constants ", raw.constants, " is given without --model");
+        asked.model += ",constants=" + raw.constants;
+    }
     if (!raw.rerun.empty()) {
         static std::set<std::string> const allowed{"rerun", "out", "quiet", "memory", "model", "cluster", "profile", "rules"};
         for (auto const* const option : app.get_options())

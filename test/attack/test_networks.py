@@ -1,6 +1,7 @@
 """Networks that are unusual."""
 
 import os
+import re
 
 import attack
 
@@ -17,3 +18,26 @@ class Networks(attack.Case):
         done = self.plan("--model", model, "--cluster", "1x2xp100", "--search", "joint", "--simulation.training", "false", "--evaluations", "50")
         self.assertEqual(done.code, 0, done.err)
         self.assertIn("found by joint", done.out)
+
+    def test_masks_in_buffers_are_not_trained(self):
+        for name, masks in (("buf_add_static.onnx", "b.0.mask' and 3 others"), ("tf_dyn_static.onnx", "val_51' and 1 other")):
+            with self.subTest(name):
+                done = self.plan("--model", self.attacked(name), "--cluster", "1x2xp100", "--evaluations", "20")
+                self.assertEqual(done.code, 0, done.err)
+                self.assertIn(masks, done.err)
+        done = self.plan("--model", self.attacked("buf_add_static.onnx"), "--cluster", "1x2xp100", "--evaluations", "20", "--out", "out")
+        self.assertIn("1.05", next(line for line in done.out.splitlines() if line.startswith("model")))
+        self.assertEqual(self.plan("--rerun", "out/run.json").code, 0)
+
+    def test_the_user_says_what_is_constant(self):
+        model = self.attacked("buf_add_static.onnx")
+        parameters = {}
+        for pattern in ("*.mask", "b.0.mask"):
+            done = self.plan("--model", model, "--constants", pattern, "--cluster", "1x2xp100", "--evaluations", "20")
+            self.assertEqual(done.code, 0, done.err)
+            parameters[pattern] = re.search(r"([\d.]+) M parameters", done.out).group(1)
+        self.assertLess(float(parameters["*.mask"]), 1.1)
+        self.assertGreater(float(parameters["b.0.mask"]), 4)
+        done = self.plan("--model", model, "--constants", "nothing*", "--cluster", "1x2xp100")
+        self.assertEqual(done.code, 2)
+        self.assertIn("constants=nothing* is the name of no initialiser", done.err)

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <istream>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -37,6 +38,8 @@ struct onnx_options {
     /// them.
     bool replicate_unknown = false;
     onnx::operators operators = onnx::builtin_operators();
+    /// Initialisers for which it holds are not trained. Where it is empty, masks are told from parameters by where they are added.
+    std::function<bool(std::string const&)> is_constant{};
     /// The inputs that are data, where the file does not say it: all others are parameters or constants.
     std::vector<std::string> data_inputs{};
 };
@@ -70,6 +73,7 @@ namespace detail {
                                 .batch = options.batch,
                                 .type = options.type,
                                 .data_inputs = options.data_inputs,
+                                .is_constant = options.is_constant,
                                 .known = known,
                                 .replicate_unknown = options.replicate_unknown,
                                 .shape_by_translation = onnx::shape_by_translation(options.operators)});

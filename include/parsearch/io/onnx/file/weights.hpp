@@ -23,7 +23,8 @@ namespace parsearch::io::onnx {
 struct tensor_roles {
     std::set<std::string, std::less<>> weights; ///< graph inputs, outputs of Constant and ConstantOfShape that are trained
     std::set<std::string, std::less<>>
-        settings; ///< initialisers and graph inputs that are neither weights nor data: what Resize and the like are told, masks
+        settings;                   ///< initialisers and graph inputs that are neither weights nor data: what Resize and the like are told, masks
+    std::vector<std::string> masks; ///< those of the settings that are taken for masks by their shape and place
 };
 
 namespace detail {
@@ -105,6 +106,27 @@ class role_finder {
             });
     }
 
+    /// Whether `t` is one matrix of queries by keys that is added to the scores of attention, the same for all samples and heads: what is made of it
+    /// within a few nodes ends in a Softmax, or it is the mask of an Attention.
+    [[nodiscard]] bool masks(pb::TensorProto const& t) const {
+        auto const& dims = t.dims();
+        auto const rank = dims.size();
+        if (rank < 2 || dims[rank - 1] < 2 || dims[rank - 1] != dims[rank - 2] ||
+            std::any_of(dims.begin(), dims.end() - 2, [](auto d) { return d != 1; }))
+            return false;
+        std::size_t followed = 0, ended = 0;
+        return everywhere(
+            t.name(),
+            [&](use const& u) {
+                auto const& type = u.node->op_type();
+                return (type == "Softmax" || (type == "Attention" && u.position == 3)) && ++ended <= many;
+            },
+            [&](use const& u) {
+                auto const& type = u.node->op_type();
+                return (views(type) || type == "Add" || type == "Expand" || type == "Slice") && ++followed <= few;
+            });
+    }
+
   private:
     std::map<std::string, std::vector<use>, std::less<>> uses_;
     std::set<std::string, std::less<>> known_, outputs_;
@@ -157,6 +179,9 @@ class role_finder {
 } // namespace detail
 
 /// Finds the roles by these rules.
+/// - An initialiser for which `is_constant` holds is a setting. Without `is_constant`, so is one square matrix that is added to the scores of
+/// attention,
+///   alike for all samples and heads: a mask.
 /// - A graph input without an initialiser is trained where it is floating-point, its extents are all given and every node reads it where
 ///   its operator takes weights (of Conv, Gemm, MatMul, normalisations, recurrences, the table of Gather, what Expand repeats), also
 ///   through Transpose, Reshape and the like. Not where all of them would be: something must be data.
@@ -166,13 +191,16 @@ class role_finder {
 /// - Where `data_inputs` names any, so are exactly the inputs that it does not name.
 /// - A Constant or ConstantOfShape is trained where every node reads it as a weight, but for a Constant of ones or the like that a normalization
 ///   reads; a ConstantOfShape also where its shape is the initialiser `<its output>__SHAPE`, which is how ONNX's own weight-free files are written.
-[[nodiscard]] inline tensor_roles find_roles(pb::GraphProto const& g, std::vector<std::string> const& data_inputs) {
+[[nodiscard]] inline tensor_roles find_roles(pb::GraphProto const& g, std::vector<std::string> const& data_inputs,
+                                             std::function<bool(std::string const&)> const& is_constant = {}) {
     tensor_roles out;
     detail::role_finder const uses(g);
     std::map<std::string_view, pb::TensorProto const*> initialised;
     for (auto const& t : g.initializer()) {
         initialised.emplace(t.name(), &t);
-        if (uses.never_trained(t.name())) out.settings.insert(t.name());
+        bool const mask = !is_constant && uses.masks(t);
+        if (mask || (is_constant && is_constant(t.name())) || uses.never_trained(t.name())) out.settings.insert(t.name());
+        if (mask) out.masks.push_back(t.name());
     }
     std::vector<pb::ValueInfoProto const*> given;
     std::size_t free = 0;

@@ -135,7 +135,7 @@ inline void check_follows(network const& old, lowered const& now, std::int64_t b
     for (auto const& name : options.data_inputs)
         if (std::none_of(g.input().begin(), g.input().end(), [&](auto const& i) { return i.name() == name; }))
             throw invalid_input("data_inputs names '", name, "': the graph has no such input");
-    auto const roles = find_roles(g, options.data_inputs);
+    auto const roles = find_roles(g, options.data_inputs, options.is_constant);
     auto inputs = free_inputs(g, roles);
     auto const built_in = bind_dims(inputs, options);
     auto out = lower_with(model, options, roles, inputs, {});
@@ -155,6 +155,13 @@ inline void check_follows(network const& old, lowered const& now, std::int64_t b
     if (auto const weights = std::count_if(inputs.begin(), inputs.end(), [&](auto const& in) { return roles.weights.contains(in.name); });
         weights > 0)
         out.notes.push_back(text(weights, " graph inputs are taken for parameters"));
+    if (!roles.masks.empty()) {
+        auto const others = roles.masks.size() - 1;
+        out.notes.push_back(text("initialiser '", roles.masks.front(), '\'',
+                                 others > 0 ? text(" and ", others, others == 1 ? " other" : " others") : "", others > 0 ? " are" : " is",
+                                 " added to the scores of attention, alike for all heads: taken for ", others > 0 ? "masks" : "a mask",
+                                 ", not for parameters"));
+    }
     auto const imports = imports_of(model, "model");
     if (auto const at = imports.find(""); at != imports.end()) out.opset = at->second;
     return out;

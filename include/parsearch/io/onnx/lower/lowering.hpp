@@ -32,10 +32,11 @@ namespace parsearch::io::onnx {
 
 /// How a graph is made a network.
 struct lowering_options {
-    std::map<std::string, std::int64_t> dims{}; ///< extents of symbolic dims; a nameless one is "<input>[<axis>]"
-    std::optional<std::int64_t> batch{};        ///< the extent of axis 0 of the data inputs
-    std::optional<ops::dtype> type{};           ///< the type of all floating-point tensors
-    std::vector<std::string> data_inputs{};     ///< where not empty, all other floating-point graph inputs are parameters
+    std::map<std::string, std::int64_t> dims{};            ///< extents of symbolic dims; a nameless one is "<input>[<axis>]"
+    std::optional<std::int64_t> batch{};                   ///< the extent of axis 0 of the data inputs
+    std::optional<ops::dtype> type{};                      ///< the type of all floating-point tensors
+    std::vector<std::string> data_inputs{};                ///< where not empty, all other floating-point graph inputs are parameters
+    std::function<bool(std::string const&)> is_constant{}; ///< initialisers for which it holds are not trained: see `find_roles`
     std::function<bool(node const&)> known{}; ///< whether a translator exists; where one does not, an operator that ONNX defines by others is inlined
     bool replicate_unknown = false;           ///< what is not known either way is taken, if its shape is found
     shape_source shape_by_translation{};      ///< asked where the ONNX library does not know an operator, or only an older version
