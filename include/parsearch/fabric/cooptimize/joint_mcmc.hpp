@@ -152,7 +152,7 @@ template <class R> class fabric_drawings {
         bool const ring = uniform_index(*rng_, 2) == 1;
         auto changed = ring ? replace_ring(run.current().wired, *rng_) : exchange_links(run.current().wired, *rng_);
         if (!changed) return;
-        drawn_.changes.push_back({{}, *std::move(changed)});
+        drawn_.changes.emplace_back().to = *std::move(changed);
         drawn_.origin = {.move = ring ? std::size_t{1} : std::size_t{0}, .index = {}};
         drawn_.bound = search::acceptance_bound(run.current_cost(), temperature, *rng_);
     }
