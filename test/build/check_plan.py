@@ -260,7 +260,7 @@ class Plans(Folder):
                     check(element, rule["items"], f"{place}[{i}]")
 
         check(self.load("a", "run.json"), schema, "run")
-        self.assertEqual(set(self.load("b", "run.json")), set(schema["required"]) | {"lower_bound_ps", "files"})
+        self.assertEqual(set(self.load("b", "run.json")), set(schema["required"]) | {"lower_bound_ps"})
         plan(*asked, "--search", "none", "--out", self.path / "c")
         self.assertEqual(set(self.load("c", "run.json")), set(schema["required"]))
 
