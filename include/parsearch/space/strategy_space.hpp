@@ -4,7 +4,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include <parsearch/concepts/strategy.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/space/operator_space.hpp>
@@ -60,38 +60,12 @@ class strategy_space {
         return std::nullopt;
     }
     /// `s` where it is a strategy of the space; else each operator that is not has what its space has nearest: see `operator_space::nearest`.
-    [[nodiscard]] flat_strategy nearest(flat_strategy s) const {
-        for (std::size_t op = 0; op < size(); ++op)
-            if (!is_input_[op]) s[op] = spaces_[op]->nearest(s[op]);
-        return s;
-    }
+    [[nodiscard]] flat_strategy nearest(flat_strategy s) const;
 
   private:
-    /// By extent and kind of each dim.
-    using by_dims = std::map<std::vector<std::uint64_t>, std::shared_ptr<operator_space const>>;
+    struct by_dims;
 
-    strategy_space(graph::dense_graph const& g, std::size_t devices, space_options const& options, std::shared_ptr<by_dims const> const& like)
-        : devices_(devices), options_(options) {
-        auto known = std::make_shared<by_dims>();
-        // A user's constraint may look at the whole operation, so that only without one equal dims mean equal spaces.
-        for (std::size_t op = 0; op < g.size(); ++op) {
-            std::vector<std::uint64_t> key;
-            for (auto const& d : g.operations[op].dims) {
-                key.push_back(static_cast<std::uint64_t>(d.extent));
-                key.push_back(static_cast<std::uint64_t>(d.kind));
-            }
-            auto made = options.max_degree ? nullptr : (*known)[key];
-            if (!made && like && !options.max_degree)
-                if (auto const at = like->find(key); at != like->end()) made = at->second;
-            if (!made) made = std::make_shared<operator_space const>(g.operations[op], devices, options, g.names[op]);
-            if (!options.max_degree) (*known)[std::move(key)] = made;
-            // A graph input has no tasks: where it is said to be is of no matter.
-            is_input_.push_back(g.operations[op].work == ops::work_class::source);
-            if (is_input_.back()) made = std::make_shared<operator_space const>(g.operations[op], 1, space_options{}, g.names[op]);
-            spaces_.push_back(std::move(made));
-        }
-        known_ = std::move(known);
-    }
+    strategy_space(graph::dense_graph const& g, std::size_t devices, space_options const& options, std::shared_ptr<by_dims const> const& like);
 
     std::size_t devices_;
     space_options options_;
@@ -101,3 +75,7 @@ class strategy_space {
 };
 
 } // namespace parsearch::space
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/space/strategy_space.ipp>
+#endif

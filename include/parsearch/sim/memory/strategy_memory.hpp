@@ -3,42 +3,21 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
+#include <parsearch/core/units.hpp>
 #include <parsearch/sim/input/workload.hpp>
-#include <parsearch/sim/memory/memory_account.hpp>
-#include <parsearch/sim/task/gradient_sync.hpp>
+#include <parsearch/sim/memory/memory_use.hpp>
 #include <parsearch/space/configuration.hpp>
 
 namespace parsearch::sim {
 
 /// By device, what `simulator::memory` answers after simulating `s`. Precondition: each configuration fits its operator (see `space::validate`).
 /// `classes` are those of `g`. Complexity: O(shards of weights * log + edges * shards).
-[[nodiscard]] inline std::vector<memory_use> memory_by_device(graph::dense_graph const& g, std::vector<sharing_class> const& classes,
-                                                              std::size_t devices, simulation_options const& options,
-                                                              std::span<space::configuration const> s) {
-    std::vector<shard_memory> shards;
-    std::vector<std::vector<std::uint32_t>> places(g.size());
-    for (std::size_t op = 0; op < g.size(); ++op) {
-        shards.push_back(memory_of(g.operations[op], s[op].degrees()));
-        for (std::int64_t n = 0, count = s[op].shards(); n < count; ++n) places[op].push_back(static_cast<std::uint32_t>(s[op].device(n)));
-    }
-    struct synchronised {
-        sync_plan sync;
-    };
-    std::vector<synchronised> plans;
-    auto const place = [&](std::size_t op) -> std::vector<std::uint32_t> const& { return places[op]; };
-    for (auto const& members : classes)
-        plans.push_back({plan_sync(
-            g, members, [&](std::uint32_t op) { return s[op].degrees(); }, place)});
-    std::vector<memory_use> out;
-    memory_account(g, devices)
-        .add_up(
-            options, plans, [&](std::size_t op) -> shard_memory const& { return shards[op]; }, place, out);
-    return out;
-}
+[[nodiscard]] std::vector<memory_use> memory_by_device(graph::dense_graph const& g, std::vector<sharing_class> const& classes, std::size_t devices,
+                                                       simulation_options const& options, std::span<space::configuration const> s);
 
 /// Bytes on the fullest device.
 [[nodiscard]] inline byte_count most_memory(std::span<memory_use const> by_device) noexcept {
@@ -48,3 +27,7 @@ namespace parsearch::sim {
 }
 
 } // namespace parsearch::sim
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/sim/memory/strategy_memory.ipp>
+#endif

@@ -1,0 +1,43 @@
+#pragma once
+// The space of whole strategies.
+
+#include <map>
+
+#include <parsearch/space/strategy_space.hpp>
+
+namespace parsearch::space {
+
+/// By extent and kind of each dim.
+struct strategy_space::by_dims : std::map<std::vector<std::uint64_t>, std::shared_ptr<operator_space const>> {};
+
+PARSEARCH_INLINE flat_strategy strategy_space::nearest(flat_strategy s) const {
+    for (std::size_t op = 0; op < size(); ++op)
+        if (!is_input_[op]) s[op] = spaces_[op]->nearest(s[op]);
+    return s;
+}
+
+PARSEARCH_INLINE strategy_space::strategy_space(graph::dense_graph const& g, std::size_t devices, space_options const& options,
+                                                std::shared_ptr<by_dims const> const& like)
+    : devices_(devices), options_(options) {
+    auto known = std::make_shared<by_dims>();
+    // A user's constraint may look at the whole operation, so that only without one equal dims mean equal spaces.
+    for (std::size_t op = 0; op < g.size(); ++op) {
+        std::vector<std::uint64_t> key;
+        for (auto const& d : g.operations[op].dims) {
+            key.push_back(static_cast<std::uint64_t>(d.extent));
+            key.push_back(static_cast<std::uint64_t>(d.kind));
+        }
+        auto made = options.max_degree ? nullptr : (*known)[key];
+        if (!made && like && !options.max_degree)
+            if (auto const at = like->find(key); at != like->end()) made = at->second;
+        if (!made) made = std::make_shared<operator_space const>(g.operations[op], devices, options, g.names[op]);
+        if (!options.max_degree) (*known)[std::move(key)] = made;
+        // A graph input has no tasks: where it is said to be is of no matter.
+        is_input_.push_back(g.operations[op].work == ops::work_class::source);
+        if (is_input_.back()) made = std::make_shared<operator_space const>(g.operations[op], 1, space_options{}, g.names[op]);
+        spaces_.push_back(std::move(made));
+    }
+    known_ = std::move(known);
+}
+
+} // namespace parsearch::space
