@@ -42,7 +42,7 @@ constexpr std::string_view examples_and_codes =
   plan --model zoo:vgg19 --cluster machine_config,device=p100 --import strategy.flexflow
   plan --model zoo:bert,batch=64,type=bf16 --cluster 1x8xh100 --profile bert-h100.json
   plan --model zoo:inception_v3,batch=256 --cluster 1x8xh100 --search joint --time 1min --out plan-inception
-  plan --model zoo:gpt,layers=8,hidden=4096,heads=32,batch=16 --cluster 4x1xp100 --pipeline --out plan-pipe
+  plan --model zoo:gpt,layers=8,hidden=4096,heads=32,batch=16 --cluster 4x1xp100 --space.max_stages 1 --out plan-stage
   plan --model zoo:bert,batch=256 --fabric fat_tree --servers 16 --gpus-per-server 4 --interface 100Gbps --out plan-tree
   plan --model zoo:dlrm,batch=4096 --fabric topoopt --servers 16 --degree 4 --time 1min --out plan-fabric
   plan --rerun plan-gpt/run.json --out plan-gpt-again
@@ -55,15 +55,15 @@ Files in DIR:
   timeline.json       every task on every device and link: open it at ui.perfetto.dev or chrome://tracing
   graph.dot           the operators coloured by configuration, for Graphviz
   topology.json       the cluster, also of a fabric; --cluster reads it
-  run.json            what was asked and what was found, but for the pipeline; --rerun repeats it
-  pipeline.json       with --pipeline, or where the strategy found does not fit: stages, micro-batches and their order
+  run.json            what was asked and what was found; --rerun repeats it
+  pipeline.json       where the plan has stages, micro-batches, recomputation or a sharded optimizer: all of it
   pipeline.trace.json its timeline with all micro-batches, as timeline.json
 
 Exit codes:
   0    done
   1    an error inside the program, too little memory, or a file of the plan that cannot be written: stderr says what
   2    the command line or an input is wrong: stderr says what, and nothing was planned
-  3    neither the strategy found nor a pipeline fits the memory of the devices (everything is written all the same)
+  3    nothing that was found fits the memory of the devices (everything is written all the same)
   4    --rerun found something else than the run before (everything is written all the same)
   130  interrupted by Ctrl-C or SIGTERM: the best so far is printed and written; a second Ctrl-C ends at once
 
@@ -73,6 +73,8 @@ A configuration reads "s8 o4 @0+4,1": dim s in 8 parts and o in 4; shard (i, j) 
 
 // Options of searches that the program sets itself.
 bool is_general(std::string_view name) { return name == "time" || name == "evaluations" || name == "progress_interval"; }
+// The same of pipelines, and what is no part of the space.
+bool is_of_no_space(std::string_view name) { return is_general(name) || name == "beam"; }
 
 template <class Options> void print_options(Options const& options, std::function<bool(std::string_view)> const& wanted = {}) {
     ps::io::for_each_field(options, [&](auto const& f, auto const& member) {
@@ -104,9 +106,6 @@ void print_list(std::string const& what) {
             "\nSay --fabric NAME, with --servers, --degree and so on, or --cluster fabric:NAME[,key=value...]; --list NAME lists the options "
             "of a fabric and their "
             "defaults.\n");
-    } else if (what == "pipeline") {
-        tools::print("pipeline: stages and micro-batches of the operators found; ends by itself\n");
-        print_options(ps::pipeline::partition_options{});
     } else if (what == "experts") {
         for (auto const& e : expert_list()) tools::print("  {:<20}{}\n", e.name, e.help);
     } else {
@@ -131,8 +130,7 @@ void print_list(std::string const& what) {
             });
         } catch (ps::invalid_input const& e) {
             throw ps::invalid_input("--list ", what,
-                                    ": must be models, clusters, fabrics, searches, experts or pipeline, or the name of a model, fabric or search; ",
-                                    e.what());
+                                    ": must be models, clusters, fabrics, searches or experts, or the name of a model, fabric or search; ", e.what());
         }
     }
 }
@@ -151,7 +149,7 @@ struct raw_command {
     std::vector<ps::io::setting> fabric_settings{}; // those given, in the order of their declaration
     std::optional<std::chrono::nanoseconds> time = std::chrono::seconds{10};
     std::optional<std::uint64_t> evaluations{};
-    bool time_given = false, version = false, pipeline = false;
+    bool time_given = false, version = false, pipelines = true;
 };
 
 void add_general(CLI::App& app, raw_command& raw) {
@@ -183,8 +181,7 @@ void add_general(CLI::App& app, raw_command& raw) {
         text(raw.asked.profile), "none");
     tools::add_text(app, "--rerun", input, "FILE",
                     "repeats the run whose run.json this is and tells whether the result is the same; of the other options "
-                    "only --out, --quiet, --memory, --pipeline with its options and, where the files have moved, --model, --cluster, --profile and "
-                    "--rules go with it",
+                    "only --out, --quiet, --memory and, where the files have moved, --model, --cluster, --profile and --rules go with it",
                     text(raw.rerun));
     tools::add_text(app, "-s,--search", search, "NAME", "how to search: " + ps::io::search_names() + ", or none to evaluate the start",
                     text(raw.search), "portfolio");
@@ -217,10 +214,6 @@ void add_general(CLI::App& app, raw_command& raw) {
                     text(raw.asked.rules), "none");
     tools::add_text(app, "--import", search, "FILE", "evaluates a strategy file, JSON or FlexFlow's, without a search: --search none --start FILE",
                     text(raw.import));
-    app.add_flag("--pipeline", raw.pipeline,
-                 "then divides the operators planned into the stages of a pipeline, and the samples into micro-batches; done in any "
-                 "case where the strategy that a search found does not fit, for as long as that search")
-        ->group(search);
     tools::add_text(app, "-o,--out", output, "DIR", "the folder to write the plan to; it is made where it does not exist [no files]",
                     text(raw.asked.out));
     tools::add_text(
@@ -228,8 +221,7 @@ void add_general(CLI::App& app, raw_command& raw) {
         [&raw](std::string const& s) { raw.asked.compare = tools::split_at_commas(s); }, "all");
     app.add_flag("-q,--quiet", raw.asked.quiet, "the table only: no progress, notes or operators")->group(output);
     tools::add_text(app, "--list", other, "WHAT",
-                    "lists models, clusters, fabrics, searches or experts, or the options of pipeline or of one model, fabric or search, and ends",
-                    text(raw.list));
+                    "lists models, clusters, fabrics, searches or experts, or the options of one model, fabric or search, and ends", text(raw.list));
     app.add_flag("--version", raw.version, "prints the version and ends")->group(other);
     app.set_help_flag("-h,--help", "prints this and ends")->group(other);
 }
@@ -274,7 +266,13 @@ command read_command_line(int argc, char const* const* argv) {
     add_general(app, raw);
     add_fabric(app, raw);
     tools::add_described(app, raw.asked.simulation, "simulation", "Simulation");
-    tools::add_described(app, raw.asked.space, "space", "Configurations that the search may choose");
+    std::string const space = "What the search may choose";
+    tools::add_described(app, raw.asked.space, "space", space);
+    tools::add_text(
+        app, "--space.pipelines", space, "true|false", "whether plans may have several stages or micro-batches, recomputation, a sharded optimizer",
+        [&raw](std::string const& s) { ps::io::read_option(s, "pipelines", "--space", raw.pipelines); }, "true");
+    std::set<std::string> of_pipelines;
+    tools::add_described(app, *raw.asked.pipelines, "space", space, &of_pipelines, is_of_no_space);
     // Each search's options, and which of them were given.
     std::vector<std::pair<ps::io::search_options, std::set<std::string>>> algorithms;
     boost::hana::for_each(ps::io::named_searches,
@@ -283,9 +281,6 @@ command read_command_line(int argc, char const* const* argv) {
         ps::io::visit_search(options, [&, given = &used](auto const& entry, auto& chosen) {
             tools::add_described(app, chosen, std::string(entry.name), "Search " + std::string(entry.name), given, is_general);
         });
-    ps::pipeline::partition_options pipeline;
-    std::set<std::string> pipeline_options;
-    tools::add_described(app, pipeline, "pipeline", "Pipeline", &pipeline_options);
     try {
         app.parse(argc, argv);
     } catch (CLI::CallForHelp const&) {
@@ -304,8 +299,11 @@ command read_command_line(int argc, char const* const* argv) {
         return {};
     }
     auto& asked = raw.asked;
-    if (raw.pipeline) asked.pipeline = pipeline;
-    else if (!pipeline_options.empty()) throw ps::invalid_input("--pipeline.", *pipeline_options.begin(), " is given without --pipeline");
+    if (!raw.pipelines) {
+        if (!of_pipelines.empty())
+            throw ps::invalid_input("--space.", *of_pipelines.begin(), " is given, and --space.pipelines is false: there are none to limit");
+        asked.pipelines.reset();
+    }
     if (!raw.constants.empty()) {
         if (asked.model.empty()) throw ps::invalid_input("--constants ", raw.constants, " is given without --model");
         asked.model += ",constants=" + raw.constants;
@@ -313,7 +311,7 @@ command read_command_line(int argc, char const* const* argv) {
     if (!raw.rerun.empty()) {
         static std::set<std::string> const allowed{"rerun", "out", "quiet", "memory", "model", "cluster", "profile", "rules"};
         for (auto const* const option : app.get_options())
-            if (auto const name = option->get_single_name(); option->count() > 0 && !allowed.contains(name) && !name.starts_with("pipeline"))
+            if (auto const name = option->get_single_name(); option->count() > 0 && !allowed.contains(name))
                 throw ps::invalid_input("--", name, " is given beside --rerun, which takes it from ", raw.rerun);
         asked.rerun = ps::io::read_run_manifest(ps::io::json_document(raw.rerun));
         auto const& m = *asked.rerun;
@@ -324,6 +322,7 @@ command read_command_line(int argc, char const* const* argv) {
         asked.start = m.start.given;
         asked.seed = m.seed;
         asked.search = ps::io::repeatable_search(m);
+        asked.pipelines = ps::io::repeatable_pipelines(m);
         asked.simulation = m.simulation;
         asked.space = m.space;
         return {.asked = asked};
@@ -357,11 +356,18 @@ command read_command_line(int argc, char const* const* argv) {
         throw ps::invalid_input("--rules is given, but the search is ", raw.search, ": say --search joint");
     if (raw.search == "joint" && app.count("--start") > 0)
         throw ps::invalid_input("--start ", asked.start, " is given, but search joint begins with the operators of the model and no strategy");
-    if (raw.search == "none") return {.asked = asked};
+    if (raw.search == "none") {
+        asked.pipelines.reset(); // a strategy is evaluated, nothing is searched
+        return {.asked = asked};
+    }
     (void)ps::io::default_options(raw.search); // refuses an unknown name
     for (auto& [options, used] : algorithms)
         if (ps::io::search_name(options) == raw.search) asked.search = options;
     if (raw.evaluations && !raw.time_given) raw.time.reset();
+    if (asked.pipelines) {
+        asked.pipelines->evaluations = raw.evaluations;
+        if (raw.time) asked.pipelines->time = *raw.time / 2;
+    }
     ps::io::visit_search(*asked.search, [&](auto const&, auto& options) {
         options.time = raw.time;
         options.evaluations = raw.evaluations;

@@ -29,11 +29,20 @@ namespace fs = std::filesystem;
 constexpr std::array file_names{"strategy.json", "strategy.flexflow",   "topology.json", "timeline.json", "graph.dot",
                                 "pipeline.json", "pipeline.trace.json", "report.html",   "run.json"};
 
-ps::io::run_figures run_figures_of(named_strategy const& s) {
+// Experts, textbook plans, and what was found without them.
+std::vector<ps::io::compared> compared_of(planned const& made) {
+    std::vector<ps::io::compared> out;
+    for (std::size_t i = 0; i < made.strategies.size(); ++i) {
+        if (i == made.compared) out.insert(out.end(), made.textbook().begin(), made.textbook().end());
+        out.push_back(made.strategies[i].figures);
+    }
+    return out;
+}
+
+ps::io::run_figures run_figures_of(ps::io::compared const& f) {
     using kind = ps::sim::traffic_kind;
-    auto const& f = s.figures;
     auto const moved = [&](kind k) { return f.moved[static_cast<std::size_t>(k)]; };
-    return {.strategy = s.name,
+    return {.strategy = f.name,
             .time_ps = f.time.count(),
             .speed_up = f.speed_up,
             .throughput = f.samples_per_second,
@@ -87,7 +96,16 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
                                         .roofline = c.share(cost_source::roofline),
                                         .fallback = c.share(cost_source::fallback)};
     }
-    for (auto const& s : made.strategies) m.strategies.push_back(run_figures_of(s));
+    if (made.pipelines) {
+        auto const& p = *made.pipelines;
+        auto& said = m.pipelines.emplace();
+        said.options = *asked.pipelines;
+        said.cost_ps = p.cost ? p.cost->count() : 0;
+        said.evaluations = p.stats.evaluations;
+        said.seconds = p.stats.seconds;
+        said.reason = p.reason;
+    }
+    for (auto const& f : compared_of(made)) m.strategies.push_back(run_figures_of(f));
     m.files = std::move(files);
     return m;
 }
@@ -102,8 +120,8 @@ ps::io::report_data report_of(request const& asked, inputs const& given, planned
     d.model = summary_of_model(made.given_problem().graph(), asked.simulation.training);
     d.cluster_text = summary_of_cluster(given.cluster.cluster);
     if (made.stats) d.search = summary_of_search(asked, made);
-    for (auto const& s : made.strategies) d.strategies.push_back(s.figures);
-    d.found = made.strategies.size() - 1;
+    d.strategies = compared_of(made);
+    d.found = d.strategies.size() - 1;
     d.graph = &made.problem.graph();
     d.cluster = &given.cluster.cluster;
     d.strategy = &made.found().strategy;
@@ -116,7 +134,7 @@ ps::io::report_data report_of(request const& asked, inputs const& given, planned
     if (made.rewritten)
         d.rewriting = ps::io::report_rewriting{.graph = &made.rewritten->original.graph(),
                                                .strategy = &made.strategies[made.rewritten->plain].strategy,
-                                               .compared = made.rewritten->plain,
+                                               .compared = made.rewritten->plain + made.textbook().size(),
                                                .applied = made.rewritten->applied};
     auto const add = [&](std::string const& prefix, std::vector<ps::io::setting> const& settings) {
         for (auto const& s : settings) d.options.push_back({prefix + s.key, s.value});

@@ -31,20 +31,6 @@ int run(plan::command const& command) {
     print_inputs(asked, given, made);
     if (given.to_wire) wire_fabric(asked, given, made, watch.token());
     finish_plan(asked, given, made, watch.token());
-    if (auto const options = pipelines_to_try(asked, made, watch.token())) {
-        // The plan without pipelines is there.
-        auto const leave_out = [&](auto const&... why) {
-            made.pipeline.reset();
-            made.notes.push_back(ps::text("left out: pipelines", why...));
-        };
-        try {
-            plan_pipeline(asked, *options, given, made);
-        } catch (std::bad_alloc const&) {
-            leave_out(" take more memory than there is; --memory may allow more");
-        } catch (ps::invalid_input const& e) {
-            leave_out(": ", e.what());
-        }
-    }
     // Files first: who reads the output may be gone.
     auto notes = made.notes;
     std::string unwritten;
@@ -66,7 +52,7 @@ int run(plan::command const& command) {
     else if (!made.verdict.empty()) print_note(made.verdict);
     if (watch.interrupted()) return interrupted;
     if (made.differs) return another_result;
-    return made.found().figures.fits || (made.pipeline && made.pipeline->figures.fits) ? ok : nothing_fits;
+    return made.figures().fits ? ok : nothing_fits;
 }
 
 } // namespace

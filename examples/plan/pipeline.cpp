@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <new>
 #include <optional>
 #include <random>
 #include <sstream>
@@ -20,82 +22,162 @@
 namespace plan {
 namespace {
 
-// Pipelines of other operators that the joint search made: of the cheapest two, with what is left of the budget. `cost` is that of `out`.
-void try_other_operators(ps::pipeline::partition_options const& options, ps::picoseconds cost, rewriting const& rewritten,
-                         ps::parallelization const& problem, progress_display& progress, pipelined& out) {
-    auto const most = static_cast<std::size_t>(ps::rewrite::joint_pipeline_options{}.rewritten);
+// The figures of the last pipeline that `simulator` simulated, of `problem`.
+ps::io::compared figures_of(ps::pipeline::pipeline_simulator const& simulator, ps::parallelization const& problem, inputs const& given,
+                            std::string name, ps::picoseconds baseline) {
+    ps::sim::report simulated;
+    simulated.makespan = ps::picoseconds{simulator.schedule().makespan};
+    simulated.memory = simulator.memory();
+    simulated.traffic = simulator.traffic();
+    return ps::io::compare(problem, given.cluster.cluster, std::move(name), simulated, baseline);
+}
+
+// An observer that keeps the figures of the best textbook plan of each family, and shows the first plan that fits.
+class textbook_shelf {
+  public:
+    textbook_shelf(ps::parallelization const& problem, inputs const& given, ps::picoseconds baseline, bool fits_already, progress_display& progress)
+        : problem_(problem), given_(given), baseline_(baseline), shown_(fits_already), progress_(progress) {}
+
+    void operator()(ps::pipeline::simulated_pipeline const& e) {
+        auto const& tensor = e.plan.tensor_parallel;
+        if (!e.cost || *e.cost == ps::cost_traits<ps::picoseconds>::infinity() || tensor.empty()) return;
+        auto const name = [&] { return ps::pipeline::short_name(e.plan, problem_.topology().size()); };
+        if (!shown_ && e.simulator.fits()) {
+            shown_ = true;
+            progress_.say(ps::text("the first plan that fits takes ", tools::shown_time(*e.cost), " an iteration: ", name()));
+        }
+        if (std::ranges::any_of(tensor, [&](auto n) { return n != tensor.front(); })) return;
+        auto const family = ps::pipeline::family_of(e.plan.how.stages, tensor.front(), e.plan.how.sharded_optimizer);
+        auto const at = best_.find(family);
+        if (at != best_.end() && at->second.first <= *e.cost) return;
+        best_[family] = {*e.cost, figures_of(e.simulator, problem_, given_, name(), baseline_)};
+    }
+    [[nodiscard]] std::vector<ps::io::compared> figures() const {
+        std::vector<ps::io::compared> out;
+        for (auto const& [family, best] : best_) out.push_back(best.second);
+        return out;
+    }
+
+  private:
+    ps::parallelization const& problem_;
+    inputs const& given_;
+    ps::picoseconds baseline_;
+    bool shown_;
+    progress_display& progress_;
+    std::map<ps::pipeline::plan_family, std::pair<ps::picoseconds, ps::io::compared>> best_;
+};
+
+// `plan` as `simulator` simulates it, which is of `problem`.
+pipelined described(ps::pipeline::pipeline_plan plan, ps::picoseconds cost, ps::parallelization const& problem, inputs const& given,
+                    ps::picoseconds baseline) {
+    ps::pipeline::pipeline_simulator simulator(problem);
+    (void)simulator.simulate(plan.how, plan.strategy);
+    auto figures = figures_of(simulator, problem, given, ps::pipeline::short_name(plan, problem.topology().size()), baseline);
+    pipelined out{.plan = std::move(plan), .cost = cost, .figures = std::move(figures), .idle = simulator.idle_share()};
+    std::istringstream lines(ps::pipeline::to_string(problem, out.plan));
+    for (std::string line; std::getline(lines, line);) out.text.push_back(line);
+    return out;
+}
+
+// One pipeline may take this much longer than there is time.
+std::optional<std::chrono::nanoseconds> with_grace(std::optional<std::chrono::nanoseconds> time) {
+    constexpr std::chrono::nanoseconds grace = std::chrono::seconds{1};
+    return time ? std::optional(*time + std::min(grace, std::chrono::nanoseconds::max() - *time)) : std::nullopt;
+}
+
+// Does `f`; where that takes too much memory, or cannot be done, notes say that pipelines are left out.
+template <class F> void unless_left_out(planned& made, F const& f) {
+    auto const leave_out = [&](auto const&... why) { made.left_out.push_back(ps::text("pipelines", why...)); };
+    try {
+        f();
+    } catch (ps::interrupted const&) {
+        leave_out(" were not ready when the program was to end");
+    } catch (std::bad_alloc const&) {
+        leave_out(" take more memory than there is; --memory may allow more");
+    } catch (ps::invalid_input const& e) {
+        leave_out(": ", e.what());
+    }
+}
+
+ps::picoseconds cheapest(planned const& made) { return std::ranges::min_element(made.strategies, {}, &named_strategy::cost)->cost; }
+
+// Pipelines of the operators that a joint search made, the found ones and the cheapest of the others, with what is left of the budget.
+void try_other_operators(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made) {
+    auto& search = *made.pipelines;
+    auto const& rewritten = *made.rewritten;
     std::vector<ps::rewrite::known_graph> graphs;
-    for (auto const& o : rewritten.others)
-        if (graphs.size() < most) graphs.push_back({{.graph = {}, .operators = o.operators, .strategy = o.strategy, .applied = o.applied}, o.cost});
+    auto const add = [&](auto const& operators, auto const& strategy, auto const& applied, ps::picoseconds cost) {
+        if (graphs.size() < ps::rewrite::joint_pipeline_options{}.rewritten && !applied.empty())
+            graphs.push_back({{.graph = {}, .operators = operators, .strategy = strategy, .applied = applied}, cost});
+    };
+    add(made.problem.graph(), made.found().strategy, rewritten.applied, made.found().cost);
+    for (auto const& o : rewritten.others) add(o.operators, o.strategy, o.applied, o.cost);
+    auto const bound = std::min(made.pipeline ? made.pipeline->cost : made.found().cost, made.found().cost);
+    auto const left = ps::rewrite::left_of(*asked.pipelines, search.stats, bound);
+    if (search.reason != ps::stop_reason::exhausted || !left || graphs.empty()) return;
     std::mt19937_64 unused;
-    auto const left = ps::rewrite::left_of(options, out.stats, cost);
-    if (out.reason != ps::stop_reason::exhausted || !left) return;
-    auto other = ps::rewrite::partition_graphs(problem, graphs, unused, *left, progress);
-    add_counts(out.stats, other.stats);
-    out.stats.seconds += other.stats.seconds;
-    out.reason = other.reason;
-    if (!other.best || !(other.best->cost < cost)) return;
+    progress_display progress(asked.quiet, left->time, bound, std::nullopt);
+    auto other = ps::rewrite::partition_graphs(rewritten.original, graphs, unused, *left, progress);
+    progress.finish(other.stats.evaluations);
+    add_counts(search.stats, other.stats);
+    search.stats.seconds += other.stats.seconds;
+    search.reason = other.reason;
+    if (!other.best || !(other.best->cost < bound)) return;
     auto const& graph = graphs[other.best->graph].plan;
-    out.problem = problem_of(problem, graph.operators);
-    out.applied = graph.applied;
-    out.plan = std::move(other.best->plan);
+    auto const problem = problem_of(rewritten.original, graph.operators);
+    made.pipeline = described(std::move(other.best->plan), other.best->cost, problem, given, baseline);
+    made.pipeline->problem = problem;
+    made.pipeline->applied = graph.applied;
+}
+
+// The strategy found with a sharded optimizer.
+void shard_found(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made) {
+    auto const& problem = made.problem;
+    auto const& options = problem.options();
+    if (!asked.pipelines->sharded_optimizer || !options.training || options.synchronisation != ps::sim::synchronisation::all_reduce) return;
+    ps::pipeline::pipeline_plan plan{.how = ps::pipeline::unpipelined(problem.graph()), .strategy = made.found().strategy};
+    plan.how.sharded_optimizer = true;
+    ps::pipeline::pipeline_simulator simulator(problem);
+    auto const cost = simulator(plan.how, plan.strategy);
+    if (!(cost < made.found().cost) || (made.pipeline && !(cost < made.pipeline->cost))) return;
+    made.pipeline = described(std::move(plan), cost, problem, given, baseline);
+    made.pipeline->figures.name = ps::text(made.found().name, ", sharded optimizer");
+    if (made.rewritten) made.pipeline->applied = made.rewritten->applied;
 }
 
 } // namespace
 
-std::optional<ps::pipeline::partition_options> pipelines_to_try(request const& asked, planned const& made, std::stop_token const& stop) {
-    if (asked.pipeline) return asked.pipeline;
-    auto const& s = asked.simulation;
-    bool const possible = s.training && s.memory != ps::sim::memory_policy::ignore && s.transfers == ps::sim::transfer_model::streaming;
-    if (!asked.search || made.found().figures.fits || !possible || stop.stop_requested()) return std::nullopt;
-    return ps::pipeline::partition_options{.time = ps::io::visit_search(*asked.search, [](auto const&, auto const& options) { return options.time; }),
-                                           .stop = stop};
+void search_pipelines(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made, std::stop_token const& stop) {
+    if (!asked.pipelines || stop.stop_requested()) return;
+    unless_left_out(made, [&] {
+        auto const& data_parallel = made.strategies.front();
+        progress_display progress(asked.quiet, asked.pipelines->time, cheapest(made),
+                                  data_parallel.figures.fits ? std::optional(data_parallel.cost) : std::nullopt);
+        textbook_shelf shelf(made.problem, given, baseline, std::ranges::any_of(made.strategies, [](auto const& s) { return s.figures.fits; }),
+                             progress);
+        std::mt19937_64 unused;
+        tools::deadline const limit(stop, with_grace(asked.pipelines->time));
+        auto best = ps::pipeline::partition(made.problem.until(limit.token()), {}, unused, *asked.pipelines, progress, shelf);
+        progress.finish(best.stats.evaluations);
+        made.pipelines = pipeline_search{.stats = best.stats, .reason = best.ended, .cost = best.cost, .textbook = shelf.figures()};
+        made.pipeline = described(std::move(best.best), best.cost, made.problem, given, baseline);
+    });
 }
 
-void plan_pipeline(request const& asked, ps::pipeline::partition_options options, inputs const& given, planned& made) {
-    auto const& found = made.found();
-    auto const& problem = made.problem;
-    // The strategy found, simulated as pipelines are.
-    ps::pipeline::pipeline_simulator simulator(problem);
-    auto const as_it_is = ps::pipeline::unpipelined(problem.graph());
-    auto const found_cost = simulator(as_it_is, found.strategy), found_time = simulator.simulate(as_it_is, found.strategy);
-    auto const& data_parallel = made.strategies.front();
-    progress_display progress(asked.quiet, options.time, found_cost, data_parallel.figures.fits ? std::optional(data_parallel.cost) : std::nullopt);
-    options.starts = {found.strategy};
-    std::mt19937_64 unused;
-    constexpr std::chrono::nanoseconds grace = std::chrono::seconds{1}; // for one pipeline that takes long
-    tools::deadline const limit(
-        options.stop, options.time ? std::optional(*options.time + std::min(grace, std::chrono::nanoseconds::max() - *options.time)) : std::nullopt);
-    auto best = ps::pipeline::partition(problem.until(limit.token()), {}, unused, options, progress);
-    auto& out = made.pipeline.emplace(pipelined{.plan = std::move(best.best), .unpipelined = found_time, .stats = best.stats, .reason = best.ended});
-    if (made.rewritten) try_other_operators(options, best.cost, *made.rewritten, problem, progress, out);
-    progress.finish(out.stats.evaluations);
-
-    auto const& of = out.problem ? *out.problem : problem;
-    ps::pipeline::pipeline_simulator judge(of);
-    ps::sim::report simulated;
-    simulated.makespan = judge.simulate(out.plan.how, out.plan.strategy);
-    simulated.memory = judge.memory();
-    out.figures = ps::io::compare(of, given.cluster.cluster, "pipeline", simulated, found_time);
-    out.idle = judge.idle_share();
-    std::istringstream lines(ps::pipeline::to_string(of, out.plan));
-    for (std::string line; std::getline(lines, line);) out.text.push_back(line);
-    if (out.problem)
-        made.notes.push_back(out.applied.empty()
-                                 ? std::string("the pipeline is of the model's own operators: rules that pay without it do not pay in it")
-                                 : ps::text("the pipeline is of operators that ", out.applied.size(),
-                                            " rules made, others than those of the plan without it: ", out.applied.front(),
-                                            out.applied.size() > 1 ? ", ..." : ""));
-
-    auto const& how = out.plan.how;
-    if (how.stages == 1 && how.micro_batches == 1)
-        made.notes.push_back(ps::text("nothing of several stages or micro-batches was found to be faster than ",
-                                      out.plan.strategy == found.strategy ? ps::text("\"", found.name, '"') : std::string("an expert's strategy"),
-                                      how.sharded_optimizer ? " with a sharded optimizer" : "",
-                                      out.reason == ps::stop_reason::time_budget ? "; a longer --pipeline.time may find it" : ""));
-    if (auto const& f = out.figures; !f.fits)
-        made.notes.push_back(ps::text("the pipeline does not fit: device ", f.fullest_device, " needs ", tools::shown_memory(f.fullest_device_use),
-                                      " of ", tools::shown_memory(f.fullest_device_memory)));
+void choose_pipeline(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made, std::stop_token const& stop) {
+    if (!made.pipelines) return;
+    if (made.pipeline && made.rewritten) made.pipeline->problem = made.rewritten->original;
+    unless_left_out(made, [&] {
+        if (made.rewritten) try_other_operators(asked, given, baseline, made);
+        if (!stop.stop_requested()) shard_found(asked, given, baseline, made);
+    });
+    if (made.pipeline) made.pipelines->cost = made.pipeline->cost;
+    if (made.pipeline && made.found().cost <= made.pipeline->cost) made.pipeline.reset();
+    if (made.pipeline && made.pipeline->problem && !made.rewritten->applied.empty())
+        made.notes.push_back(made.pipeline->applied.empty()
+                                 ? std::string("the plan is of the model's own operators: rules that pay without micro-batches do not pay with them")
+                                 : ps::text("the plan is of operators that ", made.pipeline->applied.size(),
+                                            " rules made: ", made.pipeline->applied.front(), made.pipeline->applied.size() > 1 ? ", ..." : ""));
 }
 
 void write_pipeline(std::ostream& out, ps::parallelization const& problem, pipelined const& found, ps::io::strategy_notes notes) {

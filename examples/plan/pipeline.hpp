@@ -16,17 +16,23 @@
 
 namespace plan {
 
-// What `ps::pipeline::partition` found.
+// The best pipeline that was found.
 struct pipelined {
     ps::pipeline::pipeline_plan plan;
-    std::optional<ps::parallelization> problem{}; // of its operators, where they are others than those planned: a joint search made them
-    std::vector<std::string> applied{};           // by these rules
-    ps::io::compared figures{};                   // speed-up over `unpipelined`; what moves is not counted
-    ps::picoseconds unpipelined{};                // time of the strategy found, with devices that run operators in the order of pipelines, too
-    double idle = 0;                              // share of the iteration in which its devices compute nothing
-    std::vector<std::string> text{};              // the plan in lines
+    std::optional<ps::parallelization> problem{}; // of its operators, where they are others than those planned: see `applied`
+    std::vector<std::string> applied{};           // rules of a joint search that made them; empty: they are the model's own
+    ps::picoseconds cost{};                       // what a search minimises
+    ps::io::compared figures{};
+    double idle = 0;                 // share of the iteration in which its devices compute nothing
+    std::vector<std::string> text{}; // the plan in lines
+};
+
+// A search of pipelines.
+struct pipeline_search {
     ps::search_stats stats{};
     ps::stop_reason reason{};
+    std::optional<ps::picoseconds> cost{};    // of the best; nothing where none was found
+    std::vector<ps::io::compared> textbook{}; // the best of each family that was simulated
 };
 
 // pipeline.json and pipeline.trace.json.

@@ -240,7 +240,8 @@ std::size_t batch_for(std::size_t devices, std::size_t batch) {
 }
 
 // What the user should know of the result.
-void add_notes(request const& asked, planned& made, std::size_t compared) {
+void add_notes(request const& asked, planned& made) {
+    auto const compared = made.compared;
     auto const devices = made.problem.topology().size(), used = devices_in_use(made.strategies.front().strategy);
     if (used < devices)
         made.notes.push_back(ps::text("the batch is ", batch_of(made.problem.graph()), ", so data parallelism splits it over ", used, " of ", devices,
@@ -264,28 +265,30 @@ void add_notes(request const& asked, planned& made, std::size_t compared) {
                                             "and other searches for the model's own operators begin there")
                                  : ps::text(other.name, " costs less than what was found from '", made.start, "': --start cheapest begins there"));
     }
-    if (!made.found().figures.fits)
-        made.notes.push_back(ps::text("the strategy does not fit: device ", made.found().figures.fullest_device, " needs ",
-                                      tools::shown_memory(made.found().figures.fullest_device_use), " of ",
-                                      tools::shown_memory(made.found().figures.fullest_device_memory)));
-    if (!made.strategies.front().figures.fits && made.found().figures.fits) {
+    if (auto const& f = made.figures(); !f.fits)
+        made.notes.push_back(ps::text("the plan does not fit: device ", f.fullest_device, " needs ", tools::shown_memory(f.fullest_device_use),
+                                      " of ", tools::shown_memory(f.fullest_device_memory)));
+    if (!made.strategies.front().figures.fits && made.figures().fits) {
         named_strategy const* rival = nullptr;
         for (std::size_t i = 0; i < compared; ++i)
             if (auto const& other = made.strategies[i]; other.figures.fits && (!rival || other.figures.time < rival->figures.time)) rival = &other;
         if (rival) {
-            auto const times = std::round(100 * ps::to_seconds(rival->figures.time) / ps::to_seconds(made.found().figures.time)) / 100;
+            auto const times = std::round(100 * ps::to_seconds(rival->figures.time) / ps::to_seconds(made.figures().time)) / 100;
             made.notes.push_back(ps::text(made.strategies.front().name, " does not fit; against the fastest that does, ", rival->name,
                                           ", the plan is ", times == 1 ? std::string("as fast") : ps::text(times, " times as fast")));
         }
     }
     if (!asked.rerun) return;
     auto const& before = asked.rerun->result;
-    bool const same_cost = before.cost_ps == made.found().cost.count();
+    auto const& pipelines = asked.rerun->pipelines;
+    auto const cost = made.pipeline ? made.pipeline->cost.count() : made.found().cost.count();
+    auto const cost_before = pipelines ? std::min(before.cost_ps, pipelines->cost_ps) : before.cost_ps;
+    bool const same_cost = cost == cost_before && before.cost_ps == made.found().cost.count();
     made.differs = !same_cost || (made.stats && before.trajectory != ps::io::hexadecimal(made.stats->trajectory)) ||
                    (made.rewritten && (!asked.rerun->rewriting || asked.rerun->rewriting->applied != made.rewritten->applied));
     if (!made.differs) made.verdict = "the rerun found the same: equal cost and equal trajectory";
     else if (same_cost) made.verdict = "the rerun found another plan of the same cost, by another trajectory";
-    else made.verdict = ps::text("the rerun found something else: a cost of ", made.found().cost.count(), " ps, and ", before.cost_ps, " ps before");
+    else made.verdict = ps::text("the rerun found something else: a cost of ", cost, " ps, and ", cost_before, " ps before");
     if (made.differs && asked.rerun->library != ps::version) made.verdict += ps::text("; that was made by version ", asked.rerun->library);
     made.notes.push_back(made.verdict);
 }
@@ -348,12 +351,9 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
             validate(options);
         });
     }
-    if (asked.pipeline) {
-        if (auto const m = asked.simulation.transfers; m != ps::sim::transfer_model::streaming)
-            throw ps::invalid_input("--pipeline is given, and --simulation.transfers is ", name_of(m),
-                                    ": pipelines are simulated with streaming alone");
-        asked.pipeline->stop = stop;
-        validate(*asked.pipeline);
+    if (asked.pipelines) {
+        asked.pipelines->stop = stop;
+        validate(*asked.pipelines);
     }
     if (given.rules) made.rules_matching = matching_rules(given.rules->rules, made.problem.graph());
     return made;
@@ -399,6 +399,15 @@ static void search_from_start(request const& asked, planned& made, std::stop_tok
     }
 }
 
+// `asked` with the time that the search of pipelines has left, half of it at least.
+static request with_time_left(request asked, planned const& made) {
+    if (auto const time = time_of(asked); time && made.pipelines) {
+        auto const used = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(made.pipelines->stats.seconds));
+        ps::io::visit_search(*asked.search, [&](auto const&, auto& options) { options.time = std::max(*time - used, *time / 2); });
+    }
+    return asked;
+}
+
 void finish_plan(request const& asked, inputs const& given, planned& made, std::stop_token const& stop) {
     ps::picoseconds baseline{};
     // The simulation of what is evaluated last stays.
@@ -422,19 +431,21 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         if (unless_cut(expert.name, asked, made, stop, [&] { return evaluate(expert, limit.token()), true; })) ++i;
         else made.strategies.erase(made.strategies.begin() + static_cast<std::ptrdiff_t>(i));
     }
-    auto const compared = made.strategies.size();
+    made.compared = made.strategies.size();
+    search_pipelines(asked, given, baseline, made, stop);
+    auto const rest = with_time_left(asked, made);
     if (is_joint(asked)) {
         // What it finds for the model's own operators, then what it finds with rules.
         std::optional<std::uint64_t> before;
         if (asked.rerun && asked.rerun->rewriting) before = asked.rerun->rewriting->plain_evaluations;
-        auto plain = search_jointly(asked, made.problem, nullptr, before, nullptr);
+        auto plain = search_jointly(rest, made.problem, nullptr, before, nullptr);
         made.strategies.push_back({.name = "found without rules", .strategy = std::move(plain.strategy)});
         evaluate(made.strategies.back(), {});
         auto const& data_parallel = made.strategies.front();
-        progress_display progress(asked.quiet, std::get<ps::rewrite::joint_options>(*asked.search).time, made.strategies.back().cost,
+        progress_display progress(asked.quiet, std::get<ps::rewrite::joint_options>(*rest.search).time, made.strategies.back().cost,
                                   data_parallel.figures.fits ? std::optional(data_parallel.cost) : std::nullopt);
         static std::vector<ps::rewrite::rule> const none;
-        auto found = search_jointly(asked, made.problem, given.rules ? &given.rules->rules : &none, std::nullopt, &progress);
+        auto found = search_jointly(rest, made.problem, given.rules ? &given.rules->rules : &none, std::nullopt, &progress);
         progress.finish(found.stats.evaluations);
         if (plain.cost < found.cost) { // a budget ended the search before it had looked as closely at the model's own operators
             found.problem = made.problem;
@@ -460,7 +471,8 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         if (auto const* const measured = made.oracle.measured())
             made.computed = ps::compute_time_by_source(made.problem, *measured, made.found().strategy);
         add_network(given, made);
-        add_notes(asked, made, compared);
+        choose_pipeline(asked, given, baseline, made, stop);
+        add_notes(asked, made);
         return;
     }
     if (made.start_strategy.empty() && !made.wired) choose_start(asked, made, stop);
@@ -468,7 +480,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
     if (made.wired) {
         made.strategies.push_back({.name = ps::text("found by ", ps::io::search_name(*asked.search)), .strategy = made.wired->strategy});
     } else if (asked.search) {
-        search_from_start(asked, made, stop);
+        search_from_start(rest, made, stop);
     } else {
         made.strategies.push_back({.name = starts_from_file(asked) ? std::filesystem::path(made.start).filename().string() : "chosen: " + made.start,
                                    .strategy = made.start_strategy});
@@ -478,7 +490,8 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
     if (auto const* const measured = made.oracle.measured())
         made.computed = ps::compute_time_by_source(made.problem, *measured, made.found().strategy);
     add_network(given, made);
-    add_notes(asked, made, compared);
+    choose_pipeline(asked, given, baseline, made, stop);
+    add_notes(asked, made);
 }
 
 } // namespace plan

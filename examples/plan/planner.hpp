@@ -70,6 +70,7 @@ struct planned {
     ps::parallelization problem;              // after a joint search that of the operators found, to which the found strategy belongs
     cost_oracle oracle;                       // a copy of the problem's
     std::vector<named_strategy> strategies{}; // data parallelism first, the found one last
+    std::size_t compared = 0;                 // of these, data parallelism and the experts
     std::string start{};                      // the name of the strategy that the search begins with; a joint search begins with none
     ps::space::flat_strategy start_strategy{};
     ps::sim::report report{};                            // of the found one
@@ -85,13 +86,21 @@ struct planned {
     std::optional<rewriting> rewritten{};        // by a joint search
     std::optional<std::size_t> rules_matching{}; // of the file of rules: those that apply to the model's operators
     std::vector<move_line> moves{};              // of a search that draws from the problem's moves
-    std::optional<pipelined> pipeline{};         // of the problem's operators, where one is wanted
+    std::optional<pipeline_search> pipelines{};  // where they were searched
+    std::optional<pipelined> pipeline{};         // where it costs less than the strategy found: the plan
     std::vector<std::string> notes{};
     std::vector<std::string> left_out{}; // experts and bounds that time or memory did not suffice for, and why
     std::string verdict{};               // of a rerun, the last of the notes
     bool differs = false;                // a rerun found something else
 
     [[nodiscard]] named_strategy const& found() const { return strategies.back(); }
+    // Of the plan.
+    [[nodiscard]] ps::io::compared const& figures() const { return pipeline ? pipeline->figures : found().figures; }
+    // The best of each family that was simulated.
+    [[nodiscard]] std::vector<ps::io::compared> const& textbook() const {
+        static std::vector<ps::io::compared> const none;
+        return pipelines ? pipelines->textbook : none;
+    }
     // The problem of the model's operators.
     [[nodiscard]] ps::parallelization const& given_problem() const { return rewritten ? rewritten->original : problem; }
 };
@@ -112,10 +121,12 @@ struct planned {
 // Evaluates the experts, searches, and evaluates what was found; ends soon after `stop` is requested.
 void finish_plan(request const& asked, inputs const& given, planned& made, std::stop_token const& stop);
 
-// How pipelines are searched after `finish_plan`: as asked; else where what a search found does not fit, and within its time; or not at all.
-[[nodiscard]] std::optional<ps::pipeline::partition_options> pipelines_to_try(request const& asked, planned const& made, std::stop_token const& stop);
+// Searches pipelines of the model's operators, where they may be chosen: the best becomes `made.pipeline`. `baseline`: time of data parallelism.
+// With those below in a file of its own: it takes long to compile.
+void search_pipelines(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made, std::stop_token const& stop);
 
-// Searches pipelines of the operators that `finish_plan` ended with. In a file of its own: it takes long to compile.
-void plan_pipeline(request const& asked, ps::pipeline::partition_options options, inputs const& given, planned& made);
+// What became of the pipelines beside what was found without them: where other operators or the strategy found make a better one, that is
+// `made.pipeline`; where the strategy found costs no more, there is none.
+void choose_pipeline(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made, std::stop_token const& stop);
 
 } // namespace plan

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <limits>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -29,6 +30,22 @@ struct column {
 
 bool limited(ps::byte_count memory) { return memory != std::numeric_limits<ps::byte_count>::max(); }
 
+// A line of the table of plans.
+struct table_row {
+    ps::io::compared const* figures;
+    std::optional<ps::picoseconds> cost{}; // what searches compare; of textbook plans that is not kept
+};
+std::vector<table_row> rows_of(planned const& made) {
+    std::vector<table_row> out;
+    for (std::size_t i = 0; i < made.strategies.size(); ++i) {
+        if (i == made.compared)
+            for (auto const& f : made.textbook()) out.push_back({&f});
+        out.push_back({&made.strategies[i].figures, made.strategies[i].cost});
+    }
+    if (made.pipeline) out.push_back({&made.pipeline->figures, made.pipeline->cost});
+    return out;
+}
+
 // Columns as wide as their widest cell; one or two lines of heads.
 void print_table(std::vector<column> const& columns, std::vector<std::vector<std::string>> const& rows) {
     std::vector<std::size_t> width;
@@ -52,9 +69,9 @@ void print_table(std::vector<column> const& columns, std::vector<std::vector<std
 // What searches compare, where memory is missed and that counts.
 std::string shown_cost(ps::picoseconds cost) { return cost == ps::cost_traits<ps::picoseconds>::infinity() ? "infinite" : tools::shown_time(cost); }
 
-std::vector<std::string> cells(named_strategy const& s, bool costs) {
-    auto const& f = s.figures;
-    std::vector<std::string> out{s.name, tools::shown_time(f.time), f.speed_up > 0 ? fmt::format("{:.2f}x", f.speed_up) : "?",
+std::vector<std::string> cells(table_row const& row, bool costs) {
+    auto const& f = *row.figures;
+    std::vector<std::string> out{f.name, tools::shown_time(f.time), f.speed_up > 0 ? fmt::format("{:.2f}x", f.speed_up) : "?",
                                  fmt::format("{}/s", tools::shown_count(f.samples_per_second)),
                                  f.flops_utilisation > 0 ? fmt::format("{:.1f}%", 100 * f.flops_utilisation) : "?"};
     for (auto const bytes : f.moved) out.push_back(tools::shown_bytes(bytes));
@@ -63,21 +80,17 @@ std::vector<std::string> cells(named_strategy const& s, bool costs) {
                       ? fmt::format("{:.0f}%", 100 * static_cast<double>(f.fullest_device_use) / static_cast<double>(f.fullest_device_memory))
                       : "");
     out.push_back(f.fits ? "yes" : "NO");
-    if (costs) out.push_back(shown_cost(s.cost));
+    if (costs) out.push_back(row.cost ? shown_cost(*row.cost) : "");
     return out;
 }
 
-void print_pipeline(planned const& made) {
-    auto const& p = *made.pipeline;
+void print_pipeline(pipelined const& p) {
     auto const& f = p.figures;
-    tools::print("\npipeline {} an iteration, {:.2f}x as fast as \"{}\", which takes {} in order{}; devices idle {:.1f}%; fullest device {}: {}{}\n",
-                 tools::shown_time(f.time), f.speed_up, made.found().name, tools::shown_time(p.unpipelined),
-                 made.found().figures.fits ? "" : " and does not fit", 100 * p.idle, f.fullest_device, tools::shown_memory(f.fullest_device_use),
+    tools::print("\nplan     {} an iteration, {}; devices idle {:.1f}%; fullest device {}: {}{}\n", tools::shown_time(f.time), f.name, 100 * p.idle,
+                 f.fullest_device, tools::shown_memory(f.fullest_device_use),
                  limited(f.fullest_device_memory)
                      ? fmt::format(" of {}, {}", tools::shown_memory(f.fullest_device_memory), f.fits ? "fits" : "does NOT fit")
                      : "");
-    tools::print("         {} pipelines simulated in {}, ended by {}\n", p.stats.evaluations, tools::shown_seconds(p.stats.seconds),
-                 ps::name_of(p.reason));
     for (auto const& line : p.text) tools::print("  {}\n", line);
 }
 
@@ -144,8 +157,9 @@ std::string summary_of_cluster(ps::topology::cluster const& cluster) {
 std::string summary_of_bound(planned const& made) {
     auto const cost = made.found().cost;
     if (!made.bound || *made.bound <= ps::picoseconds::zero() || cost == ps::cost_traits<ps::picoseconds>::infinity()) return {};
-    if (cost <= *made.bound) return "; no strategy of the space costs less";
-    return fmt::format("; no strategy of the space costs less than {} ({:.1f}% less)", tools::shown_time(*made.bound),
+    auto const of = made.pipeline ? "; without pipelines no strategy" : "; no strategy"; // the bound is not of these
+    if (cost <= *made.bound) return fmt::format("{} of the space costs less", of);
+    return fmt::format("{} of the space costs less than {} ({:.1f}% less)", of, tools::shown_time(*made.bound),
                        100 * (1 - static_cast<double>(made.bound->count()) / static_cast<double>(cost.count())));
 }
 
@@ -223,21 +237,25 @@ void print_inputs(request const& asked, inputs const& given, planned const& made
 }
 
 void print_plan(request const& asked, inputs const& given, planned const& made) {
+    if (made.pipelines)
+        tools::print("pipelines: {} simulated in {}, ended by {}\n", made.pipelines->stats.evaluations,
+                     tools::shown_seconds(made.pipelines->stats.seconds), ps::name_of(made.pipelines->reason));
     if (made.stats) tools::print("search   {}\n", summary_of_search(asked, made));
     if (made.wired) print_rounds(made);
     std::string_view const unit = made.found().figures.throughput_unit;
-    bool const costs = std::ranges::any_of(made.strategies, [](auto const& s) { return s.cost != s.figures.time; });
+    auto const plans = rows_of(made);
+    bool const costs = std::ranges::any_of(plans, [](auto const& row) { return row.cost && *row.cost != row.figures->time; });
     std::vector<std::vector<std::string>> rows;
-    for (auto const& s : made.strategies) rows.push_back(cells(s, costs));
+    for (auto const& row : plans) rows.push_back(cells(row, costs));
     tools::print("\n");
-    std::vector<column> columns{{"", "strategy", true},  {"", "iteration"},         {"", "speed-up"},     {unit, "throughput"},
+    std::vector<column> columns{{"", "plan", true},      {"", "iteration"},         {"", "speed-up"},     {unit, "throughput"},
                                 {"of peak", "flops"},    {"moved:", "activations"}, {"", "gradients"},    {"partial", "sums"},
                                 {"weight", "gradients"}, {"fullest", "device"},     {"of its", "memory"}, {"", "fits"}};
     if (costs) columns.push_back({"cost with", "memory"});
     print_table(columns, rows);
     if (made.computed) tools::print("\ncompute time: {}\n", summary_of_sources(*made.computed));
     if (made.traffic) tools::print("\nnetwork  {}\n", summary_of_network(asked.cluster, *given.cluster.network, made));
-    if (made.pipeline) print_pipeline(made);
+    if (made.pipeline) print_pipeline(*made.pipeline);
     if (asked.quiet) return;
     if (!made.moves.empty()) {
         rows.clear();

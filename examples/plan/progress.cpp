@@ -56,6 +56,13 @@ void progress_display::draw(double seconds) {
     std::fflush(stderr);
 }
 
+void progress_display::say(std::string const& what) {
+    if (quiet_) return;
+    if (terminal_) std::fputs("\r", stderr);
+    tools::print(stderr, "{}{}  {}{}\n", tools::shown_seconds(elapsed()), limit_, what, terminal_ ? clear_line : "");
+    std::fflush(stderr);
+}
+
 void progress_display::finish(std::uint64_t evaluations) {
     evaluations_ = evaluations;
     auto const now = elapsed();

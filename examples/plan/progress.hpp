@@ -35,6 +35,8 @@ class progress_display {
     void operator()(ps::search::member_turn<ps::picoseconds> const& e) { current_ = e.best; }
     void operator()(ps::search::started<ps::picoseconds> const& e) { best_ = std::min(best_, e.cost); }
 
+    // A line of its own, with the time.
+    void say(std::string const& what);
     // Ends the line, adds the last point.
     void finish(std::uint64_t evaluations);
     [[nodiscard]] std::vector<ps::io::cost_point> const& curve() const noexcept { return curve_; }

@@ -26,7 +26,7 @@ struct request {
     std::string rules{};            // a file of substitution rules, for the joint search; empty: none
     std::string start = "cheapest"; // or the name of an expert strategy, or a file
     std::optional<ps::io::search_options> search{};
-    std::optional<ps::pipeline::partition_options> pipeline{}; // where a pipeline is wanted, too
+    std::optional<ps::pipeline::partition_options> pipelines{ps::pipeline::partition_options{}}; // that may be chosen; nothing: none
     std::uint64_t seed = 42;
     ps::sim::simulation_options simulation{};
     ps::space::space_options space{};

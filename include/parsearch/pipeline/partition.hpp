@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <new>
 #include <optional>
 #include <set>
@@ -63,11 +64,11 @@ inline void validate(partition_options const& o) {
 /// A pipeline was simulated, or a strategy without one.
 struct simulated_pipeline {
     std::uint64_t evaluation;
-    std::size_t stages;
-    std::uint32_t micro_batches;
-    bool improves;                   ///< it is a step from one of the best, not one of the pipelines tried first
-    std::optional<picoseconds> cost; ///< none where it is above what is of use
-    picoseconds best;                ///< the least cost before
+    pipeline_plan const& plan;
+    pipeline_simulator const& simulator; ///< whose last pipeline it is
+    bool improves;                       ///< it is a step from one of the best, not one of the pipelines tried first
+    std::optional<picoseconds> cost;     ///< none where it is above what is of use
+    picoseconds best;                    ///< the least cost before
 };
 
 /// The result of `partition`.
@@ -80,9 +81,10 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 /// 1. The strategies given, without a pipeline.
 /// 2. Every number of stages that divides the devices and of micro-batches that divides the samples, every degree of tensor parallelism in the
 ///    groups of neighbours that run the stages, both orders, with a sharded optimizer or not, and computing again in no or more and more segments
-///    (`narrow_cuts`): in order of what `stage_estimator` says of them, what fits first. Of each number of stages, micro-batches and degree the
-///    first way that fits is simulated, with cuts of equal load (`balanced_cuts`), but for what can not be better by the work of its stages. What is
-///    estimated not to fit, or to take a quarter more than the best, waits until after step 4.
+///    (`narrow_cuts`): in order of what `stage_estimator` says of them, what fits first. First comes the best of each family of textbook plans
+///    (`family_of`), whatever it takes. Then, of each number of stages, micro-batches and degree, the first way that fits is simulated, with cuts of
+///    equal load (`balanced_cuts`), but for what can not be better by the work of its stages. What is estimated not to fit, or to take a quarter more
+///    than the best, waits until after step 4.
 /// 3. The strategies of experts (`expert_starts`) and all on one device, without a pipeline.
 /// 4. The best `beam` of the pipelines, different in stages, micro-batches or degree, are improved: a cut moved by 1, 2, 4 or 8 operators, another
 ///    degree of a stage, a stage that computes again or no more, twice or half the segments or micro-batches, the other order, the optimizer sharded
@@ -131,7 +133,9 @@ struct partition_fn {
             if (!start.strategy.empty()) consider(std::move(start), false);
             for (auto const& strategy : options_.starts)
                 if (!kernel_.has_best() || !over()) unpipelined_strategy(strategy);
-            auto rest = enumerate(divisions(), likely);
+            auto all = divisions();
+            simulate_textbook(all);
+            auto rest = enumerate(std::move(all), likely);
             auto experts = problem_.starts();
             experts.push_back(space::one_device(problem_.graph()));
             for (auto& strategy : experts)
@@ -164,8 +168,7 @@ struct partition_fn {
             if (!priced && known_where_exceeding && exceeds()) priced = builder_.simulator()(plan.how, plan.strategy);
             kernel_.count_evaluation();
             kernel_.count_proposal();
-            kernel_.tell(
-                simulated_pipeline{kernel_.stats().evaluations, plan.how.stages, plan.how.micro_batches, improves, priced, kernel_.best_cost()});
+            kernel_.tell(simulated_pipeline{kernel_.stats().evaluations, plan, builder_.simulator(), improves, priced, kernel_.best_cost()});
             auto const cost = priced.value_or(unbounded);
             bool const fits = priced && cost < unbounded && !exceeds();
             if (kernel_.offer(std::move(plan), cost)) feasible_ = fits;
@@ -196,7 +199,47 @@ struct partition_fn {
             std::uint32_t stages, micro_batches, tensor;
             std::vector<equal_stages> ways{};
             std::vector<stage_estimate> estimates{}; ///< of each way, or of none
+            struct known_cost {
+                std::size_t way;
+                picoseconds cost;
+                bool exceeds;
+            };
+            std::vector<known_cost> known{}; ///< of ways that were simulated
         };
+
+        /// The best of each family by their estimates.
+        void simulate_textbook(std::vector<division>& all) {
+            struct choice {
+                stage_estimate estimate;
+                division* of;
+                std::size_t way;
+            };
+            std::map<plan_family, choice> best;
+            for (auto& d : all)
+                for (std::size_t i = 0; i < d.estimates.size(); ++i) {
+                    choice const c{d.estimates[i], &d, i};
+                    auto const [at, first] = best.emplace(family_of(d.stages, d.tensor, d.ways[i].sharded_optimizer), c);
+                    if (!first && sooner(c.estimate, at->second.estimate)) at->second = c;
+                }
+            std::vector<choice> choices;
+            for (auto const& [family, c] : best) choices.push_back(c);
+            std::ranges::stable_sort(choices, sooner, &choice::estimate);
+            for (auto const& c : choices) {
+                if (kernel_.has_best() && over()) return;
+                auto const cost =
+                    consider(run_as(c.of->ways[c.way], builder_.balanced(c.of->stages, c.of->micro_batches, c.of->tensor)), false, unbounded);
+                c.of->known.push_back({c.way, cost, exceeds()});
+            }
+        }
+
+        /// `c` in the way that `how` says.
+        [[nodiscard]] static detail::candidate run_as(equal_stages const& how, detail::candidate c) {
+            c.order = how.order;
+            c.sharded_optimizer = how.sharded_optimizer;
+            c.recompute.assign(c.first.size(), how.segments > 0);
+            c.segments = std::max<std::uint32_t>(1, how.segments);
+            return c;
+        }
 
         /// Simulates those of `which` that may be better than the best. Returns those that are not likely to be.
         std::vector<division> enumerate(std::vector<division> which, double slack) {
@@ -280,16 +323,15 @@ struct partition_fn {
             auto least = unbounded;
             auto const bare = c;
             for (std::size_t i = 0; i < d.ways.size() && (i == 0 || !over()); ++i) {
-                auto other = bare;
-                other.order = d.ways[i].order;
-                other.sharded_optimizer = d.ways[i].sharded_optimizer;
-                other.recompute.assign(other.first.size(), d.ways[i].segments > 0);
-                other.segments = std::max<std::uint32_t>(1, d.ways[i].segments);
-                if (auto const cost = consider(other, false, bound, true); i == 0 || cost < least) {
+                auto const other = run_as(d.ways[i], bare);
+                auto const known = std::ranges::find(d.known, i, &division::known_cost::way);
+                auto const cost = known != d.known.end() ? known->cost : consider(other, false, bound, true);
+                if (i == 0 || cost < least) {
                     least = cost;
                     c = other;
                 }
-                if (!exceeds() || (!d.estimates.empty() && d.estimates[i].missing > 0)) break;
+                bool const fits = known != d.known.end() ? !known->exceeds : !exceeds();
+                if (fits || (!d.estimates.empty() && d.estimates[i].missing > 0)) break;
             }
             return least;
         }

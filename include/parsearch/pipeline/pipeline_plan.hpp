@@ -22,7 +22,31 @@ struct pipeline_plan {
     space::flat_strategy strategy; ///< of one of `how.micro_batches` micro-batches: legal on `micro_batch_problem(problem, how.micro_batches)`
     std::vector<std::uint32_t> tensor_parallel{}; ///< by stage: degree of tensor parallelism; the rest of its devices is data parallel. Empty where
                                                   ///< the strategy is none of these
+
+    [[nodiscard]] std::uint32_t most_tensor_parallel() const noexcept {
+        return tensor_parallel.empty() ? 1 : *std::max_element(tensor_parallel.begin(), tensor_parallel.end());
+    }
 };
+
+/// A textbook plan in a few words: "tensor 4 x pipeline 2 x data 8, 32 micro-batches, sharded optimizer, computed again". `devices`: of the cluster.
+[[nodiscard]] inline std::string short_name(pipeline_plan const& plan, std::size_t devices) {
+    auto const& how = plan.how;
+    std::string out;
+    auto const times = [&](std::string_view what, auto n) {
+        if (n > 1) out += text(out.empty() ? "" : " x ", what, ' ', n);
+    };
+    auto const& t = plan.tensor_parallel;
+    auto const tensor = plan.most_tensor_parallel();
+    times(std::any_of(t.begin(), t.end(), [&](auto n) { return n != tensor; }) ? "tensor up to" : "tensor", tensor);
+    times("pipeline", how.stages);
+    times("data", devices / how.stages / tensor);
+    if (out.empty()) out = "one device";
+    if (t.empty()) out = "a strategy of its own";
+    if (how.micro_batches > 1) out += text(", ", how.micro_batches, " micro-batches");
+    if (how.sharded_optimizer) out += ", sharded optimizer";
+    if (std::find(how.recompute.begin(), how.recompute.end(), true) != how.recompute.end()) out += ", computed again";
+    return out;
+}
 
 /// Runs of operators in topological order, by first and last name, with devices and degrees: a line per stage, after one that says how the pipeline
 /// runs. Throws `invalid_input` where the plan is not one of `problem`.

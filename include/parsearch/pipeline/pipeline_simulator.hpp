@@ -2,6 +2,7 @@
 /// Simulates pipelines: every task of every micro-batch, with the contention between them.
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -16,6 +17,7 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/pipeline/micro_batch.hpp>
 #include <parsearch/pipeline/pipeline_memory.hpp>
+#include <parsearch/pipeline/pipeline_traffic.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/pipeline/shared_transfers.hpp>
 #include <parsearch/pipeline/unroll.hpp>
@@ -33,7 +35,8 @@ namespace parsearch::pipeline {
 /// Predicts the iteration time of pipelines of one problem: of a `pipelining` and a strategy of its micro-batches. One simulator serves one thread.
 ///
 /// The task graph is that of one micro-batch (docs/simulation.md), unrolled (`unroller`). Devices run what they launch in that order; links follow
-/// the problem's discipline. A pipeline of one stage and one micro-batch under `in_order` is what `sim::simulator` simulates.
+/// the problem's discipline. One stage, one micro-batch and nothing computed again is a network as it is: what `sim::simulator` simulates, task by
+/// task.
 class pipeline_simulator {
   public:
     /// Throws `invalid_input` where transfers of the problem are others than streaming: unrolling knows no ties between the tasks of a message.
@@ -55,7 +58,7 @@ class pipeline_simulator {
         if (penalty == cost_traits<picoseconds>::infinity() || penalty > bound) {
             tasks_.clear(0);
             schedule_ = {};
-            unroller_.clear();
+            origins_.clear();
             return penalty > bound ? std::nullopt : std::optional(penalty);
         }
         auto const unlimited = bound == cost_traits<picoseconds>::infinity();
@@ -72,9 +75,13 @@ class pipeline_simulator {
     /// Of the last pipeline simulated: its tasks, where they come from, when they ran, memory by device. Where memory was rejected, there are no
     /// tasks.
     [[nodiscard]] sim::task_graph const& tasks() const noexcept { return tasks_; }
-    [[nodiscard]] std::vector<task_origin> const& origins() const noexcept { return unroller_.origins(); }
+    [[nodiscard]] std::vector<task_origin> const& origins() const noexcept { return origins_; }
     [[nodiscard]] sim::schedule const& schedule() const noexcept { return schedule_; }
     [[nodiscard]] std::vector<sim::memory_use> const& memory() const noexcept { return memory_; }
+    /// Of the last pipeline simulated: bytes moved between devices in one iteration, by `traffic_kind`. Throws as `plan`.
+    [[nodiscard]] std::array<double, sim::traffic_kinds> traffic() const {
+        return pipeline_traffic(work_->graph, how_, carriers_, plan(), work_->options.training);
+    }
     /// The share of the makespan in which the devices that compute anything, on average, compute nothing; what is computed again counts as work.
     /// Throws `invalid_input` before the first simulation, as `plan` does.
     [[nodiscard]] double idle_share() const {
@@ -148,13 +155,21 @@ class pipeline_simulator {
         carriers_.clear();
         if (how.stages > 1) carriers_ = shared_transfers(g, how, strategy);
         if (how.sharded_optimizer) shard_updates(s.plan(), one_);
+        how_ = how;
     }
 
     /// False where the makespan is above `bound`.
     bool run(pipelining const& how, std::int64_t bound) {
         auto const& options = work_->options;
+        if (how.stages == 1 && how.micro_batches == 1 && !how.recomputes(0)) {
+            std::swap(tasks_, one_);
+            origins_.clear();
+            for (std::uint32_t t = 0; t < tasks_.size(); ++t) origins_.push_back({.task = t});
+            return scheduler_.run(tasks_, options.discipline, schedule_, bound);
+        }
         auto const devices = static_cast<std::uint32_t>(work_->topology.size());
-        unroller_.run(one_, parts_.at(current_).problem.graph(), devices, how, carriers_, options.discipline == sim::discipline::fifo, tasks_);
+        unroller_.run(one_, parts_.at(current_).problem.graph(), devices, how, carriers_, options.discipline == sim::discipline::fifo, tasks_,
+                      origins_);
         return scheduler_.run(tasks_, options.discipline, schedule_, bound, devices); // devices run what they launch in that order
     }
 
@@ -162,7 +177,9 @@ class pipeline_simulator {
     parallelization problem_;
     std::map<std::uint32_t, micro> parts_;
     std::uint32_t current_ = 0; ///< micro-batches of the last pipeline; 0: none yet
+    pipelining how_{};          ///< the last one
     sim::task_graph one_, tasks_;
+    std::vector<task_origin> origins_;
     unroller unroller_;
     sim::scheduler scheduler_;
     sim::schedule schedule_;

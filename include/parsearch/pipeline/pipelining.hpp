@@ -32,6 +32,20 @@ struct pipelining {
     friend bool operator==(pipelining const&, pipelining const&) = default;
 };
 
+/// Families of textbook plans, by what they divide: a number of stages, each with a degree of tensor parallelism.
+enum class plan_family : std::uint8_t {
+    data,           ///< samples alone, over devices and micro-batches
+    sharded_data,   ///< the same, with the optimizer's state shared (ZeRO-1)
+    tensor,         ///< operators on neighbours, samples over the rest
+    pipeline,       ///< stages, samples over the devices of each
+    tensor_pipeline ///< stages, and operators within them (Narayanan et al., Megatron-LM, SC 2021)
+};
+[[nodiscard]] constexpr plan_family family_of(std::uint32_t stages, std::uint32_t tensor, bool sharded_optimizer) noexcept {
+    if (stages > 1) return tensor > 1 ? plan_family::tensor_pipeline : plan_family::pipeline;
+    if (tensor > 1) return plan_family::tensor;
+    return sharded_optimizer ? plan_family::sharded_data : plan_family::data;
+}
+
 /// A pipeline of one stage and one micro-batch: a network as it is.
 [[nodiscard]] inline pipelining unpipelined(graph::dense_graph const& g) { return {.stage = std::vector<std::uint32_t>(g.size(), 0)}; }
 

@@ -37,16 +37,17 @@ struct task_origin {
 class unroller {
   public:
     /// `one` is what `sim::assembler` makes of `g`, on `devices` devices; `how` is valid for `g`; `carriers`: of each edge, or empty where each is
-    /// its own. Complexity: linear in what it makes, but for tensors that are carried for many.
+    /// its own; `origins`: of each task of `out`. Complexity: linear in what it makes, but for tensors that are carried for many.
     void run(sim::task_graph const& one, graph::dense_graph const& g, std::uint32_t devices, pipelining const& how,
-             std::span<std::uint32_t const> carriers, bool launch_in_order, sim::task_graph& out) {
+             std::span<std::uint32_t const> carriers, bool launch_in_order, sim::task_graph& out, std::vector<task_origin>& origins) {
         one_ = &one;
         out_ = &out;
+        origins_ = &origins;
         how_ = &how;
         find_carried(carriers);
         sort_tasks(g);
         out.clear(one.resources);
-        origins_.clear();
+        origins.clear();
         number_.assign(how.micro_batches, std::vector<std::uint32_t>(one.size(), none));
         again_.assign(one.size(), none);
         previous_.assign(launch_in_order ? devices : 0, none);
@@ -57,11 +58,6 @@ class unroller {
             else add_backward(l.stage, l.micro_batch, --left[l.stage] == 0);
         for (auto const t : tail_) add_once(t, how.order == launch_order::gpipe ? 0 : how.micro_batches - 1);
     }
-
-    /// Forgets the last graph made.
-    void clear() noexcept { origins_.clear(); }
-    /// Of each task of the last graph made.
-    [[nodiscard]] std::vector<task_origin> const& origins() const noexcept { return origins_; }
 
   private:
     enum class part : std::uint8_t { forward, arrival, backward, once }; // arrival: what moves forward into a segment
@@ -178,7 +174,7 @@ class unroller {
         if (r < previous_.size() && previous_[r] != none) out_->after(previous_[r]);
         number = out_->add(r, one_->duration[t], one_->kind[t], one_->label[t]);
         if (r < previous_.size()) previous_[r] = number;
-        origins_.push_back(origin);
+        origins_->push_back(origin);
     }
 
     void add_forward(std::uint32_t stage, std::uint32_t m) {
@@ -228,6 +224,7 @@ class unroller {
     static constexpr auto none = ~std::uint32_t{0};
     sim::task_graph const* one_ = nullptr;
     sim::task_graph* out_ = nullptr;
+    std::vector<task_origin>* origins_ = nullptr;
     pipelining const* how_ = nullptr;
     std::uint32_t last_backward_ = none;
     std::vector<part> part_;                           ///< of each task of one micro-batch
@@ -235,7 +232,6 @@ class unroller {
     std::vector<std::uint32_t> before_, first_before_; ///< predecessors, where tasks are carried; else empty
     std::vector<std::uint32_t> stage_, segment_, tail_, again_, previous_;
     std::vector<std::vector<std::uint32_t>> forward_, backward_, again_in_, number_; ///< tasks by stage; numbers by micro-batch
-    std::vector<task_origin> origins_;
 };
 
 } // namespace parsearch::pipeline

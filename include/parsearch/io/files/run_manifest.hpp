@@ -17,6 +17,7 @@
 #include <parsearch/core/version.hpp>
 #include <parsearch/io/described/described.hpp>
 #include <parsearch/io/described/described_json.hpp>
+#include <parsearch/io/described/described_pipeline.hpp>
 #include <parsearch/io/described/described_simulation.hpp>
 #include <parsearch/io/described/described_space.hpp>
 #include <parsearch/io/described/searches.hpp>
@@ -123,6 +124,21 @@ inline constexpr auto described<run_rewriting> = boost::hana::make_tuple(
     field("plain_cost_ps", &run_rewriting::plain_cost_ps, "of the best strategy found for the model's own operators, in picoseconds"),
     field("plain_evaluations", &run_rewriting::plain_evaluations, "graphs priced and strategies simulated for that"));
 
+/// What a search of pipelines was given and what it found.
+struct run_pipelines {
+    pipeline::partition_options options{};
+    std::int64_t cost_ps = 0;
+    std::uint64_t evaluations = 0; ///< pipelines simulated
+    double seconds = 0;
+    stop_reason reason{};
+};
+template <>
+inline constexpr auto described<run_pipelines> =
+    boost::hana::make_tuple(field("cost_ps", &run_pipelines::cost_ps, "of the best, in picoseconds: time and what the memory policy adds"),
+                            field("evaluations", &run_pipelines::evaluations, "pipelines simulated"),
+                            field("seconds", &run_pipelines::seconds, "wall time of the search"),
+                            field("reason", &run_pipelines::reason, "why the search ended"));
+
 /// A run. `search` is empty where a strategy was only evaluated.
 struct run_manifest {
     std::string library{version};
@@ -137,6 +153,7 @@ struct run_manifest {
     std::optional<std::int64_t> lower_bound_ps{}; ///< no strategy in the space of the operators found costs less; none: not known
     std::optional<run_sources> compute{};         ///< where measurements were used
     std::optional<run_rewriting> rewriting{};     ///< of a joint search
+    std::optional<run_pipelines> pipelines{};     ///< where pipelines were searched
     std::vector<run_figures> strategies{};        ///< those compared, the found one last
     std::vector<run_file> files{};                ///< written beside the manifest, which is the last of them
 };
@@ -187,6 +204,10 @@ inline void write_run_manifest(std::ostream& out, run_manifest const& m) {
         json["rewriting"] = options_to_json(*m.rewriting);
         json["rewriting"]["applied"] = m.rewriting->applied;
     }
+    if (m.pipelines) {
+        json["pipelines"] = options_to_json(*m.pipelines);
+        json["pipelines"]["options"] = options_to_json(m.pipelines->options);
+    }
     json["strategies"] = nlohmann::ordered_json::array();
     for (auto const& s : m.strategies) json["strategies"].push_back(options_to_json(s));
     json["files"] = nlohmann::ordered_json::array();
@@ -206,7 +227,7 @@ template <class T> void require_not_negative(json_value const& json, std::string
 [[nodiscard]] inline run_manifest read_run_manifest(json_document const& document) {
     auto const root = document.object(run_format, run_version,
                                       {"library", "model", "cluster", "start", "profile", "rules", "seed", "search", "simulation", "space", "result",
-                                       "lower_bound_ps", "compute", "rewriting", "strategies", "files"});
+                                       "lower_bound_ps", "compute", "rewriting", "pipelines", "strategies", "files"});
     run_manifest m;
     m.library = root.at("library").string();
     m.model = described_from_json<run_input>(root.at("model"));
@@ -244,6 +265,15 @@ template <class T> void require_not_negative(json_value const& json, std::string
         for (std::size_t i = 0; i < applied.size(); ++i) r.applied.push_back(applied[i].string());
         m.rewriting = std::move(r);
     }
+    if (auto const pipelines = root.find("pipelines")) {
+        auto const said = pipelines->object({"cost_ps", "evaluations", "seconds", "reason", "options"});
+        run_pipelines p;
+        for_each_field(p, [&](auto const& f, auto& member) { detail::value_from_json(said.at(f.name), member); });
+        detail::require_not_negative(*pipelines, "cost_ps", p.cost_ps);
+        detail::require_not_negative(*pipelines, "seconds", p.seconds);
+        set_options_from_json(p.options, said.at("options"));
+        m.pipelines = std::move(p);
+    }
     auto const strategies = root.at("strategies");
     for (std::size_t i = 0; i < strategies.size(); ++i) {
         auto const& s = m.strategies.emplace_back(described_from_json<run_figures>(strategies[i]));
@@ -269,6 +299,15 @@ template <class T> void require_not_negative(json_value const& json, std::string
         if (by_clock) options.evaluations = m.result.evaluations;
     });
     return search;
+}
+
+/// The options of the search of pipelines of `m` without clocks, as above. Empty where `m` has none.
+[[nodiscard]] inline std::optional<pipeline::partition_options> repeatable_pipelines(run_manifest const& m) {
+    if (!m.pipelines) return {};
+    auto options = m.pipelines->options;
+    options.time.reset();
+    if (m.pipelines->reason != stop_reason::exhausted) options.evaluations = m.pipelines->evaluations;
+    return options;
 }
 
 } // namespace parsearch::io

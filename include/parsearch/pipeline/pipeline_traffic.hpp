@@ -1,0 +1,43 @@
+#pragma once
+/// What a pipeline moves between devices.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/pipeline/pipelining.hpp>
+#include <parsearch/pipeline/recomputation.hpp>
+#include <parsearch/sim/schedule/task_graph.hpp>
+#include <parsearch/sim/task/assemble.hpp>
+
+namespace parsearch::pipeline {
+
+/// Bytes moved between devices in one iteration, by `traffic_kind`. `one` is the plan of a micro-batch of `g`, `carriers` as of `shared_transfers`,
+/// or empty. What moves within a segment that is computed again moves again; gradients of weights move once for all micro-batches. Complexity: linear
+/// in operators and edges.
+[[nodiscard]] inline std::array<double, sim::traffic_kinds> pipeline_traffic(graph::dense_graph const& g, pipelining const& how,
+                                                                             std::span<std::uint32_t const> carriers, sim::iteration_plan const& one,
+                                                                             bool training) {
+    constexpr auto gradient = static_cast<std::size_t>(sim::traffic_kind::gradient);
+    constexpr auto partial = static_cast<std::size_t>(sim::traffic_kind::partial_sum);
+    constexpr auto weights = static_cast<std::size_t>(sim::traffic_kind::weight_gradient);
+    std::array<double, sim::traffic_kinds> sum{};
+    auto const segments = training ? detail::segments_again(g, how) : std::vector<detail::stage_segment>{};
+    auto const passes = [&](std::size_t op) { // forward ones of one micro-batch
+        return std::binary_search(segments.begin(), segments.end(), detail::segment_at(how, op)) ? 2.0 : 1.0;
+    };
+    for (std::uint32_t e = 0; e < one.edges.size(); ++e) {
+        if (!carriers.empty() && carriers[e] != e) continue;
+        auto const forward = detail::enters(g, how, g.edges[e]) ? 1.0 : passes(g.edges[e].consumer);
+        for (std::size_t k = 0; k < sim::traffic_kinds; ++k) sum[k] += one.edges[e].bytes[k] * (k == gradient ? 1 : forward);
+    }
+    for (std::size_t op = 0; op < one.operators.size(); ++op) sum[partial] += one.operators[op].partial_bytes * passes(op);
+    for (auto& s : sum) s *= how.micro_batches;
+    sum[weights] = sim::traffic_of(one, training)[weights];
+    return sum;
+}
+
+} // namespace parsearch::pipeline
