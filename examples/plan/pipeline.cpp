@@ -76,6 +76,7 @@ pipelined described(ps::pipeline::pipeline_plan plan, ps::picoseconds cost, ps::
     pipelined out{.plan = std::move(plan), .cost = cost, .figures = std::move(figures), .idle = simulator.idle_share()};
     std::istringstream lines(ps::pipeline::to_string(problem, out.plan));
     for (std::string line; std::getline(lines, line);) out.text.push_back(line);
+    out.operators = ps::io::listing(simulator.micro_batches(out.plan.how.micro_batches).graph(), out.plan.strategy);
     return out;
 }
 

@@ -8,6 +8,7 @@
 
 #include <parsearch/concepts/searcher.hpp>
 #include <parsearch/io/display/comparison.hpp>
+#include <parsearch/io/display/listing.hpp>
 #include <parsearch/io/files/strategy_file.hpp>
 #include <parsearch/pipeline/partition.hpp>
 #include <parsearch/topology/cluster.hpp>
@@ -24,7 +25,8 @@ struct pipelined {
     ps::picoseconds cost{};                       // what a search minimises
     ps::io::compared figures{};
     double idle = 0;                 // share of the iteration in which its devices compute nothing
-    std::vector<std::string> text{}; // the plan in lines
+    std::vector<std::string> text{};              // the plan in lines
+    std::vector<ps::io::listing_line> operators{};      // of a micro-batch
 };
 
 // A search of pipelines.

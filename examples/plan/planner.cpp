@@ -403,7 +403,9 @@ static void search_from_start(request const& asked, planned& made, std::stop_tok
 static request with_time_left(request asked, planned const& made) {
     if (auto const time = time_of(asked); time && made.pipelines) {
         auto const used = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(made.pipelines->stats.seconds));
-        ps::io::visit_search(*asked.search, [&](auto const&, auto& options) { options.time = std::max(*time - used, *time / 2); });
+        constexpr std::chrono::nanoseconds step = std::chrono::milliseconds{1};
+        auto const left = std::max(*time - used, *time / 2);
+        ps::io::visit_search(*asked.search, [&](auto const&, auto& options) { options.time = left > step ? left / step * step : left; });
     }
     return asked;
 }

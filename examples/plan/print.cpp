@@ -39,7 +39,8 @@ std::vector<table_row> rows_of(planned const& made) {
     std::vector<table_row> out;
     for (std::size_t i = 0; i < made.strategies.size(); ++i) {
         if (i == made.compared)
-            for (auto const& f : made.textbook()) out.push_back({&f});
+            for (auto const& f : made.textbook())
+                if (!made.pipeline || f.name != made.pipeline->figures.name || f.time != made.pipeline->figures.time) out.push_back({&f});
         out.push_back({&made.strategies[i].figures, made.strategies[i].cost});
     }
     if (made.pipeline) out.push_back({&made.pipeline->figures, made.pipeline->cost});
@@ -238,7 +239,7 @@ void print_inputs(request const& asked, inputs const& given, planned const& made
 
 void print_plan(request const& asked, inputs const& given, planned const& made) {
     if (made.pipelines)
-        tools::print("pipelines: {} simulated in {}, ended by {}\n", made.pipelines->stats.evaluations,
+        tools::print("search   pipelines: {} simulated in {}, ended by {}\n", made.pipelines->stats.evaluations,
                      tools::shown_seconds(made.pipelines->stats.seconds), ps::name_of(made.pipelines->reason));
     if (made.stats) tools::print("search   {}\n", summary_of_search(asked, made));
     if (made.wired) print_rounds(made);
@@ -276,7 +277,7 @@ void print_plan(request const& asked, inputs const& given, planned const& made) 
         for (auto const& rule : made.rewritten->applied) tools::print("  {}\n", rule);
     }
     rows.clear();
-    for (auto const& l : ps::io::listing(made.problem.graph(), made.found().strategy))
+    for (auto const& l : made.pipeline ? made.pipeline->operators : ps::io::listing(made.problem.graph(), made.found().strategy))
         rows.push_back({l.operators > 1 ? fmt::format("{} x", l.operators) : "", l.name, l.kind, l.shape, l.configuration});
     tools::print("\n");
     print_table({{"", ""}, {"", "operators", true}, {"", "kind", true}, {"", "output of each", true}, {"", "configuration", true}}, rows);
