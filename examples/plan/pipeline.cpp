@@ -165,12 +165,12 @@ void search_pipelines(request const& asked, inputs const& given, ps::picoseconds
     });
 }
 
-void choose_pipeline(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made, std::stop_token const& stop) {
+void choose_pipeline(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made) {
     if (!made.pipelines) return;
     if (made.pipeline && made.rewritten) made.pipeline->problem = made.rewritten->original;
     unless_left_out(made, [&] {
         if (made.rewritten) try_other_operators(asked, given, baseline, made);
-        if (!stop.stop_requested()) shard_found(asked, given, baseline, made);
+        shard_found(asked, given, baseline, made);
     });
     if (made.pipeline) made.pipelines->cost = made.pipeline->cost;
     if (made.pipeline && made.found().cost <= made.pipeline->cost) made.pipeline.reset();

@@ -473,7 +473,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         if (auto const* const measured = made.oracle.measured())
             made.computed = ps::compute_time_by_source(made.problem, *measured, made.found().strategy);
         add_network(given, made);
-        choose_pipeline(asked, given, baseline, made, stop);
+        choose_pipeline(asked, given, baseline, made);
         add_notes(asked, made);
         return;
     }
@@ -492,7 +492,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
     if (auto const* const measured = made.oracle.measured())
         made.computed = ps::compute_time_by_source(made.problem, *measured, made.found().strategy);
     add_network(given, made);
-    choose_pipeline(asked, given, baseline, made, stop);
+    choose_pipeline(asked, given, baseline, made);
     add_notes(asked, made);
 }
 

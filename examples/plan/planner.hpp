@@ -127,6 +127,6 @@ void search_pipelines(request const& asked, inputs const& given, ps::picoseconds
 
 // What became of the pipelines beside what was found without them: where other operators or the strategy found make a better one, that is
 // `made.pipeline`; where the strategy found costs no more, there is none.
-void choose_pipeline(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made, std::stop_token const& stop);
+void choose_pipeline(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made);
 
 } // namespace plan

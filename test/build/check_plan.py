@@ -42,9 +42,12 @@ RULES = {"_t": "RuleCollection", "rule": [
 GPT = "zoo:gpt,layers=2,hidden=64,heads=4,sequence=32,vocabulary=1000,batch=16"
 
 
-def plan(*arguments, code=0, cwd=None):
-    """stdout and stderr of a run that must end with `code`."""
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=300, cwd=cwd)
+def plan(*arguments, code=0, cwd=None, pipelines=False):
+    """stdout and stderr of a run that must end with `code`; without `pipelines` one that searches none."""
+    arguments = list(map(str, arguments))
+    if not pipelines and "--model" in arguments and "--rerun" not in arguments:
+        arguments += ["--space.pipelines", "false"]
+    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=300, cwd=cwd)
     if done.returncode != code:
         raise AssertionError(f"plan {' '.join(map(str, arguments))}: exit code {done.returncode}, not {code}\n{done.stdout}\n{done.stderr}")
     return done.stdout, done.stderr
@@ -245,7 +248,7 @@ class Plans(Folder):
         asked = ["--model", "zoo:mlp,features=256,hidden=256", "--cluster", "1x2xp100", "--evaluations", 20, "--quiet"]
         rules = self.path / "rules.json"
         rules.write_text(json.dumps(RULES))
-        plan("--model", LAYERS, "--cluster", "1x2xp100", "--search", "joint", "--rules", rules, "--profile", self.write_measures(), "--quiet", "--out", self.path / "a")
+        plan("--model", LAYERS, "--cluster", "1x2xp100", "--search", "joint", "--rules", rules, "--profile", self.write_measures(), "--simulation.optimizer", "adam", "--quiet", "--out", self.path / "a", pipelines=True)
         plan(*asked, "--out", self.path / "b")
         schema = json.loads((SCHEMAS / "run.schema.json").read_text(encoding="utf-8"))
 
@@ -353,7 +356,7 @@ class Fabrics(Folder):
         self.assertIn("--rerun: fabric topoopt was wired in rounds that a clock or a signal ended", said)
 
     def test_joint_and_pipeline(self):
-        out, _ = plan("--model", LAYERS, "--fabric", "circulant", *self.SERVERS, "--search", "joint", "--time", "none", "--quiet", "--pipeline", "--out", self.path / "a")
+        out, _ = plan("--model", LAYERS, "--fabric", "circulant", *self.SERVERS, "--search", "joint", "--time", "none", "--quiet", "--out", self.path / "a", pipelines=True)
         self.assertIn("network  circulant, steps 1: ", out)
         self.assertEqual(len(data_of(self.path / "a" / "report.html")["network"]["links"]), 8)
 
@@ -472,20 +475,23 @@ class Pipeline(Folder):
         run = self.check_folder(folder, files | PIPELINE)
         pipeline, trace = self.load(folder, "pipeline.json"), self.load(folder, "pipeline.trace.json")
         self.assertEqual((pipeline["format"], pipeline["version"]), ("parsearch.pipeline", 1))
-        said = re.search(r'(?m)^pipeline (\S+ \S+) an iteration, ([\d.]+)x as fast as "(.*)", which takes (\S+ \S+) in order(?: and does not fit)?; devices idle ([\d.]+)%; '
-                         r'fullest device \d+: (\S+ \S+) of (\S+ \S+), (fits|does NOT fit)$', out)
+        said = re.search(r'(?m)^plan     (\S+ \S+) an iteration, (.*); devices idle ([\d.]+)%; fullest device \d+: (\S+ \S+) of (\S+ \S+), (fits|does NOT fit)$', out)
         self.assertIsNotNone(said, out)
         time_ps = pipeline["predicted_ps"]
         self.assertAlmostEqual(picoseconds(said[1]) / time_ps, 1, delta=2e-3)
-        self.assertAlmostEqual(picoseconds(said[4]) / picoseconds(said[1]) / float(said[2]), 1, delta=1e-2)
-        self.assertEqual(said[3], run["strategies"][-1]["strategy"])
-        self.assertEqual(" in order and does not fit;" in said[0], not run["strategies"][-1]["fits"])
+        # It is the last line of the table, and costs less than what was found without it.
+        cells = row(out, said[2])
+        self.assertEqual(cells[1], said[1])
+        self.assertIn("yes" if said[6] == "fits" else "NO", cells[-3:])
+        self.assertLess(run["pipelines"]["cost_ps"], run["result"]["cost_ps"])
+        self.assertGreaterEqual(run["pipelines"]["cost_ps"], time_ps)
+        self.assertIn(f"search   pipelines: {run['pipelines']['evaluations']} simulated in ", out)
         # The same operators as the strategy's, in the stages that were printed.
         stages, micro_batches = pipeline["stages"], pipeline["micro_batches"]
         names = [o["name"] for s in stages for o in s["operators"]]
         self.assertEqual(sorted(names), sorted(o["name"] for o in self.load(folder, "strategy.json")["operators"]))
         self.assertIn(f"\n  {len(stages)} stage{'s' if len(stages) > 1 else ''}, {micro_batches} micro-batch{'es' if micro_batches > 1 else ''}", out)
-        self.assertEqual("sharded optimizer" in out, pipeline["sharded_optimizer"])
+        self.assertEqual("sharded optimizer" in out[out.index("\nplan  "):], pipeline["sharded_optimizer"])
         for i, s in enumerate(stages):
             line = re.search(rf"(?m)^  stage {i}: .*, {len(s['operators'])} operators? on \d+ devices? from \d+(, tensor parallel (\d+))?(, computes again in \d+ segments?)?$", out)
             self.assertIsNotNone(line, out)
@@ -498,77 +504,83 @@ class Pipeline(Folder):
         return pipeline
 
     def test_pipeline_of_several_stages(self):
-        out, _ = plan(*self.LARGE, "--pipeline", "--out", self.path / "a")
+        out, notes = plan(*self.LARGE, "--out", self.path / "a", pipelines=True)
         pipeline = self.check("a", out)
         self.assertEqual((len(pipeline["stages"]), pipeline["micro_batches"]), (4, 16))
+        self.assertIn("the first plan that fits takes ", notes)
+        # Beside it the best of each family of textbook plans.
+        run = self.load("a", "run.json")
+        names = [s["strategy"] for s in run["strategies"]]
+        for family in ("data 4, ", "pipeline "):
+            self.assertTrue(any(n.startswith(family) for n in names) or f"\n  {family}" in out, names)
         # What it is not allowed, and what is printed quietly.
-        out, _ = plan(*self.LARGE, "--pipeline", "--pipeline.max_stages", 2, "--pipeline.max_micro_batches", 4, "--pipeline.recomputation", "false",
-                      "--pipeline.sharded_optimizer", "false", "--quiet", "--out", self.path / "b")
+        out, _ = plan(*self.LARGE, "--space.max_stages", 2, "--space.max_micro_batches", 4, "--space.recomputation", "false",
+                      "--space.sharded_optimizer", "false", "--quiet", "--out", self.path / "b", pipelines=True)
         pipeline = self.check("b", out)
         self.assertLessEqual(len(pipeline["stages"]), 2)
         self.assertLessEqual(pipeline["micro_batches"], 4)
         self.assertFalse(pipeline["sharded_optimizer"] or any(s.get("recompute") for s in pipeline["stages"]))
 
     def test_rerun(self):
-        first, _ = plan(*self.LARGE, "--pipeline", "--out", self.path / "a")
-        second, notes = plan("--rerun", self.path / "a" / "run.json", "--pipeline", "--out", self.path / "b")
-        self.assertIn("the rerun found the same", notes)
-        self.check("b", second)
-        for name in PIPELINE:
-            self.assertEqual((self.path / "a" / name).read_bytes(), (self.path / "b" / name).read_bytes(), name)
-        # Nobody has to ask for it where the strategy found does not fit.
-        third, _ = plan("--rerun", self.path / "a" / "run.json", "--out", self.path / "b")
-        self.check("b", third)
-        for name in PIPELINE:
-            self.assertEqual((self.path / "a" / name).read_bytes(), (self.path / "b" / name).read_bytes(), name)
+        for budget in (["--evaluations", 50], ["--time", "4s"]):
+            with self.subTest(budget=budget):
+                plan(*self.LARGE[:-2], *budget, "--out", self.path / "a", pipelines=True)
+                second, notes = plan("--rerun", self.path / "a" / "run.json", "--out", self.path / "b")
+                self.assertIn("the rerun found the same", notes)
+                self.check("b", second)
+                for name in PIPELINE:
+                    self.assertEqual((self.path / "a" / name).read_bytes(), (self.path / "b" / name).read_bytes(), name)
         # Without a pipeline no earlier one is left.
-        plan(*self.LARGE[:-2], "--search", "none", "--quiet", "--out", self.path / "b", code=3)
+        plan(*self.LARGE, "--quiet", "--out", self.path / "b", code=3)
         self.check_folder("b")
 
     def test_what_fits(self):
-        # Experts do not fit, nor does a pipeline without a sharded optimizer on two devices.
-        asked = [*self.LARGE[:3], "2x1xp100", *self.LARGE[4:6], "--search", "none"]
+        # Experts do not fit, nor does anything without a sharded optimizer on two devices.
+        asked = [*self.LARGE[:3], "2x1xp100", *self.LARGE[4:]]
         plan(*asked, "--quiet", code=3)
-        out, notes = plan(*asked, "--pipeline", "--pipeline.max_stages", 1, "--pipeline.max_micro_batches", 1, "--pipeline.sharded_optimizer", "false",
-                          "--pipeline.recomputation", "false", "--quiet", code=3)
-        self.assertIn("does NOT fit", out)
-        out, _ = plan(*asked, "--pipeline")
+        out, _ = plan(*asked, "--space.max_stages", 1, "--space.max_micro_batches", 1, "--space.sharded_optimizer", "false",
+                      "--space.recomputation", "false", "--quiet", code=3, pipelines=True)
+        self.assertNotIn(", fits\n", out)
+        out, _ = plan(*asked, pipelines=True)
         self.assertIn(", fits\n", out)
 
     def test_rewritten_operators(self):
-        out, notes = plan("--model", LAYERS, "--cluster", "1x4xp100", "--search", "joint", "--pipeline", "--out", self.path / "a")
+        out, notes = plan("--model", LAYERS, "--cluster", "1x4xp100", "--search", "joint", "--simulation.optimizer", "adam", "--out", self.path / "a", pipelines=True)
         pipeline = self.check("a", out, FILES - {"strategy.flexflow"})
         self.assertEqual(pipeline["rewritten_by"], self.load("a", "run.json")["rewriting"]["applied"])
         self.assertIn("fc1+relu", {o["name"] for s in pipeline["stages"] for o in s["operators"]})
 
-    def test_budget_and_what_is_no_pipeline(self):
-        out, notes = plan("--model", GPT, "--cluster", "1x2xp100", "--search", "none", "--pipeline", "--pipeline.evaluations", 1, "--out", self.path / "a")
-        self.check("a", out)
-        self.assertIn("1 pipelines simulated", out)
-        self.assertIn("nothing of several stages or micro-batches was found to be faster", notes)
+    def test_budget(self):
+        out, _ = plan("--model", GPT, "--cluster", "1x2xp100", "--evaluations", 1, pipelines=True)
+        self.assertIn("pipelines: 1 simulated", out)
+
+    def test_other_transfers_are_left_out(self):
+        out, notes = plan("--model", GPT, "--cluster", "1x2xp100", "--evaluations", 1, "--simulation.transfers", "fair_sharing", pipelines=True)
+        self.assertIn("left out: pipelines: pipeline: option 'transfers' of the simulation is fair_sharing: pipelines are simulated with streaming", notes)
+        self.assertNotIn("pipelines: ", out)
 
     def test_interrupted(self):
         # Long enough to be interrupted in; some pipeline has been found by then.
         running = subprocess.Popen([PROGRAM, "--model", "zoo:gpt,layers=48,hidden=8192,heads=64,batch=64,type=bf16", "--cluster", "4x8xh100",
-                                    "--search", "none", "--compare", "none", "--simulation.optimizer", "adam", "--pipeline"],
+                                    "--time", "2min", "--compare", "none", "--simulation.optimizer", "adam"],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         time.sleep(4)
         self.assertIsNone(running.poll())
         running.send_signal(signal.SIGINT)
         out, error = running.communicate(timeout=60)
         self.assertEqual(running.returncode, 130, error)
-        self.assertRegex(out, r"(?m)^ +\d+ pipelines simulated in .*, ended by stop requested$")
+        self.assertRegex(out, r"(?m)^search   pipelines: \d+ simulated in .*, ended by stop requested$")
 
     def test_onnx_model(self):
         if not MODELS or not built_with_onnx():
             self.skipTest("no --models, or the program was built without ONNX")
-        out, _ = plan("--model", f"{MODELS / 'gpt2.onnx'},batch=16", "--cluster", "4x1xp100", "--search", "none", "--pipeline", "--out", self.path / "a")
+        out, _ = plan("--model", f"{MODELS / 'gpt2.onnx'},batch=16", "--cluster", "4x1xp100", "--evaluations", 100, "--out", self.path / "a", pipelines=True)
         self.check("a", out)
 
 
 class Refusals(Folder):
     def said(self, *arguments, code=2):
-        out, error = plan(*arguments, code=code)
+        out, error = plan(*arguments, code=code, pipelines=True)
         self.assertEqual(out, "")
         self.assertNotIn("terminate", error)
         self.assertTrue(error.startswith("plan: "), error)
@@ -609,10 +621,10 @@ class Refusals(Folder):
             ([*m, *c, "--frobnicate"], "--frobnicate"),
             ([*m, *c, "--rerun", "nowhere"], "cannot be opened"),
             (["--rerun", "nowhere", "--seed", "3"], "--seed is given beside --rerun"),
-            ([*m, *c, "--pipeline.max_stages", "2"], "--pipeline.max_stages is given without --pipeline"),
-            (["--rerun", "nowhere", "--pipeline.max_stages", "2"], "--pipeline.max_stages is given without --pipeline"),
-            ([*m, *c, "--pipeline", "--pipeline.max_stages", "0"], "partition: option 'max_stages' is 0: must be at least 1"),
-            ([*m, *c, "--pipeline", "--pipeline.max_micro_batches", "many"], "option 'max_micro_batches' is 'many': must be an integer"),
+            ([*m, *c, "--space.max_stages", "2", "--space.pipelines", "false"], "--space.max_stages is given, and --space.pipelines is false"),
+            (["--rerun", "nowhere", "--space.max_stages", "2"], "--space.max_stages is given beside --rerun"),
+            ([*m, *c, "--space.max_stages", "0"], "partition: option 'max_stages' is 0: must be at least 1"),
+            ([*m, *c, "--space.max_micro_batches", "many"], "option 'max_micro_batches' is 'many': must be an integer"),
             ([*m, *c, "--fabric", "torus"], "--fabric torus is given beside --cluster 1x2xp100"),
             ([*m, *c, "--servers", "4"], "--servers is given without --fabric"),
             ([*m, "--fabric", "ring"], "fabric 'ring' is not known: must be one of ideal_switch, fat_tree, "),
@@ -682,7 +694,7 @@ class Endings(Folder):
             out, error = running.communicate(timeout=60)
             self.assertEqual(running.returncode, 130, error)
             self.assertIn("ended by stop requested", out)
-            run = self.check_folder(sent.name)
+            run = self.check_folder(sent.name, FILES | PIPELINE if "\nplan  " in out else FILES)
             self.assertGreater(run["result"]["evaluations"], 1)
             plan("--rerun", folder / "run.json", "--quiet", "--out", self.path / "again")
             self.assertEqual(self.load("again", "run.json")["result"]["trajectory"], run["result"]["trajectory"])
@@ -698,12 +710,11 @@ class Endings(Folder):
         self.assertEqual(running.wait(timeout=10), -signal.SIGINT)
 
     def test_what_does_not_fit(self):
-        out, notes = plan("--model", "zoo:mlp,features=65536,hidden=65536*4,batch=8", "--cluster", "1x1xp100", "--evaluations", 10, "--out", self.path / "a", code=3)
+        out, notes = plan("--model", "zoo:mlp,features=65536,hidden=65536*4,batch=8", "--cluster", "1x1xp100", "--evaluations", 10, "--out", self.path / "a", code=3, pipelines=True)
         self.assertIn("NO", row(out, "found by portfolio")[-3:])
         self.assertIn("cost with", out)
-        self.assertIn("does not fit", notes)
-        self.assertIn("the pipeline does not fit", notes)
-        run = self.check_folder("a", FILES | PIPELINE)
+        self.assertIn("the plan does not fit", notes)
+        run = self.check_folder("a", FILES | PIPELINE if "\nplan  " in out else FILES)
         self.assertFalse(run["strategies"][-1]["fits"])
 
     def test_a_file_that_cannot_be_written(self):
@@ -730,7 +741,7 @@ class Help(unittest.TestCase):
                      "--simulation.training", "--simulation.optimizer", "--simulation.memory", "--simulation.memory_penalty", "--simulation.movement",
                      "--simulation.synchronisation", "--simulation.overlap", "--simulation.discipline", "--space.sample", "--space.attribute",
                      "--space.parameter", "--space.reduction", "--space.min_shard", "--space.max_shards", "--space.placements", "--space.all_orders",
-                     "--fabric", "--servers", "--gpus-per-server", "--degree", "--interface", "--routing", "--rounds", "--pipeline ", "--pipeline.max_stages", "--pipeline.max_micro_batches", "--pipeline.recomputation", "--pipeline.sharded_optimizer", "--pipeline.time",
+                     "--fabric", "--servers", "--gpus-per-server", "--degree", "--interface", "--routing", "--rounds", "--space.pipelines ", "--space.max_stages", "--space.max_micro_batches", "--space.recomputation", "--space.sharded_optimizer",
                      "Examples:", "Exit codes:", "130", *FILES, *PIPELINE]:
             self.assertIn(word, out)
         self.assertLessEqual(max(len(line) for line in out.splitlines()), 120)
@@ -749,7 +760,6 @@ class Help(unittest.TestCase):
         self.assertNotIn("ratio", plan("--list", "torus")[0])
         self.assertIn("one_weird_trick", plan("--list", "experts")[0])
         self.assertIn("layers=24", plan("--list", "gpt2_medium")[0])
-        self.assertIn("micro_batches", plan("--list", "pipeline")[0])
         self.assertIn("candidates=64", plan("--list", "greedy")[0])
         self.assertRegex(plan("--version")[0], r"^plan \d+\.\d+\.\d+\n$")
 
