@@ -207,6 +207,37 @@ TEST_CASE("partition: one device, inference, networks without samples") {
           "partition: the graph has inputs only: at least one operator must have work");
 }
 
+TEST_CASE("partition: the best of each textbook family comes first, and in a few words") {
+    auto const problem = gpt(4, 16);
+    std::vector<pipeline::plan_family> families;
+    std::vector<std::string> names;
+    auto least = picoseconds::max();
+    auto const found = pipeline::partition(problem, {}, unused, {}, [&](pipeline::simulated_pipeline const& e) {
+        if (families.size() == 5) return;
+        REQUIRE(e.cost.has_value());
+        REQUIRE(!e.improves);
+        families.push_back(pipeline::family_of(e.plan.how.stages, e.plan.most_tensor_parallel(), e.plan.how.sharded_optimizer));
+        names.push_back(pipeline::short_name(e.plan, 4));
+        least = std::min(least, *e.cost);
+        pipeline::pipeline_simulator again(problem);
+        CHECK(again(e.plan.how, e.plan.strategy) == *e.cost);
+        CHECK(again.traffic() == e.simulator.traffic());
+        CHECK(std::ranges::equal(again.memory(), e.simulator.memory(), {}, &sim::memory_use::total, &sim::memory_use::total));
+    });
+    CHECK(found.cost <= least);
+    std::ranges::sort(families);
+    CHECK(families == std::vector{pipeline::plan_family::data, pipeline::plan_family::sharded_data, pipeline::plan_family::tensor,
+                                  pipeline::plan_family::pipeline, pipeline::plan_family::tensor_pipeline});
+    CHECK(std::ranges::any_of(names, [](auto const& n) { return n.starts_with("data 4"); }));
+    CHECK(std::ranges::any_of(names, [](auto const& n) { return n.starts_with("tensor 2 x pipeline 2"); }));
+    pipeline::pipeline_plan const written{.how = {.stages = 2, .micro_batches = 8, .recompute = {false, true}, .sharded_optimizer = true},
+                                          .strategy = {},
+                                          .tensor_parallel = {1, 2}};
+    CHECK(pipeline::short_name(written, 16) == "tensor up to 2 x pipeline 2 x data 4, 8 micro-batches, sharded optimizer, computed again");
+    CHECK(pipeline::short_name({.how = {}, .strategy = {}, .tensor_parallel = {1}}, 1) == "one device");
+    CHECK(pipeline::short_name({.how = {.sharded_optimizer = true}, .strategy = {}}, 4) == "a strategy of its own, sharded optimizer");
+}
+
 TEST_CASE("partition: a start is never left for worse; observers end it and grant more") {
     auto const problem = gpt(4, 16);
     auto const best = pipeline::partition(problem, {}, unused, {.beam = 1});

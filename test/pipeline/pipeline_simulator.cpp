@@ -355,18 +355,55 @@ TEST_CASE("pipeline_simulator: what several operators of a stage read is sent th
     CHECK(crossings > support::cases(200));
 }
 
-TEST_CASE("pipeline_simulator: without a pipeline it is the full simulator") {
+TEST_CASE("pipeline_simulator: without a pipeline it is the full simulator, task by task") {
     auto const checked = on_random(
-        20261303, 600, [](auto& options) { options.discipline = sim::discipline::in_order; },
+        20261303, 600, [](auto const&) {},
         [&](auto const& p, auto& simulator, auto const&, auto const&) {
             std::mt19937_64 rng(7);
             auto const strategy = support::random_strategy(rng, p);
             auto full = p.simulator();
             REQUIRE(simulator(pipeline::unpipelined(p.graph()), strategy) == full(strategy));
             REQUIRE(simulator.tasks().predecessors == full.tasks().predecessors);
+            REQUIRE(simulator.schedule().start == full.schedule().start);
+            REQUIRE(simulator.schedule().end == full.schedule().end);
+            REQUIRE(std::ranges::equal(simulator.memory(), full.memory(), {}, &sim::memory_use::total, &sim::memory_use::total));
+            REQUIRE(simulator.traffic() == full.traffic());
+            REQUIRE(simulator.origins().size() == full.tasks().size());
             return 1;
         });
     CHECK(checked > support::cases(400));
+}
+
+TEST_CASE("pipeline_simulator: what moves is what its messages carry") {
+    int moved = 0, again = 0, once = 0;
+    (void)on_random(
+        20261401, 900, [](auto& options) { options.movement = sim::movement::pairwise; },
+        [&](auto const& p, auto& simulator, auto const& how, auto const& strategy) {
+            auto const& topology = p.topology();
+            for (std::size_t a = 0; a < topology.size(); ++a)
+                for (std::size_t b = 0; b < topology.size(); ++b)
+                    if (topology.route(a, b).size() > 1) return 0; // a message is a task for each link
+            (void)simulator.simulate(how, strategy);
+            auto const& micro = simulator.micro_batches(how.micro_batches);
+            auto one = micro.simulator();
+            auto const tasks = one.assemble(strategy);
+            auto const carried = sim::payloads(one.plan(), micro.graph(), tasks, p.options());
+            std::array<double, sim::traffic_kinds> sum{};
+            for (auto const& origin : simulator.origins()) {
+                if (tasks.kind[origin.task] != sim::task_kind::transfer) continue;
+                sum[static_cast<std::size_t>(tasks.label[origin.task].traffic)] += static_cast<double>(carried[origin.task].bytes);
+                again += origin.again;
+            }
+            auto const told = simulator.traffic();
+            for (auto const kind : {sim::traffic_kind::activation, sim::traffic_kind::gradient})
+                REQUIRE(told[static_cast<std::size_t>(kind)] == doctest::Approx(sum[static_cast<std::size_t>(kind)]));
+            moved += sum[0] > 0;
+            once += sends_once(simulator, how, strategy);
+            return 1;
+        });
+    CHECK(moved > support::cases(200));
+    CHECK(again > 0);
+    CHECK(once > 0);
 }
 
 TEST_CASE("pipeline_simulator: bubbles, memory and recomputation of an even pipeline, by hand") {

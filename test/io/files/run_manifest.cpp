@@ -108,6 +108,29 @@ TEST_CASE("a manifest is read as it was written") {
     CHECK(refusal([&] {
               return read(support::replaced(written(joint), "\"fuse: a, b\"", "3"));
           }).starts_with("run.json: rewriting.applied[0] is 3: must be"));
+    CHECK(text.find("pipelines") == std::string::npos);
+    CHECK_FALSE(io::repeatable_pipelines(m).has_value());
+    auto piped = m;
+    piped.pipelines = io::run_pipelines{.options = {.time = 5s, .max_stages = 3, .sharded_optimizer = false},
+                                        .cost_ps = 17,
+                                        .evaluations = 12,
+                                        .seconds = 0.5,
+                                        .reason = stop_reason::time_budget};
+    CHECK(written(read(written(piped))) == written(piped));
+    auto const repeated = io::repeatable_pipelines(read(written(piped)));
+    REQUIRE(repeated.has_value());
+    CHECK(repeated->max_stages == 3);
+    CHECK_FALSE(repeated->sharded_optimizer);
+    CHECK_FALSE(repeated->time.has_value());
+    CHECK(repeated->evaluations == 12);
+    piped.pipelines->reason = stop_reason::exhausted;
+    CHECK_FALSE(io::repeatable_pipelines(piped)->evaluations.has_value());
+    CHECK(refusal([&] {
+              return read(support::replaced(written(piped), "\"cost_ps\": 17", "\"cost_ps\": -17"));
+          }).starts_with("run.json: pipelines.cost_ps is -17: must not be negative"));
+    CHECK(refusal([&] {
+              return read(support::replaced(written(piped), "\"max_stages\"", "\"most_stages\""));
+          }).starts_with("run.json: pipelines.options.most_stages: unknown member"));
     auto without = m;
     without.search.reset();
     without.result.reason.reset();
