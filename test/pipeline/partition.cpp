@@ -230,9 +230,8 @@ TEST_CASE("partition: the best of each textbook family comes first, and in a few
                                   pipeline::plan_family::pipeline, pipeline::plan_family::tensor_pipeline});
     CHECK(std::ranges::any_of(names, [](auto const& n) { return n.starts_with("data 4"); }));
     CHECK(std::ranges::any_of(names, [](auto const& n) { return n.starts_with("tensor 2 x pipeline 2"); }));
-    pipeline::pipeline_plan const written{.how = {.stages = 2, .micro_batches = 8, .recompute = {false, true}, .sharded_optimizer = true},
-                                          .strategy = {},
-                                          .tensor_parallel = {1, 2}};
+    pipeline::pipeline_plan const written{
+        .how = {.stages = 2, .micro_batches = 8, .recompute = {false, true}, .sharded_optimizer = true}, .strategy = {}, .tensor_parallel = {1, 2}};
     CHECK(pipeline::short_name(written, 16) == "tensor up to 2 x pipeline 2 x data 4, 8 micro-batches, sharded optimizer, computed again");
     CHECK(pipeline::short_name({.how = {}, .strategy = {}, .tensor_parallel = {1}}, 1) == "one device");
     CHECK(pipeline::short_name({.how = {.sharded_optimizer = true}, .strategy = {}}, 4) == "a strategy of its own, sharded optimizer");

@@ -45,6 +45,7 @@ struct partition_options {
     std::uint64_t max_micro_batches = 64;       ///< at least 1
     bool recomputation = true;                  ///< stages may compute their activations again
     bool sharded_optimizer = true;              ///< devices may share the optimizer's state of weights that several hold
+    bool cuts_anywhere = false;                 ///< stages may begin at any operator, not only between blocks (`stage_places`)
     std::uint64_t beam = 4;                     ///< pipelines that are improved step by step, at least 1
     std::uint64_t progress_interval = 1000;     ///< evaluations from one `search::progress` to the next; 0: none
     std::optional<picoseconds> bound{};         ///< a cost that is known from elsewhere: what can not be better by its work is not simulated
@@ -83,10 +84,10 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 ///    groups of neighbours that run the stages, both orders, with a sharded optimizer or not, and computing again in no or more and more segments
 ///    (`narrow_cuts`): in order of what `stage_estimator` says of them, what fits first. First comes the best of each family of textbook plans
 ///    (`family_of`), whatever it takes. Then, of each number of stages, micro-batches and degree, the first way that fits is simulated, with cuts of
-///    equal load (`balanced_cuts`), but for what can not be better by the work of its stages. What is estimated not to fit, or to take a quarter more
-///    than the best, waits until after step 4.
+///    equal load (`balanced_cuts`) between blocks (`stage_places`), but for what can not be better by the work of its stages. What is estimated not
+///    to fit, or to take a quarter more than the best, waits until after step 4.
 /// 3. The strategies of experts (`expert_starts`) and all on one device, without a pipeline.
-/// 4. The best `beam` of the pipelines, different in stages, micro-batches or degree, are improved: a cut moved by 1, 2, 4 or 8 operators, another
+/// 4. The best `beam` of the pipelines, different in stages, micro-batches or degree, are improved: a cut moved by 1, 2, 4 or 8 places, another
 ///    degree of a stage, a stage that computes again or no more, twice or half the segments or micro-batches, the other order, the optimizer sharded
 ///    or not; the first change that is better is taken, until none is.
 ///
@@ -111,8 +112,8 @@ struct partition_fn {
     class search_state {
       public:
         search_state(parallelization const& problem, partition_options const& options, observer& tell)
-            : problem_(problem), options_(options), kernel_("partition", search::budget_of(options), {}, tell), builder_(problem),
-              samples_(static_cast<std::uint64_t>(divisible_samples(problem.graph()))),
+            : problem_(problem), options_(options), kernel_("partition", search::budget_of(options), {}, tell),
+              builder_(problem, options.cuts_anywhere), samples_(static_cast<std::uint64_t>(divisible_samples(problem.graph()))),
               most_micro_batches_(std::min<std::uint64_t>({options.max_micro_batches, samples_, std::numeric_limits<std::uint32_t>::max()})) {
             if (builder_.order().empty()) throw invalid_input("partition: the graph has inputs only: at least one operator must have work");
         }
@@ -273,7 +274,7 @@ struct partition_fn {
 
         /// The most promising first, those without an estimate last.
         [[nodiscard]] std::vector<division> divisions() {
-            stage_estimator estimate(problem_);
+            stage_estimator estimate(problem_, options_.cuts_anywhere);
             std::vector<division> out;
             auto const devices = builder_.devices();
             for (std::uint32_t stages = 1; stages <= std::min<std::uint64_t>({options_.max_stages, devices, builder_.order().size()}); ++stages) {
@@ -369,11 +370,15 @@ struct partition_fn {
                 change(other);
                 out.push_back(std::move(other));
             };
-            for (std::size_t s = 1; s < stages; ++s)
+            auto const& places = builder_.places().of(stages);
+            for (std::size_t s = 1; s < stages; ++s) {
+                auto const at = static_cast<std::size_t>(std::ranges::lower_bound(places, c.first[s]) - places.begin());
                 for (std::size_t step = 8; step > 0; step /= 2) {
-                    if (c.first[s] + step < c.end(s, builder_.order().size())) with([&](auto& o) { o.first[s] += step; });
-                    if (c.first[s] > c.first[s - 1] + step) with([&](auto& o) { o.first[s] -= step; });
+                    if (at + step < places.size() && places[at + step] < c.end(s, builder_.order().size()))
+                        with([&](auto& o) { o.first[s] = places[at + step]; });
+                    if (at >= step && places[at - step] > c.first[s - 1]) with([&](auto& o) { o.first[s] = places[at - step]; });
                 }
+            }
             for (std::size_t s = 0; s < stages; ++s)
                 for (auto const t : builder_.degrees(builder_.devices() / stages))
                     if (t != c.tensor[s]) with([&](auto& o) { o.tensor[s] = t; });

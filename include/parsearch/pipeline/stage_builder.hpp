@@ -17,6 +17,7 @@
 #include <parsearch/pipeline/pipeline_plan.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
 #include <parsearch/pipeline/stage_cuts.hpp>
+#include <parsearch/pipeline/stage_places.hpp>
 #include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch::pipeline {
@@ -41,18 +42,21 @@ struct candidate {
 /// Makes pipelines of candidates of one problem.
 class stage_builder {
   public:
-    explicit stage_builder(parallelization const& problem)
+    /// `cuts_anywhere`: stages may begin at any operator, see `stage_places`.
+    explicit stage_builder(parallelization const& problem, bool cuts_anywhere = false)
         : graph_(&problem.graph()), topology_(&problem.topology()), oracle_(&problem.workload()->oracle), training_(problem.options().training),
           simulator_(problem) {
         for (auto const op : graph_->order)
             if (graph_->operations[op].work != ops::work_class::source) order_.push_back(op);
         place_.resize(graph_->size());
         for (std::size_t i = 0; i < order_.size(); ++i) place_[order_[i]] = i;
+        places_ = stage_places(*graph_, order_, cuts_anywhere);
     }
 
     [[nodiscard]] std::vector<std::uint32_t> const& order() const noexcept { return order_; }
     [[nodiscard]] pipeline_simulator& simulator() noexcept { return simulator_; }
     [[nodiscard]] std::size_t devices() const noexcept { return topology_->size(); }
+    [[nodiscard]] stage_places const& places() const noexcept { return places_; }
 
     /// The degrees of tensor parallelism for groups of `group` neighbours: divisors whose neighbours share a node.
     [[nodiscard]] std::vector<std::uint32_t> degrees(std::size_t group) const {
@@ -69,9 +73,21 @@ class stage_builder {
     [[nodiscard]] candidate balanced(std::size_t stages, std::uint32_t micro_batches, std::uint32_t tensor) {
         auto const group = devices() / stages;
         auto const& t = times(micro_batches, group, tensor);
-        std::vector<std::vector<std::int64_t>> of_stage;
-        for (std::size_t s = 0; s < stages; ++s) of_stage.push_back(busiest(t, s * group));
-        return {.first = balanced_cuts(of_stage, t.crossing),
+        auto const& places = places_.of(stages);
+        auto const begin = [&](std::size_t part) { return part == 0 ? 0 : part <= places.size() ? places[part - 1] : order_.size(); };
+        std::vector<std::vector<std::int64_t>> of_stage(stages);
+        std::vector<std::int64_t> crossing;
+        for (std::size_t part = 0; part <= places.size(); ++part) crossing.push_back(t.crossing[begin(part)]);
+        for (std::size_t s = 0; s < stages; ++s) {
+            auto const busy = busiest(t, s * group);
+            for (std::size_t part = 0; part <= places.size(); ++part) {
+                auto& load = of_stage[s].emplace_back(0);
+                for (auto i = begin(part); i < begin(part + 1); ++i) load = saturating_sum(load, busy[i]);
+            }
+        }
+        auto first = balanced_cuts(of_stage, crossing);
+        for (auto& part : first) part = begin(part);
+        return {.first = std::move(first),
                 .tensor = std::vector<std::uint32_t>(stages, tensor),
                 .recompute = std::vector<bool>(stages, false),
                 .micro_batches = micro_batches};
@@ -249,6 +265,7 @@ class stage_builder {
     pipeline_simulator simulator_;
     std::vector<std::uint32_t> order_; ///< without graph inputs
     std::vector<std::size_t> place_;   ///< of each operator in it
+    stage_places places_;
     std::map<key, space::flat_strategy> experts_;
     std::map<key, operator_times> times_;
 };

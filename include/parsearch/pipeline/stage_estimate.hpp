@@ -18,6 +18,7 @@
 #include <parsearch/pipeline/launch_order.hpp>
 #include <parsearch/pipeline/micro_batch.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
+#include <parsearch/pipeline/stage_places.hpp>
 #include <parsearch/pipeline/zero_sharding.hpp>
 #include <parsearch/sim/memory/memory_account.hpp>
 #include <parsearch/sim/schedule/schedule.hpp>
@@ -56,7 +57,8 @@ struct stage_estimate {
 /// to those of the first stage.
 class stage_estimator {
   public:
-    explicit stage_estimator(parallelization const& problem) : problem_(with_graph(problem, problem.graph())) {
+    /// `cuts_anywhere`: stages may begin at any operator, see `stage_places`.
+    explicit stage_estimator(parallelization const& problem, bool cuts_anywhere = false) : problem_(with_graph(problem, problem.graph())) {
         auto const& g = problem_.graph();
         place_.assign(g.size(), 0);
         for (auto const op : g.order)
@@ -65,6 +67,7 @@ class stage_estimator {
                 order_.push_back(op);
             }
         samples_ = divisible_samples(g);
+        places_ = stage_places(g, order_, cuts_anywhere);
     }
 
     /// The estimate of `how`; nothing where its micro-batches have fewer samples than replicas, or a number that these do not divide. Throws
@@ -198,15 +201,26 @@ class stage_estimator {
     }
 
     /// Stages of about equal computation.
-    [[nodiscard]] static std::vector<std::size_t> equal_cuts(cell const& c, std::uint32_t stages) {
-        std::vector<double> before{0}; // each a picosecond at least, so that no stage is empty
-        for (auto const t : c.busy) before.push_back(before.back() + static_cast<double>(std::max<std::int64_t>(t, 1)));
+    [[nodiscard]] std::vector<std::size_t> equal_cuts(cell const& c, std::uint32_t stages) const {
+        auto const& places = places_.of(stages);
+        std::vector<double> before; // each of these
+        double sum = 0;
+        for (std::size_t i = 0, part = 0; i < c.busy.size(); ++i) {
+            if (part < places.size() && places[part] == i) {
+                before.push_back(sum);
+                ++part;
+            }
+            sum += static_cast<double>(c.busy[i]);
+        }
         std::vector<std::size_t> first{0};
+        std::size_t next = 0; // place that is free
         for (std::uint32_t s = 1; s < stages; ++s) {
-            auto const aim = before.back() * s / stages;
+            auto const aim = sum * s / stages;
             auto at = static_cast<std::size_t>(std::lower_bound(before.begin(), before.end(), aim) - before.begin());
-            if (at > 0 && aim - before[at - 1] < before[at] - aim) --at;
-            first.push_back(std::clamp(at, first.back() + 1, c.busy.size() - (stages - s)));
+            if (at > 0 && (at == before.size() || aim - before[at - 1] < before[at] - aim)) --at;
+            at = std::clamp(at, next, places.size() - (stages - s));
+            first.push_back(places[at]);
+            next = at + 1;
         }
         return first;
     }
@@ -338,6 +352,7 @@ class stage_estimator {
     parallelization problem_;
     std::vector<std::uint32_t> order_; ///< without graph inputs
     std::vector<std::size_t> place_;   ///< of each operator in it
+    stage_places places_;
     std::int64_t samples_;
     std::map<std::pair<std::int64_t, std::uint32_t>, cell> cells_;  ///< by parts of the batch and tensor degree
     std::map<std::pair<std::size_t, std::uint32_t>, double> rates_; ///< by devices of a stage and tensor degree

@@ -17,6 +17,7 @@ inline constexpr auto described<pipeline::partition_options> = boost::hana::make
           "whether stages may compute their activations again in backward, to keep fewer"),
     field("sharded_optimizer", &pipeline::partition_options::sharded_optimizer,
           "whether devices that hold the same weights may each keep a share of the optimizer's state"),
+    field("cuts_anywhere", &pipeline::partition_options::cuts_anywhere, "whether stages may begin at any operator, not only between blocks"),
     detail::progress_field<pipeline::partition_options>(),
     field("beam", &pipeline::partition_options::beam, "pipelines that are improved step by step in the end, at least 1"));
 
