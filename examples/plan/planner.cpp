@@ -161,6 +161,21 @@ std::optional<std::chrono::nanoseconds> time_of_last_evaluation(request const& a
     return time ? std::optional(*time + std::min(grace, std::chrono::nanoseconds::max() - *time)) : std::nullopt;
 }
 
+// Bytes by which any strategy without pipelines exceeds the memory of some device, at least: what all tensors take beyond all devices, shared evenly.
+ps::byte_count least_missing(ps::parallelization const& problem) {
+    auto left = ps::sim::least_memory(problem.graph(), problem.workload()->classes, problem.options());
+    for (auto const& d : problem.topology().devices) left -= std::min(left, d.memory);
+    auto const devices = static_cast<ps::byte_count>(problem.topology().size());
+    return (left + devices - 1) / devices;
+}
+// Whether a search of strategies without pipelines may find something that costs less than the pipeline found: not where what they miss of memory
+// costs more.
+bool may_find_better(request const& asked, planned const& made) {
+    if (is_joint(asked) || !made.pipeline) return true;
+    auto const& problem = made.problem;
+    return ps::sim::memory_cost(problem.options(), made.missing, problem.topology().size()) <= made.pipeline->cost;
+}
+
 std::string more_memory(request const& asked) {
     return asked.memory
                ? ps::text("takes more memory than ", tools::shown_memory(static_cast<ps::byte_count>(*asked.memory)), ": --memory allows more")
@@ -351,7 +366,9 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
             validate(options);
         });
     }
+    made.missing = least_missing(made.problem);
     if (asked.pipelines) {
+        if (made.missing > 0 && !is_joint(asked) && !given.to_wire) asked.pipelines->time = time_of(asked); // nothing else may fit
         asked.pipelines->stop = stop;
         validate(*asked.pipelines);
     }
@@ -481,9 +498,15 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
     if (asked.search && !made.wired) move_into_space(made);
     if (made.wired) {
         made.strategies.push_back({.name = ps::text("found by ", ps::io::search_name(*asked.search)), .strategy = made.wired->strategy});
-    } else if (asked.search) {
+    } else if (asked.search && may_find_better(asked, made)) {
         search_from_start(rest, made, stop);
     } else {
+        if (asked.search)
+            made.notes.push_back(
+                ps::text("without micro-batches or stages nothing fits: some device would miss ", tools::shown_memory(made.missing),
+                         " at least, as all tensors need ",
+                         tools::shown_memory(ps::sim::least_memory(made.problem.graph(), made.problem.workload()->classes, made.problem.options())),
+                         "; no such strategy was searched"));
         made.strategies.push_back({.name = starts_from_file(asked) ? std::filesystem::path(made.start).filename().string() : "chosen: " + made.start,
                                    .strategy = made.start_strategy});
     }

@@ -82,6 +82,7 @@ struct planned {
     std::optional<ps::search_stats> stats{};
     std::optional<ps::stop_reason> reason{};
     bool nothing_feasible = false; // the search found no plan that fits
+    ps::byte_count missing = 0;    // bytes by which any strategy exceeds some device, at least
     std::vector<ps::io::cost_point> curve{};
     std::optional<rewriting> rewritten{};        // by a joint search
     std::optional<std::size_t> rules_matching{}; // of the file of rules: those that apply to the model's operators

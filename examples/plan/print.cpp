@@ -41,7 +41,8 @@ std::vector<table_row> rows_of(planned const& made) {
         if (i == made.compared)
             for (auto const& f : made.textbook())
                 if (!made.pipeline || f.name != made.pipeline->figures.name || f.time != made.pipeline->figures.time) out.push_back({&f});
-        out.push_back({&made.strategies[i].figures, made.strategies[i].cost});
+        bool const repeats = made.pipeline && !made.stats && i > 0 && i + 1 == made.strategies.size(); // an expert, where no strategy was searched
+        if (!repeats) out.push_back({&made.strategies[i].figures, made.strategies[i].cost});
     }
     if (made.pipeline) out.push_back({&made.pipeline->figures, made.pipeline->cost});
     return out;

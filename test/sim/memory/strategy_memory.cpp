@@ -36,3 +36,23 @@ TEST_CASE("strategy_memory: that of the simulator") {
         }
     }
 }
+
+TEST_CASE("strategy_memory: no strategy needs less on all devices together than whole operators on one") {
+    int close = 0;
+    for (std::uint64_t seed = 1; seed <= support::cases(400u); ++seed) {
+        CAPTURE(seed);
+        std::mt19937_64 rng{seed};
+        auto const options = support::random_options(rng);
+        auto const problem = support::random_problem(rng, options, {.devices = 4, .operators = 10});
+        auto const classes = ps::sim::find_classes(problem.graph());
+        auto const least = ps::sim::least_memory(problem.graph(), classes, options);
+        for (int n = 0; n < 5; ++n) {
+            ps::byte_count sum = 0;
+            for (auto const& use : ps::sim::memory_by_device(problem.graph(), classes, 4, options, support::random_strategy(rng, problem, 0.3)))
+                sum += use.total() - use.buffers;
+            REQUIRE(sum >= least);
+            close += sum < 2 * least;
+        }
+    }
+    CHECK(close > 0);
+}

@@ -297,6 +297,7 @@ template <class T> void require_not_negative(json_value const& json, std::string
         if constexpr (requires { options.time_patience; })
             if (std::exchange(options.time_patience, 0) > 0) by_clock = by_clock || m.result.reason == stop_reason::no_improvement;
         if (by_clock) options.evaluations = m.result.evaluations;
+        if (!m.result.reason) options.evaluations = 1; // it was left out
     });
     return search;
 }

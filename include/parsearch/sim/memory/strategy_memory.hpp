@@ -19,6 +19,10 @@ namespace parsearch::sim {
 [[nodiscard]] std::vector<memory_use> memory_by_device(graph::dense_graph const& g, std::vector<sharing_class> const& classes, std::size_t devices,
                                                        simulation_options const& options, std::span<space::configuration const> s);
 
+/// Bytes that any strategy of `g` needs at least, on all devices together: weights and what belongs to them, and activations, each once. Buffers are
+/// left out, as splits make them smaller. `classes` are those of `g`. Complexity: as above, of a strategy without splits.
+[[nodiscard]] byte_count least_memory(graph::dense_graph const& g, std::vector<sharing_class> const& classes, simulation_options const& options);
+
 /// Bytes on the fullest device.
 [[nodiscard]] inline byte_count most_memory(std::span<memory_use const> by_device) noexcept {
     byte_count most = 0;

@@ -32,4 +32,11 @@ PARSEARCH_INLINE std::vector<memory_use> memory_by_device(graph::dense_graph con
     return out;
 }
 
+PARSEARCH_INLINE byte_count least_memory(graph::dense_graph const& g, std::vector<sharing_class> const& classes, simulation_options const& options) {
+    std::vector<space::configuration> whole;
+    for (auto const& op : g.operations) whole.push_back(space::whole(op));
+    auto const use = memory_by_device(g, classes, 1, options, whole).front();
+    return use.total() - use.buffers;
+}
+
 } // namespace parsearch::sim
