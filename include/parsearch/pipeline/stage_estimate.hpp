@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include <parsearch/pipeline/launch_order.hpp>
 #include <parsearch/pipeline/micro_batch.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
+#include <parsearch/pipeline/stage_cuts.hpp>
 #include <parsearch/pipeline/stage_places.hpp>
 #include <parsearch/pipeline/zero_sharding.hpp>
 #include <parsearch/sim/memory/memory_account.hpp>
@@ -82,7 +84,9 @@ class stage_estimator {
         auto const parts = replicas * how.micro_batches;
         if (samples_ % parts != 0 || how.stages > order_.size()) return std::nullopt;
         auto const& one = cell_of(parts, how.tensor);
-        auto const first = equal_cuts(one, how.stages);
+        auto [cut, is_new] = cuts_.try_emplace({parts, how.tensor, how.stages});
+        if (is_new) cut->second = equal_cuts(one, how.stages);
+        auto const& first = cut->second;
         auto const stages = spans_of(one, first, how);
         auto const last = run(stages, how);
         stage_estimate out{.time = synchronised(one, first, last, how, replicas)};
@@ -200,19 +204,28 @@ class stage_estimator {
         return sum;
     }
 
-    /// Stages of about equal computation.
+    /// Stages of equal computation: exactly so among few places, elsewhere each cut where it would be best alone.
     [[nodiscard]] std::vector<std::size_t> equal_cuts(cell const& c, std::uint32_t stages) const {
+        constexpr std::size_t few = 512;
         auto const& places = places_.of(stages);
-        std::vector<double> before; // each of these
-        double sum = 0;
-        for (std::size_t i = 0, part = 0; i < c.busy.size(); ++i) {
-            if (part < places.size() && places[part] == i) {
-                before.push_back(sum);
-                ++part;
+        std::vector<std::int64_t> parts{0};
+        for (std::size_t i = 0, next = 0; i < c.busy.size(); ++i) {
+            if (next < places.size() && places[next] == i) {
+                parts.push_back(0);
+                ++next;
             }
-            sum += static_cast<double>(c.busy[i]);
+            parts.back() = saturating_sum(parts.back(), c.busy[i]);
         }
         std::vector<std::size_t> first{0};
+        if (parts.size() <= few) {
+            first = balanced_cuts(std::vector<std::vector<std::int64_t>>(stages, parts), std::vector<std::int64_t>(parts.size(), 0));
+            for (auto& part : first) part = part == 0 ? 0 : places[part - 1];
+            return first;
+        }
+        std::vector<double> before; // each place
+        double sum = 0;
+        for (auto const p : parts) before.push_back(sum += static_cast<double>(p));
+        before.pop_back();
         std::size_t next = 0; // place that is free
         for (std::uint32_t s = 1; s < stages; ++s) {
             auto const aim = sum * s / stages;
@@ -354,8 +367,9 @@ class stage_estimator {
     std::vector<std::size_t> place_;   ///< of each operator in it
     stage_places places_;
     std::int64_t samples_;
-    std::map<std::pair<std::int64_t, std::uint32_t>, cell> cells_;  ///< by parts of the batch and tensor degree
-    std::map<std::pair<std::size_t, std::uint32_t>, double> rates_; ///< by devices of a stage and tensor degree
+    std::map<std::pair<std::int64_t, std::uint32_t>, cell> cells_;                                    ///< by parts of the batch and tensor degree
+    std::map<std::tuple<std::int64_t, std::uint32_t, std::uint32_t>, std::vector<std::size_t>> cuts_; ///< and number of stages
+    std::map<std::pair<std::size_t, std::uint32_t>, double> rates_;                                   ///< by devices of a stage and tensor degree
 };
 
 } // namespace parsearch::pipeline
