@@ -209,7 +209,7 @@ std::vector<std::string> write_files(request const& asked, inputs const& given, 
         std::ostringstream text;
         try {
             auto const lost = ps::io::write_flexflow_strategy(text, made.problem.graph(), cluster.size(), strategy, ps::io::flexflow_losses::report);
-            if (!lost.empty())
+            if (!lost.empty() && !made.pipeline)
                 notes.push_back(ps::text("strategy.flexflow says less than strategy.json: FlexFlow's format has no words for ", lost.size(),
                                          lost.size() == 1 ? " thing: " : " things, the first: ", lost.front()));
             folder.write("strategy.flexflow", [&](std::ostream& out) { out << text.view(); });

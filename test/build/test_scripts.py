@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows that check_floors.py, compile_fail.py, bench/tables.py and, where there is clang, syntax.py find the mistakes that they are there for.
+"""Shows that check_floors.py, compile_fail.py, bench/tables.py, bench/textbook.py and, where there is clang, syntax.py find the mistakes that they are there for.
 
     test_scripts.py <compiler> <flags...>
 """
@@ -21,6 +21,7 @@ import check_floors
 import compile_fail
 import syntax
 import tables
+import textbook
 
 COMPILER = sys.argv[1:]
 
@@ -251,6 +252,22 @@ class Tables(unittest.TestCase):
         with mock.patch.dict("os.environ", PARSEARCH_EXTERNAL_DATA=""), contextlib.redirect_stdout(io.StringIO()) as said:
             self.assertEqual(tables.run(options, tables.runner()), 0)
         self.assertIn("left out: PARSEARCH_EXTERNAL_DATA is not set", said.getvalue())
+
+
+class Textbook(unittest.TestCase):
+    @staticmethod
+    def stage(first, *blocks, start=0):
+        return {"operators": [{"name": f"block{first + i}.{name}", "degrees": {"s": degree}, "strides": {"s": 1}, "start": start}
+                              for i, block in enumerate(blocks) for name, degree in block.items()]}
+
+    def test_kinds_of_blocks(self):
+        a, b = {"norm": 2, "mlp": 4}, {"norm": 2, "mlp": 2}
+        self.assertEqual(textbook.distinct_blocks([self.stage(1, a, a, a)]), 1)
+        self.assertEqual(textbook.distinct_blocks([self.stage(1, a, b, a)]), 2)
+        # Devices are counted within a stage.
+        self.assertEqual(textbook.distinct_blocks([self.stage(1, a, a), self.stage(3, a, start=4)]), 1)
+        self.assertEqual(textbook.distinct_blocks([self.stage(1, a), self.stage(2, b, start=4)]), 2)
+        self.assertEqual(textbook.distinct_blocks([{"operators": [{"name": "fc", "degrees": {}, "start": 0}]}]), 0)
 
 
 class CompileFail(unittest.TestCase):

@@ -1,0 +1,146 @@
+// The best plan that an engineer would write by hand: data, tensor and pipeline parallelism of all degrees that divide the devices, micro-batches, a
+// sharded optimizer or not, whole blocks computed again or not; blocks all alike, stages of as many blocks, 1F1B. Each is simulated as any plan is.
+// Shares no code with the search of such plans: what it finds is what the search must not be worse than. Prints the best as JSON.
+//
+//   textbook --model MODEL --cluster CLUSTER     (see --help); ./bench/run textbook runs all cases and plans them, too
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <parsearch/cost/roofline.hpp>
+#include <parsearch/io/names/cluster_name.hpp>
+#include <parsearch/pipeline/micro_batch.hpp>
+#include <parsearch/pipeline/pipeline_simulator.hpp>
+#include <parsearch/problem/problem.hpp>
+#include <parsearch/space/textbook/tensor_parallel.hpp>
+
+#include "guarded.hpp"
+#include "tools/model.hpp"
+
+namespace bench {
+namespace {
+
+namespace ps = parsearch;
+namespace pipeline = parsearch::pipeline;
+
+struct hand_plan {
+    std::uint32_t data, tensor, stages, micro_batches;
+    bool sharded, again;
+
+    // Roughly, of the time that work alone takes: bubbles, work done twice, messages.
+    [[nodiscard]] double effort() const {
+        return (1 + (stages - 1.0) / micro_batches) * (again ? 4.0 / 3 : 1) * (1 + 0.05 * (tensor - 1)) * (1 + 0.002 * micro_batches);
+    }
+    [[nodiscard]] std::string name() const {
+        return fmt::format("data {} x tensor {} x pipeline {}, {} micro-batches{}{}", data, tensor, stages, micro_batches,
+                           sharded ? ", sharded optimizer" : "", again ? ", blocks computed again" : "");
+    }
+};
+
+// The block of each operator, counted from 0 over all stacks of the network; operators outside of blocks belong to the one before.
+std::vector<std::uint32_t> blocks_of(ps::graph::dense_graph const& g) {
+    static std::regex const numbered(R"(^(.*?(?:block|layer|layers)[._]?)(\d+)[._].*)");
+    std::vector<std::uint32_t> out(g.size(), 0);
+    std::string last;
+    std::uint32_t block = 0;
+    for (auto const op : g.order) {
+        if (g.operations[op].work == ps::ops::work_class::source) continue;
+        std::smatch match;
+        if (std::regex_match(g.names[op], match, numbered)) {
+            auto const name = match[1].str() + match[2].str();
+            if (!last.empty() && name != last) ++block;
+            last = name;
+        }
+        out[op] = block;
+    }
+    return out;
+}
+
+std::vector<hand_plan> all_plans(ps::parallelization const& problem, std::uint32_t blocks) {
+    std::vector<hand_plan> out;
+    auto const& topology = problem.topology();
+    auto const devices = static_cast<std::uint32_t>(topology.size());
+    auto const samples = static_cast<std::uint64_t>(pipeline::divisible_samples(problem.graph()));
+    std::uint32_t node = 0; // devices of the first
+    while (node < devices && topology.node[node] == topology.node[0]) ++node;
+    for (std::uint32_t t = 1; t <= node; t *= 2)
+        for (std::uint32_t p = 1; p <= std::min(blocks, devices / t); ++p)
+            for (std::uint32_t m = 1; m <= 128; m *= 2)
+                for (bool const sharded : {true, false})
+                    for (bool const again : {false, true}) {
+                        if (devices % (t * p) != 0 || blocks % p != 0) continue;
+                        auto const d = devices / t / p;
+                        if (samples % (std::uint64_t{d} * m) == 0) out.push_back({d, t, p, m, sharded, again});
+                    }
+    std::ranges::stable_sort(out, {}, &hand_plan::effort);
+    return out;
+}
+
+nlohmann::json best_of(ps::parallelization const& problem, double seconds) {
+    auto const& g = problem.graph();
+    auto const block = blocks_of(g);
+    auto const blocks = 1 + *std::max_element(block.begin(), block.end());
+    auto const devices = static_cast<std::uint32_t>(problem.topology().size());
+    pipeline::pipeline_simulator simulate(problem);
+    std::optional<hand_plan> best;
+    auto least = ps::cost_traits<ps::picoseconds>::infinity();
+    auto const began = std::chrono::steady_clock::now();
+    auto const plans = all_plans(problem, blocks);
+    std::size_t tried = 0;
+    for (auto const& plan : plans) {
+        if (best && std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() > seconds) break;
+        ++tried;
+        pipeline::pipelining how{.stages = plan.stages, .micro_batches = plan.micro_batches, .sharded_optimizer = plan.sharded};
+        for (auto const b : block) how.stage.push_back(b * plan.stages / blocks);
+        if (plan.again) {
+            how.recompute.assign(plan.stages, true);
+            how.segment = block;
+        }
+        auto const group = devices / plan.stages;
+        auto strategy = ps::space::tensor_parallel(simulate.micro_batches(plan.micro_batches).graph(), group, plan.tensor);
+        for (std::size_t op = 0; op < g.size(); ++op) strategy[op].start += static_cast<std::int32_t>(how.stage[op] * group);
+        auto const cost = simulate.within(how, strategy, least);
+        if (!cost || !(*cost < least)) continue;
+        least = *cost;
+        best = plan;
+    }
+    nlohmann::json out{{"plans", plans.size()}, {"tried", tried}, {"devices", devices}, {"textbook", nullptr}, {"textbook_s", nullptr}};
+    if (best) {
+        out["textbook"] = best->name();
+        out["textbook_s"] = ps::to_seconds(least);
+    }
+    return out;
+}
+
+int run(int argc, char** argv) {
+    std::string model, cluster;
+    auto optimizer = ps::sim::optimizer::adam;
+    double seconds = 600;
+    CLI::App app{"Finds the best textbook plan of a model on a cluster."};
+    app.add_option("--model", model, "as of plan")->required();
+    app.add_option("--cluster", cluster, "as of plan")->required();
+    app.add_option("--optimizer", optimizer, "sgd, momentum or adam")
+        ->transform(CLI::CheckedTransformer(std::vector<std::pair<std::string, ps::sim::optimizer>>{
+            {"sgd", ps::sim::optimizer::sgd}, {"momentum", ps::sim::optimizer::momentum}, {"adam", ps::sim::optimizer::adam}}));
+    app.add_option("--time", seconds, "seconds, most promising plans first")->check(CLI::Range(0.0, 1e6))->capture_default_str();
+    CLI11_PARSE(app, argc, argv);
+    auto const named = ps::io::make_named_cluster(cluster);
+    auto const loaded = tools::load_model(model, named.cluster.size());
+    auto const problem = ps::make_problem(loaded.graph, named.cluster, ps::cost::roofline{named.cluster},
+                                          {.simulation = {.optimizer = optimizer, .memory = ps::sim::memory_policy::reject}});
+    fmt::print("{}\n", best_of(problem, seconds).dump());
+    return 0;
+}
+} // namespace
+} // namespace bench
+
+int main(int argc, char** argv) { return bench::guarded(bench::run, argc, argv); }
