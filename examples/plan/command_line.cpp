@@ -56,7 +56,7 @@ Files in DIR:
   graph.dot           the operators coloured by configuration, for Graphviz
   topology.json       the cluster, also of a fabric; --cluster reads it
   run.json            what was asked and what was found; --rerun repeats it
-  pipeline.json       where the plan has stages, micro-batches, recomputation or a sharded optimizer: all of it
+  pipeline.json       where the plan has stages, micro-batches, recomputation or a sharded optimizer: all of it; --import reads it
   pipeline.trace.json its timeline with all micro-batches, as timeline.json
 
 Exit codes:
@@ -199,7 +199,7 @@ void add_general(CLI::App& app, raw_command& raw) {
         [&raw](std::string const& s) { ps::io::read_option(s, "seed", "command line", raw.asked.seed); }, "42");
     tools::add_text(app, "--start", search, "NAME|FILE",
                     "where the search begins: cheapest (of data parallelism and the experts that are compared), the name of an expert (--list "
-                    "experts), or a strategy file",
+                    "experts), or a file: a strategy, or a pipeline",
                     text(raw.asked.start), "cheapest");
     tools::add_text(app, "--memory", search, "SIZE",
                     "memory that the program may take, such as 8GiB or 500MB: what needs more is left out, or refused [half of the machine's]",
@@ -212,8 +212,8 @@ void add_general(CLI::App& app, raw_command& raw) {
                     "substitution rules in Unity's format, for --search joint beside those of the library: those that change operators and are not "
                     "refuted on random tensors",
                     text(raw.asked.rules), "none");
-    tools::add_text(app, "--import", search, "FILE", "evaluates a strategy file, JSON or FlexFlow's, without a search: --search none --start FILE",
-                    text(raw.import));
+    tools::add_text(app, "--import", search, "FILE",
+                    "evaluates a strategy, JSON or FlexFlow's, or a pipeline.json, without a search: --search none --start FILE", text(raw.import));
     tools::add_text(app, "-o,--out", output, "DIR", "the folder to write the plan to; it is made where it does not exist [no files]",
                     text(raw.asked.out));
     tools::add_text(

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <new>
 #include <optional>
 #include <random>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -148,7 +151,39 @@ void shard_found(request const& asked, inputs const& given, ps::picoseconds base
 
 } // namespace
 
+std::optional<ps::pipeline::pipeline_plan> read_pipeline(request const& asked, ps::parallelization const& problem, std::vector<std::string>& notes) {
+    std::ifstream in(asked.start, std::ios::binary);
+    std::string head(512, '\0');
+    in.read(head.data(), static_cast<std::streamsize>(head.size()));
+    head.resize(static_cast<std::size_t>(in.gcount()));
+    static std::regex const format("\"format\"\\s*:\\s*\"parsearch\\.pipeline\"");
+    if (!std::regex_search(head, format)) return {};
+    if (auto const m = asked.simulation.transfers; m != ps::sim::transfer_model::streaming)
+        throw ps::invalid_input(asked.start, " is a pipeline, and --simulation.transfers is ", name_of(m),
+                                ": pipelines are simulated with streaming alone");
+    in.clear();
+    in.seekg(0);
+    ps::io::strategy_notes said;
+    auto plan = ps::io::read_pipeline_json(in, asked.start, problem, &said);
+    note_purpose(asked, said, notes);
+    return plan;
+}
+
+void note_purpose(request const& asked, ps::io::strategy_notes const& said, std::vector<std::string>& notes) {
+    auto const other = [](std::string const& name, std::string const& now) { return !name.empty() && name != now; };
+    if (other(said.model, asked.model) || other(said.topology, asked.cluster))
+        notes.push_back(ps::text(asked.start, " says that it is for ", said.model, " on ", said.topology, ": it is read as one for ", asked.model,
+                                 " on ", asked.cluster));
+}
+
 void search_pipelines(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made, std::stop_token const& stop) {
+    if (made.start_pipeline && !asked.pipelines) {
+        ps::pipeline::pipeline_simulator simulator(made.problem);
+        auto const cost = simulator(made.start_pipeline->how, made.start_pipeline->strategy);
+        made.pipeline = described(*made.start_pipeline, cost, made.problem, given, baseline);
+        made.pipeline->figures.name = std::filesystem::path(asked.start).filename().string();
+        return;
+    }
     if (!asked.pipelines || stop.stop_requested()) return;
     unless_left_out(made, [&] {
         auto const& data_parallel = made.strategies.front();
@@ -158,7 +193,8 @@ void search_pipelines(request const& asked, inputs const& given, ps::picoseconds
                              progress);
         std::mt19937_64 unused;
         tools::deadline const limit(stop, with_grace(asked.pipelines->time));
-        auto best = ps::pipeline::partition(made.problem.until(limit.token()), {}, unused, *asked.pipelines, progress, shelf);
+        auto best = ps::pipeline::partition(made.problem.until(limit.token()), made.start_pipeline.value_or(ps::pipeline::pipeline_plan{}), unused,
+                                            *asked.pipelines, progress, shelf);
         progress.finish(best.stats.evaluations);
         made.pipelines = pipeline_search{.stats = best.stats, .reason = best.ended, .cost = best.cost, .textbook = shelf.figures()};
         made.pipeline = described(std::move(best.best), best.cost, made.problem, given, baseline);

@@ -44,10 +44,7 @@ ps::space::flat_strategy read_strategy(std::string const& path, request const& a
     if (first == '{') {
         ps::io::strategy_notes said;
         auto strategy = ps::io::read_strategy_json(in, path, problem, &said);
-        auto const other = [&](std::string const& name, std::string const& now) { return !name.empty() && name != now; };
-        if (other(said.model, asked.model) || other(said.topology, asked.cluster))
-            notes.push_back(ps::text(path, " says that it is for ", said.model, " on ", said.topology, ": it is read as one for ", asked.model,
-                                     " on ", asked.cluster));
+        note_purpose(asked, said, notes);
         return strategy;
     }
     return ps::io::read_flexflow_strategy(in, path, problem.graph(), problem.topology().size());
@@ -351,8 +348,13 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
     if (is_joint(asked)) {
         made.start = "none";
     } else if (starts_from_file(asked)) {
-        made.start = asked.start;
-        made.start_strategy = read_strategy(asked.start, asked, made.problem, made.notes);
+        made.start_pipeline = read_pipeline(asked, made.problem, made.notes);
+        if (!made.start_pipeline) {
+            made.start = asked.start;
+            made.start_strategy = read_strategy(asked.start, asked, made.problem, made.notes);
+        } else if (asked.rerun) {
+            start_as_before(made, asked.rerun->result.start);
+        }
     } else if (asked.start != "cheapest") {
         made.start = spoken_name(asked.start);
         made.start_strategy = expert_strategy(asked.start, made.problem);
@@ -507,7 +509,8 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
                          " at least, as all tensors need ",
                          tools::shown_memory(ps::sim::least_memory(made.problem.graph(), made.problem.workload()->classes, made.problem.options())),
                          "; no such strategy was searched"));
-        made.strategies.push_back({.name = starts_from_file(asked) ? std::filesystem::path(made.start).filename().string() : "chosen: " + made.start,
+        made.strategies.push_back({.name = starts_from_file(asked) && !made.start_pipeline ? std::filesystem::path(made.start).filename().string()
+                                                                                           : "chosen: " + made.start,
                                    .strategy = made.start_strategy});
     }
     if (made.stats && !made.bound) made.bound = bound_of(made.problem, asked, made, stop);

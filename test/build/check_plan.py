@@ -550,6 +550,24 @@ class Pipeline(Folder):
         self.assertEqual(pipeline["rewritten_by"], self.load("a", "run.json")["rewriting"]["applied"])
         self.assertIn("fc1+relu", {o["name"] for s in pipeline["stages"] for o in s["operators"]})
 
+    def test_import(self):
+        plan(*self.LARGE, "--quiet", "--out", self.path / "a", pipelines=True)
+        file = self.path / "a" / "pipeline.json"
+        found = self.load("a", "pipeline.json")
+        out, notes = plan(*self.LARGE[:-2], "--import", file, "--out", self.path / "b")
+        self.assertEqual(row(out, "pipeline.json")[1], re.search(r"(?m)^plan     (\S+ \S+) an iteration, pipeline.json;", out)[1])
+        self.assertEqual({**self.load("b", "pipeline.json"), "model": 0}, {**found, "model": 0})
+        self.assertNotIn("says that it is for", notes)
+        _, notes = plan("--rerun", self.path / "b" / "run.json", "--out", self.path / "c")
+        self.assertIn("the rerun found the same", notes)
+        # A search that begins there is no worse, however short.
+        plan(*self.LARGE[:-2], "--evaluations", 1, "--start", file, "--out", self.path / "d", pipelines=True)
+        self.assertLessEqual(self.load("d", "pipeline.json")["predicted_ps"], found["predicted_ps"])
+        _, error = plan("--model", GPT, "--cluster", "4x1xp100", "--import", file, code=2)
+        self.assertIn("pipeline.json: ", error)
+        _, error = plan(*self.LARGE[:-2], "--import", file, "--simulation.transfers", "fair_sharing", code=2)
+        self.assertIn("is a pipeline, and --simulation.transfers is fair_sharing", error)
+
     def test_budget(self):
         out, _ = plan("--model", GPT, "--cluster", "1x2xp100", "--evaluations", 1, pipelines=True)
         self.assertIn("pipelines: 1 simulated", out)
