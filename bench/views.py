@@ -202,4 +202,23 @@ def fabric_speedups(made):
     return table([("B, Gb/s", lambda rate: f"{rate:g}"), *[(wiring, over(wiring)) for wiring in others]], sorted({found["gbps"] for found, _ in cells}))
 
 
-VIEWS = {view.__name__: view for view in (fabric, fabric_speedups, joint, machine_mapping, optimal, pipeline, profile, simulation)}
+def textbook(rows):
+    def seconds(key):
+        return lambda row: "-" if row[key] is None else f"{row[key]:.4g}"
+
+    columns = [
+        ("case", lambda row: row["case"]),
+        ("found, s", seconds("found_s")),
+        ("textbook, s", seconds("textbook_s")),
+        ("ratio", lambda row: f"{row['found_s'] / row['textbook_s']:.3f}" if row["textbook_s"] else "-"),
+        ("fits", lambda row: "yes" if row["fits"] else "no"),
+        ("kinds of blocks", lambda row: row["distinct_blocks"]),
+        ("wall s", lambda row: f"{row['wall_s']:.1f}"),
+        ("GB", lambda row: f"{row['peak_bytes'] / 1e9:.2f}"),
+        ("found", lambda row: row["kind"]),
+        ("textbook", lambda row: row["textbook"] or "none fits"),
+    ]
+    return table(columns, rows, right=[head for head, _ in columns if head not in ("case", "found", "textbook", "fits")])
+
+
+VIEWS = {view.__name__: view for view in (fabric, fabric_speedups, joint, machine_mapping, optimal, pipeline, profile, simulation, textbook)}
