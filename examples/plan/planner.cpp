@@ -293,7 +293,7 @@ void add_notes(request const& asked, planned& made) {
     if (!asked.rerun) return;
     auto const& before = asked.rerun->result;
     auto const& pipelines = asked.rerun->pipelines;
-    auto const cost = made.pipeline ? made.pipeline->cost.count() : made.found().cost.count();
+    auto const cost = made.pipelines && made.pipeline ? made.pipeline->cost.count() : made.found().cost.count();
     auto const cost_before = pipelines ? std::min(before.cost_ps, pipelines->cost_ps) : before.cost_ps;
     bool const same_cost = cost == cost_before && before.cost_ps == made.found().cost.count();
     made.differs = !same_cost || (made.stats && before.trajectory != ps::io::hexadecimal(made.stats->trajectory)) ||
