@@ -56,7 +56,7 @@ Files in DIR:
   graph.dot           the operators coloured by configuration, for Graphviz
   topology.json       the cluster, also of a fabric; --cluster reads it
   run.json            what was asked and what was found; --rerun repeats it
-  pipeline.json       the plan where it has stages, micro-batches, recomputation or a sharded optimizer; --import reads it
+  pipeline.json       the plan, where it has stages, micro-batches or sharded states; --import reads it
   pipeline.trace.json its timeline with all micro-batches, as timeline.json
 
 Exit codes:
