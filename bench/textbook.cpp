@@ -48,7 +48,7 @@ struct hand_plan {
 
 // The block of each operator, counted from 0 over all stacks of the network; operators outside of blocks belong to the one before.
 std::vector<std::uint32_t> blocks_of(ps::graph::dense_graph const& g) {
-    static std::regex const numbered(R"(^(.*?(?:block|layer|layers)[._]?)(\d+)[._].*)");
+    static std::regex const numbered(R"(^(.*?(?:block|layers?|h)[._/]?)(\d+)[._/].*)");
     std::vector<std::uint32_t> out(g.size(), 0);
     std::string last;
     std::uint32_t block = 0;

@@ -68,7 +68,7 @@ def distinct_blocks(stages):
         first = min((min(o["devices"]) if "devices" in o else o["start"] for o in stage["operators"]), default=0)
         blocks = {}
         for o in stage["operators"]:
-            match = re.match(r"(.*?(?:block|layers?)[._]?)(\d+)([._].*)", o["name"])
+            match = re.match(r"(.*?(?:block|layers?|h)[._/]?)(\d+)([._/].*)", o["name"])
             if not match:
                 continue
             how = (json.dumps(o.get("degrees")), json.dumps(o.get("strides")), o.get("start", 0) - first, json.dumps(o.get("devices")))
@@ -93,7 +93,7 @@ def row_of(programs, name, model, cluster, optimizer, budget):
             plan = json.loads(pipeline.read_text())
             found, stages = plan["predicted_ps"], plan["stages"]
             parts = [f"{len(stages)} stages" if len(stages) > 1 else "", f"{plan['micro_batches']} micro-batches" if plan["micro_batches"] > 1 else "",
-                     "sharded optimizer" if plan["sharded_optimizer"] else "", "computed again" if any(s["recompute"] for s in stages) else ""]
+                     "sharded optimizer" if plan["sharded_optimizer"] else "", "computed again" if any(s.get("recompute") for s in stages) else ""]
             kind = ", ".join(p for p in parts if p)
         else:
             found, kind = run["strategies"][-1]["time_ps"], "a strategy"
