@@ -113,10 +113,10 @@ nlohmann::json best_of(ps::parallelization const& problem, double seconds) {
         least = *cost;
         best = plan;
     }
-    nlohmann::json out{{"plans", plans.size()}, {"tried", tried}, {"devices", devices}, {"textbook", nullptr}, {"textbook_s", nullptr}};
+    nlohmann::json out{{"plans", plans.size()}, {"tried", tried}, {"devices", devices}, {"textbook", nullptr}, {"textbook_ps", nullptr}};
     if (best) {
         out["textbook"] = best->name();
-        out["textbook_s"] = ps::to_seconds(least);
+        out["textbook_ps"] = least.count();
     }
     return out;
 }

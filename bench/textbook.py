@@ -98,7 +98,7 @@ def row_of(programs, name, model, cluster, optimizer, budget):
         else:
             found, kind = run["strategies"][-1]["time_ps"], "a strategy"
             stages = [{"operators": json.loads(pathlib.Path(folder, "strategy.json").read_text())["operators"]}]
-    return {"case": name, "devices": book["devices"], "found_s": found / 1e12, "textbook_s": book["textbook_s"], "textbook": book["textbook"],
+    return {"case": name, "devices": book["devices"], "found_s": found / 1e12, "textbook_s": book["textbook_ps"] and book["textbook_ps"] / 1e12, "textbook": book["textbook"],
             "bound_s": run.get("lower_bound_ps", 0) / 1e12 or None, "wall_s": wall, "peak_bytes": peak, "fits": code == 0,
             "distinct_blocks": distinct_blocks(stages), "kind": kind}
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Opens a report in headless Chromium, light and dark, and checks that it shows what the strategy beside it says.
 
-    check_report.py <chromium> <report.html> <strategy.json> [<pipeline.json>]
+    check_report.py <chromium> <report.html> <strategy.json>
 
-With <pipeline.json> the headline must be about that pipeline.
+Where there is a pipeline.json beside <strategy.json>, the headline must be about that.
 Fails on anything that the page writes to the console, an exception among it. Where there is no <chromium>, says so and
 ends with code 77.
 """
@@ -228,14 +228,15 @@ def problems_of_turning(chromium, report):
 
 
 def main():
-    if len(sys.argv) not in (4, 5):
+    if len(sys.argv) != 4:
         sys.exit(__doc__)
     chromium, report, strategy_file = shutil.which(sys.argv[1]), pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
     if not chromium:
         print(f"SKIPPED: no browser {sys.argv[1]!r}, {report} was not opened")
         sys.exit(SKIPPED)
     strategy = json.loads(strategy_file.read_text(encoding="utf-8"))
-    headline = json.loads(pathlib.Path(sys.argv[4]).read_text(encoding="utf-8")) if len(sys.argv) == 5 else strategy
+    pipeline = strategy_file.with_name("pipeline.json")
+    headline = json.loads(pipeline.read_text(encoding="utf-8")) if pipeline.exists() else strategy
     data = embedded(report)
     inputs = {o["name"] for o in data["operators"] if o["class"] < 0}
     ways = 2 * len(data["network"]["links"]) if data["network"] else 0
