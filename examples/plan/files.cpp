@@ -222,7 +222,10 @@ std::vector<std::string> write_files(request const& asked, inputs const& given, 
     folder.write("graph.dot", [&](std::ostream& out) { ps::io::write_dot(out, made.problem, strategy); });
     if (made.pipeline) {
         folder.write("pipeline.json", [&](std::ostream& out) { write_pipeline(out, made.problem, *made.pipeline, said); });
-        folder.write("pipeline.trace.json", [&](std::ostream& out) { write_pipeline_trace(out, made.problem, cluster, *made.pipeline); });
+        constexpr std::size_t most_tasks = 500'000; // some 150 MB
+        if (auto const tasks = made.pipeline->tasks; tasks > most_tasks)
+            notes.push_back(ps::text("pipeline.trace.json is not written: ", tasks, " tasks are more than a viewer shows"));
+        else folder.write("pipeline.trace.json", [&](std::ostream& out) { write_pipeline_trace(out, made.problem, cluster, *made.pipeline); });
     }
     auto shown = made.notes;
     shown.insert(shown.end(), notes.begin(), notes.end());

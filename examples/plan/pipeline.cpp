@@ -76,7 +76,8 @@ pipelined described(ps::pipeline::pipeline_plan plan, ps::picoseconds cost, ps::
     ps::pipeline::pipeline_simulator simulator(problem);
     (void)simulator.simulate(plan.how, plan.strategy);
     auto figures = figures_of(simulator, problem, given, ps::pipeline::short_name(plan, problem.topology().size()), baseline);
-    pipelined out{.plan = std::move(plan), .cost = cost, .figures = std::move(figures), .idle = simulator.idle_share()};
+    pipelined out{
+        .plan = std::move(plan), .cost = cost, .figures = std::move(figures), .tasks = simulator.tasks().size(), .idle = simulator.idle_share()};
     std::istringstream lines(ps::pipeline::to_string(problem, out.plan));
     for (std::string line; std::getline(lines, line);) out.text.push_back(line);
     out.operators = ps::io::listing(simulator.micro_batches(out.plan.how.micro_batches).graph(), out.plan.strategy);
@@ -187,14 +188,18 @@ void search_pipelines(request const& asked, inputs const& given, ps::picoseconds
     if (!asked.pipelines || stop.stop_requested()) return;
     unless_left_out(made, [&] {
         auto const& data_parallel = made.strategies.front();
-        progress_display progress(asked.quiet, asked.pipelines->time, cheapest(made),
+        // A tenth is for what comes behind: figures and files.
+        auto options = *asked.pipelines;
+        if (options.time)
+            *options.time = std::max(*options.time - *options.time / 10 - (std::chrono::steady_clock::now() - made.began), *options.time / 4);
+        progress_display progress(asked.quiet, options.time, cheapest(made),
                                   data_parallel.figures.fits ? std::optional(data_parallel.cost) : std::nullopt);
         textbook_shelf shelf(made.problem, given, baseline, std::ranges::any_of(made.strategies, [](auto const& s) { return s.figures.fits; }),
                              progress);
         std::mt19937_64 unused;
-        tools::deadline const limit(stop, with_grace(asked.pipelines->time));
+        tools::deadline const limit(stop, with_grace(options.time));
         auto best = ps::pipeline::partition(made.problem.until(limit.token()), made.start_pipeline.value_or(ps::pipeline::pipeline_plan{}), unused,
-                                            *asked.pipelines, progress, shelf);
+                                            options, progress, shelf);
         progress.finish(best.stats.evaluations);
         made.pipelines = pipeline_search{.stats = best.stats, .reason = best.ended, .cost = best.cost, .textbook = shelf.figures()};
         made.pipeline = described(std::move(best.best), best.cost, made.problem, given, baseline);

@@ -1,6 +1,7 @@
 #pragma once
 // A pipeline that was found for the operators planned.
 
+#include <cstddef>
 #include <optional>
 #include <ostream>
 #include <string>

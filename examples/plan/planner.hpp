@@ -1,6 +1,7 @@
 #pragma once
 // From a request to a plan.
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <random>
@@ -67,8 +68,9 @@ struct co_optimized {
 };
 
 struct planned {
-    ps::parallelization problem;              // after a joint search that of the operators found, to which the found strategy belongs
-    cost_oracle oracle;                       // a copy of the problem's
+    ps::parallelization problem; // after a joint search that of the operators found, to which the found strategy belongs
+    cost_oracle oracle;          // a copy of the problem's
+    std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
     std::vector<named_strategy> strategies{}; // data parallelism first, the found one last
     std::size_t compared = 0;                 // of these, data parallelism and the experts
     std::string start{};                      // the name of the strategy that the search begins with; a joint search begins with none

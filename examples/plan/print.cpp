@@ -250,9 +250,9 @@ void print_plan(request const& asked, inputs const& given, planned const& made) 
     std::vector<std::vector<std::string>> rows;
     for (auto const& row : plans) rows.push_back(cells(row, costs));
     tools::print("\n");
-    std::vector<column> columns{{"", "strategy or plan", true},      {"", "iteration"},         {"", "speed-up"},     {unit, "throughput"},
-                                {"of peak", "flops"},    {"moved:", "activations"}, {"", "gradients"},    {"partial", "sums"},
-                                {"weight", "gradients"}, {"fullest", "device"},     {"of its", "memory"}, {"", "fits"}};
+    std::vector<column> columns{{"", "strategy or plan", true}, {"", "iteration"},         {"", "speed-up"},     {unit, "throughput"},
+                                {"of peak", "flops"},           {"moved:", "activations"}, {"", "gradients"},    {"partial", "sums"},
+                                {"weight", "gradients"},        {"fullest", "device"},     {"of its", "memory"}, {"", "fits"}};
     if (costs) columns.push_back({"cost with", "memory"});
     print_table(columns, rows);
     if (made.computed) tools::print("\ncompute time: {}\n", summary_of_sources(*made.computed));

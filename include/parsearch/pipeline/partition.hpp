@@ -151,7 +151,8 @@ struct partition_fn {
         /// With what was found; within a handler.
         void end_early(stop_reason why) {
             if (!kernel_.has_best()) throw;
-            if (auto const budget = kernel_.due()) why = *budget;
+            bool const late = options_.time && kernel_.elapsed() >= *options_.time;
+            if (late && why == stop_reason::stop_requested && !options_.stop.stop_requested()) why = stop_reason::time_budget;
             ended_ = why;
         }
 
