@@ -25,6 +25,7 @@ struct pipelined {
     std::vector<std::string> applied{};           // rules of a joint search that made them; empty: they are the model's own
     ps::picoseconds cost{};                       // what a search minimises
     ps::io::compared figures{};
+    std::size_t tasks = 0;                         // of an iteration
     double idle = 0;                               // share of the iteration in which its devices compute nothing
     std::vector<std::string> text{};               // the plan in lines
     std::vector<ps::io::listing_line> operators{}; // of a micro-batch
