@@ -32,18 +32,23 @@ std::string grouped(std::uint64_t n) {
     return s;
 }
 
+// A row for the cells of a network and its devices: they differ in discipline and movement and follow each other.
 void print(std::vector<cell> const& cells, std::vector<counts> const& rows, bool special) {
     fmt::print(
-        "| network | devices | {}discipline | movement | seed | drawn, compared task by task | asked for | committed | rolled back | over the bound "
-        "| comparisons | tasks compared | largest | mismatches |\n|---|---|{}---|---|---|---|---|---|---|---|---|---|---|---|\n",
+        "| network | devices | {}drawn, compared task by task | asked for | committed | rolled back | over the bound | comparisons | tasks compared "
+        "| largest |\n|---|---|{}---|---|---|---|---|---|---|---|\n",
         special ? "special | " : "", special ? "---|" : "");
-    for (std::size_t i = 0; i < cells.size(); ++i) {
+    auto const same_row = [](cell const& a, cell const& b) {
+        return a.special == b.special && a.network == b.network && a.devices == b.devices && a.about == b.about;
+    };
+    for (std::size_t i = 0, next = 0; i < cells.size(); i = next) {
         auto const& c = cells[i];
-        auto const& r = rows[i];
+        counts r;
+        for (next = i; next < cells.size() && same_row(cells[next], c); ++next) r += rows[next];
         if (c.special != special) continue;
-        fmt::print("| {} | {} | {}{} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | 0 |\n", c.network, c.devices, special ? c.about + " | " : "",
-                   name_of(c.order), name_of(c.move), c.seed, grouped(r.random), grouped(r.proposals), grouped(r.committed), grouped(r.rolled_back),
-                   grouped(r.over), grouped(r.comparisons), grouped(r.tasks), grouped(r.largest));
+        fmt::print("| {} | {} | {}{} | {} | {} | {} | {} | {} | {} | {} |\n", c.network, c.devices, special ? c.about + " | " : "", grouped(r.random),
+                   grouped(r.proposals), grouped(r.committed), grouped(r.rolled_back), grouped(r.over), grouped(r.comparisons), grouped(r.tasks),
+                   grouped(r.largest));
     }
 }
 

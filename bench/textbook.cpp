@@ -1,14 +1,17 @@
-// The best plan that an engineer would write by hand: data, tensor and pipeline parallelism of all degrees that divide the devices, micro-batches, a
-// sharded optimizer or not, whole blocks computed again or not; blocks all alike, stages of as many blocks, 1F1B. Each is simulated as any plan is.
-// Shares no code with the search of such plans: what it finds is what the search must not be worse than. Prints the best as JSON.
+// The best plan that an engineer would write by hand: data, tensor and pipeline parallelism of all degrees that divide the devices, experts of
+// mixtures split as far as they can be or not, micro-batches, a sharded optimizer, everything sharded (FSDP) or neither, whole blocks computed again
+// or not; blocks all alike, stages of as many blocks, 1F1B. Each is simulated as any plan is. Shares no code with the search of such plans: what it
+// finds is what the search must not be worse than. Prints the best as JSON.
 //
 //   textbook --model MODEL --cluster CLUSTER     (see --help); ./bench/run textbook runs all cases and plans them, too
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <regex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +24,7 @@
 #include <parsearch/pipeline/micro_batch.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
 #include <parsearch/problem/problem.hpp>
+#include <parsearch/space/textbook/expert_parallel.hpp>
 #include <parsearch/space/textbook/tensor_parallel.hpp>
 
 #include "guarded.hpp"
@@ -33,16 +37,21 @@ namespace ps = parsearch;
 namespace pipeline = parsearch::pipeline;
 
 struct hand_plan {
-    std::uint32_t data, tensor, stages, micro_batches;
-    bool sharded, again;
+    std::uint32_t data, tensor, stages, experts, micro_batches;
+    bool sharded, fully, again;
 
     // Roughly, of the time that work alone takes: bubbles, work done twice, messages.
     [[nodiscard]] double effort() const {
-        return (1 + (stages - 1.0) / micro_batches) * (again ? 4.0 / 3 : 1) * (1 + 0.05 * (tensor - 1)) * (1 + 0.002 * micro_batches);
+        return (1 + (stages - 1.0) / micro_batches) * (again ? 4.0 / 3 : 1) * (1 + 0.05 * (tensor - 1)) * (1 + 0.002 * micro_batches) *
+               (experts > 1 ? 1 : 1.001) * (fully ? 1 + 0.001 * micro_batches : 1);
     }
     [[nodiscard]] std::string name() const {
-        return fmt::format("data {} x tensor {} x pipeline {}, {} micro-batches{}{}", data, tensor, stages, micro_batches,
-                           sharded ? ", sharded optimizer" : "", again ? ", blocks computed again" : "");
+        return fmt::format("data {} x tensor {} x pipeline {}{}, {} micro-batches{}{}", data, tensor, stages,
+                           experts > 1 ? fmt::format(", experts {}", experts) : "", micro_batches,
+                           fully     ? ", fully sharded"
+                           : sharded ? ", sharded optimizer"
+                                     : "",
+                           again ? ", blocks computed again" : "");
     }
 };
 
@@ -70,6 +79,7 @@ std::vector<hand_plan> all_plans(ps::parallelization const& problem, std::uint32
     auto const& topology = problem.topology();
     auto const devices = static_cast<std::uint32_t>(topology.size());
     auto const samples = static_cast<std::uint64_t>(pipeline::divisible_samples(problem.graph()));
+    auto const experts = ps::space::experts_of(problem.graph());
     std::uint32_t node = 0; // devices of the first
     while (node < devices && topology.node[node] == topology.node[0]) ++node;
     for (std::uint32_t t = 1; t <= node; t *= 2)
@@ -79,7 +89,12 @@ std::vector<hand_plan> all_plans(ps::parallelization const& problem, std::uint32
                     for (bool const again : {false, true}) {
                         if (devices % (t * p) != 0 || blocks % p != 0) continue;
                         auto const d = devices / t / p;
-                        if (samples % (std::uint64_t{d} * m) == 0) out.push_back({d, t, p, m, sharded, again});
+                        if (samples % (std::uint64_t{d} * m) != 0) continue;
+                        auto const most = static_cast<std::uint32_t>(std::gcd(experts, std::int64_t{d} * t));
+                        for (auto const e : std::set{1U, most}) {
+                            out.push_back({d, t, p, e, m, sharded, false, again});
+                            if (sharded) out.push_back({d, t, p, e, m, true, true, again});
+                        }
                     }
     std::ranges::stable_sort(out, {}, &hand_plan::effort);
     return out;
@@ -99,7 +114,9 @@ nlohmann::json best_of(ps::parallelization const& problem, double seconds) {
     for (auto const& plan : plans) {
         if (best && std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() > seconds) break;
         ++tried;
-        pipeline::pipelining how{.stages = plan.stages, .micro_batches = plan.micro_batches, .sharded_optimizer = plan.sharded};
+        pipeline::pipelining how{
+            .stages = plan.stages, .micro_batches = plan.micro_batches, .sharded_optimizer = plan.sharded, .sharded_parameters = plan.fully};
+        if (plan.fully) how.block = block;
         for (auto const b : block) how.stage.push_back(b * plan.stages / blocks);
         if (plan.again) {
             how.recompute.assign(plan.stages, true);
@@ -107,6 +124,8 @@ nlohmann::json best_of(ps::parallelization const& problem, double seconds) {
         }
         auto const group = devices / plan.stages;
         auto strategy = ps::space::tensor_parallel(simulate.micro_batches(plan.micro_batches).graph(), group, plan.tensor);
+        if (plan.experts > 1)
+            strategy = ps::space::with_experts_split(simulate.micro_batches(plan.micro_batches).graph(), strategy, group, plan.experts);
         for (std::size_t op = 0; op < g.size(); ++op) strategy[op].start += static_cast<std::int32_t>(how.stage[op] * group);
         auto const cost = simulate.within(how, strategy, least);
         if (!cost || !(*cost < least)) continue;

@@ -50,11 +50,11 @@ CASES = [
 ]
 
 
-def measured(command, **options):
+def measured(command):
     """Output, exit code, wall seconds and peak bytes of a program."""
     began = time.monotonic()
     with tempfile.TemporaryFile("w+") as out:
-        child = subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE if options.get("quiet") else None, text=True, cwd=ROOT)
+        child = subprocess.Popen(command, stdout=out, text=True, cwd=ROOT)
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)

@@ -29,16 +29,6 @@ namespace fs = std::filesystem;
 constexpr std::array file_names{"strategy.json", "strategy.flexflow",   "topology.json", "timeline.json", "graph.dot",
                                 "pipeline.json", "pipeline.trace.json", "report.html",   "run.json"};
 
-// Experts, textbook plans, and what was found without them.
-std::vector<ps::io::compared> compared_of(planned const& made) {
-    std::vector<ps::io::compared> out;
-    for (std::size_t i = 0; i < made.strategies.size(); ++i) {
-        if (i == made.compared) out.insert(out.end(), made.textbook().begin(), made.textbook().end());
-        out.push_back(made.strategies[i].figures);
-    }
-    return out;
-}
-
 ps::io::run_figures run_figures_of(ps::io::compared const& f) {
     using kind = ps::sim::traffic_kind;
     auto const moved = [&](kind k) { return f.moved[static_cast<std::size_t>(k)]; };
@@ -67,7 +57,7 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
     m.search = asked.search;
     m.simulation = asked.simulation;
     m.space = asked.space;
-    m.result.cost_ps = made.found().cost.count();
+    m.result.cost_ps = made.found().figures.cost.count();
     m.result.start = made.start;
     if (made.stats) {
         auto const& s = *made.stats;
@@ -85,7 +75,7 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
         m.rewriting = ps::io::run_rewriting{.applied = r.applied,
                                             .operators = made.problem.graph().size(),
                                             .plain_operators = r.original.graph().size(),
-                                            .plain_cost_ps = made.strategies[r.plain].cost.count(),
+                                            .plain_cost_ps = made.strategies[r.plain].figures.cost.count(),
                                             .plain_evaluations = r.plain_evaluations};
     }
     if (made.computed) {

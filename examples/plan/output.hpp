@@ -12,6 +12,9 @@ namespace plan {
 // the place of a file, and where something that was read would be overwritten.
 void prepare_folder(request const& asked, inputs const& given);
 
+// Experts, textbook plans, and what was found without them.
+[[nodiscard]] std::vector<ps::io::compared> compared_of(planned const& made);
+
 // Each in a few words.
 [[nodiscard]] std::string summary_of_model(ps::graph::dense_graph const& g, bool training);
 [[nodiscard]] std::string summary_of_cluster(ps::topology::cluster const& cluster);

@@ -50,7 +50,8 @@ class textbook_shelf {
             progress_.say(ps::text("the first plan that fits takes ", tools::shown_time(*e.cost), " an iteration: ", name()));
         }
         if (std::ranges::any_of(tensor, [&](auto n) { return n != tensor.front(); })) return;
-        auto const family = ps::pipeline::family_of(e.plan.how.stages, tensor.front(), e.plan.how.sharded_optimizer);
+        auto const family = ps::pipeline::family_of(e.plan.how.stages, tensor.front(), e.plan.expert_parallel, e.plan.how.sharded_optimizer,
+                                                    e.plan.how.sharded_parameters);
         auto const at = best_.find(family);
         if (at != best_.end() && at->second.first <= *e.cost) return;
         best_[family] = {*e.cost, figures_of(e.simulator, problem_, given_, name(), baseline_)};
@@ -71,13 +72,11 @@ class textbook_shelf {
 };
 
 // `plan` as `simulator` simulates it, which is of `problem`.
-pipelined described(ps::pipeline::pipeline_plan plan, ps::picoseconds cost, ps::parallelization const& problem, inputs const& given,
-                    ps::picoseconds baseline) {
+pipelined described(ps::pipeline::pipeline_plan plan, ps::parallelization const& problem, inputs const& given, ps::picoseconds baseline) {
     ps::pipeline::pipeline_simulator simulator(problem);
     (void)simulator.simulate(plan.how, plan.strategy);
     auto figures = figures_of(simulator, problem, given, ps::pipeline::short_name(plan, problem.topology().size()), baseline);
-    pipelined out{
-        .plan = std::move(plan), .cost = cost, .figures = std::move(figures), .tasks = simulator.tasks().size(), .idle = simulator.idle_share()};
+    pipelined out{.plan = std::move(plan), .figures = std::move(figures), .tasks = simulator.tasks().size(), .idle = simulator.idle_share()};
     std::istringstream lines(ps::pipeline::to_string(problem, out.plan));
     for (std::string line; std::getline(lines, line);) out.text.push_back(line);
     out.operators = ps::io::listing(simulator.micro_batches(out.plan.how.micro_batches).graph(), out.plan.strategy);
@@ -104,7 +103,9 @@ template <class F> void unless_left_out(planned& made, F const& f) {
     }
 }
 
-ps::picoseconds cheapest(planned const& made) { return std::ranges::min_element(made.strategies, {}, &named_strategy::cost)->cost; }
+ps::picoseconds cheapest(planned const& made) {
+    return std::ranges::min(made.strategies | std::views::transform([](auto const& s) { return s.figures.cost; }));
+}
 
 // Pipelines of the operators that a joint search made, the found ones and the cheapest of the others, with what is left of the budget.
 void try_other_operators(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made) {
@@ -115,9 +116,9 @@ void try_other_operators(request const& asked, inputs const& given, ps::picoseco
         if (graphs.size() < ps::rewrite::joint_pipeline_options{}.rewritten && !applied.empty())
             graphs.push_back({{.graph = {}, .operators = operators, .strategy = strategy, .applied = applied}, cost});
     };
-    add(made.problem.graph(), made.found().strategy, rewritten.applied, made.found().cost);
+    add(made.problem.graph(), made.found().strategy, rewritten.applied, made.found().figures.cost);
     for (auto const& o : rewritten.others) add(o.operators, o.strategy, o.applied, o.cost);
-    auto const bound = std::min(made.pipeline ? made.pipeline->cost : made.found().cost, made.found().cost);
+    auto const bound = std::min(made.pipeline ? made.pipeline->figures.cost : made.found().figures.cost, made.found().figures.cost);
     auto const left = ps::rewrite::left_of(*asked.pipelines, search.stats, bound);
     if (search.reason != ps::stop_reason::exhausted || !left || graphs.empty()) return;
     std::mt19937_64 unused;
@@ -130,7 +131,7 @@ void try_other_operators(request const& asked, inputs const& given, ps::picoseco
     if (!other.best || !(other.best->cost < bound)) return;
     auto const& graph = graphs[other.best->graph].plan;
     auto const problem = problem_of(rewritten.original, graph.operators);
-    made.pipeline = described(std::move(other.best->plan), other.best->cost, problem, given, baseline);
+    made.pipeline = described(std::move(other.best->plan), problem, given, baseline);
     made.pipeline->problem = problem;
     made.pipeline->applied = graph.applied;
 }
@@ -144,8 +145,8 @@ void shard_found(request const& asked, inputs const& given, ps::picoseconds base
     plan.how.sharded_optimizer = true;
     ps::pipeline::pipeline_simulator simulator(problem);
     auto const cost = simulator(plan.how, plan.strategy);
-    if (!(cost < made.found().cost) || (made.pipeline && !(cost < made.pipeline->cost))) return;
-    made.pipeline = described(std::move(plan), cost, problem, given, baseline);
+    if (!(cost < made.found().figures.cost) || (made.pipeline && !(cost < made.pipeline->figures.cost))) return;
+    made.pipeline = described(std::move(plan), problem, given, baseline);
     made.pipeline->figures.name = ps::text(made.found().name, ", sharded optimizer");
     if (made.rewritten) made.pipeline->applied = made.rewritten->applied;
 }
@@ -179,9 +180,7 @@ void note_purpose(request const& asked, ps::io::strategy_notes const& said, std:
 
 void search_pipelines(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made, std::stop_token const& stop) {
     if (made.start_pipeline && !asked.pipelines) {
-        ps::pipeline::pipeline_simulator simulator(made.problem);
-        auto const cost = simulator(made.start_pipeline->how, made.start_pipeline->strategy);
-        made.pipeline = described(*made.start_pipeline, cost, made.problem, given, baseline);
+        made.pipeline = described(*made.start_pipeline, made.problem, given, baseline);
         made.pipeline->figures.name = std::filesystem::path(asked.start).filename().string();
         return;
     }
@@ -193,7 +192,7 @@ void search_pipelines(request const& asked, inputs const& given, ps::picoseconds
         if (options.time)
             *options.time = std::max(*options.time - *options.time / 10 - (std::chrono::steady_clock::now() - made.began), *options.time / 4);
         progress_display progress(asked.quiet, options.time, cheapest(made),
-                                  data_parallel.figures.fits ? std::optional(data_parallel.cost) : std::nullopt);
+                                  data_parallel.figures.fits ? std::optional(data_parallel.figures.cost) : std::nullopt);
         textbook_shelf shelf(made.problem, given, baseline, std::ranges::any_of(made.strategies, [](auto const& s) { return s.figures.fits; }),
                              progress);
         std::mt19937_64 unused;
@@ -202,7 +201,7 @@ void search_pipelines(request const& asked, inputs const& given, ps::picoseconds
                                             options, progress, shelf);
         progress.finish(best.stats.evaluations);
         made.pipelines = pipeline_search{.stats = best.stats, .reason = best.ended, .cost = best.cost, .textbook = shelf.figures()};
-        made.pipeline = described(std::move(best.best), best.cost, made.problem, given, baseline);
+        made.pipeline = described(std::move(best.best), made.problem, given, baseline);
     });
 }
 
@@ -213,8 +212,8 @@ void choose_pipeline(request const& asked, inputs const& given, ps::picoseconds 
         if (made.rewritten) try_other_operators(asked, given, baseline, made);
         shard_found(asked, given, baseline, made);
     });
-    if (made.pipeline) made.pipelines->cost = made.pipeline->cost;
-    if (made.pipeline && made.found().cost <= made.pipeline->cost) made.pipeline.reset();
+    if (made.pipeline) made.pipelines->cost = made.pipeline->figures.cost;
+    if (made.pipeline && made.found().figures.cost <= made.pipeline->figures.cost) made.pipeline.reset();
     if (made.pipeline && made.pipeline->problem && !made.rewritten->applied.empty())
         made.notes.push_back(made.pipeline->applied.empty()
                                  ? std::string("the plan is of the model's own operators: rules that pay without micro-batches do not pay with them")

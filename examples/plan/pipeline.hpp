@@ -23,7 +23,6 @@ struct pipelined {
     ps::pipeline::pipeline_plan plan;
     std::optional<ps::parallelization> problem{}; // of its operators, where they are others than those planned: see `applied`
     std::vector<std::string> applied{};           // rules of a joint search that made them; empty: they are the model's own
-    ps::picoseconds cost{};                       // what a search minimises
     ps::io::compared figures{};
     std::size_t tasks = 0;                         // of an iteration
     double idle = 0;                               // share of the iteration in which its devices compute nothing

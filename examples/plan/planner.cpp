@@ -170,7 +170,7 @@ ps::byte_count least_missing(ps::parallelization const& problem) {
 bool may_find_better(request const& asked, planned const& made) {
     if (is_joint(asked) || !made.pipeline) return true;
     auto const& problem = made.problem;
-    return ps::sim::memory_cost(problem.options(), made.missing, problem.topology().size()) <= made.pipeline->cost;
+    return ps::sim::memory_cost(problem.options(), made.missing, problem.topology().size()) <= made.pipeline->figures.cost;
 }
 
 std::string more_memory(request const& asked) {
@@ -207,13 +207,6 @@ std::optional<ps::picoseconds> bound_of(ps::parallelization const& problem, requ
     }
 }
 
-// What a search minimises.
-ps::picoseconds cost_of(ps::parallelization const& problem, ps::sim::report const& simulated) {
-    auto const penalty = ps::sim::memory_cost(problem.options(), ps::sim::bytes_over_capacity(simulated.memory, problem.topology().devices),
-                                              problem.topology().size());
-    return penalty == ps::cost_traits<ps::picoseconds>::infinity() ? penalty : ps::sim::total_cost(simulated.makespan, penalty);
-}
-
 // An operator of which `s` has a configuration outside of the space, and that configuration; nothing where there is none.
 std::optional<std::string> outside_of_space(ps::parallelization const& problem, ps::space::flat_strategy const& s) {
     auto const op = problem.space().first_outside(s);
@@ -226,7 +219,7 @@ void choose_start(request const& asked, planned& made, std::stop_token const& st
     tools::deadline const limit(stop, time_beside(asked));
     std::optional<ps::picoseconds> least;
     for (auto const& s : made.strategies) {
-        std::optional<ps::picoseconds> cost = s.cost;
+        std::optional<ps::picoseconds> cost = s.figures.cost;
         if (asked.search && outside_of_space(made.problem, s.strategy))
             cost = unless_cut(ps::text("what the space has nearest to ", s.name), asked, made, stop,
                               [&] { return made.problem.until(limit.token()).evaluator()(made.problem.space().nearest(s.strategy)); });
@@ -270,7 +263,7 @@ void add_notes(request const& asked, planned& made) {
         auto const outside = asked.search ? outside_of_space(made.given_problem(), other.strategy) : std::nullopt;
         if (outside && other.name != made.start)
             made.notes.push_back(ps::text(other.name, " is outside of the space (", *outside, "): it is shown for comparison"));
-        if (!outside && other.cost < made.found().cost)
+        if (!outside && other.figures.cost < made.found().figures.cost)
             made.notes.push_back(
                 made.wired       ? ps::text(other.name, " costs less on this fabric than what was found: a larger budget may find better")
                 : made.rewritten ? ps::text(other.name, " costs less than what was found: --joint.refinement looks further, ",
@@ -293,9 +286,9 @@ void add_notes(request const& asked, planned& made) {
     if (!asked.rerun) return;
     auto const& before = asked.rerun->result;
     auto const& pipelines = asked.rerun->pipelines;
-    auto const cost = made.pipelines && made.pipeline ? made.pipeline->cost.count() : made.found().cost.count();
+    auto const cost = made.pipelines && made.pipeline ? made.pipeline->figures.cost.count() : made.found().figures.cost.count();
     auto const cost_before = pipelines ? std::min(before.cost_ps, pipelines->cost_ps) : before.cost_ps;
-    bool const same_cost = cost == cost_before && before.cost_ps == made.found().cost.count();
+    bool const same_cost = cost == cost_before && before.cost_ps == made.found().figures.cost.count();
     made.differs = !same_cost || (made.stats && before.trajectory != ps::io::hexadecimal(made.stats->trajectory)) ||
                    (made.rewritten && (!asked.rerun->rewriting || asked.rerun->rewriting->applied != made.rewritten->applied));
     if (!made.differs) made.verdict = "the rerun found the same: equal cost and equal trajectory";
@@ -394,10 +387,10 @@ static void search_from_start(request const& asked, planned& made, std::stop_tok
         made.reason = reason;
     };
     try {
-        auto const start_cost = &*known == &found ? made.problem.evaluator()(made.start_strategy) : known->cost;
+        auto const start_cost = &*known == &found ? made.problem.evaluator()(made.start_strategy) : known->figures.cost;
         auto const& data_parallel = made.strategies.front();
         progress_display progress(asked.quiet, time_of(asked), start_cost,
-                                  data_parallel.figures.fits ? std::optional(data_parallel.cost) : std::nullopt);
+                                  data_parallel.figures.fits ? std::optional(data_parallel.figures.cost) : std::nullopt);
         std::mt19937_64 rng{asked.seed};
         ps::search::move_counts counts;
         tools::deadline const limit(stop, time_of_last_evaluation(asked));
@@ -435,7 +428,6 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
     auto const evaluate = [&](named_strategy& s, std::stop_token const& until) {
         made.report = {}; // its memory is for the next
         made.report = ps::simulate(made.problem.until(until), s.strategy);
-        s.cost = cost_of(made.problem, made.report);
         if (&s == &made.strategies.front()) baseline = made.report.makespan;
         s.figures = ps::io::compare(made.problem, given.cluster.cluster, s.name, made.report, baseline);
     };
@@ -463,8 +455,8 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         made.strategies.push_back({.name = "found without rules", .strategy = std::move(plain.strategy)});
         evaluate(made.strategies.back(), {});
         auto const& data_parallel = made.strategies.front();
-        progress_display progress(asked.quiet, std::get<ps::rewrite::joint_options>(*rest.search).time, made.strategies.back().cost,
-                                  data_parallel.figures.fits ? std::optional(data_parallel.cost) : std::nullopt);
+        progress_display progress(asked.quiet, std::get<ps::rewrite::joint_options>(*rest.search).time, made.strategies.back().figures.cost,
+                                  data_parallel.figures.fits ? std::optional(data_parallel.figures.cost) : std::nullopt);
         static std::vector<ps::rewrite::rule> const none;
         auto found = search_jointly(rest, made.problem, given.rules ? &given.rules->rules : &none, std::nullopt, &progress);
         progress.finish(found.stats.evaluations);

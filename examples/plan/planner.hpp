@@ -31,7 +31,6 @@ namespace plan {
 struct named_strategy {
     std::string name{};
     ps::space::flat_strategy strategy{};
-    ps::picoseconds cost{}; // what a search minimises
     ps::io::compared figures{};
 };
 

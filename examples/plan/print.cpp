@@ -30,21 +30,14 @@ struct column {
 
 bool limited(ps::byte_count memory) { return memory != std::numeric_limits<ps::byte_count>::max(); }
 
-// A line of the table of plans.
-struct table_row {
-    ps::io::compared const* figures;
-    std::optional<ps::picoseconds> cost{}; // what searches compare; of textbook plans that is not kept
-};
-std::vector<table_row> rows_of(planned const& made) {
-    std::vector<table_row> out;
-    for (std::size_t i = 0; i < made.strategies.size(); ++i) {
-        if (i == made.compared)
-            for (auto const& f : made.textbook())
-                if (!made.pipeline || f.name != made.pipeline->figures.name || f.time != made.pipeline->figures.time) out.push_back({&f});
-        bool const repeats = made.pipeline && !made.stats && i > 0 && i + 1 == made.strategies.size(); // an expert, where no strategy was searched
-        if (!repeats) out.push_back({&made.strategies[i].figures, made.strategies[i].cost});
-    }
-    if (made.pipeline) out.push_back({&made.pipeline->figures, made.pipeline->cost});
+// The rows to show: the plan last, and none that is the same again.
+std::vector<ps::io::compared> shown_rows(planned const& made) {
+    auto out = compared_of(made);
+    if (!made.pipeline) return out;
+    auto const& plan = made.pipeline->figures;
+    if (!made.stats && out.size() > 1) out.pop_back(); // an expert, where no strategy was searched
+    std::erase_if(out, [&](auto const& f) { return f.name == plan.name && f.time == plan.time; });
+    out.push_back(plan);
     return out;
 }
 
@@ -71,8 +64,7 @@ void print_table(std::vector<column> const& columns, std::vector<std::vector<std
 // What searches compare, where memory is missed and that counts.
 std::string shown_cost(ps::picoseconds cost) { return cost == ps::cost_traits<ps::picoseconds>::infinity() ? "infinite" : tools::shown_time(cost); }
 
-std::vector<std::string> cells(table_row const& row, bool costs) {
-    auto const& f = *row.figures;
+std::vector<std::string> cells(ps::io::compared const& f, bool costs) {
     std::vector<std::string> out{f.name, tools::shown_time(f.time), f.speed_up > 0 ? fmt::format("{:.2f}x", f.speed_up) : "?",
                                  fmt::format("{}/s", tools::shown_count(f.samples_per_second)),
                                  f.flops_utilisation > 0 ? fmt::format("{:.1f}%", 100 * f.flops_utilisation) : "?"};
@@ -82,7 +74,7 @@ std::vector<std::string> cells(table_row const& row, bool costs) {
                       ? fmt::format("{:.0f}%", 100 * static_cast<double>(f.fullest_device_use) / static_cast<double>(f.fullest_device_memory))
                       : "");
     out.push_back(f.fits ? "yes" : "NO");
-    if (costs) out.push_back(row.cost ? shown_cost(*row.cost) : "");
+    if (costs) out.push_back(shown_cost(f.cost));
     return out;
 }
 
@@ -111,13 +103,22 @@ void print_rounds(planned const& made) {
 }
 } // namespace
 
+std::vector<ps::io::compared> compared_of(planned const& made) {
+    std::vector<ps::io::compared> out;
+    for (std::size_t i = 0; i < made.strategies.size(); ++i) {
+        if (i == made.compared) out.insert(out.end(), made.textbook().begin(), made.textbook().end());
+        out.push_back(made.strategies[i].figures);
+    }
+    return out;
+}
+
 std::vector<ps::io::report_round> rounds_of(planned const& made) {
     std::vector<ps::io::report_round> out;
     if (!made.wired) return out;
     bool chosen = false;
     for (auto const& r : made.wired->rounds) {
         bool const last = made.wired->searched_on && &r == &made.wired->rounds.back();
-        bool const best = !chosen && r.final && r.after == made.found().cost;
+        bool const best = !chosen && r.final && r.after == made.found().figures.cost;
         chosen = chosen || best;
         out.push_back({.network = last           ? "the best of these"
                                   : !r.final     ? "ideal switch"
@@ -157,7 +158,7 @@ std::string summary_of_cluster(ps::topology::cluster const& cluster) {
 
 // What the found strategy is beside the bound, where there is one.
 std::string summary_of_bound(planned const& made) {
-    auto const cost = made.found().cost;
+    auto const cost = made.found().figures.cost;
     if (!made.bound || *made.bound <= ps::picoseconds::zero() || cost == ps::cost_traits<ps::picoseconds>::infinity()) return {};
     auto const of = made.pipeline ? "; without pipelines no strategy" : "; no strategy"; // the bound is not of these
     if (cost <= *made.bound) return fmt::format("{} of the space costs less", of);
@@ -245,8 +246,8 @@ void print_plan(request const& asked, inputs const& given, planned const& made) 
     if (made.stats) tools::print("search   {}\n", summary_of_search(asked, made));
     if (made.wired) print_rounds(made);
     std::string_view const unit = made.found().figures.throughput_unit;
-    auto const plans = rows_of(made);
-    bool const costs = std::ranges::any_of(plans, [](auto const& row) { return row.cost && *row.cost != row.figures->time; });
+    auto const plans = shown_rows(made);
+    bool const costs = std::ranges::any_of(plans, [](auto const& f) { return f.cost != f.time; });
     std::vector<std::vector<std::string>> rows;
     for (auto const& row : plans) rows.push_back(cells(row, costs));
     tools::print("\n");
@@ -276,6 +277,14 @@ void print_plan(request const& asked, inputs const& given, planned const& made) 
                      ps::models::summarize(made.problem.graph()).operators, ps::models::summarize(made.given_problem().graph()).operators,
                      tools::shown_time(made.found().figures.time), tools::shown_time(before.time));
         for (auto const& rule : made.rewritten->applied) tools::print("  {}\n", rule);
+    }
+    if (!given.model.hash.empty()) {
+        rows.clear();
+        for (auto const& l : ps::io::parameter_listing(made.given_problem().graph()))
+            rows.push_back(
+                {l.tensors > 1 ? fmt::format("{} x", l.tensors) : "", l.name, l.shape, tools::shown_count(static_cast<double>(l.elements))});
+        tools::print("\n");
+        print_table({{"", ""}, {"", "parameters", true}, {"", "shape of each", true}, {"", "elements"}}, rows);
     }
     rows.clear();
     for (auto const& l : made.pipeline ? made.pipeline->operators : ps::io::listing(made.problem.graph(), made.found().strategy))

@@ -1,11 +1,10 @@
 #include "progress.hpp"
 
+#include <chrono>
 #include <cstdio>
 
 #include <fmt/format.h>
 #include <unistd.h>
-
-#include <parsearch/io/described/described.hpp>
 
 #include "tools/streams.hpp"
 #include "tools/units.hpp"
@@ -17,7 +16,7 @@ static constexpr char const* clear_line = "\x1b[K"; // to its end
 progress_display::progress_display(bool quiet, std::optional<std::chrono::nanoseconds> time, ps::picoseconds start,
                                    std::optional<ps::picoseconds> baseline)
     : quiet_(quiet), terminal_(isatty(STDERR_FILENO) == 1), baseline_(baseline), current_(start), best_(start) {
-    if (time) limit_ = " of " + ps::io::option_value<std::chrono::nanoseconds>::print(*time);
+    if (time) limit_ = " of " + tools::shown_seconds(std::chrono::duration<double>(*time).count());
     remember(0);
 }
 

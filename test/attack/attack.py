@@ -16,6 +16,14 @@ class Result:
     err: str
 
 
+def hash_of(path):
+    """As run.json has it of each file."""
+    value = 0xCBF29CE484222325
+    for byte in path.read_bytes():
+        value = (value ^ byte) * 0x100000001B3 % (1 << 64)
+    return f"fnv1a64:{value:016x}"
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="attack-")

@@ -14,13 +14,6 @@ import attack
 SMALL = ("--model", "zoo:mlp,batch=64", "--cluster", "1x2xp100", "--evaluations", "50", "--quiet")
 
 
-def hash_of(path):
-    value = 0xCBF29CE484222325
-    for byte in path.read_bytes():
-        value = (value ^ byte) * 0x100000001B3 % (1 << 64)
-    return f"fnv1a64:{value:016x}"
-
-
 class Files(attack.Case):
     def shell(self, redirection, *arguments, seconds=60):
         """plan with arguments, behind it `redirection`, in a shell that answers plan's exit code."""
@@ -33,7 +26,7 @@ class Files(attack.Case):
         run = json.loads((folder / "run.json").read_text())
         self.assertIn("strategy.json", [f["name"] for f in run["files"]])
         for f in run["files"]:
-            self.assertEqual(hash_of(folder / f["name"]), f["hash"], f["name"])
+            self.assertEqual(attack.hash_of(folder / f["name"]), f["hash"], f["name"])
 
     def names(self, folder):
         return sorted(os.listdir(pathlib.Path(self.folder, folder)))
@@ -116,11 +109,11 @@ class Files(attack.Case):
 
     def test_what_is_read_is_not_overwritten(self):
         self.assertEqual(self.plan(*SMALL, "--out", "out").code, 0)
-        before = hash_of(pathlib.Path(self.folder, "out", "strategy.json"))
+        before = attack.hash_of(pathlib.Path(self.folder, "out", "strategy.json"))
         done = self.plan(*SMALL[:4], "--import", "out/strategy.json", "--out", "out")
         self.assertEqual(done.code, 2)
         self.assertIn("out/strategy.json is read and would be overwritten", done.err)
-        self.assertEqual(hash_of(pathlib.Path(self.folder, "out", "strategy.json")), before)
+        self.assertEqual(attack.hash_of(pathlib.Path(self.folder, "out", "strategy.json")), before)
         self.assertEqual(self.plan(*SMALL[:4], "--import", "out/strategy.json", "--out", "again").code, 0)
         self.assertEqual(self.plan("--rerun", "again/run.json", "--out", "third").code, 0)
 

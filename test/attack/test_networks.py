@@ -19,6 +19,20 @@ class Networks(attack.Case):
         self.assertEqual(done.code, 0, done.err)
         self.assertIn("found by joint", done.out)
 
+    def test_attention_of_operator_set_23_takes_in_its_transposes(self):
+        done = self.plan("--model", self.attacked("tf_dyn23.onnx"), "--cluster", "1x2xp100", "--evaluations", "20")
+        self.assertEqual(done.code, 0, done.err)
+        self.assertIn("recognised 2 x attention (4 heads, causal)", done.err)
+        self.assertNotIn("transpose", done.out)
+        self.assertNotIn("reshape", done.out)
+
+    def test_parameters_are_listed(self):
+        for pattern, listed in (("b.0.mask", True), ("*.mask", False)):
+            done = self.plan("--model", self.attacked("buf_add_static.onnx"), "--constants", pattern, "--cluster", "1x2xp100", "--evaluations", "20")
+            self.assertEqual(done.code, 0, done.err)
+            names = [line.split() for line in done.out.split(" parameters ")[-1].splitlines()]
+            self.assertEqual(any("mask" in " ".join(words) for words in names), listed)
+
     def test_masks_in_buffers_are_not_trained(self):
         for name, masks in (("buf_add_static.onnx", "b.0.mask' and 3 others"), ("tf_dyn_static.onnx", "val_51' and 1 other")):
             with self.subTest(name):

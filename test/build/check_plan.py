@@ -503,8 +503,17 @@ class Pipeline(Folder):
         self.assertTrue(all("micro_batch" not in e["args"] for e in tasks if e["cat"] == "update"))
         return pipeline
 
+    def test_sharded_parameters(self):
+        out, _ = plan(*self.LARGE, "--out", self.path / "a", pipelines=True)
+        pipeline = self.check("a", out)
+        self.assertTrue(pipeline["sharded_parameters"])
+        self.assertEqual({type(o["block"]) for s in pipeline["stages"] for o in s["operators"]}, {int})
+        self.assertIn(", fully sharded", out)
+        again, _ = plan(*self.LARGE, "--import", self.path / "a" / "pipeline.json", "--out", self.path / "b", pipelines=True)
+        self.assertEqual(self.load("b", "pipeline.json")["predicted_ps"], pipeline["predicted_ps"], again)
+
     def test_pipeline_of_several_stages(self):
-        out, notes = plan(*self.LARGE, "--out", self.path / "a", pipelines=True)
+        out, notes = plan(*self.LARGE, "--space.sharded_parameters", "false", "--out", self.path / "a", pipelines=True)
         pipeline = self.check("a", out)
         self.assertEqual((len(pipeline["stages"]), pipeline["micro_batches"]), (4, 16))
         self.assertIn("the first plan that fits takes ", notes)
@@ -580,7 +589,7 @@ class Pipeline(Folder):
     def test_interrupted(self):
         # Long enough to be interrupted in; some pipeline has been found by then.
         running = subprocess.Popen([PROGRAM, "--model", "zoo:gpt,layers=48,hidden=8192,heads=64,batch=64,type=bf16", "--cluster", "4x8xh100",
-                                    "--time", "2min", "--compare", "none", "--simulation.optimizer", "adam"],
+                                    "--space.sharded_parameters", "false", "--time", "2min", "--compare", "none", "--simulation.optimizer", "adam"],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         time.sleep(4)
         self.assertIsNone(running.poll())
@@ -743,7 +752,7 @@ class Endings(Folder):
 
     def test_progress(self):
         _, error = plan("--model", GPT, "--cluster", "2x4xv100", "--time", "6s")
-        self.assertRegex(error, r"(?m)^5\.\d s of 6s  \d+ evaluations, [\d.]+( k)?/s  best [\d.]+ us \([\d.]+x\)  current [\d.]+ us$")
+        self.assertRegex(error, r"(?m)^5\.\d s of 6\.0 s  \d+ evaluations, [\d.]+( k)?/s  best [\d.]+ us \([\d.]+x\)  current [\d.]+ us$")
         _, error = plan("--model", GPT, "--cluster", "2x4xv100", "--time", "6s", "--quiet")
         self.assertEqual(error, "")
 

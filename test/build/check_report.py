@@ -9,6 +9,7 @@ ends with code 77.
 """
 
 import collections
+import html
 import html.parser
 import json
 import math
@@ -187,11 +188,33 @@ POINT = """<script>
 </body>"""
 
 
-def after(chromium, report, script):
-    """(attributes of the body, console) of the page after a script of ours has run, too."""
+# Looks for words that are broken within, and for what is wider than the window, in a page that is a frame as wide as a phone. Values that were asked
+# for, paths among them, may break anywhere.
+PHONE = """<script>
+{
+  for (const d of document.querySelectorAll('details')) d.open = true;
+  const broken = new Set(), range = document.createRange();
+  const walk = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+  for (let node; (node = walk.nextNode());)
+    for (const word of node.parentNode.matches('dd') ? [] : node.data.matchAll(/[A-Za-z]{2,16}/g)) {
+      range.setStart(node, word.index);
+      range.setEnd(node, word.index + word[0].length);
+      if (new Set([...range.getClientRects()].map(r => Math.round(r.top))).size > 1) broken.add(word[0]);
+    }
+  Object.assign(parent.document.body.dataset, { page: document.documentElement.scrollWidth, broken: JSON.stringify([...broken]) });
+}
+</script>
+</body>"""
+
+
+def after(chromium, report, script, width=None):
+    """(attributes of the body, console) of the page after a script of ours has run, too; with a `width` of a page that has it as a frame so wide."""
     with tempfile.TemporaryDirectory() as folder:
         copy = pathlib.Path(folder) / "copy.html"
-        copy.write_text(report.read_text(encoding="utf-8").replace("</body>", script), encoding="utf-8")
+        text = report.read_text(encoding="utf-8").replace("</body>", script)
+        if width:
+            text = f'<body><iframe width="{width}" height="800" style="border:0" srcdoc="{html.escape(text)}"></iframe></body>'
+        copy.write_text(text, encoding="utf-8")
         dom, console = render(chromium, copy, False)
     return Page(dom).body, [f"the console says: {line}" for line in console]
 
@@ -227,6 +250,14 @@ def problems_of_turning(chromium, report):
     return out + [f"turning the graph: {name} is {body.get(name)!r}, not {said!r}" for name, said in expected.items() if body.get(name) != said]
 
 
+def problems_on_a_phone(chromium, report, width=390):
+    """What is wrong with the page in a window of so many pixels, as sentences."""
+    body, out = after(chromium, report, PHONE, width)
+    if int(body["data-page"]) > width:
+        out.append(f"on a phone: the page is {body['data-page']} wide, the window {width}")
+    return out + [f"on a phone: '{word}' is broken within" for word in json.loads(body["data-broken"])]
+
+
 def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
@@ -249,7 +280,7 @@ def main():
         for problem in found:
             print("error:", problem)
         failed = failed or bool(found)
-    found = problems_of_turning(chromium, report) + (problems_of_pointing(chromium, report) if ways else [])
+    found = problems_of_turning(chromium, report) + problems_on_a_phone(chromium, report) + (problems_of_pointing(chromium, report) if ways else [])
     for problem in found:
         print("error:", problem)
     failed = failed or bool(found)

@@ -12,6 +12,7 @@
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/models/gpt.hpp>
 #include <parsearch/models/mlp.hpp>
+#include <parsearch/models/moe.hpp>
 #include <parsearch/models/resnet.hpp>
 #include <parsearch/ops/all_operators.hpp>
 #include <parsearch/topology/nodes.hpp>
@@ -120,7 +121,7 @@ TEST_CASE("partition: devices of several kinds have stages of their own size") {
     };
     auto const problem = ps::make_problem(g, topology, oracle{times});
     pipeline::detail::stage_builder builder(problem);
-    CHECK(builder.balanced(2, 1, 1).first == std::vector<std::size_t>{0, 2});
+    CHECK(builder.balanced(2, 1, {}).first == std::vector<std::size_t>{0, 2});
     auto const found = pipeline::partition(problem, {}, unused);
     check(problem, found);
     CHECK(found.best.how.stages == 2);
@@ -212,10 +213,11 @@ TEST_CASE("partition: the best of each textbook family comes first, and in a few
     std::vector<std::string> names;
     auto least = picoseconds::max();
     auto const found = pipeline::partition(problem, {}, unused, {}, [&](pipeline::simulated_pipeline const& e) {
-        if (families.size() == 5) return;
+        if (families.size() == 6) return;
         REQUIRE(e.cost.has_value());
         REQUIRE(!e.improves);
-        families.push_back(pipeline::family_of(e.plan.how.stages, e.plan.most_tensor_parallel(), e.plan.how.sharded_optimizer));
+        families.push_back(pipeline::family_of(e.plan.how.stages, e.plan.most_tensor_parallel(), e.plan.expert_parallel, e.plan.how.sharded_optimizer,
+                                               e.plan.how.sharded_parameters));
         names.push_back(pipeline::short_name(e.plan, problem.topology().size()));
         least = std::min(least, *e.cost);
         pipeline::pipeline_simulator again(problem);
@@ -225,8 +227,8 @@ TEST_CASE("partition: the best of each textbook family comes first, and in a few
     });
     CHECK(found.cost <= least);
     std::ranges::sort(families);
-    CHECK(families == std::vector{pipeline::plan_family::data, pipeline::plan_family::sharded_data, pipeline::plan_family::tensor,
-                                  pipeline::plan_family::pipeline, pipeline::plan_family::tensor_pipeline});
+    CHECK(families == std::vector{pipeline::plan_family::data, pipeline::plan_family::sharded_data, pipeline::plan_family::fully_sharded,
+                                  pipeline::plan_family::tensor, pipeline::plan_family::pipeline, pipeline::plan_family::tensor_pipeline});
     CHECK(std::ranges::any_of(names, [](auto const& n) { return n.starts_with("data 6"); }));
     CHECK(std::ranges::any_of(names, [](auto const& n) { return n.starts_with("tensor ") && n.find(" x pipeline ") != n.npos; }));
     pipeline::pipeline_plan const written{
@@ -234,6 +236,29 @@ TEST_CASE("partition: the best of each textbook family comes first, and in a few
     CHECK(pipeline::short_name(written, 16) == "tensor up to 2 x pipeline 2 x data 4, 8 micro-batches, sharded optimizer, computed again");
     CHECK(pipeline::short_name({.how = {}, .strategy = {}, .tensor_parallel = {1}}, 1) == "one device");
     CHECK(pipeline::short_name({.how = {.sharded_optimizer = true}, .strategy = {}}, 4) == "a strategy of its own, sharded optimizer");
+}
+
+TEST_CASE("partition: experts of mixtures are split within stages where that pays") {
+    auto const network =
+        ps::models::moe({.layers = 2, .hidden = 1024, .heads = 8, .feed_forward = 8192, .sequence = 128, .vocabulary = 1000, .batch = 16});
+    auto const cluster = ps::topology::dgx_h100(1);
+    auto const problem = ps::make_problem(network, cluster, ps::cost::roofline{cluster}, {.simulation = {.optimizer = sim::optimizer::adam}});
+    bool split = false, alone = false; // among what is tried first
+    std::uint64_t tried = 0;
+    auto const found = pipeline::partition(problem, {}, unused, {.evaluations = 60}, [&](pipeline::simulated_pipeline const& e) {
+        split = split || (e.plan.expert_parallel == 8 && ++tried <= 6);
+        alone = alone || (e.plan.expert_parallel == 1 && !e.plan.tensor_parallel.empty());
+    });
+    CHECK(split);
+    CHECK(alone);
+    CHECK(found.best.expert_parallel > 1);
+    CHECK(pipeline::short_name(found.best, 8).find(ps::text("experts ", found.best.expert_parallel)) != std::string::npos);
+    auto whole = found.best;
+    whole.strategy = ps::space::split_among_neighbours(pipeline::micro_batch(problem.graph(), whole.how.micro_batches), 8 / whole.how.stages,
+                                                       {.tensor = whole.most_tensor_parallel()});
+    for (std::size_t op = 0; op < whole.strategy.size(); ++op)
+        whole.strategy[op].start += static_cast<std::int32_t>(whole.how.stage[op] * 8 / whole.how.stages);
+    CHECK(found.cost < pipeline::pipeline_simulator(problem)(whole.how, whole.strategy));
 }
 
 TEST_CASE("partition: a start is never left for worse; observers end it and grant more") {

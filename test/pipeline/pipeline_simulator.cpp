@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -537,6 +538,218 @@ TEST_CASE("pipeline_simulator: a sharded optimizer keeps and updates its share")
     pipeline::pipeline_simulator other(served);
     CHECK(refusal([&] { return other(how, strategy); }) ==
           "pipeline: a sharded optimizer with parameter servers: each server keeps the only state already, must be all_reduce");
+    auto const late = ps::make_problem(chain(2), support::mesh(4, 1e9), support::mixed_oracle{}, {.simulation = {.overlap = false}});
+    pipeline::pipeline_simulator last(late);
+    how.sharded_parameters = true;
+    CHECK(refusal([&] { return last(how, strategy); }) ==
+          "pipeline: sharded parameters without 'overlap': gradients are reduced while others are computed, must be true");
+}
+
+TEST_CASE(
+    "pipeline_simulator: sharded parameters are gathered for each visit of a block and reduced once per micro-batch, against a second account") {
+    int gathers = 0, tied = 0, several = 0;
+    auto const checked = on_random(
+        20261501, 2000,
+        [](auto& options) {
+            options.training = options.overlap = true;
+            options.synchronisation = sim::synchronisation::all_reduce;
+        },
+        [&](auto const& p, auto& simulator, pipeline::pipelining how, space::flat_strategy const& strategy) {
+            if (sends_once(simulator, how, strategy)) return 0;
+            auto const& g = p.graph();
+            how.sharded_optimizer = true;
+            how.sharded_parameters = false;
+            how.stage.size() % 2 == 0 ? how.block.clear() : how.block.assign(g.size(), 0);
+            for (std::size_t i = 0; i < how.block.size(); ++i) how.block[g.order[i]] = static_cast<std::uint32_t>(i / 2);
+            pipeline::pipeline_simulator plain(p);
+            (void)plain.simulate(how, strategy);
+            how.sharded_parameters = true;
+            (void)simulator.simulate(how, strategy);
+            auto const& tasks = simulator.tasks();
+            auto const& origins = simulator.origins();
+            REQUIRE(support::broken_rule(tasks, simulator.schedule()) == "");
+            REQUIRE(origins.size() == tasks.size());
+            auto one = simulator.micro_batches(how.micro_batches).simulator();
+            (void)one.simulate(strategy);
+            auto const& t = one.tasks();
+            auto const& plan = one.plan();
+            auto const synchronises = [&](std::uint32_t i) {
+                return t.kind[i] != sim::task_kind::forward && t.kind[i] != sim::task_kind::backward && t.kind[i] != sim::task_kind::update &&
+                       t.label[i].traffic == sim::traffic_kind::weight_gradient;
+            };
+            auto const block = [&](std::uint32_t op) { return how.block.empty() ? op : how.block[op]; };
+
+            // Halves of all-reduces by block: what its operators read, and what is reduced with its own.
+            std::map<std::uint32_t, std::map<std::uint32_t, std::int64_t>> read, reduced;
+            std::map<std::uint32_t, std::set<std::uint32_t>> contributors;
+            std::set<std::uint32_t> shares; // operators
+            for (std::uint32_t i = 0; i < t.size(); ++i) {
+                if (!synchronises(i)) continue;
+                auto const& members = plan.classes[plan.class_of[t.label[i].op]].members;
+                if (t.kind[i] == sim::task_kind::barrier)
+                    for (auto const b : t.before(i))
+                        if (t.kind[b] == sim::task_kind::backward) contributors[block(members[0])].insert(b);
+                if (t.kind[i] != sim::task_kind::collective) continue;
+                std::set<std::uint32_t> blocks;
+                for (auto const op : members) {
+                    shares.insert(op);
+                    blocks.insert(block(op));
+                }
+                tied += blocks.size() > 1;
+                for (auto const b : blocks) read[b][t.resource[i]] += (t.duration[i] + 1) / 2;
+                reduced[block(members[0])][t.resource[i]] += (t.duration[i] + 1) / 2;
+            }
+
+            // Tasks are those without sharding, but for synchronisation and what is added.
+            auto const of_transfer = [&](std::uint32_t i) { return origins[i].moves != pipeline::block_transfer::none; };
+            std::vector<std::uint32_t> kept, before;
+            for (std::uint32_t i = 0; i < tasks.size(); ++i)
+                if (!of_transfer(i)) kept.push_back(i);
+            std::vector<std::uint32_t> now_at(plain.tasks().size(), ~0u); // of each task without sharding
+            for (std::uint32_t i = 0; i < plain.tasks().size(); ++i)
+                if (!synchronises(plain.origins()[i].task)) before.push_back(i);
+            REQUIRE(kept.size() == before.size());
+            for (std::size_t i = 0; i < kept.size(); ++i) {
+                REQUIRE(origins[kept[i]] == plain.origins()[before[i]]);
+                REQUIRE(tasks.duration[kept[i]] == plain.tasks().duration[before[i]]);
+                REQUIRE(tasks.resource[kept[i]] == plain.tasks().resource[before[i]]);
+                now_at[before[i]] = kept[i];
+            }
+
+            // Walks through the numbers: visits of blocks, and transfers between barriers.
+            struct visit {
+                std::uint32_t block = ~0u, gathered = ~0u;
+                std::map<std::uint32_t, std::uint32_t> last{};
+                std::set<std::uint32_t> ends{};
+            };
+            std::vector<std::vector<visit>> visits(how.stages);
+            std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> reduction; // by block and micro-batch
+            std::map<std::uint32_t, std::uint32_t> waits_for;                           // computation: gather
+            std::size_t moved = 0;
+            double bytes = 0;
+            auto const half_volume = [&](std::uint32_t b, bool home) {
+                double sum = 0;
+                for (auto const& c : plan.classes) {
+                    bool here = home ? block(c.members[0]) == b : false;
+                    for (auto const op : c.members) here = here || (!home && block(op) == b);
+                    for (auto const& group : c.sync.groups)
+                        if (here)
+                            sum += sim::collective_volume(ps::collective_kind::all_reduce, static_cast<double>(group.bytes),
+                                                          static_cast<double>(group.devices.size())) /
+                                   2;
+                }
+                return sum;
+            };
+            auto const set_of = [&](std::uint32_t i) {
+                auto const b = tasks.before(i);
+                return std::set<std::uint32_t>(b.begin(), b.end());
+            };
+            auto const check_transfer = [&](std::uint32_t first, std::map<std::uint32_t, std::int64_t> const& links,
+                                            std::set<std::uint32_t> const& after) {
+                REQUIRE(tasks.kind[first] == sim::task_kind::barrier);
+                REQUIRE(set_of(first) == after);
+                auto i = first + 1;
+                std::set<std::uint32_t> all;
+                for (auto const& [link, time] : links) {
+                    REQUIRE(tasks.kind[i] == sim::task_kind::collective);
+                    REQUIRE(tasks.resource[i] == link);
+                    REQUIRE(tasks.duration[i] == time);
+                    REQUIRE(set_of(i) == std::set{first});
+                    all.insert(i++);
+                }
+                REQUIRE(tasks.kind[i] == sim::task_kind::barrier);
+                REQUIRE(set_of(i) == all);
+                moved += i + 1 - first;
+                return i;
+            };
+            std::map<std::array<std::uint32_t, 2>, std::uint32_t> backward_at; // task and micro-batch
+            std::map<std::array<std::uint32_t, 2>, std::uint32_t> to_come;     // block and micro-batch
+            for (std::uint32_t i = 0; i < tasks.size(); ++i) {
+                if (tasks.kind[i] != sim::task_kind::forward && tasks.kind[i] != sim::task_kind::backward) continue;
+                auto const op = tasks.label[i].op;
+                auto const m = origins[i].micro_batch;
+                auto& stage = visits[how.stage[op]];
+                if (stage.empty() || stage.back().block != block(op)) {
+                    stage.push_back({.block = block(op)});
+                    if (read.contains(block(op))) {
+                        std::set<std::uint32_t> after;
+                        if (stage.size() > 2) {
+                            auto const& over = stage[stage.size() - 3];
+                            for (auto const& [device, last] : over.last) after.insert(last);
+                            after.insert(over.ends.begin(), over.ends.end());
+                        }
+                        auto const first = i - static_cast<std::uint32_t>(read[block(op)].size()) - 2;
+                        stage.back().gathered = check_transfer(first, read[block(op)], after);
+                        REQUIRE(origins[first].moves == pipeline::block_transfer::gather);
+                        bytes += half_volume(block(op), false);
+                        ++gathers;
+                    }
+                }
+                stage.back().last[tasks.resource[i]] = i;
+                if (shares.contains(op)) waits_for[i] = stage.back().gathered;
+                if (tasks.kind[i] != sim::task_kind::backward) continue;
+                backward_at[{origins[i].task, m}] = i;
+                for (auto const& [b, of] : contributors) {
+                    if (!of.contains(origins[i].task) || ++to_come[{b, m}] < of.size()) continue;
+                    std::set<std::uint32_t> after;
+                    for (auto const c : of) after.insert(backward_at.at({c, m}));
+                    reduction[{b, m}] = check_transfer(i + 1, reduced[b], after);
+                    REQUIRE(origins[i + 1].moves == pipeline::block_transfer::reduce);
+                    stage.back().ends.insert(reduction[{b, m}]);
+                    bytes += half_volume(b, true);
+                    several += how.micro_batches > 1;
+                }
+            }
+            REQUIRE(moved == tasks.size() - kept.size());
+            REQUIRE(simulator.traffic()[static_cast<std::size_t>(sim::traffic_kind::weight_gradient)] == doctest::Approx(bytes));
+
+            // What the others wait for.
+            bool const as_it_is = how.stages == 1 && how.micro_batches == 1 && !how.recomputes(0);
+            for (std::size_t k = 0; k < kept.size(); ++k) {
+                std::set<std::uint32_t> wanted;
+                for (auto const b : plain.tasks().before(before[k])) {
+                    auto const from = plain.origins()[b].task;
+                    if (!synchronises(from)) wanted.insert(now_at[b]);
+                    else
+                        for (std::uint32_t m = 0; m < how.micro_batches; ++m)
+                            wanted.insert(reduction.at({block(plan.classes[plan.class_of[t.label[from].op]].members[0]), m}));
+                }
+                if (auto const gather = waits_for.find(kept[k]); gather != waits_for.end()) wanted.insert(gather->second);
+                // A network as it is does not run in the order of launches; with transfers between its blocks it does.
+                auto const found = set_of(kept[k]);
+                bool const ordered = as_it_is && p.options().discipline == sim::discipline::fifo;
+                REQUIRE(std::ranges::includes(found, wanted));
+                REQUIRE(found.size() <= wanted.size() + (ordered ? 1 : 0));
+            }
+
+            // Memory: a share of everything, and the two largest blocks.
+            for (std::uint32_t d = 0; d < p.topology().size(); ++d) {
+                double own = 0;
+                std::map<std::uint32_t, double> others;
+                for (auto const& c : plan.classes)
+                    for (auto const& h : c.sync.held) {
+                        if (h.device != d) continue;
+                        auto const kept_bytes = static_cast<double>(h.bytes) * pipeline::own_share(c.sync, h);
+                        own += kept_bytes;
+                        std::set<std::uint32_t> blocks;
+                        for (auto const op : c.members) blocks.insert(block(op));
+                        for (auto const b : blocks) others[b] += static_cast<double>(h.bytes) - kept_bytes;
+                    }
+                std::vector<double> sizes{0, 0};
+                for (auto const& [b, size] : others) sizes.push_back(size);
+                std::sort(sizes.rbegin(), sizes.rend());
+                auto const expected = std::min(own + sizes[0] + sizes[1], static_cast<double>(plain.memory()[d].weights));
+                REQUIRE(std::abs(static_cast<double>(simulator.memory()[d].weights) - expected) <= 0.51);
+                REQUIRE(simulator.memory()[d].gradients == simulator.memory()[d].weights);
+                REQUIRE(simulator.memory()[d].optimizer == plain.memory()[d].optimizer);
+                REQUIRE(simulator.memory()[d].activations == plain.memory()[d].activations);
+            }
+            return 1;
+        });
+    CHECK(checked > support::cases(800));
+    CHECK(gathers > support::cases(3000));
+    CHECK(tied > 0);
+    CHECK(several > support::cases(500));
 }
 
 TEST_CASE("pipeline_simulator: memory policies") {

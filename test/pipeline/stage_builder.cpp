@@ -23,7 +23,7 @@ TEST_CASE("stage_builder: what bounds a candidate is no more than it takes") {
         if (builder.order().empty()) continue;
         for (std::size_t const stages : {1u, 2u, 4u}) {
             if (stages > builder.order().size()) continue;
-            auto c = builder.balanced(stages, 1, 1);
+            auto c = builder.balanced(stages, 1, {});
             auto const degrees = builder.degrees(4 / stages);
             for (auto& t : c.tensor) t = degrees[ps::uniform_index(rng, degrees.size())];
             for (std::size_t s = 1; s < stages; ++s)

@@ -45,6 +45,7 @@ struct partition_options {
     std::uint64_t max_micro_batches = 64;       ///< at least 1
     bool recomputation = true;                  ///< stages may compute their activations again
     bool sharded_optimizer = true;              ///< devices may share the optimizer's state of weights that several hold
+    bool sharded_parameters = true;             ///< and their shares of gradients and parameters alone, which are gathered block by block
     bool cuts_anywhere = false;                 ///< stages may begin at any operator, not only between blocks (`stage_places`)
     std::uint64_t beam = 4;                     ///< pipelines that are improved step by step, at least 1
     std::uint64_t progress_interval = 1000;     ///< evaluations from one `search::progress` to the next; 0: none
@@ -81,11 +82,13 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 ///
 /// 1. The strategies given, without a pipeline.
 /// 2. Every number of stages that divides the devices and of micro-batches that divides the samples, every degree of tensor parallelism in the
-///    groups of neighbours that run the stages, both orders, with a sharded optimizer or not, and computing again in no or more and more segments
+///    groups of neighbours that run the stages, experts of mixtures split as far as they can be or not at all, both orders, with a sharded optimizer,
+///    sharded parameters, or neither, and computing again in no or more and more segments
 ///    (`narrow_cuts`): in order of what `stage_estimator` says of them, what fits first. First comes the best of each family of textbook plans
-///    (`family_of`), whatever it takes. Then, of each number of stages, micro-batches and degree, the first way that fits is simulated, with cuts of
-///    equal load (`balanced_cuts`) between blocks (`stage_places`), but for what can not be better by the work of its stages. What is estimated not
-///    to fit, or to take a quarter more than the best, waits until after step 4.
+///    (`family_of`), whatever it takes. Then, of each number of stages, micro-batches and degree, the first way that fits is simulated, and
+///    the first with parameters sharded otherwise where that may be as good, with cuts of equal load (`balanced_cuts`) between blocks
+///    (`stage_places`), but for what can not be better by the work of its stages. What is estimated not to fit, or to take a quarter more than the
+///    best, waits until after step 4.
 /// 3. The strategies of experts (`expert_starts`) and all on one device, without a pipeline.
 /// 4. The best `beam` of the pipelines, different in stages, micro-batches or degree, are improved: a cut moved by 1, 2, 4 or 8 places, another
 ///    degree of a stage, a stage that computes again or no more, twice or half the segments or micro-batches, the other order, the optimizer sharded
@@ -193,12 +196,14 @@ struct partition_fn {
             auto const& o = problem_.options();
             return options_.sharded_optimizer && o.training && o.synchronisation == sim::synchronisation::all_reduce;
         }
+        [[nodiscard]] bool may_shard_parameters() const { return may_shard() && options_.sharded_parameters && problem_.options().overlap; }
         /// Whether the last pipeline simulated needs more memory than some device has, and that matters.
         [[nodiscard]] bool exceeds() { return !builder_.simulator().fits(); }
 
         /// A way to divide the network, and the ways to run it: in order of their estimates, or where there are none, of what memory they need.
         struct division {
-            std::uint32_t stages, micro_batches, tensor;
+            std::uint32_t stages, micro_batches;
+            space::neighbour_split split;
             std::vector<equal_stages> ways{};
             std::vector<stage_estimate> estimates{}; ///< of each way, or of none
             struct known_cost {
@@ -220,7 +225,8 @@ struct partition_fn {
             for (auto& d : all)
                 for (std::size_t i = 0; i < d.estimates.size(); ++i) {
                     choice const c{d.estimates[i], &d, i};
-                    auto const [at, first] = best.emplace(family_of(d.stages, d.tensor, d.ways[i].sharded_optimizer), c);
+                    auto const [at, first] = best.emplace(
+                        family_of(d.stages, d.split.tensor, d.split.experts, d.ways[i].sharded_optimizer, d.ways[i].sharded_parameters), c);
                     if (!first && sooner(c.estimate, at->second.estimate)) at->second = c;
                 }
             std::vector<choice> choices;
@@ -229,7 +235,7 @@ struct partition_fn {
             for (auto const& c : choices) {
                 if (kernel_.has_best() && over()) return;
                 auto const cost =
-                    consider(run_as(c.of->ways[c.way], builder_.balanced(c.of->stages, c.of->micro_batches, c.of->tensor)), false, unbounded);
+                    consider(run_as(c.of->ways[c.way], builder_.balanced(c.of->stages, c.of->micro_batches, c.of->split)), false, unbounded);
                 c.of->known.push_back({c.way, cost, exceeds()});
             }
         }
@@ -238,6 +244,7 @@ struct partition_fn {
         [[nodiscard]] static detail::candidate run_as(equal_stages const& how, detail::candidate c) {
             c.order = how.order;
             c.sharded_optimizer = how.sharded_optimizer;
+            c.sharded_parameters = how.sharded_parameters;
             c.recompute.assign(c.first.size(), how.segments > 0);
             c.segments = std::max<std::uint32_t>(1, how.segments);
             return c;
@@ -256,7 +263,7 @@ struct partition_fn {
                     rest.push_back(std::move(d));
                     continue;
                 }
-                auto c = builder_.balanced(d.stages, d.micro_batches, d.tensor);
+                auto c = builder_.balanced(d.stages, d.micro_batches, d.split);
                 if (builder_.least_time(c) >= best.count()) continue;
                 auto const cost = run_as_it_fits(d, c);
                 remember(cost, std::move(c));
@@ -282,11 +289,12 @@ struct partition_fn {
                 if (devices % stages != 0) continue;
                 for (std::uint64_t m = 1; m <= most_micro_batches_; ++m) {
                     if (samples_ % m != 0) continue;
-                    for (auto const t : builder_.degrees(devices / stages)) {
-                        if (over()) return out;
-                        out.push_back({stages, static_cast<std::uint32_t>(m), t});
-                        estimate_ways(estimate, out.back());
-                    }
+                    for (auto const t : builder_.degrees(devices / stages))
+                        for (auto const e : builder_.expert_degrees(devices / stages, t, true)) {
+                            if (over()) return out;
+                            out.push_back({stages, static_cast<std::uint32_t>(m), {.tensor = t, .experts = e}});
+                            estimate_ways(estimate, out.back());
+                        }
                 }
             }
             std::ranges::stable_sort(out, [](division const& a, division const& b) {
@@ -304,8 +312,10 @@ struct partition_fn {
             for (auto const order : {launch_order::one_f_one_b, launch_order::gpipe})
                 for (std::uint32_t segments = 0; segments <= most_segments; segments = segments == 0 ? 1 : segments * 4)
                     for (bool const sharded : {false, true})
-                        if ((in_turn || order == launch_order::one_f_one_b) && (segments == 0 || may_recompute()) && (!sharded || may_shard()))
-                            d.ways.push_back({d.stages, d.micro_batches, d.tensor, order, sharded, segments});
+                        for (bool const parameters : {false, true})
+                            if ((in_turn || order == launch_order::one_f_one_b) && (segments == 0 || may_recompute()) && (!sharded || may_shard()) &&
+                                (!parameters || (sharded && may_shard_parameters())))
+                                d.ways.push_back({d.stages, d.micro_batches, d.split, order, sharded, parameters, segments});
             std::vector<std::pair<stage_estimate, equal_stages>> estimated;
             for (auto const& way : d.ways)
                 if (auto const e = estimate(way)) estimated.push_back({*e, way});
@@ -318,13 +328,18 @@ struct partition_fn {
             }
         }
 
-        /// The cost of `c` run in the first of the ways that fits, which becomes it. What would not be among the best needs no cost, but where it
-        /// does not fit.
+        /// The cost of `c` run in the first of the ways that fits, which becomes it, or in the first with parameters sharded otherwise. What would
+        /// not be among the best needs no cost, but where it does not fit.
         picoseconds run_as_it_fits(division const& d, detail::candidate& c) {
             auto const bound = beam_.size() < options_.beam ? unbounded : std::max(beam_.back().first, kernel_.best_cost());
             auto least = unbounded;
             auto const bare = c;
+            std::optional<std::size_t> first; // that fits
             for (std::size_t i = 0; i < d.ways.size() && (i == 0 || !over()); ++i) {
+                // Estimates of sharded parameters are rougher: the first of the others is simulated, too, where it may be as good.
+                if (first && (d.ways[i].sharded_parameters == d.ways[*first].sharded_parameters || d.estimates[i].missing > 0 ||
+                              static_cast<double>(d.estimates[i].time) > close * static_cast<double>(d.estimates[*first].time)))
+                    continue;
                 auto const other = run_as(d.ways[i], bare);
                 auto const known = std::ranges::find(d.known, i, &division::known_cost::way);
                 auto const cost = known != d.known.end() ? known->cost : consider(other, false, bound, true);
@@ -333,10 +348,12 @@ struct partition_fn {
                     c = other;
                 }
                 bool const fits = known != d.known.end() ? !known->exceeds : !exceeds();
-                if (fits || (!d.estimates.empty() && d.estimates[i].missing > 0)) break;
+                if (first || (fits && d.estimates.empty()) || (!d.estimates.empty() && d.estimates[i].missing > 0)) break;
+                if (fits) first = i;
             }
             return least;
         }
+        static constexpr double close = 1.1;
         static constexpr std::uint32_t most_segments = 64;
         [[nodiscard]] bool may_recompute() const { return options_.recomputation && problem_.options().training; }
 
@@ -382,7 +399,10 @@ struct partition_fn {
             }
             for (std::size_t s = 0; s < stages; ++s)
                 for (auto const t : builder_.degrees(builder_.devices() / stages))
-                    if (t != c.tensor[s]) with([&](auto& o) { o.tensor[s] = t; });
+                    if (t != c.tensor[s] && (c.experts == 1 || c.experts % t == 0)) with([&](auto& o) { o.tensor[s] = t; });
+            auto const tensor = *std::ranges::max_element(c.tensor);
+            for (auto const e : builder_.expert_degrees(builder_.devices() / stages, tensor))
+                if (e != c.experts) with([&](auto& o) { o.experts = e; });
             if (may_recompute())
                 for (std::size_t s = 0; s < stages; ++s) with([&](auto& o) { o.recompute[s] = !o.recompute[s]; });
             if (std::ranges::find(c.recompute, true) != c.recompute.end()) {
@@ -394,7 +414,9 @@ struct partition_fn {
             if (c.micro_batches % 2 == 0) with([](auto& o) { o.micro_batches /= 2; });
             if (c.micro_batches > 1)
                 with([](auto& o) { o.order = o.order == launch_order::gpipe ? launch_order::one_f_one_b : launch_order::gpipe; });
-            if (may_shard()) with([](auto& o) { o.sharded_optimizer = !o.sharded_optimizer; });
+            if (may_shard())
+                with([](auto& o) { o.sharded_parameters = !(o.sharded_optimizer = !o.sharded_optimizer) ? false : o.sharded_parameters; });
+            if (may_shard_parameters()) with([](auto& o) { o.sharded_parameters = o.sharded_optimizer = !o.sharded_parameters; });
             return out;
         }
 

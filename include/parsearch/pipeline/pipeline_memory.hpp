@@ -38,6 +38,7 @@ void spread_over_micro_batches(graph::dense_graph const& g, pipelining const& ho
     for (std::size_t d = 0; d < use.size(); ++d)
         if (under_way[d] > 0) use[d].activations = again[d] ? inputs[d] * under_way[d] + segment[d] : use[d].activations * under_way[d];
     if (how.sharded_optimizer) shard_optimizer_memory(options, plan, use);
+    if (how.sharded_parameters) shard_parameter_memory(how, plan, use);
 }
 
 } // namespace parsearch::pipeline

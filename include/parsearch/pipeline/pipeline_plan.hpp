@@ -22,6 +22,7 @@ struct pipeline_plan {
     space::flat_strategy strategy; ///< of one of `how.micro_batches` micro-batches: legal on `micro_batch_problem(problem, how.micro_batches)`
     std::vector<std::uint32_t> tensor_parallel{}; ///< by stage: degree of tensor parallelism; the rest of its devices is data parallel. Empty where
                                                   ///< the strategy is none of these
+    std::uint32_t expert_parallel = 1;            ///< neighbours over which the experts of mixtures are split, see `space::neighbour_split`
 
     [[nodiscard]] std::uint32_t most_tensor_parallel() const noexcept {
         return tensor_parallel.empty() ? 1 : *std::max_element(tensor_parallel.begin(), tensor_parallel.end());
@@ -41,9 +42,10 @@ struct pipeline_plan {
     times("pipeline", how.stages);
     times("data", devices / how.stages / tensor);
     if (out.empty()) out = "one device";
+    if (plan.expert_parallel > 1) out += text(", experts ", plan.expert_parallel);
     if (t.empty()) out = "a strategy of its own";
     if (how.micro_batches > 1) out += text(", ", how.micro_batches, " micro-batches");
-    if (how.sharded_optimizer) out += ", sharded optimizer";
+    if (how.sharded_optimizer) out += how.sharded_parameters ? ", fully sharded" : ", sharded optimizer";
     if (std::find(how.recompute.begin(), how.recompute.end(), true) != how.recompute.end()) out += ", computed again";
     return out;
 }
@@ -60,7 +62,7 @@ struct pipeline_plan {
     auto const counted = [](auto n, std::string_view what, std::string_view plural = "s") { return text(n, ' ', what, n == 1 ? "" : plural); };
     std::string out = text(counted(how.stages, "stage"), ", ", counted(how.micro_batches, "micro-batch", "es"));
     if (how.stages > 1 || how.micro_batches > 1) out += text(", ", name_of(how.order));
-    if (how.sharded_optimizer) out += ", sharded optimizer";
+    if (how.sharded_optimizer) out += how.sharded_parameters ? ", sharded optimizer, gradients and parameters" : ", sharded optimizer";
     out += '\n';
     for (std::uint32_t s = 0; s < how.stages; ++s) {
         std::vector<std::uint32_t> operators;

@@ -80,7 +80,7 @@ class pipeline_simulator {
     [[nodiscard]] std::vector<sim::memory_use> const& memory() const noexcept { return memory_; }
     /// Of the last pipeline simulated: bytes moved between devices in one iteration, by `traffic_kind`. Throws as `plan`.
     [[nodiscard]] std::array<double, sim::traffic_kinds> traffic() const {
-        return pipeline_traffic(work_->graph, how_, carriers_, plan(), work_->options.training);
+        return pipeline_traffic(work_->graph, how_, carriers_, plan(), unroller_.transfers(), work_->options.training);
     }
     /// The share of the makespan in which the devices that compute anything, on average, compute nothing; what is computed again counts as work.
     /// Throws `invalid_input` before the first simulation, as `plan` does.
@@ -136,6 +136,8 @@ class pipeline_simulator {
         auto const& options = work_->options;
         if (how.sharded_optimizer && options.synchronisation == sim::synchronisation::parameter_server)
             throw invalid_input("pipeline: a sharded optimizer with parameter servers: each server keeps the only state already, must be all_reduce");
+        if (how.sharded_parameters && options.training && !options.overlap)
+            throw invalid_input("pipeline: sharded parameters without 'overlap': gradients are reduced while others are computed, must be true");
         auto& now = part(how.micro_batches);
         auto& s = now.simulator;
         try {
@@ -161,14 +163,15 @@ class pipeline_simulator {
     /// False where the makespan is above `bound`.
     bool run(pipelining const& how, std::int64_t bound) {
         auto const& options = work_->options;
-        if (how.stages == 1 && how.micro_batches == 1 && !how.recomputes(0)) {
+        if (how.stages == 1 && how.micro_batches == 1 && !how.recomputes(0) && !(how.sharded_parameters && options.training)) {
             std::swap(tasks_, one_);
             origins_.clear();
             for (std::uint32_t t = 0; t < tasks_.size(); ++t) origins_.push_back({.task = t});
             return scheduler_.run(tasks_, options.discipline, schedule_, bound);
         }
         auto const devices = static_cast<std::uint32_t>(work_->topology.size());
-        unroller_.run(one_, parts_.at(current_).problem.graph(), devices, how, carriers_, options.discipline == sim::discipline::fifo, tasks_,
+        auto const& part = parts_.at(current_);
+        unroller_.run(one_, part.problem.graph(), part.simulator.plan(), devices, how, carriers_, options.discipline == sim::discipline::fifo, tasks_,
                       origins_);
         return scheduler_.run(tasks_, options.discipline, schedule_, bound, devices); // devices run what they launch in that order
     }

@@ -26,7 +26,14 @@ struct pipelining {
     /// Each of the devices that hold copies of a weight keeps the optimizer's state of its share only, updates that, and gathers the rest
     /// (Rajbhandari et al., ZeRO, SC 2020, section 5.1).
     bool sharded_optimizer = false;
+    /// They keep their share only of parameters and gradients, too: all gather the weights of a block ahead of each pass through it, drop them behind
+    /// it, and in backward reduce and scatter its gradients (ZeRO-3, section 5.3 there; Zhao et al., PyTorch FSDP, VLDB 2023). Needs
+    /// `sharded_optimizer`.
+    bool sharded_parameters = false;
+    /// Of each operator, the block with which its weights are gathered, counted in any way. Empty: an operator is one.
+    std::vector<std::uint32_t> block{};
 
+    [[nodiscard]] std::uint32_t block_of(std::size_t op) const noexcept { return block.empty() ? static_cast<std::uint32_t>(op) : block[op]; }
     [[nodiscard]] std::uint32_t segment_of(std::size_t op) const noexcept { return segment.empty() ? 0 : segment[op]; }
     [[nodiscard]] bool recomputes(std::uint32_t s) const noexcept { return s < recompute.size() && recompute[s]; }
     friend bool operator==(pipelining const&, pipelining const&) = default;
@@ -34,15 +41,20 @@ struct pipelining {
 
 /// Families of textbook plans, by what they divide: a number of stages, each with a degree of tensor parallelism.
 enum class plan_family : std::uint8_t {
-    data,           ///< samples alone, over devices and micro-batches
-    sharded_data,   ///< the same, with the optimizer's state shared (ZeRO-1)
-    tensor,         ///< operators on neighbours, samples over the rest
-    pipeline,       ///< stages, samples over the devices of each
-    tensor_pipeline ///< stages, and operators within them (Narayanan et al., Megatron-LM, SC 2021)
+    data,            ///< samples alone, over devices and micro-batches
+    sharded_data,    ///< the same, with the optimizer's state shared (ZeRO-1)
+    fully_sharded,   ///< the same, with parameters and gradients shared, too (ZeRO-3, FSDP)
+    tensor,          ///< operators on neighbours, samples over the rest
+    pipeline,        ///< stages, samples over the devices of each
+    tensor_pipeline, ///< stages, and operators within them (Narayanan et al., Megatron-LM, SC 2021)
+    experts          ///< the experts of mixtures, whatever else (Lepikhin et al., GShard, ICLR 2021)
 };
-[[nodiscard]] constexpr plan_family family_of(std::uint32_t stages, std::uint32_t tensor, bool sharded_optimizer) noexcept {
+[[nodiscard]] constexpr plan_family family_of(std::uint32_t stages, std::uint32_t tensor, std::uint32_t experts, bool sharded_optimizer,
+                                              bool sharded_parameters) noexcept {
+    if (experts > 1) return plan_family::experts;
     if (stages > 1) return tensor > 1 ? plan_family::tensor_pipeline : plan_family::pipeline;
     if (tensor > 1) return plan_family::tensor;
+    if (sharded_parameters) return plan_family::fully_sharded;
     return sharded_optimizer ? plan_family::sharded_data : plan_family::data;
 }
 
@@ -63,6 +75,11 @@ inline void validate(pipelining const& p, graph::dense_graph const& g) {
         throw invalid_input("pipeline: 'recompute' has the size ", p.recompute.size(), ", stages are ", p.stages, ": must be as many, or empty");
     if (!p.segment.empty() && p.segment.size() != g.size())
         throw invalid_input("pipeline: segments of ", p.segment.size(), " operators: the graph has ", g.size(), ", must be one each, or empty");
+    if (p.sharded_parameters && !p.sharded_optimizer)
+        throw invalid_input(
+            "pipeline: 'sharded_parameters' without 'sharded_optimizer': devices that share parameters share the optimizer's state, too");
+    if (!p.block.empty() && p.block.size() != g.size())
+        throw invalid_input("pipeline: blocks of ", p.block.size(), " operators: the graph has ", g.size(), ", must be one each, or empty");
     for (std::size_t op = 0; op < g.size(); ++op)
         if (p.stage[op] >= p.stages && g.operations[op].work != ops::work_class::source)
             throw invalid_input("pipeline: operator '", g.names[op], "' is in stage ", p.stage[op], ": there are ", p.stages, ", counted from 0");

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -32,11 +33,14 @@ struct candidate {
     std::uint32_t segments = 1; ///< of each stage that computes again, where it has as many places to cut
     std::uint32_t micro_batches = 1;
     launch_order order = launch_order::one_f_one_b;
-    bool sharded_optimizer = false;
+    bool sharded_optimizer = false, sharded_parameters = false;
+    std::uint32_t experts = 1; ///< see `space::neighbour_split`
     friend auto operator<=>(candidate const&, candidate const&) = default;
 
     /// The place behind the last operator of stage `s`, of `all` operators.
     [[nodiscard]] std::size_t end(std::size_t s, std::size_t all) const noexcept { return s + 1 < first.size() ? first[s + 1] : all; }
+    /// How stage `s` divides its operators.
+    [[nodiscard]] space::neighbour_split split(std::size_t s) const noexcept { return {.tensor = tensor[s], .experts = experts}; }
 };
 
 /// Makes pipelines of candidates of one problem.
@@ -51,6 +55,7 @@ class stage_builder {
         place_.resize(graph_->size());
         for (std::size_t i = 0; i < order_.size(); ++i) place_[order_[i]] = i;
         places_ = stage_places(*graph_, order_, cuts_anywhere);
+        experts_ = space::experts_of(*graph_);
     }
 
     [[nodiscard]] std::vector<std::uint32_t> const& order() const noexcept { return order_; }
@@ -61,36 +66,36 @@ class stage_builder {
     /// The degrees of tensor parallelism for groups of `group` neighbours: divisors whose neighbours share a node.
     [[nodiscard]] std::vector<std::uint32_t> degrees(std::size_t group) const {
         std::vector<std::uint32_t> out;
-        for (std::uint32_t t = 1; t <= group; ++t) {
-            bool together = group % t == 0;
-            for (std::size_t d = 0; together && d < devices(); ++d) together = topology_->node[d] == topology_->node[d - d % t];
-            if (together) out.push_back(t);
-        }
+        for (std::uint32_t t = 1; t <= group; ++t)
+            if (group % t == 0 && share_nodes(t)) out.push_back(t);
+        return out;
+    }
+    /// Over how many of `group` neighbours experts may be split beside tensor parallelism of degree `tensor`: 1, and common divisors with the number
+    /// of experts that `tensor` divides. Ascending. `most`: of the others only the largest, and the largest within a node.
+    [[nodiscard]] std::vector<std::uint32_t> expert_degrees(std::size_t group, std::uint32_t tensor, bool most = false) const {
+        std::vector<std::uint32_t> out;
+        auto const all = static_cast<std::uint32_t>(std::gcd(experts_, static_cast<std::int64_t>(group)));
+        for (auto e = all; e > 1; --e)
+            if (all % e == 0 && e % tensor == 0 && (!most || out.empty() || share_nodes(e))) {
+                out.push_back(e);
+                if (most && share_nodes(e)) break;
+            }
+        out.push_back(1);
+        std::ranges::reverse(out);
         return out;
     }
 
     /// The candidate of stages with equal loads.
-    [[nodiscard]] candidate balanced(std::size_t stages, std::uint32_t micro_batches, std::uint32_t tensor) {
+    [[nodiscard]] candidate balanced(std::size_t stages, std::uint32_t micro_batches, space::neighbour_split by) {
         auto const group = devices() / stages;
-        auto const& t = times(micro_batches, group, tensor);
-        auto const& places = places_.of(stages);
-        auto const begin = [&](std::size_t part) { return part == 0 ? 0 : part <= places.size() ? places[part - 1] : order_.size(); };
-        std::vector<std::vector<std::int64_t>> of_stage(stages);
-        std::vector<std::int64_t> crossing;
-        for (std::size_t part = 0; part <= places.size(); ++part) crossing.push_back(t.crossing[begin(part)]);
-        for (std::size_t s = 0; s < stages; ++s) {
-            auto const busy = busiest(t, s * group);
-            for (std::size_t part = 0; part <= places.size(); ++part) {
-                auto& load = of_stage[s].emplace_back(0);
-                for (auto i = begin(part); i < begin(part + 1); ++i) load = saturating_sum(load, busy[i]);
-            }
-        }
-        auto first = balanced_cuts(of_stage, crossing);
-        for (auto& part : first) part = begin(part);
-        return {.first = std::move(first),
-                .tensor = std::vector<std::uint32_t>(stages, tensor),
+        auto const& t = times(micro_batches, group, by);
+        std::vector<std::vector<std::int64_t>> of_stage;
+        for (std::size_t s = 0; s < stages; ++s) of_stage.push_back(busiest(t, s * group));
+        return {.first = balanced_cuts(of_stage, t.crossing, places_.of(stages)),
+                .tensor = std::vector<std::uint32_t>(stages, by.tensor),
                 .recompute = std::vector<bool>(stages, false),
-                .micro_batches = micro_batches};
+                .micro_batches = micro_batches,
+                .experts = by.experts};
     }
 
     /// No less than this takes an iteration of `c`: for some stage the work of a device on all micro-batches; before it what must come before any
@@ -100,7 +105,7 @@ class stage_builder {
         std::vector<std::uint32_t> stage(order_.size());
         for (std::size_t s = 0; s < stages; ++s)
             for (auto i = c.first[s]; i < c.end(s, order_.size()); ++i) stage[i] = static_cast<std::uint32_t>(s);
-        auto const of = [&](std::size_t i) -> operator_times const& { return times(c.micro_batches, group, c.tensor[stage[i]]); };
+        auto const of = [&](std::size_t i) -> operator_times const& { return times(c.micro_batches, group, c.split(stage[i])); };
         // The longest way that all shards have to wait for, forward to an operator and backward from it.
         std::vector<std::int64_t> head(order_.size(), 0), tail(order_.size(), 0);
         for (std::size_t i = 0; i < order_.size(); ++i)
@@ -136,11 +141,18 @@ class stage_builder {
                    .micro_batches = c.micro_batches,
                    .order = c.order,
                    .recompute = c.recompute,
-                   .sharded_optimizer = c.sharded_optimizer};
+                   .sharded_optimizer = c.sharded_optimizer,
+                   .sharded_parameters = c.sharded_parameters};
+        if (c.sharded_parameters) {
+            out.how.block.assign(graph_->size(), 0);
+            auto const blocks = places_.blocks(order_.size());
+            for (std::size_t i = 0; i < order_.size(); ++i) out.how.block[order_[i]] = blocks[i];
+        }
         out.tensor_parallel = c.tensor;
-        out.strategy = experts(c.micro_batches, group, c.tensor[0]);
+        out.expert_parallel = c.experts;
+        out.strategy = strategy(c.micro_batches, group, c.split(0));
         for (std::uint32_t s = 0; s < stages; ++s) {
-            auto const& of_stage = experts(c.micro_batches, group, c.tensor[s]);
+            auto const& of_stage = strategy(c.micro_batches, group, c.split(s));
             auto const end = c.end(s, order_.size());
             for (auto i = c.first[s]; i < end; ++i) {
                 out.how.stage[order_[i]] = s;
@@ -149,7 +161,7 @@ class stage_builder {
             }
             if (c.segments > 1 && c.recompute[s]) {
                 if (out.how.segment.empty()) out.how.segment.assign(graph_->size(), 0);
-                auto const& t = times(c.micro_batches, group, c.tensor[s]);
+                auto const& t = times(c.micro_batches, group, c.split(s));
                 auto const of_this = [&](auto const& all) { return std::span(all).subspan(c.first[s], end - c.first[s]); };
                 auto const cuts = narrow_cuts(of_this(busiest(t, s * group)), of_this(t.bytes), c.segments);
                 for (auto i = c.first[s]; i < end; ++i)
@@ -170,15 +182,22 @@ class stage_builder {
         std::vector<byte_count> bytes;                           ///< that cross before it
         std::vector<std::int64_t> crossing;                      ///< how long they take from one group to the next
     };
-    using key = std::tuple<std::uint32_t, std::size_t, std::uint32_t>; // micro-batches, devices, tensor degree
+    using key = std::tuple<std::uint32_t, std::size_t, space::neighbour_split>; // micro-batches, devices, how they share an operator
 
-    /// The experts' strategy of all operators on the first `group` devices, or what the space has nearest to it.
-    [[nodiscard]] space::flat_strategy const& experts(std::uint32_t micro_batches, std::size_t group, std::uint32_t tensor) {
-        auto const at = experts_.find({micro_batches, group, tensor});
-        if (at != experts_.end()) return at->second;
+    /// The textbook strategy of all operators on the first `group` devices, or what the space has nearest to it.
+    [[nodiscard]] space::flat_strategy const& strategy(std::uint32_t micro_batches, std::size_t group, space::neighbour_split by) {
+        auto const at = strategies_.find({micro_batches, group, by});
+        if (at != strategies_.end()) return at->second;
         auto const& micro = simulator_.micro_batches(micro_batches);
-        return experts_.emplace(key{micro_batches, group, tensor}, micro.space().nearest(space::tensor_parallel(micro.graph(), group, tensor)))
+        return strategies_.emplace(key{micro_batches, group, by}, micro.space().nearest(space::split_among_neighbours(micro.graph(), group, by)))
             .first->second;
+    }
+
+    /// Whether each run of `n` neighbours, counted from device 0, is on one node.
+    [[nodiscard]] bool share_nodes(std::uint32_t n) const {
+        for (std::size_t d = 0; d < devices(); ++d)
+            if (topology_->node[d] != topology_->node[d - d % n]) return false;
+        return true;
     }
 
     /// Adds what the operator at place `i` takes on the devices of the group from `start`.
@@ -196,10 +215,10 @@ class stage_builder {
         return out;
     }
 
-    [[nodiscard]] operator_times const& times(std::uint32_t micro_batches, std::size_t group, std::uint32_t tensor) {
-        if (auto const at = times_.find({micro_batches, group, tensor}); at != times_.end()) return at->second;
-        auto const& strategy = experts(micro_batches, group, tensor);
-        auto const& plan = simulator_.plan_micro_batch(micro_batches, strategy);
+    [[nodiscard]] operator_times const& times(std::uint32_t micro_batches, std::size_t group, space::neighbour_split by) {
+        if (auto const at = times_.find({micro_batches, group, by}); at != times_.end()) return at->second;
+        auto const& of_all = strategy(micro_batches, group, by);
+        auto const& plan = simulator_.plan_micro_batch(micro_batches, of_all);
         auto const& g = simulator_.micro_batches(micro_batches).graph();
         operator_times out;
         for (auto const op : order_) {
@@ -212,11 +231,11 @@ class stage_builder {
             out.least_backward.push_back(backward ? *std::min_element(p.backward.begin(), p.backward.end()) : 0);
             auto& needed = out.needed.emplace_back();
             for (auto e = g.first_in[op]; e < g.first_in[op + 1]; ++e)
-                if (g.operations[g.edges[e].producer].work != ops::work_class::source && reaches_all(g, g.edges[e], strategy)) needed.push_back(e);
+                if (g.operations[g.edges[e].producer].work != ops::work_class::source && reaches_all(g, g.edges[e], of_all)) needed.push_back(e);
         }
-        out.bytes = crossing_bytes(g);
+        out.bytes = crossing_sums(g, order_, [&](auto op, auto slot) { return ops::bytes_of(g.operations[op].outputs[slot]); });
         for (auto const b : out.bytes) out.crossing.push_back(group < devices() ? crossing_time(b / static_cast<byte_count>(group), group) : 0);
-        return times_.emplace(key{micro_batches, group, tensor}, std::move(out)).first->second;
+        return times_.emplace(key{micro_batches, group, by}, std::move(out)).first->second;
     }
 
     /// Whether every shard of the consumer reads something of edge `e`: then it waits for some shard of the producer, and that for it in backward.
@@ -227,24 +246,6 @@ class stage_builder {
         for (std::int64_t n = 0; n < c.shards(); ++n)
             if (ops::shard_elements(to.inputs[e.input], ops::shard_box(to, c.degrees(), n)) == 0) return false;
         return true;
-    }
-
-    /// Bytes of the tensors that operators before a place in the order make and some at or behind it read.
-    [[nodiscard]] std::vector<byte_count> crossing_bytes(graph::dense_graph const& g) const {
-        std::vector<byte_count> change(order_.size() + 1, 0);
-        for (auto const op : order_)
-            for (std::uint32_t slot = 0; slot < g.operations[op].outputs.size(); ++slot) {
-                auto last = place_[op];
-                for (auto const number : g.out(op))
-                    if (g.edges[number].slot == slot) last = std::max(last, place_[g.edges[number].consumer]);
-                auto const bytes = ops::bytes_of(g.operations[op].outputs[slot]);
-                change[place_[op] + 1] += bytes;
-                change[last + 1] -= bytes;
-            }
-        std::vector<byte_count> out;
-        byte_count sum = 0;
-        for (std::size_t i = 0; i < order_.size(); ++i) out.push_back(sum += change[i]);
-        return out;
     }
 
     /// A message from the first device of the first group to that of the second, and in training back.
@@ -266,7 +267,8 @@ class stage_builder {
     std::vector<std::uint32_t> order_; ///< without graph inputs
     std::vector<std::size_t> place_;   ///< of each operator in it
     stage_places places_;
-    std::map<key, space::flat_strategy> experts_;
+    std::int64_t experts_ = 1; ///< of each mixture
+    std::map<key, space::flat_strategy> strategies_;
     std::map<key, operator_times> times_;
 };
 

@@ -59,6 +59,26 @@ namespace parsearch::pipeline {
     return first;
 }
 
+/// The same with cuts at `places` alone, which are ascending numbers of operators, without 0. Throws where these are fewer than the cuts.
+[[nodiscard]] inline std::vector<std::size_t> balanced_cuts(std::span<std::vector<std::int64_t> const> times, std::span<std::int64_t const> crossing,
+                                                            std::span<std::size_t const> places) {
+    std::vector<std::size_t> begin{0};
+    begin.insert(begin.end(), places.begin(), places.end());
+    std::vector<std::int64_t> before;
+    for (auto const b : begin) before.push_back(crossing[b]);
+    std::vector<std::vector<std::int64_t>> parts;
+    for (auto const& of_stage : times) {
+        auto& loads = parts.emplace_back(begin.size(), 0);
+        for (std::size_t i = 0, part = 0; i < of_stage.size(); ++i) {
+            if (part + 1 < begin.size() && begin[part + 1] == i) ++part;
+            loads[part] = saturating_sum(loads[part], of_stage[i]);
+        }
+    }
+    auto first = balanced_cuts(parts, before);
+    for (auto& part : first) part = begin[part];
+    return first;
+}
+
 /// Cuts operators into at most `parts` runs of about equal load, each cut where the fewest bytes cross within half a run of the place that equal
 /// loads would have (`bytes[i]`: before operator i). Returns the first operator of each run. Throws `invalid_input` where there is no operator.
 /// Complexity: O(n + parts).

@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -26,18 +27,17 @@
 #include <parsearch/sim/schedule/schedule.hpp>
 #include <parsearch/sim/schedule/task_graph.hpp>
 #include <parsearch/sim/task/planner.hpp>
-#include <parsearch/space/textbook/tensor_parallel.hpp>
+#include <parsearch/space/textbook/expert_parallel.hpp>
 
 namespace parsearch::pipeline {
 
-/// A pipeline of equal stages: each runs on `devices / stages` neighbours, with tensor parallelism of degree `tensor` and data parallelism over the
-/// rest.
+/// A pipeline of equal stages: each runs on `devices / stages` neighbours, with operators divided as `split` says and data parallelism over the rest.
 struct equal_stages {
     std::uint32_t stages = 1;
     std::uint32_t micro_batches = 1;
-    std::uint32_t tensor = 1;
+    space::neighbour_split split{};
     launch_order order = launch_order::one_f_one_b;
-    bool sharded_optimizer = false;
+    bool sharded_optimizer = false, sharded_parameters = false;
     std::uint32_t segments = 0; ///< that each stage computes again; 0: it keeps its activations
     friend bool operator==(equal_stages const&, equal_stages const&) = default;
 };
@@ -51,12 +51,13 @@ struct stage_estimate {
 
 /// Estimates pipelines of equal stages for one problem.
 ///
-/// One micro-batch is simulated on the devices of one replica alone, once for each size of it and tensor degree. That tells when each operator is
-/// done, forward and backward, messages between these devices included. Stages are spans of these times, which are put together micro-batch by
-/// micro-batch as `launches` orders them. Behind the last backward come the all-reduces of gradients, one after the other as they become ready, at
-/// the rate of the all-reduces of the heaviest weights, which are priced on the problem's own links; then updates.
-/// Left out: contention of messages between stages, latencies of small all-reduces, tensors that several stages keep. Devices are taken to be equal
-/// to those of the first stage.
+/// One micro-batch is simulated on the devices of one replica alone, once for each size of it and way to divide operators. That tells when each
+/// operator is done, forward and backward, messages between these devices included. Stages are spans of these times, which are put together
+/// micro-batch by micro-batch as `launches` orders them. Behind the last backward come the all-reduces of gradients, one after the other as they
+/// become ready, at the rate of the all-reduces of the heaviest weights, which are priced on the problem's own links; then updates. Sharded
+/// parameters take passes of their own (`sharded_passes`). Left out:
+/// contention of messages between stages, latencies of small all-reduces, tensors that several stages keep. Devices are taken to be equal to those of
+/// the first stage.
 class stage_estimator {
   public:
     /// `cuts_anywhere`: stages may begin at any operator, see `stage_places`.
@@ -70,24 +71,28 @@ class stage_estimator {
             }
         samples_ = divisible_samples(g);
         places_ = stage_places(g, order_, cuts_anywhere);
+        blocks_ = places_.blocks(order_.size());
     }
 
     /// The estimate of `how`; nothing where its micro-batches have fewer samples than replicas, or a number that these do not divide. Throws
-    /// `invalid_input` where stages or degrees do not divide the devices. Complexity: O(operators + stages * micro_batches), but for the first with
-    /// its size of a replica's micro-batch and degree.
+    /// `invalid_input` where stages or degrees do not divide the devices, or tensor parallelism not the neighbours that share experts. Complexity:
+    /// O(operators + stages * micro_batches), but for the first with its size of a replica's micro-batch and split.
     [[nodiscard]] std::optional<stage_estimate> operator()(equal_stages const& how) {
         auto const devices = problem_.topology().size();
-        if (how.stages < 1 || how.tensor < 1 || how.micro_batches < 1 || devices % (std::size_t{how.stages} * how.tensor) != 0)
-            throw invalid_input("stage_estimator: ", how.stages, " stages of tensor degree ", how.tensor, " and ", how.micro_batches,
-                                " micro-batches: must be at least 1, and divide the ", devices, " devices");
-        auto const replicas = static_cast<std::int64_t>(devices / how.stages / how.tensor);
+        auto const [tensor, experts] = how.split;
+        auto const in_replica = how.split.replica();
+        if (how.stages < 1 || tensor < 1 || experts < 1 || how.micro_batches < 1 || devices % (std::size_t{how.stages} * in_replica) != 0 ||
+            in_replica % tensor != 0)
+            throw invalid_input("stage_estimator: ", how.stages, " stages of tensor degree ", tensor, ", experts over ", experts, " and ",
+                                how.micro_batches, " micro-batches: must be at least 1, and divide the ", devices, " devices");
+        auto const replicas = static_cast<std::int64_t>(devices / how.stages / in_replica);
         auto const parts = replicas * how.micro_batches;
-        if (samples_ % parts != 0 || how.stages > order_.size()) return std::nullopt;
-        auto const& one = cell_of(parts, how.tensor);
-        auto [cut, is_new] = cuts_.try_emplace({parts, how.tensor, how.stages});
+        if (samples_ % (parts * (in_replica / tensor)) != 0 || how.stages > order_.size()) return std::nullopt;
+        auto const& one = cell_of(parts, how.split);
+        auto [cut, is_new] = cuts_.try_emplace({parts, how.split, how.stages});
         if (is_new) cut->second = equal_cuts(one, how.stages);
         auto const& first = cut->second;
-        auto const stages = spans_of(one, first, how);
+        auto const stages = spans_of(one, first, how, replicas);
         auto const last = run(stages, how);
         stage_estimate out{.time = synchronised(one, first, last, how, replicas)};
         for (std::uint32_t s = 0; s < how.stages; ++s) {
@@ -108,7 +113,9 @@ class stage_estimator {
         std::vector<std::int64_t> busy;     ///< computation of a device, both ways
         std::vector<std::int64_t> update;
         std::vector<byte_count> weights, optimizer, activations;
-        std::vector<double> own;          ///< the part of the weights that a device would keep the optimizer's state of
+        std::vector<double> own;          ///< the part of the weights that a device of the replica would keep the optimizer's state of
+        std::vector<bool> experts;        ///< whether its experts are split
+        std::vector<byte_count> borrowed; ///< weights that it reads, and that are counted at an operator of another block
         std::vector<byte_count> crossing; ///< bytes that cross before it, a device's share
         byte_count buffers = 0;
     };
@@ -117,22 +124,35 @@ class stage_estimator {
         std::int64_t forward = 0, backward = 0, again = 0;
         std::int64_t ahead = 0;   ///< the part of `again` that need not wait for gradients
         std::int64_t message = 0; ///< from the stage before, and back to it
+        std::int64_t head = 0;    ///< before the first forward: weights are gathered
+        std::int64_t tail = 0;    ///< behind the last backward: gradients are reduced
+    };
+
+    /// Picoseconds per byte of a device's weights that synchronisation takes; 0 where no other device has them.
+    struct sync_rates {
+        double others = 0, experts = 0;
+        [[nodiscard]] double of(cell const& c, std::size_t i) const { return c.experts[i] ? experts : others; }
     };
 
     [[nodiscard]] std::size_t end_of(std::span<std::size_t const> first, std::size_t s) const {
         return s + 1 < first.size() ? first[s + 1] : order_.size();
     }
 
-    [[nodiscard]] cell const& cell_of(std::int64_t parts, std::uint32_t tensor) {
-        if (auto const at = cells_.find({parts, tensor}); at != cells_.end()) return at->second;
+    [[nodiscard]] cell const& cell_of(std::int64_t parts, space::neighbour_split by) {
+        if (auto const at = cells_.find({parts, by}); at != cells_.end()) return at->second;
         auto const part = micro_batch_problem(problem_, parts);
         auto const& g = part.graph();
-        auto const strategy = space::tensor_parallel(g, tensor, tensor);
+        auto const strategy = space::split_among_neighbours(g, by.replica(), by);
         auto simulate = part.simulator();
         auto tasks = simulate.assemble(strategy);
         auto const updates = tasks.duration;
-        for (std::uint32_t t = 0; t < tasks.size(); ++t) // once for all micro-batches
-            if (tasks.kind[t] == sim::task_kind::update) tasks.duration[t] = 0;
+        auto const once = [&](std::uint32_t t) { // for all micro-batches
+            return tasks.kind[t] == sim::task_kind::update ||
+                   (by.experts > 1 && tasks.label[t].traffic == sim::traffic_kind::weight_gradient &&
+                    (tasks.kind[t] == sim::task_kind::transfer || tasks.kind[t] == sim::task_kind::collective));
+        };
+        for (std::uint32_t t = 0; t < tasks.size(); ++t)
+            if (once(t)) tasks.duration[t] = 0;
         sim::schedule when;
         sim::scheduler{}.run(tasks, part.options().discipline, when);
         auto const n = order_.size();
@@ -144,7 +164,9 @@ class stage_estimator {
                  .optimizer = std::vector<byte_count>(n, 0),
                  .activations = std::vector<byte_count>(n, 0),
                  .own = std::vector<double>(n, 1),
-                 .crossing = std::vector<byte_count>(n, 0)};
+                 .experts = split_experts(g, by),
+                 .borrowed = std::vector<byte_count>(n, 0),
+                 .crossing = {}};
         for (std::uint32_t t = 0; t < tasks.size(); ++t) {
             auto const i = place_[tasks.label[t].op];
             if (tasks.kind[t] == sim::task_kind::forward) out.forward[i] = std::max(out.forward[i], when.end[t]);
@@ -168,6 +190,9 @@ class stage_estimator {
             if (c.sync.held.empty()) continue;
             auto const i = place_[c.members.front()];
             out.weights[i] = c.sync.held.front().bytes;
+            std::set<std::uint32_t> blocks{blocks_[i]};
+            for (auto const op : c.members)
+                if (blocks.insert(blocks_[place_[op]]).second) out.borrowed[place_[op]] += out.weights[i];
             out.optimizer[i] = sim::optimizer_memory(c.sync.held.front(), states);
             out.own[i] = pipeline::own_share(c.sync, c.sync.held.front());
         }
@@ -177,15 +202,17 @@ class stage_estimator {
         auto const all = std::accumulate(out.activations.begin(), out.activations.end(), byte_count{0});
         for (auto& a : out.activations)
             a = all > 0 ? static_cast<byte_count>(static_cast<double>(use.activations) * (static_cast<double>(a) / static_cast<double>(all))) : 0;
-        for (std::size_t i = 0; i < n; ++i)
-            for (std::uint32_t slot = 0; slot < g.operations[order_[i]].outputs.size(); ++slot) {
-                auto last = i;
-                for (auto const e : g.out(order_[i]))
-                    if (g.edges[e].slot == slot) last = std::max(last, place_[g.edges[e].consumer]);
-                auto const bytes = ops::bytes_of(g.operations[order_[i]].outputs[slot]) / tensor;
-                for (auto at = i + 1; at <= last; ++at) out.crossing[at] += bytes;
-            }
-        return cells_.emplace(std::pair{parts, tensor}, std::move(out)).first->second;
+        out.crossing = crossing_sums(g, order_, [&](auto op, auto slot) { return ops::bytes_of(g.operations[op].outputs[slot]) / by.replica(); });
+        return cells_.emplace(std::pair{parts, by}, std::move(out)).first->second;
+    }
+
+    /// Whether the experts of operators are split, by place in the order.
+    [[nodiscard]] std::vector<bool> split_experts(graph::dense_graph const& g, space::neighbour_split by) const {
+        std::vector<bool> out(order_.size(), false);
+        if (by.experts == 1) return out;
+        auto const of_experts = space::has_experts(g);
+        for (std::size_t i = 0; i < order_.size(); ++i) out[i] = of_experts[order_[i]];
+        return out;
     }
 
     /// Bytes on a device of what is kept of an operator's outputs until backward, and beside them.
@@ -208,24 +235,14 @@ class stage_estimator {
     [[nodiscard]] std::vector<std::size_t> equal_cuts(cell const& c, std::uint32_t stages) const {
         constexpr std::size_t few = 512;
         auto const& places = places_.of(stages);
-        std::vector<std::int64_t> parts{0};
-        for (std::size_t i = 0, next = 0; i < c.busy.size(); ++i) {
-            if (next < places.size() && places[next] == i) {
-                parts.push_back(0);
-                ++next;
-            }
-            parts.back() = saturating_sum(parts.back(), c.busy[i]);
-        }
-        std::vector<std::size_t> first{0};
-        if (parts.size() <= few) {
-            first = balanced_cuts(std::vector<std::vector<std::int64_t>>(stages, parts), std::vector<std::int64_t>(parts.size(), 0));
-            for (auto& part : first) part = part == 0 ? 0 : places[part - 1];
-            return first;
-        }
+        if (places.size() < few) return balanced_cuts(std::vector(stages, c.busy), std::vector<std::int64_t>(c.busy.size(), 0), places);
         std::vector<double> before; // each place
         double sum = 0;
-        for (auto const p : parts) before.push_back(sum += static_cast<double>(p));
-        before.pop_back();
+        for (std::size_t i = 0; i < c.busy.size(); ++i) {
+            if (before.size() < places.size() && places[before.size()] == i) before.push_back(sum);
+            sum += static_cast<double>(c.busy[i]);
+        }
+        std::vector<std::size_t> first{0};
         std::size_t next = 0; // place that is free
         for (std::uint32_t s = 1; s < stages; ++s) {
             auto const aim = sum * s / stages;
@@ -238,7 +255,8 @@ class stage_estimator {
         return first;
     }
 
-    [[nodiscard]] std::vector<span_of_stage> spans_of(cell const& c, std::span<std::size_t const> first, equal_stages const& how) {
+    [[nodiscard]] std::vector<span_of_stage> spans_of(cell const& c, std::span<std::size_t const> first, equal_stages const& how,
+                                                      std::int64_t replicas) {
         std::vector<span_of_stage> out;
         auto const group = problem_.topology().size() / how.stages;
         for (std::size_t s = 0; s < first.size(); ++s) {
@@ -249,10 +267,65 @@ class stage_estimator {
                 span.again = span.forward;
                 span.ahead = span.forward / how.segments;
             }
+            if (how.sharded_parameters && problem_.options().training) share_parameters(c, begin, end, rates_of(c, how, replicas), span);
             if (s > 0) span.message = message((s - 1) * group, s * group, c.crossing[begin]);
             out.push_back(span);
         }
         return out;
+    }
+
+    /// Turns `span`, of the operators from place `begin` to `end`, into that with sharded parameters: visits of blocks as `unroller` has them,
+    /// forward and backward in turn. On the busiest link the gradients of a visit are reduced when it is over, then weights gathered for the visit
+    /// after the next. Of two rounds the second counts, and what the first takes longer.
+    void share_parameters(cell const& c, std::size_t begin, std::size_t end, sync_rates const& rates, span_of_stage& span) const {
+        struct block {
+            double forward = 0, backward = 0, gather = 0, reduce = 0;
+        };
+        std::vector<block> blocks;
+        auto const again = span.forward > 0 ? static_cast<double>(span.again) / static_cast<double>(span.forward) : 0;
+        for (auto i = begin; i < end; ++i) {
+            if (i == begin || blocks_[i] != blocks_[i - 1]) blocks.emplace_back();
+            auto& b = blocks.back();
+            auto const forward = static_cast<double>(c.forward[i] - (i > 0 ? c.forward[i - 1] : 0));
+            b.forward += forward;
+            b.backward += static_cast<double>(c.backward[i] - (i + 1 < order_.size() ? c.backward[i + 1] : 0)) + again * forward;
+            b.gather += rates.of(c, i) / 2 * static_cast<double>(c.weights[i] + c.borrowed[i]);
+            b.reduce += rates.of(c, i) / 2 * static_cast<double>(c.weights[i]);
+        }
+        struct visit {
+            std::size_t block;
+            double time, gather, reduce;
+        };
+        std::vector<visit> visits;
+        std::vector<std::pair<std::size_t, double>> passes; // visit in which each ends, and how long before its end
+        auto const come_to = [&](std::size_t b, double time, double reduce) {
+            if (!visits.empty() && visits.back().block == b) {
+                if (!passes.empty() && passes.back().first + 1 == visits.size()) passes.back().second += time;
+                visits.back().time += time;
+                visits.back().reduce += reduce;
+            } else visits.push_back({b, time, blocks[b].gather, reduce});
+        };
+        for (int round = 0; round < 2; ++round) {
+            for (std::size_t b = 0; b < blocks.size(); ++b) come_to(b, blocks[b].forward, 0);
+            passes.emplace_back(visits.size() - 1, 0);
+            for (auto b = blocks.size(); b-- > 0;) come_to(b, blocks[b].backward, blocks[b].reduce);
+            passes.emplace_back(visits.size() - 1, 0);
+        }
+        double link = 0, device = 0;
+        std::vector<double> ended, gathered;
+        for (std::size_t v = 0; v < visits.size(); ++v) {
+            if (v >= 2) link = std::max(link, ended[v - 2]) + visits[v - 2].reduce;
+            gathered.push_back(link += visits[v].gather);
+            ended.push_back(device = std::max(device, gathered[v]) + visits[v].time);
+        }
+        for (auto v = visits.size() - 2; v < visits.size(); ++v) link = std::max(link, ended[v]) + visits[v].reduce;
+        auto const end_of_pass = [&](std::size_t p) { return ended[passes[p].first] - passes[p].second; };
+        auto const rounded = [](double x) { return static_cast<std::int64_t>(std::min(std::max(x, 0.0), 1e18)); };
+        auto const first = end_of_pass(1), forward = end_of_pass(2), backward = end_of_pass(3);
+        span.forward = rounded(forward - first);
+        span.backward = rounded(backward - forward) - span.again;
+        span.head = rounded(first - (backward - first));
+        span.tail = rounded(link - backward);
     }
 
     [[nodiscard]] std::int64_t message(std::size_t from, std::size_t to, byte_count bytes) const {
@@ -265,7 +338,8 @@ class stage_estimator {
 
     /// When each stage is done with its last micro-batch.
     [[nodiscard]] std::vector<std::int64_t> run(std::span<span_of_stage const> stages, equal_stages const& how) const {
-        std::vector<std::int64_t> free(how.stages, 0);
+        std::vector<std::int64_t> free;
+        for (auto const& s : stages) free.push_back(s.head);
         std::vector<std::int64_t> forward(std::size_t{how.stages} * how.micro_batches, 0), backward(forward.size(), 0);
         for (auto const& l : launches(how.order, how.stages, how.micro_batches, problem_.options().training)) {
             auto const& s = stages[l.stage];
@@ -280,6 +354,7 @@ class stage_estimator {
                 backward[at] = free[l.stage] = saturating_sum(ready, saturating_sum(s.again - s.ahead, s.backward));
             }
         }
+        for (std::size_t s = 0; s < stages.size(); ++s) free[s] = saturating_sum(free[s], stages[s].tail);
         return free;
     }
 
@@ -288,7 +363,7 @@ class stage_estimator {
                                             equal_stages const& how, std::int64_t replicas) {
         auto const all = *std::max_element(done.begin(), done.end());
         if (!problem_.options().training) return all;
-        auto const rate = replicas > 1 ? all_reduce_rate(how) : 0.0;
+        auto const rates = how.sharded_parameters ? sync_rates{} : rates_of(c, how, replicas);
         auto out = static_cast<double>(all);
         for (std::size_t s = 0; s < first.size(); ++s) {
             auto link = 0.0, device = static_cast<double>(done[s]);
@@ -296,25 +371,33 @@ class stage_estimator {
                 if (c.weights[i] == 0) continue;
                 auto const left = problem_.options().overlap ? c.backward[first[s]] - c.backward[i] : 0;
                 auto const ready = static_cast<double>(problem_.options().overlap ? done[s] - left : all);
+                auto const rate = rates.of(c, i);
                 link = std::max(link, ready) + rate * static_cast<double>(c.weights[i]);
-                device = std::max(device, replicas > 1 ? link : ready) + own_share(c, i, how, replicas) * static_cast<double>(c.update[i]);
+                device = std::max(device, rate > 0 ? link : ready) + own_share(c, i, how, replicas) * static_cast<double>(c.update[i]);
             }
             out = std::max(out, device);
         }
         return static_cast<std::int64_t>(std::min(out, static_cast<double>(cost_traits<picoseconds>::infinity().count())));
     }
 
+    /// All replicas have what is not split within one.
+    [[nodiscard]] sync_rates rates_of(cell const& c, equal_stages const& how, std::int64_t replicas) {
+        return {.others = replicas > 1 || how.split.experts > how.split.tensor ? all_reduce_rate(how, c, false) : 0,
+                .experts = replicas > 1 && how.split.experts > 1 ? all_reduce_rate(how, c, true) : 0};
+    }
+
     /// Picoseconds per byte of a device's weights that the busiest link is held by their all-reduce, those of the other devices of its stage
-    /// included.
-    [[nodiscard]] double all_reduce_rate(equal_stages const& how) {
+    /// included. `experts`: of weights whose experts are split, or of all others.
+    [[nodiscard]] double all_reduce_rate(equal_stages const& how, cell const& c, bool experts) {
         auto const group = problem_.topology().size() / how.stages;
-        if (auto const at = rates_.find({group, how.tensor}); at != rates_.end()) return at->second;
+        if (auto const at = rates_.find({group, how.split, experts}); at != rates_.end()) return at->second;
         auto const part = micro_batch_problem(problem_, how.micro_batches);
         auto const& g = part.graph();
-        auto const strategy = space::tensor_parallel(g, group, how.tensor);
+        auto const strategy = space::split_among_neighbours(g, group, how.split);
         std::uint32_t heaviest = order_.front();
         byte_count most = -1;
         for (auto const op : order_) {
+            if (c.experts[place_[op]] != experts) continue;
             byte_count bytes = 0;
             for (auto const& w : g.operations[op].weights) bytes += ops::bytes_of(w);
             if (bytes <= most) continue;
@@ -334,13 +417,30 @@ class stage_estimator {
         for (auto const& [link, time] : load) longest = std::max(longest, time);
         auto const bytes = weights.sync.held.empty() ? byte_count{0} : weights.sync.held.front().bytes;
         auto const rate = bytes > 0 ? longest / static_cast<double>(bytes) : 0;
-        rates_.emplace(std::pair{group, how.tensor}, rate);
+        rates_.emplace(std::tuple{group, how.split, experts}, rate);
         return rate;
     }
 
     /// The part of an operator's weights that a device updates.
     [[nodiscard]] static double own_share(cell const& c, std::size_t i, equal_stages const& how, std::int64_t replicas) noexcept {
         return how.sharded_optimizer ? c.own[i] / static_cast<double>(replicas) : 1;
+    }
+
+    /// Bytes of weights on a device of the stage of the operators from place `begin` to `end`: where they are sharded a share, and two blocks.
+    [[nodiscard]] byte_count weights_of(cell const& c, std::size_t begin, std::size_t end, equal_stages const& how, std::int64_t replicas) const {
+        byte_count all = 0;
+        double own = 0, block = 0, first = 0, second = 0;
+        for (auto i = begin; i < end; ++i) {
+            all += c.weights[i];
+            auto const mine = own_share(c, i, how, replicas) * static_cast<double>(c.weights[i]);
+            own += mine;
+            block += static_cast<double>(c.weights[i]) - mine + (1 - own_share(c, i, how, replicas)) * static_cast<double>(c.borrowed[i]);
+            if (i + 1 < end && blocks_[i + 1] == blocks_[i]) continue;
+            second = std::max(second, std::min(first, block));
+            first = std::max(first, block);
+            block = 0;
+        }
+        return how.sharded_parameters ? std::min(all, static_cast<byte_count>(own + first + second)) : all;
     }
 
     /// Bytes on a device of the stage of the operators from place `begin` to `end`.
@@ -359,17 +459,18 @@ class stage_estimator {
         }
         double optimizer = 0;
         for (auto i = begin; i < end; ++i) optimizer += own_share(c, i, how, replicas) * static_cast<double>(c.optimizer[i]);
-        return 2 * sum(c.weights) + static_cast<byte_count>(optimizer) + activations + c.buffers;
+        return 2 * weights_of(c, begin, end, how, replicas) + static_cast<byte_count>(optimizer) + activations + c.buffers;
     }
 
     parallelization problem_;
     std::vector<std::uint32_t> order_; ///< without graph inputs
     std::vector<std::size_t> place_;   ///< of each operator in it
     stage_places places_;
+    std::vector<std::uint32_t> blocks_; ///< of each place
     std::int64_t samples_;
-    std::map<std::pair<std::int64_t, std::uint32_t>, cell> cells_;                                    ///< by parts of the batch and tensor degree
-    std::map<std::tuple<std::int64_t, std::uint32_t, std::uint32_t>, std::vector<std::size_t>> cuts_; ///< and number of stages
-    std::map<std::pair<std::size_t, std::uint32_t>, double> rates_;                                   ///< by devices of a stage and tensor degree
+    std::map<std::pair<std::int64_t, space::neighbour_split>, cell> cells_;                                    ///< by parts of the batch
+    std::map<std::tuple<std::int64_t, space::neighbour_split, std::uint32_t>, std::vector<std::size_t>> cuts_; ///< and number of stages
+    std::map<std::tuple<std::size_t, space::neighbour_split, bool>, double> rates_; ///< by devices of a stage, and whether of experts
 };
 
 } // namespace parsearch::pipeline

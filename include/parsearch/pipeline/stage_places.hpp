@@ -15,11 +15,10 @@
 
 namespace parsearch::pipeline {
 
-namespace detail {
-
-/// How many tensors cross each place: made before it, read at or behind it. `order`: operators with work, in topological order; place i is before the
-/// i-th of them. Complexity: linear in edges.
-[[nodiscard]] inline std::vector<std::int64_t> tensors_crossing(graph::dense_graph const& g, std::span<std::uint32_t const> order) {
+/// What crosses each place: the sum of `weight(op, slot)` over the tensors made before it and read at or behind it. `order`: operators with work, in
+/// topological order; place i is before the i-th of them. Complexity: linear in edges.
+template <class Weight>
+[[nodiscard]] std::vector<std::int64_t> crossing_sums(graph::dense_graph const& g, std::span<std::uint32_t const> order, Weight const& weight) {
     std::vector<std::size_t> place(g.size(), 0);
     for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = i;
     std::vector<std::int64_t> out(order.size() + 1, 0);
@@ -28,13 +27,16 @@ namespace detail {
             auto last = i;
             for (auto const e : g.out(order[i]))
                 if (g.edges[e].slot == slot) last = std::max(last, place[g.edges[e].consumer]);
-            ++out[i + 1];
-            --out[last + 1];
+            auto const amount = weight(order[i], slot);
+            out[i + 1] += amount;
+            out[last + 1] -= amount;
         }
     std::partial_sum(out.begin(), out.end(), out.begin());
     out.pop_back();
     return out;
 }
+
+namespace detail {
 
 /// Places that fewer tensors cross than those before and behind, as far as these differ. Ascending, from 1.
 [[nodiscard]] inline std::vector<std::size_t> narrow_places(std::span<std::int64_t const> crossing) {
@@ -92,7 +94,7 @@ class stage_places {
         std::vector<std::size_t> all(order.empty() ? 0 : order.size() - 1);
         std::iota(all.begin(), all.end(), std::size_t{1});
         if (!anywhere) {
-            auto const narrow = detail::narrow_places(detail::tensors_crossing(g, order));
+            auto const narrow = detail::narrow_places(crossing_sums(g, order, [](auto, auto) { return 1; }));
             std::map<std::string, std::uint32_t> known;
             std::vector<std::uint32_t> kinds;
             for (std::size_t part = 0; part <= narrow.size(); ++part) {
@@ -119,6 +121,15 @@ class stage_places {
         for (auto const& c : choices_)
             if (c.size() + 1 >= stages) return c;
         return choices_.back();
+    }
+
+    /// Blocks of operators whose weights are gathered together: of each of `operators` in the order, its block. At least eight where there are as
+    /// many operators.
+    [[nodiscard]] std::vector<std::uint32_t> blocks(std::size_t operators) const {
+        std::vector<std::uint32_t> out(operators, 0);
+        auto const& places = of(8);
+        for (std::size_t i = 0; i < operators; ++i) out[i] = static_cast<std::uint32_t>(std::ranges::upper_bound(places, i) - places.begin());
+        return out;
     }
 
   private:

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <set>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -14,7 +15,10 @@
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/pipeline/launch_order.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
+#include <parsearch/pipeline/zero_sharding.hpp>
+#include <parsearch/core/units.hpp>
 #include <parsearch/sim/schedule/task_graph.hpp>
+#include <parsearch/sim/task/assemble.hpp>
 
 namespace parsearch::pipeline {
 
@@ -23,6 +27,7 @@ struct task_origin {
     std::uint32_t task = 0;        ///< of the task graph of one micro-batch
     std::uint32_t micro_batch = 0; ///< the last one that its stage launches for what is done once: synchronisation and updates
     bool again = false;            ///< forward that is computed once more
+    block_transfer moves{};        ///< of a block's weights: `task` is the first of their synchronisation
     friend bool operator==(task_origin const&, task_origin const&) = default;
 };
 
@@ -34,11 +39,17 @@ struct task_origin {
 /// waits for the gradients of all micro-batches; updates come last. Adding a gradient to that of the micro-batches before takes no time. A shared
 /// transfer (`shared_transfers`) is sent once: all its readers wait for that message, and its gradient waits for those of all of them. Where
 /// `launch_in_order`, each computation also waits for the one launched before it on its device; where not, that is left to the scheduler.
+///
+/// With sharded parameters a stage goes through blocks, forward and backward; computing a block again and its backward, or two passes in turn, are
+/// one visit. All operators of a visit with weights to share wait until these are gathered, which begins when the visit before the one before is
+/// over: its last computation on each device, and the reduction of its gradients. The gradients of a micro-batch are reduced, with those of the whole
+/// block of the first operator that has these weights, when all are there; updates wait for the reductions of all micro-batches. Either takes half of
+/// each all-reduce of the block, one after the other on each link.
 class unroller {
   public:
-    /// `one` is what `sim::assembler` makes of `g`, on `devices` devices; `how` is valid for `g`; `carriers`: of each edge, or empty where each is
-    /// its own; `origins`: of each task of `out`. Complexity: linear in what it makes, but for tensors that are carried for many.
-    void run(sim::task_graph const& one, graph::dense_graph const& g, std::uint32_t devices, pipelining const& how,
+    /// `one` is what `sim::assembler` makes of `plan` of `g`, on `devices` devices; `how` is valid for `g`; `carriers`: of each edge, or empty where
+    /// each is its own; `origins`: of each task of `out`. Complexity: linear in what it makes, but for tensors that are carried for many.
+    void run(sim::task_graph const& one, graph::dense_graph const& g, sim::iteration_plan const& plan, std::uint32_t devices, pipelining const& how,
              std::span<std::uint32_t const> carriers, bool launch_in_order, sim::task_graph& out, std::vector<task_origin>& origins) {
         one_ = &one;
         out_ = &out;
@@ -48,10 +59,12 @@ class unroller {
         sort_tasks(g);
         out.clear(one.resources);
         origins.clear();
+        transfers_.clear();
         number_.assign(how.micro_batches, std::vector<std::uint32_t>(one.size(), none));
         again_.assign(one.size(), none);
         previous_.assign(launch_in_order ? devices : 0, none);
         bool const training = last_backward_ != none;
+        find_blocks(plan, how.sharded_parameters && training);
         std::vector<std::uint32_t> left(how.stages, how.micro_batches);
         for (auto const& l : launches(how.order, how.stages, how.micro_batches, training))
             if (!l.backward) add_forward(l.stage, l.micro_batch);
@@ -59,8 +72,25 @@ class unroller {
         for (auto const t : tail_) add_once(t, how.order == launch_order::gpipe ? 0 : how.micro_batches - 1);
     }
 
+    /// What sharded parameters moved, by block, in the order of their numbers.
+    [[nodiscard]] std::vector<std::pair<std::uint32_t, block_transfer>> const& transfers() const noexcept { return transfers_; }
+
   private:
-    enum class part : std::uint8_t { forward, arrival, backward, once }; // arrival: what moves forward into a segment
+    enum class part : std::uint8_t { forward, arrival, backward, once, replaced }; // arrival: what moves forward into a segment
+
+    /// A block whose weights are shared.
+    struct shared_block {
+        std::uint32_t first = none;                           ///< task of its synchronisation
+        std::map<std::uint32_t, std::int64_t> gather, reduce; ///< time on each link
+        std::vector<std::uint32_t> contributors;              ///< backward tasks whose gradients are reduced together
+        std::vector<std::uint32_t> left, reduced;             ///< by micro-batch: of these to come; the last task of the reduction
+    };
+    /// What a stage does between two changes of blocks.
+    struct visit {
+        std::uint32_t block = none, gathered = none;
+        std::map<std::uint32_t, std::uint32_t> last{}; ///< computation, by device
+        std::vector<std::uint32_t> reductions{};       ///< last tasks
+    };
 
     /// Edges carry their tasks in one order, in each direction.
     void find_carried(std::span<std::uint32_t const> carriers) {
@@ -169,6 +199,104 @@ class unroller {
         }
     }
 
+    /// The blocks of operators whose weights are shared; their synchronisation is replaced.
+    void find_blocks(sim::iteration_plan const& plan, bool sharded) {
+        blocks_.clear();
+        waits_.assign(sharded ? one_->size() : 0, false);
+        reduces_.assign(sharded ? one_->size() : 0, none);
+        now_.assign(how_->stages, {});
+        before_it_.assign(how_->stages, {});
+        if (!sharded) return;
+        std::vector<bool> shared(plan.operators.size(), false);
+        for (auto& of_stage : backward_) std::erase_if(of_stage, [&](auto t) { return part_[t] == part::once && moves(t); });
+        std::erase_if(tail_, [&](auto t) { return moves(t); });
+        for (std::uint32_t t = 0; t < one_->size(); ++t) {
+            if (carrier_[t] != t || part_[t] != part::once || !moves(t)) continue;
+            part_[t] = part::replaced;
+            auto const& c = plan.classes[plan.class_of[one_->label[t].op]];
+            auto const home = how_->block_of(c.members.front());
+            reduces_[t] = home;
+            auto& at_home = blocks_[home];
+            if (at_home.first == none) at_home.first = t;
+            if (one_->kind[t] == sim::task_kind::barrier)
+                for (auto const p : before(t))
+                    if (one_->kind[p] == sim::task_kind::backward) at_home.contributors.push_back(p);
+            if (one_->kind[t] != sim::task_kind::collective) continue;
+            auto const half = one_->duration[t] / 2 + one_->duration[t] % 2;
+            auto const add_to = [&](std::int64_t& time) { time = saturating_sum(time, half); };
+            add_to(at_home.reduce[one_->resource[t]]);
+            std::set<std::uint32_t> readers;
+            for (auto const op : c.members) {
+                shared[op] = true;
+                readers.insert(how_->block_of(op));
+            }
+            for (auto const b : readers) {
+                auto& of_reader = blocks_[b];
+                if (of_reader.first == none) of_reader.first = t;
+                add_to(of_reader.gather[one_->resource[t]]);
+            }
+        }
+        for (auto& [number, b] : blocks_) {
+            std::ranges::sort(b.contributors);
+            auto const same = std::ranges::unique(b.contributors);
+            b.contributors.erase(same.begin(), same.end());
+            b.left.assign(how_->micro_batches, static_cast<std::uint32_t>(b.contributors.size()));
+            b.reduced.assign(how_->micro_batches, none);
+            for (auto const t : b.contributors) reduces_[t] = number;
+        }
+        for (std::uint32_t t = 0; t < one_->size(); ++t) waits_[t] = shared[one_->label[t].op];
+    }
+
+    /// What moves for a block on all of its links at once.
+    std::uint32_t add_transfer(std::uint32_t block, std::uint32_t m, block_transfer what) {
+        auto const& b = blocks_.at(block);
+        auto const& links = what == block_transfer::gather ? b.gather : b.reduce;
+        task_origin const origin{.task = b.first, .micro_batch = m, .moves = what};
+        transfers_.emplace_back(block, what);
+        auto const& label = one_->label[b.first];
+        auto const add_task = [&](std::uint32_t resource, std::int64_t time, sim::task_kind kind) {
+            origins_->push_back(origin);
+            return out_->add(resource, time, kind, label);
+        };
+        auto const barrier = one_->resources - 1;
+        auto const begin = add_task(barrier, 0, sim::task_kind::barrier);
+        for (auto const& [link, time] : links) {
+            out_->after(begin);
+            add_task(link, time, sim::task_kind::collective);
+        }
+        for (auto t = begin + 1; t < out_->size(); ++t) out_->after(t);
+        if (links.empty()) out_->after(begin);
+        return add_task(barrier, 0, sim::task_kind::barrier);
+    }
+
+    /// Before task `t` of micro-batch `m`, in stage `s`: where it computes and begins a visit, weights are gathered.
+    void come_to(std::uint32_t s, std::uint32_t t, std::uint32_t m) {
+        if (blocks_.empty() || moves(t)) return;
+        auto const block = how_->block_of(one_->label[t].op);
+        auto& now = now_[s];
+        if (now.block != block) {
+            auto const over = std::exchange(before_it_[s], std::exchange(now, visit{.block = block}));
+            if (auto const at = blocks_.find(block); at != blocks_.end() && !at->second.gather.empty()) {
+                for (auto const& [device, last] : over.last) out_->after(last);
+                for (auto const r : over.reductions) out_->after(r);
+                now.gathered = add_transfer(block, m, block_transfer::gather);
+            }
+        }
+        if (waits_[t] && now.gathered != none) out_->after(now.gathered);
+    }
+
+    /// Behind it, as task `number`: gradients of a block may be complete.
+    void leave(std::uint32_t s, std::uint32_t t, std::uint32_t m, std::uint32_t number) {
+        if (blocks_.empty() || moves(t)) return;
+        now_[s].last[one_->resource[t]] = number;
+        if (one_->kind[t] != sim::task_kind::backward || reduces_[t] == none) return;
+        auto& b = blocks_.at(reduces_[t]);
+        if (--b.left[m] > 0) return;
+        for (auto const c : b.contributors) out_->after(number_[m][c]);
+        b.reduced[m] = add_transfer(reduces_[t], m, block_transfer::reduce);
+        now_[s].reductions.push_back(b.reduced[m]);
+    }
+
     void add(std::uint32_t t, task_origin origin, std::uint32_t& number) {
         auto const r = one_->resource[t];
         if (r < previous_.size() && previous_[r] != none) out_->after(previous_[r]);
@@ -179,8 +307,10 @@ class unroller {
 
     void add_forward(std::uint32_t stage, std::uint32_t m) {
         for (auto const t : forward_[stage]) {
+            come_to(stage, t, m);
             for (auto const p : before(t)) out_->after(number_[m][p]);
             add(t, {t, m, false}, number_[m][t]);
+            leave(stage, t, m, number_[m][t]);
         }
     }
 
@@ -197,8 +327,10 @@ class unroller {
             auto const& tasks = again_in_[stage];
             while (next < tasks.size() && segment_[tasks[next]] > segment) ++next; // done, or nothing goes back there
             for (; next < tasks.size() && segment_[tasks[next]] == segment; ++next) {
+                come_to(stage, tasks[next], m);
                 for (auto const p : before(tasks[next])) out_->after(recomputed(p, tasks[next], m));
                 add(tasks[next], {tasks[next], m, true}, again_[tasks[next]]);
+                leave(stage, tasks[next], m, again_[tasks[next]]);
             }
         };
         for (auto const t : backward_[stage]) {
@@ -207,14 +339,18 @@ class unroller {
                 continue;
             }
             if (recompute) compute_again(segment_[t]);
+            come_to(stage, t, m);
             for (auto const p : before(t)) out_->after(recompute ? recomputed(p, t, m) : number_[m][p]);
             add(t, {t, m, false}, number_[m][t]);
+            leave(stage, t, m, number_[m][t]);
         }
     }
 
     void add_once(std::uint32_t t, std::uint32_t m) {
         for (auto const p : before(t)) {
             if (part_[p] == part::once) out_->after(number_.front()[p]);
+            else if (part_[p] == part::replaced)
+                for (auto const r : blocks_.at(reduces_[p]).reduced) out_->after(r);
             else
                 for (auto const& of : number_) out_->after(of[p]);
         }
@@ -232,6 +368,11 @@ class unroller {
     std::vector<std::uint32_t> before_, first_before_; ///< predecessors, where tasks are carried; else empty
     std::vector<std::uint32_t> stage_, segment_, tail_, again_, previous_;
     std::vector<std::vector<std::uint32_t>> forward_, backward_, again_in_, number_; ///< tasks by stage; numbers by micro-batch
+    std::map<std::uint32_t, shared_block> blocks_;                                   ///< empty where no parameters are shared
+    std::vector<bool> waits_;                                                        ///< of each task, whether its operator shares weights
+    std::vector<std::uint32_t> reduces_; ///< of synchronisation and the backward tasks that it waits for, the block with which they are reduced
+    std::vector<visit> now_, before_it_; ///< of each stage
+    std::vector<std::pair<std::uint32_t, block_transfer>> transfers_; ///< of the last pipeline
 };
 
 } // namespace parsearch::pipeline

@@ -39,6 +39,7 @@ TEST_CASE("comparison: time, speed-up, throughput and utilisation by hand") {
     auto const c = io::compare(p, cluster, "one device", s, picoseconds{16'000'000'000});
     CHECK(c.name == "one device");
     CHECK(c.time.count() == 8'000'000'000); // 3 operators, forward and backward, and 2 updates
+    CHECK(c.cost == c.time);
     CHECK(c.speed_up == 2);
     CHECK(c.samples_per_second == doctest::Approx(32 / 8e-3));
     CHECK(c.throughput_unit == "samples");

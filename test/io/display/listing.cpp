@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <random>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/models/gpt.hpp>
 #include <parsearch/models/resnet.hpp>
+#include <parsearch/models/summary.hpp>
 #include <parsearch/ops/linear.hpp>
 #include <parsearch/space/textbook/textbook_strategies.hpp>
 
@@ -118,4 +120,19 @@ TEST_CASE("operators of one name are counted") {
     REQUIRE(lines.size() == 1);
     CHECK(lines[0].name == "fc1");
     CHECK(lines[0].operators == 2);
+}
+
+TEST_CASE("parameters are listed once, equal ones in one line") {
+    auto const g = graph::read_graph(models::gpt({.layers = 24, .hidden = 64, .heads = 4, .sequence = 16, .vocabulary = 96, .batch = 8})).graph;
+    auto const lines = io::parameter_listing(g);
+    std::int64_t elements = 0;
+    for (auto const& l : lines) elements += l.elements;
+    CHECK(elements == models::summarize(g).parameters);
+    CHECK(lines.size() == 20);
+    auto const find = [&](std::string const& name) {
+        auto const at = std::find_if(lines.begin(), lines.end(), [&](auto const& l) { return l.name == name; });
+        return at == lines.end() ? io::parameter_line{} : *at;
+    };
+    CHECK(find("tokens.weight") == io::parameter_line{"tokens.weight", 1, "f32[96,64]", 96 * 64}); // the logits' weight is the same tensor
+    CHECK(find("block{1..24}.mlp.1.weight") == io::parameter_line{"block{1..24}.mlp.1.weight", 24, "f32[256,64]", 24 * 256 * 64});
 }

@@ -64,6 +64,20 @@ TEST_CASE("timeline of a pipeline: every task of every micro-batch, with its num
     CHECK(names["fc1 weight gradients, all-reduce"] > 0);
     CHECK(names.count("fc1 forward") == 0);
 
+    // Sharded parameters: on two links each, gathered for every pass but where one ends and the next begins in the same block.
+    plan.how.sharded_optimizer = plan.how.sharded_parameters = true;
+    std::ostringstream sharded;
+    io::write_pipeline_timeline(sharded, simulator, cluster, plan);
+    names.clear();
+    auto const of_sharded = nlohmann::json::parse(sharded.str());
+    for (auto const& e : of_sharded.at("traceEvents"))
+        if (e.at("ph") == "X") ++names[e.at("name").get<std::string>()];
+    CHECK(names["fc1 weights, all-gather of its block, micro-batch 0"] > 0);
+    for (int m = 0; m < 4; ++m) CHECK(names[text("fc1 weight gradients, reduce-scatter of its block, micro-batch ", m)] > 0);
+    CHECK(names["fc1 weight gradients, all-reduce"] == 0);
+    CHECK(names["fc1 update"] == 2);
+    plan.how.sharded_optimizer = plan.how.sharded_parameters = false;
+
     auto const other = topology::p100_cluster(2);
     CHECK(support::refusal([&] {
               io::write_pipeline_timeline(out, simulator, other, plan);

@@ -51,7 +51,7 @@ support::json_schema const& schema() {
     return made;
 }
 bool equal(pipeline_plan const& a, pipeline_plan const& b) {
-    return a.how == b.how && a.strategy == b.strategy && a.tensor_parallel == b.tensor_parallel;
+    return a.how == b.how && a.strategy == b.strategy && a.tensor_parallel == b.tensor_parallel && a.expert_parallel == b.expert_parallel;
 }
 
 // `p` of `g` fits the schema and reads back equal, and what is read is written alike.
@@ -103,6 +103,7 @@ TEST_CASE("pipeline JSON: a document by hand") {
                                         .segment = {0, 2, 5, 0},
                                         .sharded_optimizer = true});
     CHECK(p.tensor_parallel == std::vector<std::uint32_t>{2, 1});
+    CHECK(p.expert_parallel == 1);
     auto const part = pipeline::micro_batch(g, 4);
     CHECK(to_string(p.strategy[0], part.operations[0]) == "whole @3");
     CHECK(to_string(p.strategy[1], part.operations[1]) == "s2 o2 @0+2,1");
@@ -229,6 +230,11 @@ TEST_CASE("pipeline JSON: what does not fit is not written") {
           "pipeline: degrees of tensor parallelism of 1 stages: there are 2, must be one each, or none");
     CHECK(said([](auto& p) { p.tensor_parallel[1] = 9; }) ==
           "pipeline: a stage's degree of tensor parallelism is 9: must be from 1 to 8, the devices");
+    CHECK(said([](auto& p) { p.how.sharded_parameters = !(p.how.sharded_optimizer = false); }) ==
+          "pipeline: 'sharded_parameters' without 'sharded_optimizer': devices that share parameters share the optimizer's state, too");
+    CHECK(said([](auto& p) { p.how.block = {1}; }) == "pipeline: blocks of 1 operators: the graph has 4, must be one each, or empty");
+    CHECK(said([](auto& p) { p.expert_parallel = 9; }) == "pipeline: experts are split over 9: must be from 1 to 8, the devices");
+    CHECK(refused("\"order\"", "\"expert_parallel\": 9, \"order\"") == "p.json: expert_parallel is 9: must be an integer from 1 to 8");
     auto twins = g;
     twins.names[3] = "fc1";
     CHECK(support::refusal([&] { return written(twins, 8, good); }) ==
@@ -294,6 +300,11 @@ TEST_CASE("pipeline JSON: random pipelines of random networks read back equal") 
         if (bernoulli(rng, 0.5))
             for (std::uint32_t s = 0; s < p.how.stages; ++s)
                 p.tensor_parallel.push_back(static_cast<std::uint32_t>(1 + uniform_index(rng, problem.topology().size())));
+        if (p.how.sharded_optimizer) p.how.sharded_parameters = bernoulli(rng, 0.5);
+        if (bernoulli(rng, 0.3))
+            for (std::size_t op = 0; op < g.size(); ++op)
+                p.how.block.push_back(g.operations[op].work == ops::work_class::source ? 0 : static_cast<std::uint32_t>(uniform_index(rng, 5)));
+        if (bernoulli(rng, 0.3)) p.expert_parallel = static_cast<std::uint32_t>(1 + uniform_index(rng, problem.topology().size()));
         try {
             p.strategy = support::random_strategy(rng, pipeline::micro_batch_problem(problem, micro_batches), 0.3);
         } catch (invalid_input const&) {

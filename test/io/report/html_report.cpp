@@ -150,6 +150,17 @@ TEST_CASE("report: what the page is told is what was simulated") {
     std::size_t listed = 0;
     for (auto const& line : doc.at("lines")) listed += line[1].get<std::size_t>();
     CHECK(listed == 12);
+    std::int64_t elements = 0;
+    for (auto const& line : doc.at("weights")) elements += line[3].get<std::int64_t>();
+    CHECK(elements == doc.at("parameters").get<std::int64_t>());
+}
+
+TEST_CASE("report: the cost is there beside the time, and may be infinite") {
+    fixture const f;
+    auto d = f.data();
+    CHECK(document_in(page_of(d)).at("strategies")[0].at("cost") == d.strategies[0].time.count());
+    d.strategies[0].cost = cost_traits<picoseconds>::infinity();
+    CHECK(document_in(page_of(d)).at("strategies")[0].at("cost").is_null());
 }
 
 TEST_CASE("report: the packed tasks are the schedule") {

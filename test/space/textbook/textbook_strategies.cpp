@@ -178,6 +178,13 @@ TEST_CASE("experts: expert parallelism splits experts, what is between them and 
     CHECK(shown(g, s, "block2.experts.combine") == "s8 @0+1");
     // Four experts over eight devices: two groups all the same. Over three devices of six: the common divisor is 1.
     CHECK(space::expert_parallel(g, 8, 8) == s);
+    CHECK(space::split_among_neighbours(g, 8, {.tensor = 1, .experts = 4}) == s);
+    CHECK(space::split_among_neighbours(g, 8, {.tensor = 2}) == space::tensor_parallel(g, 8, 2));
+    auto const both = space::split_among_neighbours(g, 8, {.tensor = 2, .experts = 4}), tensor = space::tensor_parallel(g, 8, 2);
+    auto const split_here = space::has_experts(g);
+    for (std::size_t i = 0; i < g.size(); ++i) CHECK(both[i] == (split_here[i] ? s[i] : tensor[i]));
+    CHECK(space::experts_of(g) == 4);
+    CHECK(space::experts_of(graph::read_graph(models::mlp()).graph) == 1);
     CHECK(space::expert_parallel(g, 6, 3) == space::data_parallel(g, 6));
     CHECK(space::expert_parallel(g, 8, 1) == data);
     CHECK(support::refusal([&] { return space::expert_parallel(g, 8, 3); }) == "expert_parallel: degree is 3: must divide the number of devices, 8");

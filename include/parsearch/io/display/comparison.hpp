@@ -16,6 +16,7 @@
 #include <parsearch/models/summary.hpp>
 #include <parsearch/ops/shard.hpp>
 #include <parsearch/problem/problem.hpp>
+#include <parsearch/sim/memory/memory_penalty.hpp>
 #include <parsearch/sim/report.hpp>
 #include <parsearch/topology/device.hpp>
 
@@ -25,6 +26,7 @@ namespace parsearch::io {
 struct compared {
     std::string name{};
     picoseconds time{};            ///< of an iteration, without any penalty for memory
+    picoseconds cost{};            ///< what searches minimise: the time, and the penalty for memory that is missing
     double speed_up = 1;           ///< time of the baseline / time; 0 where one of them is endless: past what 64 bits of picoseconds hold
     double samples_per_second = 0; ///< throughput, in `throughput_unit`
     std::string_view throughput_unit = "samples"; ///< or "tokens"
@@ -99,7 +101,12 @@ template <topology::DescribesDeviceSpecs C> [[nodiscard]] double seconds_at_peak
 /// The figures of a strategy of `p` that is simulated already as `r`; `cluster` is the topology `p` was made of.
 template <topology::DescribesDeviceSpecs C>
 [[nodiscard]] compared compare(parallelization const& p, C const& cluster, std::string name, sim::report const& r, picoseconds baseline) {
-    compared out{.name = std::move(name), .time = r.makespan, .moved = r.traffic, .peak_memory = r.peak_memory()};
+    auto const penalty = sim::memory_cost(p.options(), sim::bytes_over_capacity(r.memory, p.topology().devices), p.topology().size());
+    compared out{.name = std::move(name),
+                 .time = r.makespan,
+                 .cost = penalty == cost_traits<picoseconds>::infinity() ? penalty : sim::total_cost(r.makespan, penalty),
+                 .moved = r.traffic,
+                 .peak_memory = r.peak_memory()};
     auto const seconds = to_seconds(r.makespan);
     auto const batch = batch_of(p.graph());
     out.throughput_unit = batch.unit;

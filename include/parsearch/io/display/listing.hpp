@@ -1,5 +1,5 @@
 #pragma once
-/// A strategy as a table that people read: a line per operator, equal ones in one line ("block{1..24}.attention").
+/// A strategy, or the parameters of a graph, as a table that people read: equal things share a line ("block{1..24}.attention").
 
 #include <algorithm>
 #include <charconv>
@@ -93,6 +93,50 @@ struct numbered_name {
     }
     return boxes;
 }
+/// Things that are equal but for numbers in their names.
+struct name_group {
+    std::string name;        ///< stands for exactly these
+    std::size_t members = 0; ///< how many
+    std::size_t first = 0;   ///< number of the first of them
+};
+
+/// Groups names[i] that differ only in numbers and have one kinds[i], by number of the first of each group.
+[[nodiscard]] inline std::vector<name_group> group_names(std::vector<std::string> const& names, std::vector<std::size_t> const& kinds) {
+    struct family {
+        std::string pattern;
+        std::vector<std::vector<std::int64_t>> numbers;
+        std::map<std::vector<std::int64_t>, std::size_t> place; ///< by these
+    };
+    std::vector<family> families;
+    std::map<std::pair<std::string, std::size_t>, std::size_t> known;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        auto [pattern, numbers] = take_apart(names[i]);
+        auto const [at, fresh] = known.try_emplace({pattern, kinds[i]}, families.size());
+        if (fresh) families.push_back({pattern, {}, {}});
+        auto& f = families[at->second];
+        // A user's graph may name two operators alike: the last number, which is not shown, tells them apart.
+        for (numbers.push_back(0); !f.place.try_emplace(numbers, i).second;) ++numbers.back();
+        f.numbers.push_back(std::move(numbers));
+    }
+    std::vector<name_group> out;
+    for (auto const& f : families)
+        for (auto const& box : products_of(f.numbers)) {
+            std::vector<std::int64_t> first;
+            name_group group{.name = {}, .members = 1};
+            for (auto const& numbers : box) {
+                first.push_back(*numbers.begin());
+                group.members *= numbers.size();
+            }
+            std::size_t position = 0;
+            for (auto const c : f.pattern)
+                if (c == '\0') group.name += range_text(box[position++]);
+                else group.name += c;
+            group.first = f.place.at(first);
+            out.push_back(std::move(group));
+        }
+    std::sort(out.begin(), out.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+    return out;
+}
 } // namespace detail
 
 /// One line of a listing: operators that are equal but for numbers in their names.
@@ -108,49 +152,61 @@ struct listing_line {
 /// The operators of `g` with tasks, by number of the first of each line. Those of a line have names that differ only in numbers, one
 /// kind, one shape of output and one configuration; its name stands for exactly these.
 template <Strategy<space::configuration> S> [[nodiscard]] std::vector<listing_line> listing(graph::dense_graph const& g, S const& s) {
-    struct family {
-        listing_line line; ///< all but the name and how many
-        std::string pattern;
-        std::vector<std::vector<std::int64_t>> numbers;
-        std::map<std::vector<std::int64_t>, std::size_t> op; ///< by these
-    };
-    std::vector<family> families;
-    std::map<std::tuple<std::string, std::string, std::string, std::string>, std::size_t> known;
+    std::vector<listing_line> single;
+    std::vector<std::string> names;
+    std::vector<std::size_t> kinds;
+    std::map<std::tuple<std::string, std::string, std::string>, std::size_t> known;
     for (std::size_t op = 0; op < g.size(); ++op) {
         auto const& operation = g.operations[op];
         if (operation.work == ops::work_class::source) continue;
-        listing_line const line{.name = {},
-                                .kind = operation.kind,
-                                .shape = ops::to_string(ops::tensor_of(operation.outputs.front())),
-                                .configuration = space::to_string(configuration_of(s, op), operation)};
-        auto [pattern, numbers] = detail::take_apart(g.names[op]);
-        auto const [at, fresh] = known.try_emplace({pattern, line.kind, line.shape, line.configuration}, families.size());
-        if (fresh) families.push_back({line, pattern, {}, {}});
-        auto& f = families[at->second];
-        // A user's graph may name two operators alike: the last number, which is not shown, tells them apart.
-        for (numbers.push_back(0); !f.op.try_emplace(numbers, op).second;) ++numbers.back();
-        f.numbers.push_back(std::move(numbers));
+        auto const& line = single.emplace_back(listing_line{.name = {},
+                                                            .kind = operation.kind,
+                                                            .shape = ops::to_string(ops::tensor_of(operation.outputs.front())),
+                                                            .configuration = space::to_string(configuration_of(s, op), operation)});
+        names.push_back(g.names[op]);
+        kinds.push_back(known.try_emplace({line.kind, line.shape, line.configuration}, known.size()).first->second);
     }
-    std::vector<std::pair<std::size_t, listing_line>> lines;
-    for (auto const& f : families) {
-        for (auto const& box : detail::products_of(f.numbers)) {
-            std::vector<std::int64_t> first;
-            listing_line line = f.line;
-            line.operators = 1;
-            for (auto const& numbers : box) {
-                first.push_back(*numbers.begin());
-                line.operators *= numbers.size();
-            }
-            std::size_t position = 0;
-            for (auto const c : f.pattern)
-                if (c == '\0') line.name += detail::range_text(box[position++]);
-                else line.name += c;
-            lines.emplace_back(f.op.at(first), std::move(line));
-        }
-    }
-    std::sort(lines.begin(), lines.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
     std::vector<listing_line> out;
-    for (auto& [op, line] : lines) out.push_back(std::move(line));
+    for (auto& group : detail::group_names(names, kinds)) {
+        auto& line = out.emplace_back(single[group.first]);
+        line.name = std::move(group.name);
+        line.operators = group.members;
+    }
+    return out;
+}
+
+/// One line of a listing of parameters: tensors that are equal but for numbers in their names.
+struct parameter_line {
+    std::string name;          ///< "block{1..24}.attention.qkv.weight"
+    std::size_t tensors = 0;   ///< how many
+    std::string shape;         ///< of each: "f32[1024,3072]"
+    std::int64_t elements = 0; ///< of all of them
+    friend bool operator==(parameter_line const&, parameter_line const&) = default;
+};
+
+/// The parameters of `g`, by number of the first operator that reads one of each line; a shared tensor counts once. A tensor without a name of its
+/// own has those of its operator and place: "block1.mlp.up.weight".
+[[nodiscard]] inline std::vector<parameter_line> parameter_listing(graph::dense_graph const& g) {
+    std::vector<parameter_line> single;
+    std::vector<std::string> names;
+    std::vector<std::size_t> kinds;
+    std::map<std::string, std::size_t> known;
+    std::set<std::string> shared;
+    for (std::size_t op = 0; op < g.size(); ++op)
+        for (auto const& w : g.operations[op].weights) {
+            if (!w.parameter.empty() && !shared.insert(w.parameter).second) continue;
+            auto const shape = ops::to_string(ops::tensor_of(w));
+            single.push_back({.name = {}, .shape = shape, .elements = ops::elements_of(w)});
+            names.push_back(w.parameter.empty() ? text(g.names[op], '.', w.name) : w.parameter);
+            kinds.push_back(known.try_emplace(shape, known.size()).first->second);
+        }
+    std::vector<parameter_line> out;
+    for (auto& group : detail::group_names(names, kinds)) {
+        auto& line = out.emplace_back(single[group.first]);
+        line.name = std::move(group.name);
+        line.tensors = group.members;
+        line.elements *= static_cast<std::int64_t>(group.members);
+    }
     return out;
 }
 

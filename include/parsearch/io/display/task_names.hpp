@@ -59,7 +59,10 @@ namespace parsearch::io {
     case sim::task_kind::backward:
     case sim::task_kind::update: return text(g.names[who.op], ' ', name_of(r.tasks.kind[t]));
     case sim::task_kind::transfer: return text(path_of(g, who), ' ', returns_weights(r.tasks, t) ? "weights" : spoken(who.traffic));
-    case sim::task_kind::collective: return text(path_of(g, who), ' ', spoken(who.traffic), ", ", spoken(name_of(r.carried[t].collective)));
+    case sim::task_kind::collective: {
+        bool const weights = who.traffic == sim::traffic_kind::weight_gradient && r.carried[t].collective == collective_kind::all_gather;
+        return text(path_of(g, who), ' ', weights ? "weights" : spoken(who.traffic), ", ", spoken(name_of(r.carried[t].collective)));
+    }
     case sim::task_kind::barrier: break;
     }
     return "barrier";

@@ -45,13 +45,17 @@ class stages_reader {
             if (auto const degree = of_all(first_stage_, stage, "tensor_parallel", "stages"))
                 plan.tensor_parallel.push_back(degree->integer<std::uint32_t>(1, static_cast<std::uint32_t>(devices_)));
             if (auto const again = of_all(first_stage_, stage, "recompute", "stages")) how.recompute.push_back(again->boolean());
-            operators_.for_operators(stage.at("operators"), part_, {"segment"},
+            operators_.for_operators(stage.at("operators"), part_, {"segment", "block"},
                                      [&](json_object const& entry, std::size_t op, space::configuration c) {
                                          if (is_input(op)) entry.at("name").refuse("is a graph input: must be among inputs, and is in no stage");
                                          how.stage[op] = s;
                                          if (auto const segment = of_all(first_operator_, entry, "segment", "operators")) {
                                              how.segment.resize(part_.size());
                                              how.segment[op] = segment->integer<std::uint32_t>();
+                                         }
+                                         if (auto const block = of_all(first_operator_, entry, "block", "operators")) {
+                                             how.block.resize(part_.size());
+                                             how.block[op] = block->integer<std::uint32_t>();
                                          }
                                          plan.strategy[op] = std::move(c);
                                      });
@@ -86,9 +90,10 @@ class stages_reader {
 };
 } // namespace detail
 
-/// Writes a pipeline of `g` on `devices` devices such that reading it gives an equal one; stage and segment of graph inputs, which do not matter, are
-/// read as 0. Throws `invalid_input` where `pipeline::validate` and `pipeline::micro_batch` do, where the strategy does not fit the micro-batches,
-/// where a degree of tensor parallelism is not from 1 to `devices` or not of each stage, where two operators have one name, or a name is not UTF-8.
+/// Writes a pipeline of `g` on `devices` devices such that reading it gives an equal one; stage, segment and block of graph inputs do not matter:
+/// they are read as 0. Throws `invalid_input` where `pipeline::validate` and `pipeline::micro_batch` do, where the strategy does not fit the
+/// micro-batches, where a degree of tensor or expert parallelism is not from 1 to `devices` or the former not of each stage, where two operators have
+/// one name, or a name is not UTF-8.
 inline void write_pipeline_json(std::ostream& out, graph::dense_graph const& g, std::size_t devices, pipeline::pipeline_plan const& plan,
                                 strategy_notes const& notes = {}) {
     auto const& how = plan.how;
@@ -101,12 +106,16 @@ inline void write_pipeline_json(std::ostream& out, graph::dense_graph const& g, 
     for (auto const degree : plan.tensor_parallel)
         if (degree < 1 || degree > devices)
             throw invalid_input("pipeline: a stage's degree of tensor parallelism is ", degree, ": must be from 1 to ", devices, ", the devices");
+    if (plan.expert_parallel < 1 || plan.expert_parallel > devices)
+        throw invalid_input("pipeline: experts are split over ", plan.expert_parallel, ": must be from 1 to ", devices, ", the devices");
     auto const part = pipeline::micro_batch(g, how.micro_batches);
     detail::strategy_writer const writer(part, devices);
     auto root = writer.begin(pipeline_format, pipeline_version, notes);
     root["micro_batches"] = how.micro_batches;
     root["order"] = name_of(how.order);
     root["sharded_optimizer"] = how.sharded_optimizer;
+    if (how.sharded_parameters) root["sharded_parameters"] = true;
+    if (plan.expert_parallel > 1) root["expert_parallel"] = plan.expert_parallel;
     auto inputs = ordered_json::array();
     std::vector<ordered_json> operators(how.stages, ordered_json::array());
     for (std::size_t op = 0; op < g.size(); ++op) {
@@ -117,6 +126,7 @@ inline void write_pipeline_json(std::ostream& out, graph::dense_graph const& g, 
         auto& list = operators[how.stage[op]];
         writer.add(list, op, plan.strategy[op]);
         if (!how.segment.empty()) list.back()["segment"] = how.segment[op];
+        if (!how.block.empty()) list.back()["block"] = how.block[op];
     }
     if (!inputs.empty()) root["inputs"] = std::move(inputs);
     auto& stages = root["stages"] = ordered_json::array();
@@ -141,9 +151,9 @@ void write_pipeline_json(std::ostream& out, P const& problem, pipeline::pipeline
 [[nodiscard]] inline pipeline::pipeline_plan read_pipeline_json(std::istream& in, std::string name, graph::dense_graph const& g, std::size_t devices,
                                                                 strategy_notes* notes = nullptr) {
     json_document const document(in, std::move(name));
-    auto const root =
-        document.object(pipeline_format, pipeline_version,
-                        {"model", "topology", "predicted_ps", "rewritten_by", "micro_batches", "order", "sharded_optimizer", "inputs", "stages"});
+    auto const root = document.object(pipeline_format, pipeline_version,
+                                      {"model", "topology", "predicted_ps", "rewritten_by", "micro_batches", "order", "sharded_optimizer",
+                                       "sharded_parameters", "expert_parallel", "inputs", "stages"});
     detail::strategy_reader reader(root, g, devices);
     return reader.read(notes, [&] {
         constexpr std::array orders{pipeline::launch_order::gpipe, pipeline::launch_order::one_f_one_b};
@@ -153,6 +163,9 @@ void write_pipeline_json(std::ostream& out, P const& problem, pipeline::pipeline
         auto const part = placed(count, [&] { return pipeline::micro_batch(g, plan.how.micro_batches); });
         plan.how.order = orders[root.at("order").one_of({name_of(orders[0]), name_of(orders[1])})];
         plan.how.sharded_optimizer = root.at("sharded_optimizer").boolean();
+        if (auto const shared = root.find("sharded_parameters")) plan.how.sharded_parameters = shared->boolean();
+        if (auto const over = root.find("expert_parallel"))
+            plan.expert_parallel = over->integer<std::uint32_t>(1, static_cast<std::uint32_t>(devices));
         plan.how.stage.assign(g.size(), 0);
         plan.strategy = detail::all_whole(part);
         detail::stages_reader stages(reader, part, devices);

@@ -1,5 +1,5 @@
 #pragma once
-/// The script of the report's list of operators.
+/// The script of the report's lists of operators and parameters.
 
 namespace parsearch::io::page {
 
@@ -40,6 +40,15 @@ inline constexpr char const* operators_script = R"js(
   on('theme', show);
   on('pick', show);
   show();
+}
+
+{ // Parameters.
+  const tensors = data.weights.reduce((sum, [, n]) => sum + n, 0);
+  byId('parameters').hidden = tensors === 0;
+  byId('parameters-p').textContent = `${plural(tensors, 'tensor')} of ${plural(data.parameters, 'element')}`
+    + (data.weights.length < tensors ? `, in ${plural(data.weights.length, 'line')}: those that differ in nothing but numbers in their names share one.` : '.');
+  byId('parameters-t').append(table('parameters', [['Parameter', '', r => r[0]], ['Count', 'n', r => count(r[1])], ['Shape of each', 'mono quiet', r => r[2]],
+    ['Elements', 'n', r => count(r[3])]], data.weights, () => ''));
 }
 )js";
 

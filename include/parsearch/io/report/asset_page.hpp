@@ -14,7 +14,7 @@ inline constexpr char const* body = R"html(<body>
 <a class="skip" href="#summary">Skip to the summary</a>
 <nav aria-label="Sections"><div class="wrap"><div class="links">
 <a href="#summary">Summary</a><a href="#strategies">Strategies</a><a href="#time">Timeline</a><a href="#memory">Memory</a><a href="#network">Network</a>
-<a href="#search">Search</a><a href="#rewriting">Rewriting</a><a href="#drawing">Graph</a><a href="#operators">Operators</a>
+<a href="#search">Search</a><a href="#rewriting">Rewriting</a><a href="#drawing">Graph</a><a href="#operators">Operators</a><a href="#parameters">Parameters</a>
 </div><button id="theme" type="button" aria-label="Switch between light and dark">Dark</button></div></nav>
 <main class="wrap">
 <noscript><p class="warn">This report draws itself with JavaScript, which is switched off.</p></noscript>
@@ -60,6 +60,8 @@ inline constexpr char const* body = R"html(<body>
 <section id="operators" aria-labelledby="operators-h"><h2 id="operators-h">Operators</h2><p id="operators-p"></p>
 <div class="tools"><input type="search" id="filter" placeholder="Find by name, type or configuration" aria-label="Find operators"><span id="filter-n" class="quiet" aria-live="polite"></span></div>
 <div class="long scroll" id="operators-t" tabindex="0" role="region" aria-label="Operators and their configurations"></div></section>
+<section id="parameters" aria-labelledby="parameters-h"><h2 id="parameters-h">Parameters</h2><p id="parameters-p"></p>
+<div class="long scroll" id="parameters-t" tabindex="0" role="region" aria-label="Parameters and their shapes"></div></section>
 <footer id="footer"></footer>
 </main>
 <div class="tip" id="tip" hidden></div>

@@ -28,7 +28,7 @@ html { scroll-padding-top: 56px; -webkit-text-size-adjust: 100%; }
 body {
   margin: 0; background: var(--page); color: var(--text);
   font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "Noto Sans", "Liberation Sans", sans-serif;
-  font-variant-numeric: tabular-nums; overflow-wrap: anywhere;
+  font-variant-numeric: tabular-nums; overflow-wrap: break-word;
 }
 .wrap { max-width: 1240px; margin: 0 auto; padding: 0 24px; }
 a { color: var(--accent); text-decoration: none; }
@@ -65,7 +65,7 @@ section > p { margin: 0 0 16px; color: var(--muted); max-width: 96ch; text-wrap:
 .facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(260px, 1fr)); gap: 0 32px; margin: 12px 0 0; }
 .facts div { display: flex; justify-content: space-between; gap: 16px; padding: 5px 0; border-bottom: 1px solid var(--line); }
 .facts dt { color: var(--muted); }
-.facts dd { margin: 0; text-align: right; }
+.facts dd { margin: 0; text-align: right; min-width: 0; overflow-wrap: anywhere; }
 details > summary { cursor: pointer; color: var(--muted); width: fit-content; }
 details > summary:hover { color: var(--text); }
 

@@ -67,6 +67,7 @@ function table(name, columns, rows, rowClass) {
     ['Speed-up', 'n', s => s.speedUp > 0 ? times(s.speedUp) : '?'],
     [found.unit[0].toUpperCase() + found.unit.slice(1) + '/s', 'n', s => rate(s.rate)],
     ['Utilisation', 'n', s => s.utilisation > 0 ? share(s.utilisation, 1) : '–'],
+    ...(strategies.some(s => s.cost !== s.time) ? [['Cost with memory', 'n', s => s.cost === null ? 'infinite' : time(s.cost)]] : []),
     ['Peak memory', 'n', s => memory(s.peak)],
     ['', 'wide', used],
     ['Fits', '', s => s.fits ? el('span', { class: 'good' }, 'yes') : el('span', { class: 'bad' }, 'no')],

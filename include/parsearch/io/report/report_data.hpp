@@ -115,6 +115,7 @@ using nlohmann::ordered_json;
 [[nodiscard]] inline ordered_json figures_json(compared const& c) {
     return {{"name", c.name},
             {"time", c.time.count()},
+            {"cost", c.cost == cost_traits<picoseconds>::infinity() ? ordered_json(nullptr) : ordered_json(c.cost.count())},
             {"speedUp", c.speed_up},
             {"rate", c.samples_per_second},
             {"unit", c.throughput_unit},
@@ -292,10 +293,12 @@ using nlohmann::ordered_json;
         throw invalid_input("a simulation with the memory of ", r.memory.size(), " devices: the cluster has ", d.cluster->size());
     auto const classes = classes_of(g, *d.strategy);
     auto const totals = models::summarize(g);
-    ordered_json options = ordered_json::array(), links = ordered_json::array(), lines = ordered_json::array(), edges = ordered_json::array();
+    ordered_json options = ordered_json::array(), links = ordered_json::array(), lines = ordered_json::array(), edges = ordered_json::array(),
+                 weights = ordered_json::array();
     for (auto const& o : d.options) options.push_back({o.name, o.value});
     for (auto const l : d.cluster->links()) links.push_back({d.cluster->name_of_link(l), d.cluster->describe_link(l).rate.bytes_per_second});
     for (auto const& l : listing(g, *d.strategy)) lines.push_back({l.name, l.operators, l.kind, l.shape, l.configuration});
+    for (auto const& l : parameter_listing(g)) weights.push_back({l.name, l.tensors, l.shape, l.elements});
     for (auto const& e : g.edges) edges.push_back({e.producer, e.consumer});
     return {{"title", d.title},
             {"model", d.model},
@@ -315,6 +318,7 @@ using nlohmann::ordered_json;
             {"classes", detail::classes_json(classes)},
             {"operators", detail::operators_json(g, classes, *d.strategy)},
             {"lines", lines},
+            {"weights", weights},
             {"edges", edges},
             {"drawings", detail::drawings_json(g, classes)},
             {"curve", detail::curve_json(d.curve)},

@@ -2,10 +2,12 @@
 /// Parallelism of the experts of mixtures, after GShard.
 
 #include <algorithm>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <parsearch/core/error.hpp>
@@ -65,13 +67,28 @@ namespace detail {
 }
 } // namespace detail
 
-/// Data parallelism, but the experts of each mixture are split over `degree` neighbouring devices (over the largest common divisor of their
+/// How many experts each mixture of `g` has; of several the greatest common divisor; 1 where there are none.
+[[nodiscard]] inline std::int64_t experts_of(graph::dense_graph const& g) {
+    std::int64_t out = 0;
+    auto const dims = detail::expert_dims(g);
+    for (std::size_t i = 0; i < g.size(); ++i)
+        if (dims[i]) out = std::gcd(out, g.operations[i].dims[*dims[i]].extent);
+    return std::max<std::int64_t>(out, 1);
+}
+
+/// Of each operator, whether `with_experts_split` may split it.
+[[nodiscard]] inline std::vector<bool> has_experts(graph::dense_graph const& g) {
+    std::vector<bool> out;
+    for (auto const& k : detail::expert_dims(g)) out.push_back(k.has_value());
+    return out;
+}
+
+/// `s`, a strategy on `devices` devices, but the experts of each mixture are split over `degree` neighbours (over the largest common divisor of their
 /// number and `degree`), so that tokens travel to their experts and back, and only devices with the same experts exchange their gradients.
 /// Source: Lepikhin et al., GShard, ICLR 2021, section 3.2. Throws `invalid_input` where `degree` does not divide `devices`.
-[[nodiscard]] inline flat_strategy expert_parallel(graph::dense_graph const& g, std::size_t devices, std::size_t degree) {
+[[nodiscard]] inline flat_strategy with_experts_split(graph::dense_graph const& g, flat_strategy s, std::size_t devices, std::size_t degree) {
     if (degree < 1 || devices % degree != 0)
         throw invalid_input("expert_parallel: degree is ", degree, ": must divide the number of devices, ", devices);
-    auto s = data_parallel(g, devices);
     auto const dims = detail::expert_dims(g);
     for (std::size_t i = 0; i < g.size(); ++i) {
         if (!dims[i]) continue;
@@ -79,6 +96,27 @@ namespace detail {
         s[i] = detail::split_in_groups(g.operations[i], *dims[i], static_cast<std::int32_t>(group), static_cast<std::int64_t>(devices) / group);
     }
     return s;
+}
+
+/// Data parallelism, and experts as `with_experts_split` has them.
+[[nodiscard]] inline flat_strategy expert_parallel(graph::dense_graph const& g, std::size_t devices, std::size_t degree) {
+    return with_experts_split(g, data_parallel(g, devices), devices, degree);
+}
+
+/// How operators are divided among neighbours beside their samples.
+struct neighbour_split {
+    std::uint32_t tensor = 1;  ///< degree of `tensor_parallel`
+    std::uint32_t experts = 1; ///< neighbours over which the experts of a mixture are split; 1: they are divided as other products are
+    friend auto operator<=>(neighbour_split const&, neighbour_split const&) = default;
+
+    /// Neighbours that work on the same samples, or exchange tokens: a replica of the network.
+    [[nodiscard]] std::uint32_t replica() const noexcept { return std::max(tensor, experts); }
+};
+
+/// `tensor_parallel` and `expert_parallel` together. Throws `invalid_input` as these do.
+[[nodiscard]] inline flat_strategy split_among_neighbours(graph::dense_graph const& g, std::size_t devices, neighbour_split by) {
+    auto s = tensor_parallel(g, devices, by.tensor);
+    return by.experts > 1 ? with_experts_split(g, std::move(s), devices, by.experts) : s;
 }
 
 } // namespace parsearch::space

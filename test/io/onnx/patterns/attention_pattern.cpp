@@ -395,3 +395,30 @@ TEST_CASE("attention: products written as Einsum, as Keras does") {
     auto const y = product(p, "bhqk,bhkd->bqhd", p.softmax(product(p, "bhqd,bhkd->bhqk", q, k, scores)), k, apart);
     CHECK(layouts(recognition(p, p.reshape(y, {samples, length, wide}))) == "by_head by_head by_head packed");
 }
+
+TEST_CASE("attention: a node Attention takes in the moves of heads around it") {
+    auto const made = [](std::int64_t kv_heads, bool masked, bool alone) {
+        primitives p;
+        auto const o = project(p, kv_heads);
+        auto const by_head = [&](value_id x, std::int64_t n) { return p.transpose(p.reshape(x, {samples, length, n, size}), {0, 2, 1, 3}); };
+        std::vector<value_id> operands{by_head(o.q, heads), by_head(o.k, kv_heads), by_head(o.v, kv_heads)};
+        if (alone)
+            for (auto& x : operands) x = p.unary("Relu", x);
+        if (masked) operands.push_back(p.input("mask", {1, 1, length, length}));
+        auto const y = p.node("Attention", operands, {samples, heads, length, size}, {{"is_causal", std::int64_t{!masked}}});
+        if (alone) return recognition(p, y);
+        return recognition(p, p.reshape(p.transpose(y, {0, 2, 1, 3}), {samples, length, wide}));
+    };
+    for (auto const kv : {heads, std::int64_t{2}}) {
+        auto const causal = made(kv, false, false);
+        CHECK(causal.types() == absorbed);
+        CHECK(layouts(causal) == all_packed);
+        CHECK(causal.notes == (kv == heads ? "1 x attention (4 heads, causal)" : "1 x attention (4 heads, 2 of keys and values, causal)"));
+        CHECK(causal.graph[causal.graph.size() - 1].operation.multiply_adds == found().graph[found().graph.size() - 1].operation.multiply_adds);
+        auto const masked = made(kv, true, false);
+        CHECK(masked.types() == absorbed);
+        CHECK(masked.first("Attention").inputs.size() == 4);
+    }
+    // Left as it is where nothing moves heads right before or behind it.
+    CHECK(made(heads, false, true).notes.empty());
+}

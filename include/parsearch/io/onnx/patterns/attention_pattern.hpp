@@ -1,5 +1,5 @@
 #pragma once
-/// Attention spelled out in matrix products and softmax.
+/// Attention, spelled out in matrix products and softmax or as a node, with what brings the operands to heads and the result back.
 
 #include <algorithm>
 #include <array>
@@ -20,11 +20,13 @@ namespace parsearch::io::onnx::patterns {
 
 namespace detail {
 
-/// Two products with the scores between them.
+/// What computes an attention, without what is around it.
 struct attention_core {
-    std::uint32_t scores = 0, context = 0, softmax = 0; ///< nodes
+    std::array<product_operand, 4> operands; ///< q, k, v, y
+    std::uint32_t named_after = 0;           ///< the node whose name the attention has
     std::vector<score_mask> masks;
     claim nodes;
+    bool causal = false;
 };
 
 /// The sizes of an attention.
@@ -48,18 +50,12 @@ class attention_builder {
   public:
     attention_builder(rewriting& net, attention_core core) : net_(net), core_(std::move(core)) {}
 
-    /// Replaces where the operands can be followed, by at most `steps` nodes each. `split` false: samples and heads, where they are one axis, are
-    /// taken as samples.
-    bool build(int steps, bool split) {
-        auto const together = split ? role::joined : role::samples;
-        auto const scores = read_score_product(net_, net_[core_.scores], together);
-        auto const context = read_context_product(net_, net_[core_.context], together);
-        if (!scores || !context) return false;
-        std::array<product_operand, 4> const operands{scores->queries, scores->keys, context->values, context->result};
+    /// Replaces where the operands can be followed, by at most `steps` nodes each.
+    bool build(int steps) {
+        auto const& operands = core_.operands;
         for (std::size_t i = 0; i < 4; ++i) {
             auto const& o = operands[i];
-            if (net_.extents(o.value).size() != o.axes.size() || net_.at(o.value).shape.type != net_.at(context->result.value).shape.type)
-                return false;
+            if (net_.extents(o.value).size() != o.axes.size() || net_.at(o.value).shape.type != net_.at(operands[3].value).shape.type) return false;
             head_walk walk(net_, o.value, view_of(o));
             auto path = i < 3 ? walk.up(i < 2, steps) : walk.down(steps);
             if (!path) return false;
@@ -77,7 +73,6 @@ class attention_builder {
     attention_sizes sizes_{};
     std::array<head_path, 4> paths_{}; ///< of q, k, v, y
     std::vector<std::string> names_{}; ///< of nodes that go
-    bool causal_ = false;
 
     [[nodiscard]] head_view view_of(product_operand const& o) const {
         std::vector<head_view::factor> factors;
@@ -95,7 +90,7 @@ class attention_builder {
         if (paths_[3].heads != sizes_.heads || paths_[2].heads != kv || sizes_.heads % kv) return false;
         std::erase_if(core_.masks, [&](score_mask const& m) {
             bool const here = sizes_.queries == sizes_.keys && is_causal(net_, m);
-            causal_ = causal_ || here;
+            core_.causal = core_.causal || here;
             return here;
         });
         return std::all_of(core_.masks.begin(), core_.masks.end(), [&](score_mask const& m) { return mask_fits(net_.extents(m.value), sizes_); });
@@ -132,19 +127,19 @@ class attention_builder {
 
     bool apply() {
         auto const result = paths_[3].value;
-        auto const name_of_softmax = net_[core_.softmax].name;
+        auto const own_name = net_[core_.named_after].name;
         std::map<value_id, std::vector<value_id>> parts; // what is cut, and into what
         std::size_t wanted = 0;
         for (auto const& p : paths_) wanted += (p.parts > 1 ? 2U : 0U) + (p.exact ? 0U : 1U);
         for (auto const n : core_.nodes.nodes())
-            if (n != core_.softmax) names_.push_back(net_[n].name);
+            if (n != core_.named_after) names_.push_back(net_[n].name);
         if (names_.size() < wanted) return false;
 
         // The node goes first: what it replaces is then no longer read.
-        auto made = recognised("Attention", name_of_softmax, {}, result);
+        auto made = recognised("Attention", own_name, {}, result);
         made.attributes.emplace("heads", sizes_.heads);
         made.attributes.emplace("kv_heads", paths_[1].heads);
-        made.attributes.emplace("causal", std::int64_t{causal_});
+        made.attributes.emplace("causal", std::int64_t{core_.causal});
         std::vector<std::int64_t> layouts;
         for (auto const& p : paths_) layouts.push_back(static_cast<std::int64_t>(p.layout));
         made.attributes.emplace("layouts", std::move(layouts));
@@ -195,22 +190,57 @@ class attention_builder {
 };
 } // namespace detail
 
-/// At the product (MatMul or Einsum) of probabilities and values: softmax(q k^T) v, with what brings the operands to heads and the result back.
+/// At the product (MatMul or Einsum) of probabilities and values: softmax(q k^T) v.
 inline bool recognise_attention(rewriting& net, std::uint32_t n) {
-    auto const& context = net[n];
-    if (context.inputs.size() != 2 || net.reads(context.inputs[0]) != 1) return false;
-    auto const rank = net.extents(context.outputs[0]).size();
+    auto const& product = net[n];
+    if (product.inputs.size() != 2 || net.reads(product.inputs[0]) != 1) return false;
+    auto const rank = net.extents(product.outputs[0]).size();
     if (rank != 3 && rank != 4) return false;
     claim c(net);
     c.add(n);
-    auto const path = find_scores(c, context.inputs[0]);
+    auto const path = find_scores(c, product.inputs[0]);
     if (!path || net.extents(net[path->product].outputs[0]).size() != rank) return false;
+    // `split` false: samples and heads, where they are one axis, are taken as samples.
     auto const attempt = [&](int steps, bool split) {
-        return detail::attention_builder(net, {.scores = path->product, .context = n, .softmax = path->softmax, .masks = path->masks, .nodes = c})
-            .build(steps, split);
+        auto const together = split ? role::joined : role::samples;
+        auto const scores = read_score_product(net, net[path->product], together);
+        auto const context = read_context_product(net, net[n], together);
+        return scores && context &&
+               detail::attention_builder(net, {.operands = {scores->queries, scores->keys, context->values, context->result},
+                                               .named_after = path->softmax,
+                                               .masks = path->masks,
+                                               .nodes = c})
+                   .build(steps);
     };
     constexpr int far = detail::longest_head_path;
     return attempt(far, true) || (rank == 3 && attempt(far, false)) || attempt(0, false);
+}
+
+/// At a node Attention whose operands have the heads as an axis and a Transpose or the like before or behind them.
+inline bool absorb_head_moves(rewriting& net, std::uint32_t n) {
+    auto const& node = net[n];
+    if (node.inputs.size() < 3 || node.inputs.size() > 4 || node.outputs.size() != 1) return false;
+    std::array<product_operand, 4> operands{};
+    for (std::size_t i = 0; i < 4; ++i) {
+        operands[i] = {i < 3 ? node.inputs[i] : node.outputs[0], {role::samples, role::heads, role::length, role::size}};
+        if (net.extents(operands[i].value).size() != 4) return false;
+    }
+    auto const moves = [&](value_id v, std::optional<std::uint32_t> by) {
+        return by && v != no_value && (net[*by].type == "Transpose" || net[*by].type == "Expand" || detail::only_reshapes(net[*by].type));
+    };
+    auto const made_by = [&](value_id v) { return net.at(v).from == origin::computed ? std::optional(net.at(v).producer) : std::nullopt; };
+    if (!moves(operands[3].value, net.sole_reader(operands[3].value)) &&
+        std::none_of(operands.begin(), operands.begin() + 3, [&](auto const& o) { return moves(o.value, made_by(o.value)); }))
+        return false;
+    claim c(net);
+    c.add(n);
+    std::vector<score_mask> masks;
+    if (node.inputs.size() > 3)
+        masks.push_back({node.inputs[3], net.at(node.inputs[3]).shape.type <= ops::dtype::bf16 ? mask_kind::added : mask_kind::keeps});
+    return detail::attention_builder(
+               net,
+               {.operands = operands, .named_after = n, .masks = masks, .nodes = c, .causal = attribute_of(node, "is_causal", std::int64_t{0}) != 0})
+        .build(detail::longest_head_path);
 }
 
 } // namespace parsearch::io::onnx::patterns

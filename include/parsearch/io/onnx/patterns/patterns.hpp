@@ -67,6 +67,7 @@ inline void recognise_at(rewriting& net, std::uint32_t n) {
     else if (type == "Cast") absorb_casts(net, n);
     else if (type == "Relu") recognise_batch_norm_relu(net, n);
     else if (type == "MatMul" || type == "Einsum") recognise_attention(net, n);
+    else if (type == "Attention") absorb_head_moves(net, n);
 }
 } // namespace detail
 
