@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -74,6 +75,65 @@ TEST_CASE("balanced_cuts: no other cuts are better") {
         INFO("round ", round);
         REQUIRE(largest_load(t, crossing, found) == best);
     }
+}
+
+TEST_CASE("least_load_cuts: by hand") {
+    times const t{4, 1, 1, 1, 1};
+    auto const load = [&](std::size_t stage, std::size_t from, std::size_t to) {
+        if (stage == 0 && to > 1) return std::numeric_limits<std::int64_t>::max(); // holds one part only
+        return std::accumulate(t.begin() + static_cast<std::ptrdiff_t>(from), t.begin() + static_cast<std::ptrdiff_t>(to), std::int64_t{0});
+    };
+    CHECK(ps::pipeline::least_load_cuts(5, 2, load) == std::vector<std::size_t>{0, 1});
+    CHECK(ps::pipeline::least_load_cuts(5, 3, load) == std::vector<std::size_t>{0, 1, 4});
+    CHECK(ps::pipeline::least_load_cuts(5, 1, load).empty());
+    CHECK(ps::pipeline::least_load_cuts(5, 6, load).empty());
+    CHECK(ps::pipeline::least_load_cuts(5, 0, load).empty());
+}
+
+TEST_CASE("least_load_cuts: no other cuts are better, and where there are some they are found") {
+    std::mt19937_64 rng(20261123);
+    int none = 0;
+    for (int round = 0; round < 1500; ++round) {
+        auto const n = 1 + ps::uniform_index(rng, 8), stages = 1 + ps::uniform_index(rng, n);
+        std::vector<times> t(stages, times(n)), bytes(stages, times(n));
+        for (auto* of : {&t, &bytes})
+            for (std::size_t i = 0; i < n; ++i)
+                for (auto s = stages; s-- > 0;)
+                    (*of)[s][i] = (s + 1 < stages ? (*of)[s + 1][i] : 0) + static_cast<std::int64_t>(ps::uniform_index(rng, s + 1 < stages ? 4 : 10));
+        auto const capacity = static_cast<std::int64_t>(ps::uniform_index(rng, 40));
+        auto const load = [&](std::size_t s, std::size_t from, std::size_t to) {
+            std::int64_t time = 0, held = 0;
+            for (auto i = from; i < to; ++i) time += t[s][i], held += bytes[s][i];
+            return held > capacity ? std::numeric_limits<std::int64_t>::max() : time;
+        };
+        auto const largest = [&](std::vector<std::size_t> const& first) {
+            std::int64_t most = 0;
+            for (std::size_t s = 0; s < stages; ++s) most = std::max(most, load(s, first[s], s + 1 < stages ? first[s + 1] : n));
+            return most;
+        };
+        auto best = std::numeric_limits<std::int64_t>::max();
+        std::function<void(std::vector<std::size_t>)> const all = [&](std::vector<std::size_t> first) {
+            if (first.size() == stages) {
+                best = std::min(best, largest(first));
+                return;
+            }
+            for (auto i = first.back() + 1; i < n; ++i) {
+                first.push_back(i);
+                all(first);
+                first.pop_back();
+            }
+        };
+        all({0});
+        auto const found = ps::pipeline::least_load_cuts(n, stages, load);
+        INFO("round ", round);
+        none += found.empty();
+        REQUIRE(found.empty() == (best == std::numeric_limits<std::int64_t>::max()));
+        if (found.empty()) continue;
+        REQUIRE(found.size() == stages);
+        CHECK(largest(found) == best);
+    }
+    CHECK(none > 100);
+    CHECK(none < 1400);
 }
 
 TEST_CASE("narrow_cuts: near equal loads, where the least crosses") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -30,13 +31,18 @@ using support::refusal;
 
 namespace {
 // The plan that an estimate is of; stages of equal load differ a little from those of equal computation.
-pipeline::pipeline_plan plan_of(pipeline::detail::stage_builder& builder, equal_stages const& how) {
+pipeline::pipeline_plan plan_of(pipeline::detail::stage_builder& builder, equal_stages const& how,
+                                std::optional<pipeline::fitted_stages> const& fitted = {}) {
     auto c = builder.balanced(how.stages, how.micro_batches, how.split);
     c.order = how.order;
     c.sharded_optimizer = how.sharded_optimizer;
     c.sharded_parameters = how.sharded_parameters;
     c.recompute.assign(how.stages, how.segments > 0);
     c.segments = std::max<std::uint32_t>(1, how.segments);
+    if (fitted) {
+        c.first = fitted->first;
+        c.recompute = fitted->recompute;
+    }
     return builder.plan(c);
 }
 
@@ -107,6 +113,67 @@ TEST_CASE("stage_estimator: textbook pipelines of real networks, beside their si
     compare(models::resnet({.batch = 256}), ps::topology::dgx_h100(1));
     compare(models::moe({.layers = 4, .hidden = 1024, .heads = 8, .feed_forward = 2816, .sequence = 512, .batch = 64, .type = f16}),
             ps::topology::dgx_h100(1), 1.13);
+}
+
+TEST_CASE("stage_estimator: stages that are fitted fit, and compute again where they must") {
+    auto const network = models::gpt({.layers = 16, .hidden = 1024, .heads = 16, .vocabulary = 50304, .batch = 64, .type = ps::ops::dtype::f16});
+    int all = 0, fits = 0, some_again = 0, none = 0, other_cuts = 0;
+    for (ps::byte_count const gigabytes : {2, 3, 4, 6, 9}) {
+        auto device = ps::topology::v100_sxm;
+        device.memory = gigabytes << 30;
+        auto const cluster = ps::topology::nodes({.count = 2, .gpus_per_node = 4, .device = device});
+        auto const problem = ps::make_problem(network, cluster, ps::cost::roofline{cluster}, {.simulation = {.optimizer = sim::optimizer::adam}});
+        pipeline::stage_estimator estimate(problem);
+        pipeline::detail::stage_builder builder(problem);
+        for (std::uint32_t const stages : {2u, 4u, 8u})
+            for (std::uint32_t const m : {4u, 8u, 16u})
+                for (auto const order : {pipeline::launch_order::one_f_one_b, pipeline::launch_order::gpipe})
+                    for (std::uint32_t const segments : {0u, 1u, 4u})
+                        for (int const sharded : {0, 1, 2}) {
+                            equal_stages how{stages, m, {}, order, sharded > 0, sharded > 1, segments};
+                            how.fitted = true;
+                            INFO(gigabytes, " GiB, ", stages, " stages, ", m, " micro-batches, segments ", segments, ", sharded ", sharded);
+                            auto const stages_that_fit = estimate.fitted(how);
+                            auto const e = estimate(how);
+                            REQUIRE(e.has_value() == stages_that_fit.has_value());
+                            if (!e) {
+                                ++none;
+                                continue;
+                            }
+                            ++all;
+                            auto const& [first, recompute] = *stages_that_fit;
+                            REQUIRE(first.size() == stages);
+                            REQUIRE(recompute.size() == stages);
+                            auto const again = std::ranges::count(recompute, true);
+                            CHECK((segments > 0 || again == 0));
+                            some_again += again > 0 && again < stages;
+                            other_cuts += first != builder.balanced(stages, m, {}).first;
+                            auto const plan = plan_of(builder, how, stages_that_fit);
+                            auto const time = static_cast<double>(builder.simulator().simulate(plan.how, plan.strategy).count());
+                            if (sharded < 2) CHECK(static_cast<double>(e->time) == doctest::Approx(time).epsilon(0.12));
+                            ps::byte_count most = 0;
+                            for (auto const& use : builder.simulator().memory()) most = std::max(most, use.total());
+                            CHECK(static_cast<double>(most) < 1.03 * static_cast<double>(device.memory));
+                            fits += most <= device.memory;
+                            // No stage computes again that need not.
+                            auto keeps = plan;
+                            for (std::uint32_t s = 0; s < stages; ++s) {
+                                if (!recompute[s]) continue;
+                                keeps.how.recompute[s] = false;
+                                (void)builder.simulator().simulate(keeps.how, keeps.strategy);
+                                ps::byte_count fullest = 0;
+                                for (auto d = s * (8 / stages); d < (s + 1) * (8 / stages); ++d)
+                                    fullest = std::max(fullest, builder.simulator().memory()[d].total());
+                                CHECK(static_cast<double>(fullest) > 0.94 * static_cast<double>(device.memory));
+                                keeps.how.recompute[s] = true;
+                            }
+                        }
+    }
+    MESSAGE(fits, " of ", all, " fit, ", some_again, " compute some stages again, ", other_cuts, " have cuts of their own; ", none, " do not exist");
+    CHECK(10 * fits > 9 * all);
+    CHECK(some_again > 20);
+    CHECK(other_cuts > 20);
+    CHECK(none > 20);
 }
 
 TEST_CASE("stage_estimator: on one device it is the simulation") {

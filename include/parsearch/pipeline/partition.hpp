@@ -83,8 +83,8 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 /// 1. The strategies given, without a pipeline.
 /// 2. Every number of stages that divides the devices and of micro-batches that divides the samples, every degree of tensor parallelism in the
 ///    groups of neighbours that run the stages, experts of mixtures split as far as they can be or not at all, both orders, with a sharded optimizer,
-///    sharded parameters, or neither, and computing again in no or more and more segments
-///    (`narrow_cuts`): in order of what `stage_estimator` says of them, what fits first. First comes the best of each family of textbook plans
+///    sharded parameters, or neither, and computing again in no or more and more segments (`narrow_cuts`), in all stages or in those that must: in
+///    order of what `stage_estimator` says of them, what fits first. First comes the best of each family of textbook plans
 ///    (`family_of`), whatever it takes. Then, of each number of stages, micro-batches and degree, the first way that fits is simulated, and
 ///    the first with parameters sharded otherwise where that may be as good, with cuts of equal load (`balanced_cuts`) between blocks
 ///    (`stage_places`), but for what can not be better by the work of its stages. What is estimated not to fit, or to take a quarter more than the
@@ -116,7 +116,8 @@ struct partition_fn {
       public:
         search_state(parallelization const& problem, partition_options const& options, observer& tell)
             : problem_(problem), options_(options), kernel_("partition", search::budget_of(options), {}, tell),
-              builder_(problem, options.cuts_anywhere), samples_(static_cast<std::uint64_t>(divisible_samples(problem.graph()))),
+              builder_(problem, options.cuts_anywhere), estimate_(problem, options.cuts_anywhere),
+              samples_(static_cast<std::uint64_t>(divisible_samples(problem.graph()))),
               most_micro_batches_(std::min<std::uint64_t>({options.max_micro_batches, samples_, std::numeric_limits<std::uint32_t>::max()})) {
             if (builder_.order().empty()) throw invalid_input("partition: the graph has inputs only: at least one operator must have work");
         }
@@ -241,12 +242,17 @@ struct partition_fn {
         }
 
         /// `c` in the way that `how` says.
-        [[nodiscard]] static detail::candidate run_as(equal_stages const& how, detail::candidate c) {
+        [[nodiscard]] detail::candidate run_as(equal_stages const& how, detail::candidate c) {
             c.order = how.order;
             c.sharded_optimizer = how.sharded_optimizer;
             c.sharded_parameters = how.sharded_parameters;
             c.recompute.assign(c.first.size(), how.segments > 0);
             c.segments = std::max<std::uint32_t>(1, how.segments);
+            if (how.fitted)
+                if (auto stages = estimate_.fitted(how)) {
+                    c.first = std::move(stages->first);
+                    c.recompute = std::move(stages->recompute);
+                }
             return c;
         }
 
@@ -282,7 +288,6 @@ struct partition_fn {
 
         /// The most promising first, those without an estimate last.
         [[nodiscard]] std::vector<division> divisions() {
-            stage_estimator estimate(problem_, options_.cuts_anywhere);
             std::vector<division> out;
             auto const devices = builder_.devices();
             for (std::uint32_t stages = 1; stages <= std::min<std::uint64_t>({options_.max_stages, devices, builder_.order().size()}); ++stages) {
@@ -293,7 +298,7 @@ struct partition_fn {
                         for (auto const e : builder_.expert_degrees(devices / stages, t, true)) {
                             if (over()) return out;
                             out.push_back({stages, static_cast<std::uint32_t>(m), {.tensor = t, .experts = e}});
-                            estimate_ways(estimate, out.back());
+                            estimate_ways(out.back());
                         }
                 }
             }
@@ -307,18 +312,32 @@ struct partition_fn {
             return std::pair(a.missing, a.time) < std::pair(b.missing, b.time);
         }
 
-        void estimate_ways(stage_estimator& estimate, division& d) const {
+        void estimate_ways(division& d) {
             bool const in_turn = d.stages > 1 && d.micro_batches > 1 && problem_.options().training; // else both orders are one
-            for (auto const order : {launch_order::one_f_one_b, launch_order::gpipe})
-                for (std::uint32_t segments = 0; segments <= most_segments; segments = segments == 0 ? 1 : segments * 4)
-                    for (bool const sharded : {false, true})
-                        for (bool const parameters : {false, true})
-                            if ((in_turn || order == launch_order::one_f_one_b) && (segments == 0 || may_recompute()) && (!sharded || may_shard()) &&
-                                (!parameters || (sharded && may_shard_parameters())))
-                                d.ways.push_back({d.stages, d.micro_batches, d.split, order, sharded, parameters, segments});
             std::vector<std::pair<stage_estimate, equal_stages>> estimated;
-            for (auto const& way : d.ways)
-                if (auto const e = estimate(way)) estimated.push_back({*e, way});
+            auto const add = [&](equal_stages const& way) {
+                auto const e = estimate_(way);
+                if (e) estimated.push_back({*e, way});
+                if (e || !way.fitted) d.ways.push_back(way);
+                return e;
+            };
+            for (auto const order : {launch_order::one_f_one_b, launch_order::gpipe})
+                for (bool const sharded : {false, true})
+                    for (bool const parameters : {false, true}) {
+                        if ((order == launch_order::gpipe && !in_turn) || (sharded && !may_shard()) ||
+                            (parameters && !(sharded && may_shard_parameters())))
+                            continue;
+                        equal_stages way{d.stages, d.micro_batches, d.split, order, sharded, parameters};
+                        auto const keeps = add(way);
+                        bool const may_fit = keeps && keeps->missing > 0 && d.stages > 1;
+                        if (may_fit && !may_recompute()) {
+                            way.fitted = true;
+                            add(way);
+                        }
+                        for (way.segments = 1; may_recompute() && way.segments <= most_segments; way.segments *= 4)
+                            for (bool const fitted : {false, true})
+                                if (way.fitted = fitted; !fitted || may_fit) add(way);
+                    }
             if (estimated.empty()) return;
             std::ranges::stable_sort(estimated, sooner, [](auto const& e) { return e.first; });
             d.ways.clear();
@@ -424,6 +443,7 @@ struct partition_fn {
         partition_options const& options_;
         search::kernel<pipeline_plan, picoseconds, observer> kernel_;
         detail::stage_builder builder_;
+        stage_estimator estimate_;
         std::optional<stop_reason> ended_;
         bool feasible_ = false; ///< the best
         std::vector<std::pair<picoseconds, detail::candidate>> beam_;

@@ -46,7 +46,9 @@ struct pipeline_plan {
     if (t.empty()) out = "a strategy of its own";
     if (how.micro_batches > 1) out += text(", ", how.micro_batches, " micro-batches");
     if (how.sharded_optimizer) out += how.sharded_parameters ? ", fully sharded" : ", sharded optimizer";
-    if (std::find(how.recompute.begin(), how.recompute.end(), true) != how.recompute.end()) out += ", computed again";
+    auto const again = std::count(how.recompute.begin(), how.recompute.end(), true);
+    if (again > 0) out += ", computed again";
+    if (again > 0 && again < static_cast<std::ptrdiff_t>(how.recompute.size())) out += text(" in ", again, again > 1 ? " stages" : " stage");
     return out;
 }
 

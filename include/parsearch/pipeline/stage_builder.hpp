@@ -63,12 +63,19 @@ class stage_builder {
     [[nodiscard]] std::size_t devices() const noexcept { return topology_->size(); }
     [[nodiscard]] stage_places const& places() const noexcept { return places_; }
 
-    /// The degrees of tensor parallelism for groups of `group` neighbours: divisors whose neighbours share a node.
-    [[nodiscard]] std::vector<std::uint32_t> degrees(std::size_t group) const {
-        std::vector<std::uint32_t> out;
-        for (std::uint32_t t = 1; t <= group; ++t)
-            if (group % t == 0 && share_nodes(t)) out.push_back(t);
-        return out;
+    /// The degrees of tensor parallelism for groups of `group` neighbours: divisors whose neighbours share a node, and that divide otherwise than any
+    /// smaller one. Complexity: linear in operators for each divisor, at the first call for a size.
+    [[nodiscard]] std::vector<std::uint32_t> const& degrees(std::size_t group) const {
+        auto const [at, added] = degrees_.try_emplace(group);
+        std::vector<space::flat_strategy> known;
+        for (std::uint32_t t = 1; added && t <= group; ++t) {
+            if (group % t != 0 || !share_nodes(t)) continue;
+            auto strategy = space::tensor_parallel(*graph_, group, t);
+            if (std::ranges::find(known, strategy) != known.end()) continue;
+            known.push_back(std::move(strategy));
+            at->second.push_back(t);
+        }
+        return at->second;
     }
     /// Over how many of `group` neighbours experts may be split beside tensor parallelism of degree `tensor`: 1, and common divisors with the number
     /// of experts that `tensor` divides. Ascending. `most`: of the others only the largest, and the largest within a node.
@@ -267,7 +274,8 @@ class stage_builder {
     std::vector<std::uint32_t> order_; ///< without graph inputs
     std::vector<std::size_t> place_;   ///< of each operator in it
     stage_places places_;
-    std::int64_t experts_ = 1; ///< of each mixture
+    std::int64_t experts_ = 1;                                          ///< of each mixture
+    mutable std::map<std::size_t, std::vector<std::uint32_t>> degrees_; ///< by size of a group
     std::map<key, space::flat_strategy> strategies_;
     std::map<key, operator_times> times_;
 };

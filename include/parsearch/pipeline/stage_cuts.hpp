@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -77,6 +79,46 @@ namespace parsearch::pipeline {
     auto first = balanced_cuts(parts, before);
     for (auto& part : first) part = begin[part];
     return first;
+}
+
+/// Cuts parts 0..n-1 into `stages` runs, none empty, such that the largest `load(stage, begin, end)` is least: picoseconds, and
+/// `std::numeric_limits<std::int64_t>::max()` where the run cannot be. No load may be less where the run is longer, or more in a later stage: where
+/// one is, other cuts may be better. Earlier runs are as long as that allows. Returns the first part of each run; nothing where some run cannot be.
+/// Complexity: O(stages log n) loads for each of at most 64 bounds on the largest. Source: probes of bounds, as in Pinar and Aykanat, Fast optimal
+/// load balancing algorithms for 1D partitioning, JPDC 2004, section 4.
+template <class Load> [[nodiscard]] std::vector<std::size_t> least_load_cuts(std::size_t n, std::size_t stages, Load const& load) {
+    std::vector<std::size_t> first, best;
+    if (stages < 1 || stages > n) return best;
+    // The largest load where none is above `bound`, or nothing.
+    auto const fill = [&](std::int64_t bound) -> std::optional<std::int64_t> {
+        first.assign(1, 0);
+        for (std::size_t s = 0; s < stages; ++s) {
+            auto const begin = first.back();
+            auto end = begin, behind = n + 1; // a run up to `end` will do, one up to `behind` will not
+            while (end + 1 < behind) {
+                auto const middle = std::midpoint(end, behind);
+                (load(s, begin, middle) <= bound ? end : behind) = middle;
+            }
+            first.push_back(end);
+        }
+        if (first.back() < n) return std::nullopt;
+        for (auto s = stages; s-- > 0;) { // an empty run takes a part of the one before
+            if (first[s + 1] <= s) return std::nullopt;
+            first[s] = std::min(first[s], first[s + 1] - 1);
+        }
+        std::int64_t most = 0;
+        for (std::size_t s = 0; s < stages; ++s) most = std::max(most, load(s, first[s], first[s + 1]));
+        first.pop_back();
+        return most <= bound ? std::optional(most) : std::nullopt;
+    };
+    std::int64_t least = 0, bound = std::numeric_limits<std::int64_t>::max() - 1;
+    for (auto next = bound; least <= bound; next = std::midpoint(least, bound))
+        if (auto const most = fill(next)) {
+            best = first;
+            bound = *most - 1;
+        } else if (best.empty()) break;
+        else least = next + 1;
+    return best;
 }
 
 /// Cuts operators into at most `parts` runs of about equal load, each cut where the fewest bytes cross within half a run of the place that equal

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -39,6 +40,7 @@ struct equal_stages {
     launch_order order = launch_order::one_f_one_b;
     bool sharded_optimizer = false, sharded_parameters = false;
     std::uint32_t segments = 0; ///< that each stage computes again; 0: it keeps its activations
+    bool fitted = false;        ///< cut so that stages fit, where those that keep their activations may: see `stage_estimator::fitted`
     friend bool operator==(equal_stages const&, equal_stages const&) = default;
 };
 
@@ -49,6 +51,12 @@ struct stage_estimate {
     byte_count missing = 0; ///< bytes by which a device of its stage is exceeded, at most
 };
 
+/// Where stages begin, and which compute again.
+struct fitted_stages {
+    std::vector<std::size_t> first; ///< place of each stage's first operator in the topological order, without graph inputs
+    std::vector<bool> recompute;    ///< by stage
+};
+
 /// Estimates pipelines of equal stages for one problem.
 ///
 /// One micro-batch is simulated on the devices of one replica alone, once for each size of it and way to divide operators. That tells when each
@@ -56,8 +64,8 @@ struct stage_estimate {
 /// micro-batch by micro-batch as `launches` orders them. Behind the last backward come the all-reduces of gradients, one after the other as they
 /// become ready, at the rate of the all-reduces of the heaviest weights, which are priced on the problem's own links; then updates. Sharded
 /// parameters take passes of their own (`sharded_passes`). Left out:
-/// contention of messages between stages, latencies of small all-reduces, tensors that several stages keep. Devices are taken to be equal to those of
-/// the first stage.
+/// contention of messages between stages, latencies of small all-reduces, activations that several stages keep. Devices are taken to be equal to
+/// those of the first stage.
 class stage_estimator {
   public:
     /// `cuts_anywhere`: stages may begin at any operator, see `stage_places`.
@@ -78,29 +86,79 @@ class stage_estimator {
     /// `invalid_input` where stages or degrees do not divide the devices, or tensor parallelism not the neighbours that share experts. Complexity:
     /// O(operators + stages * micro_batches), but for the first with its size of a replica's micro-batch and split.
     [[nodiscard]] std::optional<stage_estimate> operator()(equal_stages const& how) {
-        auto const devices = problem_.topology().size();
-        auto const [tensor, experts] = how.split;
-        auto const in_replica = how.split.replica();
-        if (how.stages < 1 || tensor < 1 || experts < 1 || how.micro_batches < 1 || devices % (std::size_t{how.stages} * in_replica) != 0 ||
-            in_replica % tensor != 0)
-            throw invalid_input("stage_estimator: ", how.stages, " stages of tensor degree ", tensor, ", experts over ", experts, " and ",
-                                how.micro_batches, " micro-batches: must be at least 1, and divide the ", devices, " devices");
-        auto const replicas = static_cast<std::int64_t>(devices / how.stages / in_replica);
-        auto const parts = replicas * how.micro_batches;
-        if (samples_ % (parts * (in_replica / tensor)) != 0 || how.stages > order_.size()) return std::nullopt;
-        auto const& one = cell_of(parts, how.split);
-        auto [cut, is_new] = cuts_.try_emplace({parts, how.split, how.stages});
-        if (is_new) cut->second = equal_cuts(one, how.stages);
-        auto const& first = cut->second;
-        auto const stages = spans_of(one, first, how, replicas);
+        auto const d = divided(how);
+        if (!d) return std::nullopt;
+        auto const stages = spans_of(*d, how);
         auto const last = run(stages, how);
-        stage_estimate out{.time = synchronised(one, first, last, how, replicas)};
+        stage_estimate out{.time = synchronised(*d, last, how)};
         for (std::uint32_t s = 0; s < how.stages; ++s) {
-            auto const use = memory_of(one, first[s], end_of(first, s), s, how, replicas);
-            auto const device = std::size_t{s} * (devices / how.stages);
+            auto const use = memory_of(*d, s, how);
             out.memory = std::max(out.memory, use);
-            if (problem_.options().memory != sim::memory_policy::ignore)
-                out.missing = std::max(out.missing, use - problem_.topology().devices[device].memory);
+            out.missing = std::max(out.missing, use - capacity(s, how));
+        }
+        return out;
+    }
+
+    /// Stages with the least largest time, of those that fit: each keeps its activations where it can, else computes them again in `how.segments`
+    /// segments. Nothing where none fit, or `how` is not estimated. Complexity: O(operators + places log(places)).
+    [[nodiscard]] std::optional<fitted_stages> fitted(equal_stages const& how) {
+        auto const replicas = replicas_of(how);
+        if (!replicas) return std::nullopt;
+        auto const& c = cell_of(*replicas * how.micro_batches, how.split);
+        auto const& places = places_.of(how.stages);
+        std::vector<std::size_t> begin{0};
+        begin.insert(begin.end(), places.begin(), places.end());
+        begin.push_back(order_.size());
+        auto const parts = begin.size() - 1;
+        struct bytes {
+            double held = 0;     ///< all the time
+            double kept = 0;     ///< activations of a micro-batch
+            double buffers = 0;  ///< while it runs
+            double borrowed = 0; ///< of weights that are counted in another part
+            double gathered = 0; ///< for a while, where parameters are sharded
+        };
+        std::vector<bytes> of(parts);
+        for (std::size_t part = 0; part < parts; ++part)
+            for (auto i = begin[part]; i < begin[part + 1]; ++i) {
+                auto const share = own_share(c, i, how, *replicas), weights = 2 * static_cast<double>(c.weights[i]);
+                of[part].held += (how.sharded_parameters ? share : 1) * weights + share * static_cast<double>(c.optimizer[i]);
+                of[part].kept += static_cast<double>(c.activations[i]);
+                of[part].buffers = std::max(of[part].buffers, static_cast<double>(c.buffers[i]));
+                if (c.borrowed[i] > 0 && c.home[i] < begin[part]) of[part].borrowed += borrowed_states(c, i, how, *replicas);
+                if (how.sharded_parameters) of[part].gathered += (1 - share) * weights;
+            }
+        // Whether a stage has the memory that it takes, in so many segments that it computes again.
+        auto const fits = [&](std::size_t s, std::size_t from, std::size_t to, std::uint32_t segments) {
+            bytes all;
+            auto narrow = std::numeric_limits<byte_count>::max();
+            for (auto part = from; part < to; ++part) {
+                all.held += of[part].held;
+                all.kept += of[part].kept;
+                all.buffers = std::max(all.buffers, of[part].buffers);
+                all.borrowed = std::max(all.borrowed, of[part].borrowed);
+                all.gathered = std::max(all.gathered, of[part].gathered);
+                if (part > from || from + 1 == to) narrow = std::min(narrow, c.crossing[begin[part]]);
+            }
+            double under_way = in_flight(how.order, how.stages, how.micro_batches, static_cast<std::uint32_t>(s));
+            if (segments > 0) {
+                auto const inputs = static_cast<double>(c.crossing[begin[from]]) + (segments - 1.0) * static_cast<double>(narrow);
+                all.kept = under_way * inputs + all.kept / segments;
+            } else all.kept *= under_way;
+            return all.held + all.kept + all.buffers + all.borrowed + 2 * all.gathered <= static_cast<double>(capacity(s, how));
+        };
+        auto const keeps = [&](std::size_t s, std::size_t from, std::size_t to) { return fits(s, from, to, 0); };
+        auto const computes = [&](std::size_t s, std::size_t from, std::size_t to) { return how.segments > 0 && fits(s, from, to, how.segments); };
+        auto const load = [&](std::size_t s, std::size_t from, std::size_t to) {
+            auto const forward = c.forward[begin[to] - 1] - (from > 0 ? c.forward[begin[from] - 1] : 0);
+            auto const both = forward + c.backward[begin[from]] - (to < parts ? c.backward[begin[to]] : 0);
+            return keeps(s, from, to) ? both : computes(s, from, to) ? both + forward : std::numeric_limits<std::int64_t>::max();
+        };
+        auto const cuts = least_load_cuts(parts, how.stages, load);
+        if (cuts.empty()) return std::nullopt;
+        fitted_stages out;
+        for (std::size_t s = 0; s < cuts.size(); ++s) {
+            out.recompute.push_back(!keeps(s, cuts[s], end_of(cuts, s, parts)));
+            out.first.push_back(begin[cuts[s]]);
         }
         return out;
     }
@@ -117,7 +175,8 @@ class stage_estimator {
         std::vector<bool> experts;        ///< whether its experts are split
         std::vector<byte_count> borrowed; ///< weights that it reads, and that are counted at an operator of another block
         std::vector<byte_count> crossing; ///< bytes that cross before it, a device's share
-        byte_count buffers = 0;
+        std::vector<byte_count> buffers;  ///< inputs and outputs while it runs
+        std::vector<std::size_t> home;    ///< place of the operator at which its weights are counted
     };
     /// What a stage takes for one micro-batch.
     struct span_of_stage {
@@ -134,8 +193,49 @@ class stage_estimator {
         [[nodiscard]] double of(cell const& c, std::size_t i) const { return c.experts[i] ? experts : others; }
     };
 
-    [[nodiscard]] std::size_t end_of(std::span<std::size_t const> first, std::size_t s) const {
-        return s + 1 < first.size() ? first[s + 1] : order_.size();
+    /// One micro-batch of a replica, where stages begin and which compute again.
+    struct division {
+        cell const& one;
+        std::vector<std::size_t> first;
+        std::vector<bool> recompute;
+        std::int64_t replicas;
+    };
+    /// Groups of devices that work on different samples; nothing where these are too few, or not divisible.
+    [[nodiscard]] std::optional<std::int64_t> replicas_of(equal_stages const& how) const {
+        auto const devices = problem_.topology().size();
+        auto const [tensor, experts] = how.split;
+        auto const in_replica = how.split.replica();
+        if (how.stages < 1 || tensor < 1 || experts < 1 || how.micro_batches < 1 || devices % (std::size_t{how.stages} * in_replica) != 0 ||
+            in_replica % tensor != 0)
+            throw invalid_input("stage_estimator: ", how.stages, " stages of tensor degree ", tensor, ", experts over ", experts, " and ",
+                                how.micro_batches, " micro-batches: must be at least 1, and divide the ", devices, " devices");
+        auto const replicas = static_cast<std::int64_t>(devices / how.stages / in_replica);
+        if (samples_ % (replicas * how.micro_batches * (in_replica / tensor)) != 0 || how.stages > order_.size()) return std::nullopt;
+        return replicas;
+    }
+    [[nodiscard]] std::optional<division> divided(equal_stages const& how) {
+        auto const replicas = replicas_of(how);
+        if (!replicas) return std::nullopt;
+        auto const parts = *replicas * how.micro_batches;
+        auto const& one = cell_of(parts, how.split);
+        if (how.fitted) {
+            auto stages = fitted(how);
+            if (!stages) return std::nullopt;
+            return division{one, std::move(stages->first), std::move(stages->recompute), *replicas};
+        }
+        auto [cut, is_new] = cuts_.try_emplace({parts, how.split, how.stages});
+        if (is_new) cut->second = equal_cuts(one, how.stages);
+        return division{one, cut->second, std::vector<bool>(how.stages, how.segments > 0), *replicas};
+    }
+
+    /// Bytes of a device of stage `s`.
+    [[nodiscard]] byte_count capacity(std::size_t s, equal_stages const& how) const {
+        if (problem_.options().memory == sim::memory_policy::ignore) return std::numeric_limits<byte_count>::max();
+        return problem_.topology().devices[s * (problem_.topology().size() / how.stages)].memory;
+    }
+
+    [[nodiscard]] static std::size_t end_of(std::span<std::size_t const> first, std::size_t s, std::size_t all) {
+        return s + 1 < first.size() ? first[s + 1] : all;
     }
 
     [[nodiscard]] cell const& cell_of(std::int64_t parts, space::neighbour_split by) {
@@ -166,7 +266,10 @@ class stage_estimator {
                  .own = std::vector<double>(n, 1),
                  .experts = split_experts(g, by),
                  .borrowed = std::vector<byte_count>(n, 0),
-                 .crossing = {}};
+                 .crossing = {},
+                 .buffers = std::vector<byte_count>(n, 0),
+                 .home = std::vector<std::size_t>(n, 0)};
+        std::iota(out.home.begin(), out.home.end(), std::size_t{0});
         for (std::uint32_t t = 0; t < tasks.size(); ++t) {
             auto const i = place_[tasks.label[t].op];
             if (tasks.kind[t] == sim::task_kind::forward) out.forward[i] = std::max(out.forward[i], when.end[t]);
@@ -178,6 +281,7 @@ class stage_estimator {
             auto const kind = part.topology().kind[p.devices.front()];
             out.busy[i] = saturating_sum(p.forward[kind], g.trains[order_[i]] && part.options().training ? p.backward[kind] : 0);
             out.activations[i] = activations_of(g, order_[i], strategy);
+            out.buffers[i] = buffers_of(g, order_[i], strategy, part.options().training);
             if (i > 0) out.forward[i] = std::max(out.forward[i], out.forward[i - 1]);
         }
         for (auto i = n; i-- > 0;) {
@@ -191,6 +295,7 @@ class stage_estimator {
             auto const i = place_[c.members.front()];
             out.weights[i] = c.sync.held.front().bytes;
             std::set<std::uint32_t> blocks{blocks_[i]};
+            for (auto const op : c.members) out.home[place_[op]] = i;
             for (auto const op : c.members)
                 if (blocks.insert(blocks_[place_[op]]).second) out.borrowed[place_[op]] += out.weights[i];
             out.optimizer[i] = sim::optimizer_memory(c.sync.held.front(), states);
@@ -198,7 +303,6 @@ class stage_estimator {
         }
         // A tensor is counted at its producer; the sum over all is the simulator's.
         auto const& use = simulate.memory().front();
-        out.buffers = use.buffers;
         auto const all = std::accumulate(out.activations.begin(), out.activations.end(), byte_count{0});
         for (auto& a : out.activations)
             a = all > 0 ? static_cast<byte_count>(static_cast<double>(use.activations) * (static_cast<double>(a) / static_cast<double>(all))) : 0;
@@ -231,6 +335,16 @@ class stage_estimator {
         return sum;
     }
 
+    /// Bytes on a device of an operator's inputs and outputs, and their gradients.
+    [[nodiscard]] static byte_count buffers_of(graph::dense_graph const& g, std::uint32_t op, space::flat_strategy const& strategy, bool training) {
+        if (g.operations[op].work == ops::work_class::view) return 0;
+        auto const own = sim::memory_of(g.operations[op], strategy[op].degrees());
+        byte_count sum = 0;
+        for (auto const b : own.inputs) sum += b;
+        for (auto const b : own.outputs) sum += b;
+        return training && g.trains[op] ? 2 * sum : sum;
+    }
+
     /// Stages of equal computation: exactly so among few places, elsewhere each cut where it would be best alone.
     [[nodiscard]] std::vector<std::size_t> equal_cuts(cell const& c, std::uint32_t stages) const {
         constexpr std::size_t few = 512;
@@ -255,19 +369,19 @@ class stage_estimator {
         return first;
     }
 
-    [[nodiscard]] std::vector<span_of_stage> spans_of(cell const& c, std::span<std::size_t const> first, equal_stages const& how,
-                                                      std::int64_t replicas) {
+    [[nodiscard]] std::vector<span_of_stage> spans_of(division const& d, equal_stages const& how) {
+        auto const& c = d.one;
         std::vector<span_of_stage> out;
         auto const group = problem_.topology().size() / how.stages;
-        for (std::size_t s = 0; s < first.size(); ++s) {
-            auto const begin = first[s], end = end_of(first, s);
+        for (std::size_t s = 0; s < d.first.size(); ++s) {
+            auto const begin = d.first[s], end = end_of(d.first, s, order_.size());
             span_of_stage span{.forward = c.forward[end - 1] - (begin > 0 ? c.forward[begin - 1] : 0),
                                .backward = c.backward[begin] - (end < order_.size() ? c.backward[end] : 0)};
-            if (how.segments > 0) {
+            if (d.recompute[s]) {
                 span.again = span.forward;
                 span.ahead = span.forward / how.segments;
             }
-            if (how.sharded_parameters && problem_.options().training) share_parameters(c, begin, end, rates_of(c, how, replicas), span);
+            if (how.sharded_parameters && problem_.options().training) share_parameters(c, begin, end, rates_of(c, how, d.replicas), span);
             if (s > 0) span.message = message((s - 1) * group, s * group, c.crossing[begin]);
             out.push_back(span);
         }
@@ -359,21 +473,22 @@ class stage_estimator {
     }
 
     /// The end of the iteration, of stages that are done with their last backward at `done`.
-    [[nodiscard]] std::int64_t synchronised(cell const& c, std::span<std::size_t const> first, std::span<std::int64_t const> done,
-                                            equal_stages const& how, std::int64_t replicas) {
+    [[nodiscard]] std::int64_t synchronised(division const& d, std::span<std::int64_t const> done, equal_stages const& how) {
+        auto const& c = d.one;
+        auto const& first = d.first;
         auto const all = *std::max_element(done.begin(), done.end());
         if (!problem_.options().training) return all;
-        auto const rates = how.sharded_parameters ? sync_rates{} : rates_of(c, how, replicas);
+        auto const rates = how.sharded_parameters ? sync_rates{} : rates_of(c, how, d.replicas);
         auto out = static_cast<double>(all);
         for (std::size_t s = 0; s < first.size(); ++s) {
             auto link = 0.0, device = static_cast<double>(done[s]);
-            for (auto i = end_of(first, s); i-- > first[s];) {
+            for (auto i = end_of(first, s, order_.size()); i-- > first[s];) {
                 if (c.weights[i] == 0) continue;
                 auto const left = problem_.options().overlap ? c.backward[first[s]] - c.backward[i] : 0;
                 auto const ready = static_cast<double>(problem_.options().overlap ? done[s] - left : all);
                 auto const rate = rates.of(c, i);
                 link = std::max(link, ready) + rate * static_cast<double>(c.weights[i]);
-                device = std::max(device, rate > 0 ? link : ready) + own_share(c, i, how, replicas) * static_cast<double>(c.update[i]);
+                device = std::max(device, rate > 0 ? link : ready) + own_share(c, i, how, d.replicas) * static_cast<double>(c.update[i]);
             }
             out = std::max(out, device);
         }
@@ -443,23 +558,35 @@ class stage_estimator {
         return how.sharded_parameters ? std::min(all, static_cast<byte_count>(own + first + second)) : all;
     }
 
-    /// Bytes on a device of the stage of the operators from place `begin` to `end`.
-    [[nodiscard]] byte_count memory_of(cell const& c, std::size_t begin, std::size_t end, std::uint32_t stage, equal_stages const& how,
-                                       std::int64_t replicas) const {
+    /// Bytes on a device of stage `stage`.
+    [[nodiscard]] byte_count memory_of(division const& d, std::uint32_t stage, equal_stages const& how) const {
+        auto const& c = d.one;
+        auto const begin = d.first[stage], end = end_of(d.first, stage, order_.size());
+        auto const in_stage = [&](auto const& of) { return std::span(of).subspan(begin, end - begin); };
         auto const sum = [&](std::vector<byte_count> const& of) {
-            return std::accumulate(of.begin() + static_cast<std::ptrdiff_t>(begin), of.begin() + static_cast<std::ptrdiff_t>(end), byte_count{0});
+            auto const mine = in_stage(of);
+            return std::accumulate(mine.begin(), mine.end(), byte_count{0});
         };
-        if (!problem_.options().training) return sum(c.weights) + c.buffers;
+        auto const buffers = std::ranges::max(in_stage(c.buffers));
+        if (!problem_.options().training) return sum(c.weights) + buffers;
         auto const under_way = byte_count{in_flight(how.order, how.stages, how.micro_batches, stage)};
         auto activations = sum(c.activations) * under_way;
-        if (how.segments > 0) {
-            auto const narrow = std::min_element(c.crossing.begin() + static_cast<std::ptrdiff_t>(begin) + (end - begin > 1 ? 1 : 0),
-                                                 c.crossing.begin() + static_cast<std::ptrdiff_t>(end));
-            activations = (c.crossing[begin] + (how.segments - 1) * *narrow) * under_way + sum(c.activations) / how.segments;
+        if (d.recompute[stage]) {
+            auto const narrow = std::ranges::min(in_stage(c.crossing).subspan(end - begin > 1 ? 1 : 0));
+            activations = (c.crossing[begin] + (how.segments - 1) * narrow) * under_way + sum(c.activations) / how.segments;
         }
-        double optimizer = 0;
-        for (auto i = begin; i < end; ++i) optimizer += own_share(c, i, how, replicas) * static_cast<double>(c.optimizer[i]);
-        return 2 * weights_of(c, begin, end, how, replicas) + static_cast<byte_count>(optimizer) + activations + c.buffers;
+        double states = 0;
+        for (auto i = begin; i < end; ++i) {
+            states += own_share(c, i, how, d.replicas) * static_cast<double>(c.optimizer[i]);
+            if (c.borrowed[i] > 0 && (c.home[i] < begin || c.home[i] >= end)) states += borrowed_states(c, i, how, d.replicas);
+        }
+        return 2 * weights_of(c, begin, end, how, d.replicas) + static_cast<byte_count>(states) + activations + buffers;
+    }
+
+    /// Bytes of the weights, gradients and optimizer's state that the operator at place `i` reads, where its stage has no other that does.
+    [[nodiscard]] static double borrowed_states(cell const& c, std::size_t i, equal_stages const& how, std::int64_t replicas) {
+        auto const share = own_share(c, c.home[i], how, replicas);
+        return (how.sharded_parameters ? share : 1) * 2 * static_cast<double>(c.borrowed[i]) + share * static_cast<double>(c.optimizer[c.home[i]]);
     }
 
     parallelization problem_;
