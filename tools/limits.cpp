@@ -19,17 +19,24 @@ constexpr bool sanitized = false;
 #endif
 } // namespace
 
-deadline::deadline(std::stop_token const& other, std::optional<std::chrono::nanoseconds> after) : other_(other, [this] { source_.request_stop(); }) {
+deadline::deadline(std::stop_token const& other, std::optional<std::chrono::nanoseconds> after, bool held)
+    : held_(held), other_(other, [this] { source_.request_stop(); }) {
     if (!after) return;
     // A time that the clock cannot count up to does not limit.
     auto const now = std::chrono::steady_clock::now();
     if (*after > std::chrono::steady_clock::time_point::max() - now) return;
-    waits_ = std::jthread([end = now + *after, source = source_](std::stop_token const& done) mutable {
-        std::mutex mutex;
-        std::unique_lock lock(mutex);
-        std::condition_variable_any().wait_until(lock, done, end, [] { return false; });
-        if (!done.stop_requested()) source.request_stop();
+    waits_ = std::jthread([this, end = now + *after](std::stop_token const& done) {
+        std::unique_lock lock(mutex_);
+        released_.wait_until(lock, done, end, [] { return false; });
+        released_.wait(lock, done, [this] { return !held_; });
+        if (!done.stop_requested()) source_.request_stop();
     });
+}
+
+void deadline::release() {
+    std::scoped_lock const lock(mutex_);
+    held_ = false;
+    released_.notify_all();
 }
 
 std::optional<std::uint64_t> read_memory(std::string_view text) {

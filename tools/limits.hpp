@@ -14,16 +14,20 @@
 
 namespace tools {
 
-// Stops with another token, or once a time has passed, if one is given.
+// Stops with another token, or once a time has passed, if one is given; if `held`, not before `release`.
 class deadline {
   public:
-    deadline(std::stop_token const& other, std::optional<std::chrono::nanoseconds> after);
+    deadline(std::stop_token const& other, std::optional<std::chrono::nanoseconds> after, bool held = false);
     deadline(deadline const&) = delete;
     deadline& operator=(deadline const&) = delete;
 
     [[nodiscard]] std::stop_token token() const { return source_.get_token(); }
+    void release();
 
   private:
+    std::mutex mutex_;
+    std::condition_variable_any released_;
+    bool held_;
     std::stop_source source_;
     std::stop_callback<std::function<void()>> other_;
     std::jthread waits_; // where there is a time

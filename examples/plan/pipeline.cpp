@@ -35,11 +35,12 @@ ps::io::compared figures_of(ps::pipeline::pipeline_simulator const& simulator, p
     return ps::io::compare(problem, given.cluster.cluster, std::move(name), simulated, baseline);
 }
 
-// An observer that keeps the figures of the best textbook plan of each family, and shows the first plan that fits.
+// An observer that keeps the figures of the best textbook plan of each family. It shows the first plan that fits, and releases `limit` then.
 class textbook_shelf {
   public:
-    textbook_shelf(ps::parallelization const& problem, inputs const& given, ps::picoseconds baseline, bool fits_already, progress_display& progress)
-        : problem_(problem), given_(given), baseline_(baseline), shown_(fits_already), progress_(progress) {}
+    textbook_shelf(ps::parallelization const& problem, inputs const& given, ps::picoseconds baseline, bool fits_already, progress_display& progress,
+                   tools::deadline& limit)
+        : problem_(problem), given_(given), baseline_(baseline), shown_(fits_already), progress_(progress), limit_(limit) {}
 
     void operator()(ps::pipeline::simulated_pipeline const& e) {
         auto const& tensor = e.plan.tensor_parallel;
@@ -47,6 +48,7 @@ class textbook_shelf {
         auto const name = [&] { return ps::pipeline::short_name(e.plan, problem_.topology().size()); };
         if (!shown_ && e.simulator.fits()) {
             shown_ = true;
+            limit_.release();
             progress_.say(ps::text("the first plan that fits takes ", tools::shown_time(*e.cost), " an iteration: ", name()));
         }
         if (std::ranges::any_of(tensor, [&](auto n) { return n != tensor.front(); })) return;
@@ -68,6 +70,7 @@ class textbook_shelf {
     ps::picoseconds baseline_;
     bool shown_;
     progress_display& progress_;
+    tools::deadline& limit_;
     std::map<ps::pipeline::plan_family, std::pair<ps::picoseconds, ps::io::compared>> best_;
 };
 
@@ -193,10 +196,10 @@ void search_pipelines(request const& asked, inputs const& given, ps::picoseconds
             *options.time = std::max(*options.time - *options.time / 10 - (std::chrono::steady_clock::now() - made.began), *options.time / 4);
         progress_display progress(asked.quiet, options.time, cheapest(made),
                                   data_parallel.figures.fits ? std::optional(data_parallel.figures.cost) : std::nullopt);
-        textbook_shelf shelf(made.problem, given, baseline, std::ranges::any_of(made.strategies, [](auto const& s) { return s.figures.fits; }),
-                             progress);
+        bool const fits = std::ranges::any_of(made.strategies, [](auto const& s) { return s.figures.fits; });
+        tools::deadline limit(stop, with_grace(options.time), !fits); // the first plan that fits is waited for
+        textbook_shelf shelf(made.problem, given, baseline, fits, progress, limit);
         std::mt19937_64 unused;
-        tools::deadline const limit(stop, with_grace(options.time));
         auto best = ps::pipeline::partition(made.problem.until(limit.token()), made.start_pipeline.value_or(ps::pipeline::pipeline_plan{}), unused,
                                             options, progress, shelf);
         progress.finish(best.stats.evaluations);
