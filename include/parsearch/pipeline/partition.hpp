@@ -94,7 +94,7 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 ///    degree of a stage, a stage that computes again or no more, twice or half the segments or micro-batches, the other order, the optimizer sharded
 ///    or not; the first change that is better is taken, until none is.
 ///
-/// Where nothing fits when the time is over, the textbook plans of step 2 that are estimated to fit are simulated until one does.
+/// Where nothing fits when the time is over, all of step 2 are estimated, and textbook plans that are estimated to fit simulated until one does.
 /// Reason `exhausted` where it ended by itself, `out_of_memory` where a pipeline took more memory than there is: the best before is the answer.
 /// Observers are told `simulated_pipeline`, and of picoseconds `search::improved`, `progress` and `budget_spent`. No lower bound. A network that can
 /// not be divided into micro-batches is planned with one. Throws `invalid_input` on options out of range, and where no operator has work.
@@ -291,7 +291,6 @@ struct partition_fn {
         /// The most promising first, those without an estimate last.
         [[nodiscard]] std::vector<division> divisions() {
             std::vector<division> out;
-            bool some_fit = false;
             auto const devices = builder_.devices();
             for (std::uint32_t stages = 1; stages <= std::min<std::uint64_t>({options_.max_stages, devices, builder_.order().size()}); ++stages) {
                 if (devices % stages != 0) continue;
@@ -299,10 +298,9 @@ struct partition_fn {
                     if (samples_ % m != 0) continue;
                     for (auto const t : builder_.degrees(devices / stages))
                         for (auto const e : builder_.expert_degrees(devices / stages, t, true)) {
-                            if (over() && (some_fit || *ended_ != stop_reason::time_budget)) break;
+                            if (over() && (feasible_ || *ended_ != stop_reason::time_budget)) break;
                             out.push_back({stages, static_cast<std::uint32_t>(m), {.tensor = t, .experts = e}});
                             estimate_ways(out.back());
-                            some_fit = some_fit || (!out.back().estimates.empty() && out.back().estimates.front().missing <= 0);
                         }
                 }
             }
