@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <random>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -233,9 +234,43 @@ TEST_CASE("partition: the best of each textbook family comes first, and in a few
     CHECK(std::ranges::any_of(names, [](auto const& n) { return n.starts_with("tensor ") && n.find(" x pipeline ") != n.npos; }));
     pipeline::pipeline_plan const written{
         .how = {.stages = 2, .micro_batches = 8, .recompute = {false, true}, .sharded_optimizer = true}, .strategy = {}, .tensor_parallel = {1, 2}};
-    CHECK(pipeline::short_name(written, 16) == "tensor up to 2 x pipeline 2 x data 4, 8 micro-batches, sharded optimizer, computed again");
+    CHECK(pipeline::short_name(written, 16) == "tensor up to 2 x pipeline 2 x data 4, 8 micro-batches, sharded optimizer, computed again in 1 stage");
+    pipeline::pipeline_plan const again{.how = {.stages = 2, .recompute = {true, true}}, .strategy = {}, .tensor_parallel = {1, 1}};
+    CHECK(pipeline::short_name(again, 2) == "pipeline 2, computed again");
     CHECK(pipeline::short_name({.how = {}, .strategy = {}, .tensor_parallel = {1}}, 1) == "one device");
     CHECK(pipeline::short_name({.how = {.sharded_optimizer = true}, .strategy = {}}, 4) == "a strategy of its own, sharded optimizer");
+}
+
+TEST_CASE("partition: the first plan that fits is waited for, but not where a token ends the search") {
+    auto const problem = gpt(24, 24, {.optimizer = sim::optimizer::adam, .memory = sim::memory_policy::reject}, 2048);
+    for (bool const recomputation : {true, false}) {
+        auto const found = pipeline::partition(problem, {}, unused, {.time = std::chrono::nanoseconds{1}, .recomputation = recomputation});
+        check(problem, found);
+        CHECK(found.cost < ps::cost_traits<picoseconds>::infinity());
+        CHECK(found.ended == stop_reason::time_budget);
+        CHECK(found.stats.evaluations == 1);
+    }
+    std::stop_source stopped;
+    stopped.request_stop();
+    auto const found = pipeline::partition(problem, {}, unused, {.time = std::chrono::nanoseconds{1}, .stop = stopped.get_token()});
+    CHECK(found.ended == stop_reason::stop_requested);
+    CHECK(found.stats.evaluations <= 1);
+}
+
+TEST_CASE("partition: of stages that do not fit, only some compute again") {
+    auto const network = ps::models::gpt({.layers = 16, .hidden = 1024, .heads = 16, .vocabulary = 50304, .batch = 64, .type = ps::ops::dtype::f16});
+    auto device = ps::topology::v100_sxm;
+    device.memory = ps::byte_count{2} << 30;
+    auto const cluster = ps::topology::nodes({.count = 1, .gpus_per_node = 4, .device = device});
+    auto const problem = ps::make_problem(network, cluster, ps::cost::roofline{cluster},
+                                          {.simulation = {.optimizer = sim::optimizer::adam, .memory = sim::memory_policy::reject}});
+    int some = 0;
+    pipeline::partition_options const no_sharding{.sharded_optimizer = false};
+    (void)pipeline::partition(problem, {}, unused, no_sharding, [&](pipeline::simulated_pipeline const& e) {
+        auto const again = std::ranges::count(e.plan.how.recompute, true);
+        some += !e.improves && again > 0 && again < static_cast<std::ptrdiff_t>(e.plan.how.recompute.size()) && e.simulator.fits();
+    });
+    CHECK(some > 0);
 }
 
 TEST_CASE("partition: experts of mixtures are split within stages where that pays") {

@@ -3,8 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <vector>
 
 #include <doctest/doctest.h>
+
+#include <parsearch/cost/roofline.hpp>
+#include <parsearch/models/gpt.hpp>
+#include <parsearch/topology/nodes.hpp>
 
 #include "support/random_problem.hpp"
 #include "support/sanitized.hpp"
@@ -47,4 +52,15 @@ TEST_CASE("stage_builder: what bounds a candidate is no more than it takes") {
     MESSAGE("bounds are ", 100 * closest / bounded, "% of what ", bounded, " candidates take");
     CHECK(bounded > support::cases(800));
     CHECK(closest > 0.3 * bounded);
+}
+
+TEST_CASE("stage_builder: a degree of tensor parallelism that divides nothing is none") {
+    auto const cluster = ps::topology::summit(1); // 6 devices
+    auto const degrees = [&](std::int64_t hidden, std::int64_t heads, std::int64_t batch) {
+        auto const network = ps::models::gpt({.layers = 1, .hidden = hidden, .heads = heads, .sequence = 16, .vocabulary = 64, .batch = batch});
+        auto const problem = ps::make_problem(network, cluster, ps::cost::roofline{cluster});
+        return pipeline::detail::stage_builder(problem).degrees(6);
+    };
+    CHECK(degrees(64, 4, 12) == std::vector<std::uint32_t>{1, 2}); // 3 and 6 divide neither heads nor features
+    CHECK(degrees(96, 6, 12) == std::vector<std::uint32_t>{1, 2, 3, 6});
 }

@@ -316,6 +316,7 @@ struct partition_fn {
 
         void estimate_ways(division& d) {
             bool const in_turn = d.stages > 1 && d.micro_batches > 1 && problem_.options().training; // else both orders are one
+            bool const shared = builder_.devices() > d.stages;                                       // weights of a stage, by several devices
             std::vector<std::pair<stage_estimate, equal_stages>> estimated;
             auto const add = [&](equal_stages const& way) {
                 auto const e = estimate_(way);
@@ -326,7 +327,7 @@ struct partition_fn {
             for (auto const order : {launch_order::one_f_one_b, launch_order::gpipe})
                 for (bool const sharded : {false, true})
                     for (bool const parameters : {false, true}) {
-                        if ((order == launch_order::gpipe && !in_turn) || (sharded && !may_shard()) ||
+                        if ((order == launch_order::gpipe && !in_turn) || (sharded && !(shared && may_shard())) ||
                             (parameters && !(sharded && may_shard_parameters())))
                             continue;
                         equal_stages way{d.stages, d.micro_batches, d.split, order, sharded, parameters};
