@@ -434,7 +434,8 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
     evaluate(made.strategies.front(), stop);
     // Each has an equal part of the time that is left, so that one that takes long does not leave no time to those behind it.
     auto const began = std::chrono::steady_clock::now();
-    auto const time = time_beside(asked);
+    auto time = time_beside(asked);
+    if (time && made.missing > 0 && asked.pipelines) *time /= 4; // none fits: they are for comparison
     for (std::size_t i = 1; i < made.strategies.size();) {
         auto part = time;
         if (part)

@@ -56,11 +56,12 @@ TEST_CASE("stage_builder: what bounds a candidate is no more than it takes") {
 
 TEST_CASE("stage_builder: a degree of tensor parallelism that divides nothing is none") {
     auto const cluster = ps::topology::summit(1); // 6 devices
-    auto const degrees = [&](std::int64_t hidden, std::int64_t heads, std::int64_t batch) {
-        auto const network = ps::models::gpt({.layers = 1, .hidden = hidden, .heads = heads, .sequence = 16, .vocabulary = 64, .batch = batch});
-        auto const problem = ps::make_problem(network, cluster, ps::cost::roofline{cluster});
+    auto const degrees = [&](std::int64_t hidden, std::int64_t heads, ps::space::space_options const& space = {}) {
+        auto const network = ps::models::gpt({.layers = 1, .hidden = hidden, .heads = heads, .sequence = 16, .vocabulary = 64, .batch = 12});
+        auto const problem = ps::make_problem(network, cluster, ps::cost::roofline{cluster}, {.space = space});
         return pipeline::detail::stage_builder(problem).degrees(6);
     };
-    CHECK(degrees(64, 4, 12) == std::vector<std::uint32_t>{1, 2}); // 3 and 6 divide neither heads nor features
-    CHECK(degrees(96, 6, 12) == std::vector<std::uint32_t>{1, 2, 3, 6});
+    CHECK(degrees(64, 4) == std::vector<std::uint32_t>{1, 2}); // 3 and 6 divide neither heads nor features
+    CHECK(degrees(96, 6) == std::vector<std::uint32_t>{1, 2, 3, 6});
+    CHECK(degrees(96, 6, {.max_shards = 1}) == std::vector<std::uint32_t>{1});
 }

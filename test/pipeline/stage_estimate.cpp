@@ -46,7 +46,7 @@ pipeline::pipeline_plan plan_of(pipeline::detail::stage_builder& builder, equal_
     return builder.plan(c);
 }
 
-std::vector<ps::space::neighbour_split> splits(pipeline::detail::stage_builder const& builder, std::size_t group) {
+std::vector<ps::space::neighbour_split> splits(pipeline::detail::stage_builder& builder, std::size_t group) {
     std::vector<ps::space::neighbour_split> out;
     for (auto const t : builder.degrees(group))
         for (auto const e : builder.expert_degrees(group, t)) out.push_back({.tensor = t, .experts = e});

@@ -402,7 +402,7 @@ struct partition_fn {
             }
         }
 
-        [[nodiscard]] std::vector<detail::candidate> neighbours(detail::candidate const& c) const {
+        [[nodiscard]] std::vector<detail::candidate> neighbours(detail::candidate const& c) {
             std::vector<detail::candidate> out;
             auto const stages = c.first.size();
             auto const with = [&](auto const& change) {

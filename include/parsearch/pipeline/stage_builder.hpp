@@ -64,16 +64,13 @@ class stage_builder {
     [[nodiscard]] stage_places const& places() const noexcept { return places_; }
 
     /// The degrees of tensor parallelism for groups of `group` neighbours: divisors whose neighbours share a node, and that divide otherwise than any
-    /// smaller one. Complexity: linear in operators for each divisor, at the first call for a size.
-    [[nodiscard]] std::vector<std::uint32_t> const& degrees(std::size_t group) const {
+    /// smaller one. Complexity: that of `space::strategy_space::nearest` for each divisor, at the first call for a size.
+    [[nodiscard]] std::vector<std::uint32_t> const& degrees(std::size_t group) {
         auto const [at, added] = degrees_.try_emplace(group);
-        std::vector<space::flat_strategy> known;
         for (std::uint32_t t = 1; added && t <= group; ++t) {
             if (group % t != 0 || !share_nodes(t)) continue;
-            auto strategy = space::tensor_parallel(*graph_, group, t);
-            if (std::ranges::find(known, strategy) != known.end()) continue;
-            known.push_back(std::move(strategy));
-            at->second.push_back(t);
+            auto const alike = [&](std::uint32_t other) { return strategy(1, group, {.tensor = other}) == strategy(1, group, {.tensor = t}); };
+            if (std::ranges::none_of(at->second, alike)) at->second.push_back(t);
         }
         return at->second;
     }
@@ -274,8 +271,8 @@ class stage_builder {
     std::vector<std::uint32_t> order_; ///< without graph inputs
     std::vector<std::size_t> place_;   ///< of each operator in it
     stage_places places_;
-    std::int64_t experts_ = 1;                                          ///< of each mixture
-    mutable std::map<std::size_t, std::vector<std::uint32_t>> degrees_; ///< by size of a group
+    std::int64_t experts_ = 1;                                  ///< of each mixture
+    std::map<std::size_t, std::vector<std::uint32_t>> degrees_; ///< by size of a group
     std::map<key, space::flat_strategy> strategies_;
     std::map<key, operator_times> times_;
 };
