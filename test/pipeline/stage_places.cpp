@@ -87,6 +87,27 @@ TEST_CASE("stage_places: blocks of networks") {
     CHECK(beginnings(ps::models::t5({}), 4).size() > 20);
 }
 
+TEST_CASE("stage_places: blocks whose weights are gathered together, and joined at the ends") {
+    auto const g = ps::graph::read_graph(ps::models::gpt({.layers = 3})).graph;
+    auto const order = working(g);
+    pipeline::stage_places const places(g, order, false);
+    auto const at = [&](std::string_view name) {
+        return static_cast<std::size_t>(std::ranges::find(order, name, [&](auto op) { return g.names[op]; }) - order.begin());
+    };
+    auto const block1 = at("block1.attention.norm"), block2 = at("block2.attention.norm"), block3 = at("block3.attention.norm"), norm = at("norm");
+    auto const apart = places.blocks(0, order.size());
+    CHECK(apart[block1 - 1] + 1 == apart[block1]);
+    CHECK(apart[norm - 1] + 1 == apart[norm]);
+    auto const joined = places.blocks(0, order.size(), 1);
+    for (std::size_t i = 0; i < order.size(); ++i) CHECK(joined[i] == (i < block2 ? 0 : i < block3 ? 1 : 2));
+    CHECK(std::ranges::max(places.blocks(0, order.size(), 2)) == 0); // nothing is left between
+    // Of a stage that is blocks alone, one is joined with nothing.
+    CHECK(places.blocks(block1, norm, 1) == places.blocks(block1, norm));
+    std::vector<std::size_t> const first{0, block2};
+    auto const of_stages = places.blocks_of_stages(first, order.size(), 1);
+    for (std::size_t i = 0; i < order.size(); ++i) CHECK(of_stages[i] == (i < block2 ? 0 : i < block3 ? 1 : 2));
+}
+
 TEST_CASE("stage_places: legal and as many as are wanted") {
     for (std::uint64_t seed = 0; seed < support::cases(300u); ++seed) {
         INFO("seed ", seed);
@@ -102,6 +123,11 @@ TEST_CASE("stage_places: legal and as many as are wanted") {
                 REQUIRE(of.front() >= 1);
                 REQUIRE(of.back() < order.size());
             }
+            auto const begin = stages - 1;
+            auto const blocks = places.blocks(begin, order.size(), static_cast<std::uint32_t>(ps::uniform_index(rng, 4)));
+            REQUIRE(blocks.size() == order.size() - begin);
+            REQUIRE(blocks.front() == 0);
+            for (std::size_t i = 1; i < blocks.size(); ++i) REQUIRE((blocks[i] == blocks[i - 1] || blocks[i] == blocks[i - 1] + 1));
         }
     }
 }

@@ -250,6 +250,7 @@ struct partition_fn {
             c.sharded_parameters = how.sharded_parameters;
             c.recompute.assign(c.first.size(), how.segments > 0);
             c.segments = std::max<std::uint32_t>(1, how.segments);
+            c.joined = how.joined;
             if (how.fitted)
                 if (auto stages = estimate_.fitted(how)) {
                     c.first = std::move(stages->first);
@@ -330,16 +331,19 @@ struct partition_fn {
                         if ((order == launch_order::gpipe && !in_turn) || (sharded && !(shared && may_shard())) ||
                             (parameters && !(sharded && may_shard_parameters())))
                             continue;
-                        equal_stages way{d.stages, d.micro_batches, d.split, order, sharded, parameters};
-                        auto const keeps = add(way);
-                        bool const may_fit = keeps && keeps->missing > 0 && d.stages > 1;
-                        if (may_fit && !may_recompute()) {
-                            way.fitted = true;
-                            add(way);
+                        for (std::uint32_t joined = 0; joined <= (parameters ? 1 : 0); ++joined) {
+                            equal_stages way{d.stages, d.micro_batches, d.split, order, sharded, parameters};
+                            way.joined = joined;
+                            auto const keeps = add(way);
+                            bool const may_fit = keeps && keeps->missing > 0 && d.stages > 1;
+                            if (may_fit && !may_recompute()) {
+                                way.fitted = true;
+                                add(way);
+                            }
+                            for (way.segments = 1; may_recompute() && way.segments <= most_segments; way.segments *= 4)
+                                for (bool const fitted : {false, true})
+                                    if (way.fitted = fitted; !fitted || may_fit) add(way);
                         }
-                        for (way.segments = 1; may_recompute() && way.segments <= most_segments; way.segments *= 4)
-                            for (bool const fitted : {false, true})
-                                if (way.fitted = fitted; !fitted || may_fit) add(way);
                     }
             if (estimated.empty()) return;
             std::ranges::stable_sort(estimated, sooner, [](auto const& e) { return e.first; });
@@ -438,6 +442,10 @@ struct partition_fn {
                 with([](auto& o) { o.order = o.order == launch_order::gpipe ? launch_order::one_f_one_b : launch_order::gpipe; });
             if (may_shard())
                 with([](auto& o) { o.sharded_parameters = !(o.sharded_optimizer = !o.sharded_optimizer) ? false : o.sharded_parameters; });
+            if (c.sharded_parameters) {
+                if (c.joined < builder_.order().size()) with([](auto& o) { o.joined = std::max<std::uint32_t>(1, 2 * o.joined); });
+                if (c.joined > 0) with([](auto& o) { o.joined /= 2; });
+            }
             if (may_shard_parameters()) with([](auto& o) { o.sharded_parameters = o.sharded_optimizer = !o.sharded_parameters; });
             return out;
         }

@@ -35,6 +35,7 @@ struct candidate {
     launch_order order = launch_order::one_f_one_b;
     bool sharded_optimizer = false, sharded_parameters = false;
     std::uint32_t experts = 1; ///< see `space::neighbour_split`
+    std::uint32_t joined = 0;  ///< blocks at either end of a stage, see `stage_places::blocks`
     friend auto operator<=>(candidate const&, candidate const&) = default;
 
     /// The place behind the last operator of stage `s`, of `all` operators.
@@ -149,7 +150,7 @@ class stage_builder {
                    .sharded_parameters = c.sharded_parameters};
         if (c.sharded_parameters) {
             out.how.block.assign(graph_->size(), 0);
-            auto const blocks = places_.blocks(order_.size());
+            auto const blocks = places_.blocks_of_stages(c.first, order_.size(), c.joined);
             for (std::size_t i = 0; i < order_.size(); ++i) out.how.block[order_[i]] = blocks[i];
         }
         out.tensor_parallel = c.tensor;

@@ -40,6 +40,7 @@ struct equal_stages {
     launch_order order = launch_order::one_f_one_b;
     bool sharded_optimizer = false, sharded_parameters = false;
     std::uint32_t segments = 0; ///< that each stage computes again; 0: it keeps its activations
+    std::uint32_t joined = 0;   ///< blocks at either end of a stage with sharded parameters, see `stage_places::blocks`
     bool fitted = false;        ///< cut so that stages fit, where those that keep their activations may: see `stage_estimator::fitted`
     friend bool operator==(equal_stages const&, equal_stages const&) = default;
 };
@@ -64,7 +65,8 @@ struct fitted_stages {
 /// micro-batch by micro-batch as `launches` orders them. Behind the last backward come the all-reduces of gradients, one after the other as they
 /// become ready, at the rate of the all-reduces of the heaviest weights, which are priced on the problem's own links; then updates. Sharded
 /// parameters take passes of their own (`sharded_passes`). Left out:
-/// contention of messages between stages, latencies of small all-reduces, activations that several stages keep. Devices are taken to be equal to
+/// contention of messages between stages, and of what blocks gather with what a replica exchanges; latencies of small all-reduces; activations that
+/// several stages keep. Devices are taken to be equal to
 /// those of the first stage.
 class stage_estimator {
   public:
@@ -79,7 +81,7 @@ class stage_estimator {
             }
         samples_ = divisible_samples(g);
         places_ = stage_places(g, order_, cuts_anywhere);
-        blocks_ = places_.blocks(order_.size());
+        blocks_ = places_.blocks(0, order_.size());
     }
 
     /// The estimate of `how`; nothing where its micro-batches have fewer samples than replicas, or a number that these do not divide. Throws
@@ -144,7 +146,8 @@ class stage_estimator {
                 auto const inputs = static_cast<double>(c.crossing[begin[from]]) + (segments - 1.0) * static_cast<double>(narrow);
                 all.kept = under_way * inputs + all.kept / segments;
             } else all.kept *= under_way;
-            return all.held + all.kept + all.buffers + all.borrowed + 2 * all.gathered <= static_cast<double>(capacity(s, how));
+            auto const in_block = std::max(1U, how.joined) + (how.joined > 0 && (from == 0 || to == parts) ? 1 : 0);
+            return all.held + all.kept + all.buffers + all.borrowed + 2 * in_block * all.gathered <= static_cast<double>(capacity(s, how));
         };
         auto const keeps = [&](std::size_t s, std::size_t from, std::size_t to) { return fits(s, from, to, 0); };
         auto const computes = [&](std::size_t s, std::size_t from, std::size_t to) { return how.segments > 0 && fits(s, from, to, how.segments); };
@@ -199,6 +202,7 @@ class stage_estimator {
         std::vector<std::size_t> first;
         std::vector<bool> recompute;
         std::int64_t replicas;
+        std::vector<std::uint32_t> blocks{}; ///< where parameters are sharded: of each place
     };
     /// Groups of devices that work on different samples; nothing where these are too few, or not divisible.
     [[nodiscard]] std::optional<std::int64_t> replicas_of(equal_stages const& how) const {
@@ -217,15 +221,19 @@ class stage_estimator {
         auto const replicas = replicas_of(how);
         if (!replicas) return std::nullopt;
         auto const parts = *replicas * how.micro_batches;
-        auto const& one = cell_of(parts, how.split);
+        division out{cell_of(parts, how.split), {}, std::vector<bool>(how.stages, how.segments > 0), *replicas};
         if (how.fitted) {
             auto stages = fitted(how);
             if (!stages) return std::nullopt;
-            return division{one, std::move(stages->first), std::move(stages->recompute), *replicas};
+            out.first = std::move(stages->first);
+            out.recompute = std::move(stages->recompute);
+        } else {
+            auto [cut, is_new] = cuts_.try_emplace({parts, how.split, how.stages});
+            if (is_new) cut->second = equal_cuts(out.one, how.stages);
+            out.first = cut->second;
         }
-        auto [cut, is_new] = cuts_.try_emplace({parts, how.split, how.stages});
-        if (is_new) cut->second = equal_cuts(one, how.stages);
-        return division{one, cut->second, std::vector<bool>(how.stages, how.segments > 0), *replicas};
+        if (how.sharded_parameters) out.blocks = places_.blocks_of_stages(out.first, order_.size(), how.joined);
+        return out;
     }
 
     /// Bytes of a device of stage `s`.
@@ -381,7 +389,7 @@ class stage_estimator {
                 span.again = span.forward;
                 span.ahead = span.forward / how.segments;
             }
-            if (how.sharded_parameters && problem_.options().training) share_parameters(c, begin, end, rates_of(c, how, d.replicas), span);
+            if (how.sharded_parameters && problem_.options().training) share_parameters(d, begin, end, rates_of(c, how, d.replicas), span);
             if (s > 0) span.message = message((s - 1) * group, s * group, c.crossing[begin]);
             out.push_back(span);
         }
@@ -391,14 +399,15 @@ class stage_estimator {
     /// Turns `span`, of the operators from place `begin` to `end`, into that with sharded parameters: visits of blocks as `unroller` has them,
     /// forward and backward in turn. On the busiest link the gradients of a visit are reduced when it is over, then weights gathered for the visit
     /// after the next. Of two rounds the second counts, and what the first takes longer.
-    void share_parameters(cell const& c, std::size_t begin, std::size_t end, sync_rates const& rates, span_of_stage& span) const {
+    void share_parameters(division const& d, std::size_t begin, std::size_t end, sync_rates const& rates, span_of_stage& span) const {
+        auto const& c = d.one;
         struct block {
             double forward = 0, backward = 0, gather = 0, reduce = 0;
         };
         std::vector<block> blocks;
         auto const again = span.forward > 0 ? static_cast<double>(span.again) / static_cast<double>(span.forward) : 0;
         for (auto i = begin; i < end; ++i) {
-            if (i == begin || blocks_[i] != blocks_[i - 1]) blocks.emplace_back();
+            if (i == begin || d.blocks[i] != d.blocks[i - 1]) blocks.emplace_back();
             auto& b = blocks.back();
             auto const forward = static_cast<double>(c.forward[i] - (i > 0 ? c.forward[i - 1] : 0));
             b.forward += forward;
@@ -542,15 +551,17 @@ class stage_estimator {
     }
 
     /// Bytes of weights on a device of the stage of the operators from place `begin` to `end`: where they are sharded a share, and two blocks.
-    [[nodiscard]] byte_count weights_of(cell const& c, std::size_t begin, std::size_t end, equal_stages const& how, std::int64_t replicas) const {
+    [[nodiscard]] byte_count weights_of(division const& d, std::size_t begin, std::size_t end, equal_stages const& how) const {
+        auto const& c = d.one;
         byte_count all = 0;
         double own = 0, block = 0, first = 0, second = 0;
         for (auto i = begin; i < end; ++i) {
             all += c.weights[i];
-            auto const mine = own_share(c, i, how, replicas) * static_cast<double>(c.weights[i]);
+            if (!how.sharded_parameters) continue;
+            auto const mine = own_share(c, i, how, d.replicas) * static_cast<double>(c.weights[i]);
             own += mine;
-            block += static_cast<double>(c.weights[i]) - mine + (1 - own_share(c, i, how, replicas)) * static_cast<double>(c.borrowed[i]);
-            if (i + 1 < end && blocks_[i + 1] == blocks_[i]) continue;
+            block += static_cast<double>(c.weights[i]) - mine + (1 - own_share(c, i, how, d.replicas)) * static_cast<double>(c.borrowed[i]);
+            if (i + 1 < end && d.blocks[i + 1] == d.blocks[i]) continue;
             second = std::max(second, std::min(first, block));
             first = std::max(first, block);
             block = 0;
@@ -580,7 +591,7 @@ class stage_estimator {
             states += own_share(c, i, how, d.replicas) * static_cast<double>(c.optimizer[i]);
             if (c.borrowed[i] > 0 && (c.home[i] < begin || c.home[i] >= end)) states += borrowed_states(c, i, how, d.replicas);
         }
-        return 2 * weights_of(c, begin, end, how, d.replicas) + static_cast<byte_count>(states) + activations + buffers;
+        return 2 * weights_of(d, begin, end, how) + static_cast<byte_count>(states) + activations + buffers;
     }
 
     /// Bytes of the weights, gradients and optimizer's state that the operator at place `i` reads, where its stage has no other that does.

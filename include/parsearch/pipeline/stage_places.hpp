@@ -95,25 +95,16 @@ class stage_places {
         std::iota(all.begin(), all.end(), std::size_t{1});
         if (!anywhere) {
             auto const narrow = detail::narrow_places(crossing_sums(g, order, [](auto, auto) { return 1; }));
-            std::map<std::string, std::uint32_t> known;
-            std::vector<std::uint32_t> kinds;
-            for (std::size_t part = 0; part <= narrow.size(); ++part) {
-                std::string what;
-                for (auto i = part == 0 ? 0 : narrow[part - 1]; i < (part < narrow.size() ? narrow[part] : order.size()); ++i) {
-                    what += g.operations[order[i]].kind;
-                    for (auto const& d : g.operations[order[i]].dims) what += text(' ', d.extent);
-                    what += '\n';
-                }
-                kinds.push_back(known.emplace(what, static_cast<std::uint32_t>(known.size())).first->second);
-            }
             std::vector<std::size_t> borders;
-            detail::borders_of_periods(kinds, 0, borders);
+            detail::borders_of_periods(kinds_between(g, order, narrow), 0, borders);
             auto& blocks = choices_.emplace_back();
             for (auto const b : borders)
                 if (b > 0) blocks.push_back(narrow[b - 1]);
             choices_.push_back(narrow);
         }
         choices_.push_back(std::move(all));
+        auto const kinds = kinds_between(g, order, of(blocks_at_least));
+        for (auto const k : kinds) repeats_.push_back(std::ranges::count(kinds, k) > 1);
     }
 
     /// Ascending, without 0, where the first stage begins. Where there are fewer operators than stages, all.
@@ -123,17 +114,54 @@ class stage_places {
         return choices_.back();
     }
 
-    /// Blocks of operators whose weights are gathered together: of each of `operators` in the order, its block. At least eight where there are as
-    /// many operators.
-    [[nodiscard]] std::vector<std::uint32_t> blocks(std::size_t operators) const {
-        std::vector<std::uint32_t> out(operators, 0);
-        auto const& places = of(8);
-        for (std::size_t i = 0; i < operators; ++i) out[i] = static_cast<std::uint32_t>(std::ranges::upper_bound(places, i) - places.begin());
+    /// Blocks of operators whose weights are gathered together: of each operator from place `begin` to `end` its block, counted from 0. At least
+    /// eight in a network of as many operators. `joined`: at either end so many blocks that repeat are one, with those outside of them that do not.
+    [[nodiscard]] std::vector<std::uint32_t> blocks(std::size_t begin, std::size_t end, std::uint32_t joined = 0) const {
+        auto const& places = of(blocks_at_least);
+        auto const at = [&](std::size_t i) { return static_cast<std::size_t>(std::ranges::upper_bound(places, i) - places.begin()); };
+        std::vector<std::uint32_t> out;
+        if (begin >= end) return out;
+        auto const first = at(begin), last = at(end - 1);
+        auto low = first, high = last; // the blocks where those in the middle end
+        for (auto left = joined; low < last && left > repeats_[low]; ++low) left -= repeats_[low];
+        for (auto left = joined; high > low && left > repeats_[high]; --high) left -= repeats_[high];
+        high = std::max(low, high);
+        for (auto i = begin; i < end; ++i) out.push_back(static_cast<std::uint32_t>(std::clamp(at(i), low, high) - low));
+        return out;
+    }
+
+    /// The blocks of stages that begin at the places `first`, of `operators`, each stage with blocks of its own.
+    [[nodiscard]] std::vector<std::uint32_t> blocks_of_stages(std::span<std::size_t const> first, std::size_t operators, std::uint32_t joined) const {
+        std::vector<std::uint32_t> out;
+        for (std::size_t s = 0; s < first.size(); ++s) {
+            auto const before = out.empty() ? 0 : out.back() + 1;
+            for (auto const b : blocks(first[s], s + 1 < first.size() ? first[s + 1] : operators, joined)) out.push_back(before + b);
+        }
         return out;
     }
 
   private:
+    static constexpr std::size_t blocks_at_least = 8;
+
+    /// What lies between `places`, in numbers: alike where the operators are.
+    [[nodiscard]] static std::vector<std::uint32_t> kinds_between(graph::dense_graph const& g, std::span<std::uint32_t const> order,
+                                                                  std::span<std::size_t const> places) {
+        std::map<std::string, std::uint32_t> known;
+        std::vector<std::uint32_t> out;
+        for (std::size_t part = 0; part <= places.size(); ++part) {
+            std::string what;
+            for (auto i = part == 0 ? 0 : places[part - 1]; i < (part < places.size() ? places[part] : order.size()); ++i) {
+                what += g.operations[order[i]].kind;
+                for (auto const& d : g.operations[order[i]].dims) what += text(' ', d.extent);
+                what += '\n';
+            }
+            out.push_back(known.emplace(what, static_cast<std::uint32_t>(known.size())).first->second);
+        }
+        return out;
+    }
+
     std::vector<std::vector<std::size_t>> choices_; ///< the best first
+    std::vector<bool> repeats_;                     ///< of each block, whether another is alike
 };
 
 } // namespace parsearch::pipeline
