@@ -1,0 +1,144 @@
+#pragma once
+/// What one micro-batch takes on one replica of a network: what estimates of pipelines are put together from.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <set>
+#include <span>
+#include <vector>
+
+#include <parsearch/core/cost.hpp>
+#include <parsearch/core/units.hpp>
+#include <parsearch/ops/shard.hpp>
+#include <parsearch/pipeline/pipeline_simulator.hpp>
+#include <parsearch/pipeline/stage_places.hpp>
+#include <parsearch/pipeline/zero_sharding.hpp>
+#include <parsearch/sim/memory/memory_account.hpp>
+#include <parsearch/sim/schedule/schedule.hpp>
+#include <parsearch/sim/schedule/task_graph.hpp>
+#include <parsearch/space/textbook/expert_parallel.hpp>
+
+namespace parsearch::pipeline::detail {
+
+/// One micro-batch on the devices of one replica, by place in the order of operators.
+struct replica_times {
+    std::vector<std::int64_t> forward;  ///< end of the forward pass of the operators up to here
+    std::vector<std::int64_t> backward; ///< from the end of all forward passes to that of the backward passes down to here
+    std::vector<std::int64_t> busy;     ///< computation of a device, both ways
+    std::vector<std::int64_t> update;
+    std::vector<byte_count> weights, optimizer, activations;
+    std::vector<double> own;          ///< the part of the weights that a device of the replica would keep the optimizer's state of
+    std::vector<bool> experts;        ///< whether its experts are split
+    std::vector<byte_count> borrowed; ///< weights that it reads, and that are counted at an operator of another block
+    std::vector<byte_count> crossing; ///< bytes that cross before it, a device's share
+    std::vector<byte_count> buffers;  ///< inputs and outputs while it runs
+    std::vector<std::size_t> home;    ///< place of the operator at which its weights are counted
+};
+
+/// Bytes on a device of what is kept of an operator's outputs until backward, and beside them.
+[[nodiscard]] inline byte_count activations_of(graph::dense_graph const& g, std::uint32_t op, space::flat_strategy const& strategy) {
+    auto const own = sim::memory_of(g.operations[op], strategy[op].degrees());
+    byte_count sum = g.trains[op] ? own.saved : 0;
+    for (std::uint32_t slot = 0; slot < own.outputs.size(); ++slot) {
+        byte_count kept = g.operations[op].outputs[slot].saved && g.trains[op] ? own.outputs[slot] : 0;
+        for (auto const number : g.out(op)) {
+            auto const& e = g.edges[number];
+            if (e.slot == slot && g.trains[e.consumer] && g.operations[e.consumer].inputs[e.input].saved)
+                kept = std::max(kept, sim::memory_of(g.operations[e.consumer], strategy[e.consumer].degrees()).inputs[e.input]);
+        }
+        sum += kept;
+    }
+    return sum;
+}
+
+/// Bytes on a device of an operator's inputs and outputs, and their gradients.
+[[nodiscard]] inline byte_count buffers_of(graph::dense_graph const& g, std::uint32_t op, space::flat_strategy const& strategy, bool training) {
+    if (g.operations[op].work == ops::work_class::view) return 0;
+    auto const own = sim::memory_of(g.operations[op], strategy[op].degrees());
+    byte_count sum = 0;
+    for (auto const b : own.inputs) sum += b;
+    for (auto const b : own.outputs) sum += b;
+    return training && g.trains[op] ? 2 * sum : sum;
+}
+
+/// One of `parts` equal parts of the batch of `problem` on the devices of one replica, whose operators are divided as `by` says. `order`: the
+/// operators with work, in topological order; `blocks`: of each of them, its block. Complexity: that of one simulation on `by.replica()` devices.
+[[nodiscard]] inline replica_times replica_times_of(parallelization const& problem, std::span<std::uint32_t const> order,
+                                                    std::span<std::uint32_t const> blocks, std::int64_t parts, space::neighbour_split by) {
+    auto const part = micro_batch_problem(problem, parts);
+    auto const& g = part.graph();
+    std::vector<std::size_t> place(g.size(), 0);
+    for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = i;
+    auto const strategy = space::split_among_neighbours(g, by.replica(), by);
+    auto simulate = part.simulator();
+    auto tasks = simulate.assemble(strategy);
+    auto const updates = tasks.duration;
+    auto const once = [&](std::uint32_t t) { // for all micro-batches
+        return tasks.kind[t] == sim::task_kind::update ||
+               (by.experts > 1 && tasks.label[t].traffic == sim::traffic_kind::weight_gradient &&
+                (tasks.kind[t] == sim::task_kind::transfer || tasks.kind[t] == sim::task_kind::collective));
+    };
+    for (std::uint32_t t = 0; t < tasks.size(); ++t)
+        if (once(t)) tasks.duration[t] = 0;
+    sim::schedule when;
+    sim::scheduler{}.run(tasks, part.options().discipline, when);
+    auto const n = order.size();
+    replica_times out{.forward = std::vector<std::int64_t>(n, 0),
+                      .backward = std::vector<std::int64_t>(n, 0),
+                      .busy = std::vector<std::int64_t>(n, 0),
+                      .update = std::vector<std::int64_t>(n, 0),
+                      .weights = std::vector<byte_count>(n, 0),
+                      .optimizer = std::vector<byte_count>(n, 0),
+                      .activations = std::vector<byte_count>(n, 0),
+                      .own = std::vector<double>(n, 1),
+                      .experts = {},
+                      .borrowed = std::vector<byte_count>(n, 0),
+                      .crossing = {},
+                      .buffers = std::vector<byte_count>(n, 0),
+                      .home = std::vector<std::size_t>(n, 0)};
+    auto const of_experts = by.experts > 1 ? space::has_experts(g) : std::vector<bool>(g.size(), false);
+    for (auto const op : order) out.experts.push_back(of_experts[op]);
+    std::iota(out.home.begin(), out.home.end(), std::size_t{0});
+    for (std::uint32_t t = 0; t < tasks.size(); ++t) {
+        auto const i = place[tasks.label[t].op];
+        if (tasks.kind[t] == sim::task_kind::forward) out.forward[i] = std::max(out.forward[i], when.end[t]);
+        if (tasks.kind[t] == sim::task_kind::backward) out.backward[i] = std::max(out.backward[i], when.end[t]);
+        if (tasks.kind[t] == sim::task_kind::update) out.update[i] = std::max(out.update[i], updates[t]);
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+        auto const& p = simulate.plan().operators[order[i]];
+        auto const kind = part.topology().kind[p.devices.front()];
+        out.busy[i] = saturating_sum(p.forward[kind], g.trains[order[i]] && part.options().training ? p.backward[kind] : 0);
+        out.activations[i] = activations_of(g, order[i], strategy);
+        out.buffers[i] = buffers_of(g, order[i], strategy, part.options().training);
+        if (i > 0) out.forward[i] = std::max(out.forward[i], out.forward[i - 1]);
+    }
+    for (auto i = n; i-- > 0;) {
+        auto& done = out.backward[i];
+        done = std::max<std::int64_t>(done - out.forward[n - 1], 0);
+        if (i + 1 < n) done = std::max(done, out.backward[i + 1]);
+    }
+    auto const states = sim::cost_of(part.options().optimizer).states;
+    for (auto const& c : simulate.plan().classes) {
+        if (c.sync.held.empty()) continue;
+        auto const i = place[c.members.front()];
+        out.weights[i] = c.sync.held.front().bytes;
+        std::set<std::uint32_t> in{blocks[i]};
+        for (auto const op : c.members) out.home[place[op]] = i;
+        for (auto const op : c.members)
+            if (in.insert(blocks[place[op]]).second) out.borrowed[place[op]] += out.weights[i];
+        out.optimizer[i] = sim::optimizer_memory(c.sync.held.front(), states);
+        out.own[i] = own_share(c.sync, c.sync.held.front());
+    }
+    // A tensor is counted at its producer; the sum over all is the simulator's.
+    auto const& use = simulate.memory().front();
+    auto const all = std::accumulate(out.activations.begin(), out.activations.end(), byte_count{0});
+    for (auto& a : out.activations)
+        a = all > 0 ? static_cast<byte_count>(static_cast<double>(use.activations) * (static_cast<double>(a) / static_cast<double>(all))) : 0;
+    out.crossing = crossing_sums(g, order, [&](auto op, auto slot) { return ops::bytes_of(g.operations[op].outputs[slot]) / by.replica(); });
+    return out;
+}
+
+} // namespace parsearch::pipeline::detail
