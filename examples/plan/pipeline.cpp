@@ -135,6 +135,7 @@ void try_other_operators(request const& asked, inputs const& given, ps::picoseco
     auto const& graph = graphs[other.best->graph].plan;
     auto const problem = problem_of(rewritten.original, graph.operators);
     made.pipeline = described(std::move(other.best->plan), problem, given, baseline);
+    made.pipeline->figures.name += ", rewritten operators";
     made.pipeline->problem = problem;
     made.pipeline->applied = graph.applied;
 }
