@@ -44,14 +44,14 @@ class textbook_shelf {
 
     void operator()(ps::pipeline::simulated_pipeline const& e) {
         auto const& tensor = e.plan.tensor_parallel;
-        if (!e.cost || *e.cost == ps::cost_traits<ps::picoseconds>::infinity() || tensor.empty()) return;
+        if (!e.cost || *e.cost == ps::cost_traits<ps::picoseconds>::infinity()) return;
         auto const name = [&] { return ps::pipeline::short_name(e.plan, problem_.topology().size()); };
         if (!shown_ && e.simulator.fits()) {
             shown_ = true;
             limit_.release();
             progress_.say(ps::text("the first plan that fits takes ", tools::shown_time(*e.cost), " an iteration: ", name()));
         }
-        if (std::ranges::any_of(tensor, [&](auto n) { return n != tensor.front(); })) return;
+        if (tensor.empty() || std::ranges::any_of(tensor, [&](auto n) { return n != tensor.front(); })) return;
         auto const family = ps::pipeline::family_of(e.plan.how.stages, tensor.front(), e.plan.expert_parallel, e.plan.how.sharded_optimizer,
                                                     e.plan.how.sharded_parameters);
         auto const at = best_.find(family);

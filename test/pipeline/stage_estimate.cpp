@@ -59,7 +59,7 @@ struct pair_of_times {
 };
 
 // All pipelines of equal stages of a network, estimated and simulated.
-template <class Network, class Cluster> void compare(Network const& network, Cluster const& cluster, double most_off = 1.1) {
+template <class Network, class Cluster> void compare(Network const& network, Cluster const& cluster, double most_off = 1.08) {
     auto const problem = ps::make_problem(network, cluster, ps::cost::roofline{cluster}, {.simulation = {.optimizer = sim::optimizer::adam}});
     pipeline::stage_estimator estimate(problem);
     pipeline::detail::stage_builder builder(problem);
@@ -101,7 +101,7 @@ template <class Network, class Cluster> void compare(Network const& network, Clu
                 ++pairs;
                 right += all[i].simulated < all[j].simulated;
             }
-    CHECK(static_cast<double>(right) > 0.93 * static_cast<double>(pairs));
+    CHECK(static_cast<double>(right) > 0.94 * static_cast<double>(pairs));
     MESSAGE(all.size(), " pipelines; of those within 1.5 of the best the worst estimate is off by ", 100 * (worst - 1), "%; ", right, " of ", pairs,
             " pairs in order");
 }
@@ -177,6 +177,49 @@ TEST_CASE("stage_estimator: stages that are fitted fit, and compute again where 
     CHECK(some_again > 20);
     CHECK(other_cuts > 20);
     CHECK(none > 20);
+}
+
+TEST_CASE("stage_estimator: stages are fitted for inference, too, where nothing is kept but weights") {
+    auto const network = models::gpt({.layers = 16, .hidden = 1024, .heads = 16, .vocabulary = 50304, .batch = 64, .type = ps::ops::dtype::f16});
+    equal_stages how{.stages = 4, .micro_batches = 16};
+    auto device = ps::topology::v100_sxm;
+    auto const on = [&] {
+        auto const cluster = ps::topology::nodes({.count = 1, .gpus_per_node = 4, .device = device});
+        return ps::make_problem(network, cluster, ps::cost::roofline{cluster},
+                                {.simulation = {.training = false, .optimizer = sim::optimizer::adam}});
+    };
+    how.fitted = false;
+    device.memory = pipeline::stage_estimator(on()).operator()(how).value().memory * 102 / 100;
+    how.fitted = true;
+    auto const problem = on();
+    pipeline::stage_estimator estimate(problem);
+    auto const stages = estimate.fitted(how);
+    REQUIRE(stages);
+    CHECK(std::ranges::count(stages->recompute, true) == 0);
+    pipeline::detail::stage_builder builder(problem);
+    auto const plan = plan_of(builder, how, stages);
+    (void)builder.simulator().simulate(plan.how, plan.strategy);
+    CHECK(builder.simulator().over_capacity() == 0);
+    device.memory /= 4;
+    CHECK(!pipeline::stage_estimator(on()).fitted(how));
+}
+
+TEST_CASE("stage_estimator: one block per stage, its parameters sharded") {
+    auto const cluster = ps::topology::dgx_a100(1);
+    auto const network = models::gpt({.layers = 8, .hidden = 1024, .heads = 16, .vocabulary = 8192, .batch = 32, .type = ps::ops::dtype::f16});
+    auto const problem = ps::make_problem(network, cluster, ps::cost::roofline{cluster}, {.simulation = {.optimizer = sim::optimizer::adam}});
+    pipeline::stage_estimator estimate(problem);
+    pipeline::detail::stage_builder builder(problem);
+    for (std::uint32_t const stages : {1u, 2u, 4u})
+        for (std::uint32_t const m : {1u, 4u}) {
+            INFO(stages, " stages, ", m, " micro-batches");
+            equal_stages how{stages, m, {}, pipeline::launch_order::one_f_one_b, true, true};
+            how.joined = 64; // all blocks of a stage
+            auto const plan = plan_of(builder, how);
+            REQUIRE(std::ranges::max(plan.how.block) + 1 == stages);
+            auto const time = static_cast<double>(builder.simulator().simulate(plan.how, plan.strategy).count());
+            CHECK(static_cast<double>(estimate(how).value().time) == doctest::Approx(time).epsilon(0.1));
+        }
 }
 
 TEST_CASE("stage_estimator: on one device it is the simulation") {

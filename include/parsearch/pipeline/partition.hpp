@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <new>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <stop_token>
@@ -82,17 +83,17 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 ///
 /// 1. The strategies given, without a pipeline.
 /// 2. Every number of stages that divides the devices and of micro-batches that divides the samples, every degree of tensor parallelism in the
-///    groups of neighbours that run the stages, experts of mixtures split as far as they can be or not at all, both orders, with a sharded optimizer,
-///    sharded parameters, or neither, and computing again in no or more and more segments (`narrow_cuts`), in all stages or in those that must: in
-///    order of what `stage_estimator` says of them, what fits first. First comes the best of each family of textbook plans
-///    (`family_of`), whatever it takes. Then, of each number of stages, micro-batches and degree, the first way that fits is simulated, and
-///    the first with parameters sharded otherwise where that may be as good, with cuts of equal load (`balanced_cuts`) between blocks
-///    (`stage_places`), but for what can not be better by the work of its stages. What is estimated not to fit, or to take a quarter more than the
-///    best, waits until after step 4.
+///    groups of neighbours that run the stages, experts of mixtures split as far as they can be, over a stage or within a node, or not at all, both
+///    orders, with a sharded optimizer, sharded parameters (with blocks at the ends joined or not), or neither, and computing again in no or more and
+///    more segments (`narrow_cuts`), in all stages or in those that must: in order of what `stage_estimator` says of them, what fits first. First
+///    comes the best of each family of textbook plans (`family_of`), whatever it takes. Then, of each number of stages, micro-batches and degree, the
+///    first way that fits is simulated, and the first with parameters sharded otherwise where that may be as good, with cuts of equal load
+///    (`balanced_cuts`) between blocks (`stage_places`), but for what can not be better by the work of its stages. What is estimated not to fit, or
+///    to take a quarter more than the best, waits until after step 4.
 /// 3. The strategies of experts (`expert_starts`) and all on one device, without a pipeline.
-/// 4. The best `beam` of the pipelines, different in stages, micro-batches or degree, are improved: a cut moved by 1, 2, 4 or 8 places, another
-///    degree of a stage, a stage that computes again or no more, twice or half the segments or micro-batches, the other order, the optimizer sharded
-///    or not; the first change that is better is taken, until none is.
+/// 4. The best `beam` of the pipelines, different in stages, micro-batches, degree or experts, are improved: a cut moved by 1, 2, 4 or 8 places,
+///    another degree of a stage or of the experts, a stage that computes again or no more, twice or half the segments, micro-batches or joined
+///    blocks, the other order, the optimizer or the parameters sharded or not; the first change that is better is taken, until none is.
 ///
 /// Where nothing fits when the time is over, all of step 2 are estimated, and textbook plans that are estimated to fit simulated until one does.
 /// Reason `exhausted` where it ended by itself, `out_of_memory` where a pipeline took more memory than there is: the best before is the answer.
@@ -426,7 +427,7 @@ struct partition_fn {
             for (std::size_t s = 0; s < stages; ++s)
                 for (auto const t : builder_.degrees(builder_.devices() / stages))
                     if (t != c.tensor[s] && (c.experts == 1 || c.experts % t == 0)) with([&](auto& o) { o.tensor[s] = t; });
-            auto const tensor = *std::ranges::max_element(c.tensor);
+            auto const tensor = std::accumulate(c.tensor.begin(), c.tensor.end(), std::uint32_t{1}, [](auto x, auto y) { return std::lcm(x, y); });
             for (auto const e : builder_.expert_degrees(builder_.devices() / stages, tensor))
                 if (e != c.experts) with([&](auto& o) { o.experts = e; });
             if (may_recompute())
@@ -441,12 +442,16 @@ struct partition_fn {
             if (c.micro_batches > 1)
                 with([](auto& o) { o.order = o.order == launch_order::gpipe ? launch_order::one_f_one_b : launch_order::gpipe; });
             if (may_shard())
-                with([](auto& o) { o.sharded_parameters = !(o.sharded_optimizer = !o.sharded_optimizer) ? false : o.sharded_parameters; });
+                with([](auto& o) {
+                    o.sharded_optimizer = !o.sharded_optimizer;
+                    if (!o.sharded_optimizer) o.keep_parameters();
+                });
             if (c.sharded_parameters) {
                 if (c.joined < builder_.order().size()) with([](auto& o) { o.joined = std::max<std::uint32_t>(1, 2 * o.joined); });
                 if (c.joined > 0) with([](auto& o) { o.joined /= 2; });
             }
-            if (may_shard_parameters()) with([](auto& o) { o.sharded_parameters = o.sharded_optimizer = !o.sharded_parameters; });
+            if (c.sharded_parameters) with([](auto& o) { o.keep_parameters(); });
+            else if (may_shard_parameters()) with([](auto& o) { o.sharded_parameters = o.sharded_optimizer = true; });
             return out;
         }
 

@@ -38,6 +38,10 @@ struct candidate {
     std::uint32_t joined = 0;  ///< blocks at either end of a stage, see `stage_places::blocks`
     friend auto operator<=>(candidate const&, candidate const&) = default;
 
+    void keep_parameters() noexcept {
+        sharded_parameters = false;
+        joined = 0;
+    }
     /// The place behind the last operator of stage `s`, of `all` operators.
     [[nodiscard]] std::size_t end(std::size_t s, std::size_t all) const noexcept { return s + 1 < first.size() ? first[s + 1] : all; }
     /// How stage `s` divides its operators.

@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -82,7 +83,8 @@ class stage_estimator {
 
     /// The estimate of `how`; nothing where its micro-batches have fewer samples than replicas, or a number that these do not divide. Throws
     /// `invalid_input` where stages or degrees do not divide the devices, or tensor parallelism not the neighbours that share experts. Complexity:
-    /// O(operators + stages * micro_batches), but for the first with its size of a replica's micro-batch and split.
+    /// O(operators + stages * micro_batches), that of `fitted` where `how.fitted`, but for the first with its size of a replica's micro-batch and
+    /// split.
     [[nodiscard]] std::optional<stage_estimate> operator()(equal_stages const& how) {
         auto const d = divided(how);
         if (!d) return std::nullopt;
@@ -98,7 +100,8 @@ class stage_estimator {
     }
 
     /// Stages with the least largest time, of those that fit: each keeps its activations where it can, else computes them again in `how.segments`
-    /// segments. Nothing where none fit, or `how` is not estimated. Complexity: O(operators + places log(places)).
+    /// segments. Nothing where none fit, there are more than 512 places, or `how` is not
+    /// estimated. Complexity: O(operators), and runs of places for each load that `least_load_cuts` asks for.
     [[nodiscard]] std::optional<fitted_stages> fitted(equal_stages const& how) {
         auto const replicas = replicas_of(how);
         if (!replicas) return std::nullopt;
@@ -108,55 +111,63 @@ class stage_estimator {
         begin.insert(begin.end(), places.begin(), places.end());
         begin.push_back(order_.size());
         auto const parts = begin.size() - 1;
+        if (parts > few) return std::nullopt;
+        bool const training = problem_.options().training;
         struct bytes {
-            double held = 0;     ///< all the time
-            double kept = 0;     ///< activations of a micro-batch
-            double buffers = 0;  ///< while it runs
-            double borrowed = 0; ///< of weights that are counted in another part
-            double gathered = 0; ///< for a while, where parameters are sharded
+            double held = 0;                                            ///< all the time
+            double kept = 0;                                            ///< activations of a micro-batch
+            double buffers = 0;                                         ///< while it runs
+            double borrowed = 0;                                        ///< of weights that are counted in another part
+            double gathered = 0;                                        ///< for a while, where parameters are sharded
+            byte_count narrow = std::numeric_limits<byte_count>::max(); ///< the least that crosses a place behind its first
         };
         std::vector<bytes> of(parts);
         for (std::size_t part = 0; part < parts; ++part)
             for (auto i = begin[part]; i < begin[part + 1]; ++i) {
+                auto& b = of[part];
+                b.buffers = std::max(b.buffers, static_cast<double>(c.buffers[i]));
+                if (i > begin[part]) b.narrow = std::min(b.narrow, c.crossing[i]);
+                if (c.borrowed[i] > 0 && c.home[i] < begin[part]) b.borrowed += borrowed_states(c, i, how, *replicas);
+                if (!training) {
+                    b.held += static_cast<double>(c.weights[i]);
+                    continue;
+                }
                 auto const share = own_share(c, i, how, *replicas), weights = 2 * static_cast<double>(c.weights[i]);
-                of[part].held += (how.sharded_parameters ? share : 1) * weights + share * static_cast<double>(c.optimizer[i]);
-                of[part].kept += static_cast<double>(c.activations[i]);
-                of[part].buffers = std::max(of[part].buffers, static_cast<double>(c.buffers[i]));
-                if (c.borrowed[i] > 0 && c.home[i] < begin[part]) of[part].borrowed += borrowed_states(c, i, how, *replicas);
-                if (how.sharded_parameters) of[part].gathered += (1 - share) * weights;
+                b.held += (how.sharded_parameters ? share : 1) * weights + share * static_cast<double>(c.optimizer[i]);
+                b.kept += static_cast<double>(c.activations[i]);
+                if (how.sharded_parameters)
+                    b.gathered += (1 - share) * weights + (1 - own_share(c, c.home[i], how, *replicas)) * 2 * static_cast<double>(c.borrowed[i]);
             }
-        // Whether a stage has the memory that it takes, in so many segments that it computes again.
-        auto const fits = [&](std::size_t s, std::size_t from, std::size_t to, std::uint32_t segments) {
+        struct choice {
+            std::int64_t time;
+            bool again;
+        };
+        auto const run_stage = [&](std::size_t s, std::size_t from, std::size_t to) {
             bytes all;
-            auto narrow = std::numeric_limits<byte_count>::max();
             for (auto part = from; part < to; ++part) {
                 all.held += of[part].held;
                 all.kept += of[part].kept;
                 all.buffers = std::max(all.buffers, of[part].buffers);
                 all.borrowed = std::max(all.borrowed, of[part].borrowed);
                 all.gathered = std::max(all.gathered, of[part].gathered);
-                if (part > from || from + 1 == to) narrow = std::min(narrow, c.crossing[begin[part]]);
+                all.narrow = std::min({all.narrow, of[part].narrow, part > from ? c.crossing[begin[part]] : all.narrow});
             }
-            double under_way = in_flight(how.order, how.stages, how.micro_batches, static_cast<std::uint32_t>(s));
-            if (segments > 0) {
-                auto const inputs = static_cast<double>(c.crossing[begin[from]]) + (segments - 1.0) * static_cast<double>(narrow);
-                all.kept = under_way * inputs + all.kept / segments;
-            } else all.kept *= under_way;
             auto const in_block = std::max(1U, how.joined) + (how.joined > 0 && (from == 0 || to == parts) ? 1 : 0);
-            return all.held + all.kept + all.buffers + all.borrowed + 2 * in_block * all.gathered <= static_cast<double>(capacity(s, how));
-        };
-        auto const keeps = [&](std::size_t s, std::size_t from, std::size_t to) { return fits(s, from, to, 0); };
-        auto const computes = [&](std::size_t s, std::size_t from, std::size_t to) { return how.segments > 0 && fits(s, from, to, how.segments); };
-        auto const load = [&](std::size_t s, std::size_t from, std::size_t to) {
+            auto const room = static_cast<double>(capacity(s, how)) - all.held - all.buffers - all.borrowed - 2 * in_block * all.gathered;
+            double const under_way = in_flight(how.order, how.stages, how.micro_batches, static_cast<std::uint32_t>(s));
             auto const forward = c.forward[begin[to] - 1] - (from > 0 ? c.forward[begin[from] - 1] : 0);
-            auto const both = forward + c.backward[begin[from]] - (to < parts ? c.backward[begin[to]] : 0);
-            return keeps(s, from, to) ? both : computes(s, from, to) ? both + forward : std::numeric_limits<std::int64_t>::max();
+            auto const both = saturating_sum(forward, c.backward[begin[from]] - (to < parts ? c.backward[begin[to]] : 0));
+            if (under_way * all.kept <= room) return choice{both, false};
+            auto const inputs = static_cast<double>(c.crossing[begin[from]]) + (how.segments - 1.0) * static_cast<double>(all.narrow);
+            bool const fits = how.segments > 0 && under_way * inputs + all.kept / how.segments <= room;
+            return choice{fits ? saturating_sum(both, forward) : std::numeric_limits<std::int64_t>::max(), true};
         };
+        auto const load = [&](std::size_t s, std::size_t from, std::size_t to) { return run_stage(s, from, to).time; };
         auto const cuts = least_load_cuts(parts, how.stages, load);
         if (cuts.empty()) return std::nullopt;
         fitted_stages out;
         for (std::size_t s = 0; s < cuts.size(); ++s) {
-            out.recompute.push_back(!keeps(s, cuts[s], end_of(cuts, s, parts)));
+            out.recompute.push_back(run_stage(s, cuts[s], end_of(cuts, s, parts)).again);
             out.first.push_back(begin[cuts[s]]);
         }
         return out;
@@ -164,6 +175,7 @@ class stage_estimator {
 
   private:
     using cell = detail::replica_times;
+    static constexpr std::size_t few = 512; ///< places, among which cuts are found exactly
 
     /// What a stage takes for one micro-batch.
     struct span_of_stage {
@@ -237,7 +249,6 @@ class stage_estimator {
 
     /// Stages of equal computation: exactly so among few places, elsewhere each cut where it would be best alone.
     [[nodiscard]] std::vector<std::size_t> equal_cuts(cell const& c, std::uint32_t stages) const {
-        constexpr std::size_t few = 512;
         auto const& places = places_.of(stages);
         if (places.size() < few) return balanced_cuts(std::vector(stages, c.busy), std::vector<std::int64_t>(c.busy.size(), 0), places);
         std::vector<double> before; // each place
@@ -297,6 +308,14 @@ class stage_estimator {
             b.gather += rates.of(c, i) / 2 * static_cast<double>(c.weights[i] + c.borrowed[i]);
             b.reduce += rates.of(c, i) / 2 * static_cast<double>(c.weights[i]);
         }
+        auto const rounded = [](double x) { return static_cast<std::int64_t>(std::min(std::max(x, 0.0), 1e18)); };
+        if (blocks.size() == 1) { // gathered once; gradients of a micro-batch are reduced while the next is computed
+            auto const& all = blocks.front();
+            span.backward = saturating_sum(span.backward, rounded(all.reduce - all.forward - all.backward));
+            span.head = rounded(all.gather);
+            span.tail = rounded(all.reduce);
+            return;
+        }
         struct visit {
             std::size_t block;
             double time, gather, reduce;
@@ -325,10 +344,9 @@ class stage_estimator {
         }
         for (auto v = visits.size() - 2; v < visits.size(); ++v) link = std::max(link, ended[v]) + visits[v].reduce;
         auto const end_of_pass = [&](std::size_t p) { return ended[passes[p].first] - passes[p].second; };
-        auto const rounded = [](double x) { return static_cast<std::int64_t>(std::min(std::max(x, 0.0), 1e18)); };
         auto const first = end_of_pass(1), forward = end_of_pass(2), backward = end_of_pass(3);
         span.forward = rounded(forward - first);
-        span.backward = rounded(backward - forward) - span.again;
+        span.backward = std::max<std::int64_t>(rounded(backward - forward) - span.again, 0);
         span.head = rounded(first - (backward - first));
         span.tail = rounded(link - backward);
     }
@@ -383,7 +401,8 @@ class stage_estimator {
             }
             out = std::max(out, device);
         }
-        return static_cast<std::int64_t>(std::min(out, static_cast<double>(cost_traits<picoseconds>::infinity().count())));
+        constexpr double most = 9.2e18; // that an integer holds
+        return out < most ? static_cast<std::int64_t>(out) : cost_traits<picoseconds>::infinity().count();
     }
 
     /// All replicas have what is not split within one.
@@ -442,7 +461,7 @@ class stage_estimator {
             if (!how.sharded_parameters) continue;
             auto const mine = own_share(c, i, how, d.replicas) * static_cast<double>(c.weights[i]);
             own += mine;
-            block += static_cast<double>(c.weights[i]) - mine + (1 - own_share(c, i, how, d.replicas)) * static_cast<double>(c.borrowed[i]);
+            block += static_cast<double>(c.weights[i]) - mine + (1 - own_share(c, c.home[i], how, d.replicas)) * static_cast<double>(c.borrowed[i]);
             if (i + 1 < end && d.blocks[i + 1] == d.blocks[i]) continue;
             second = std::max(second, std::min(first, block));
             first = std::max(first, block);
@@ -460,26 +479,32 @@ class stage_estimator {
             auto const mine = in_stage(of);
             return std::accumulate(mine.begin(), mine.end(), byte_count{0});
         };
-        auto const buffers = std::ranges::max(in_stage(c.buffers));
-        if (!problem_.options().training) return sum(c.weights) + buffers;
+        bool const training = problem_.options().training;
+        double states = 0;
+        std::set<std::size_t> borrowed;
+        for (auto i = begin; i < end; ++i) {
+            if (training) states += own_share(c, i, how, d.replicas) * static_cast<double>(c.optimizer[i]);
+            if (c.borrowed[i] > 0 && (c.home[i] < begin || c.home[i] >= end) && borrowed.insert(c.home[i]).second)
+                states += borrowed_states(c, i, how, d.replicas);
+        }
+        auto const always = static_cast<byte_count>(states) + std::ranges::max(in_stage(c.buffers));
+        if (!training) return sum(c.weights) + always;
         auto const under_way = byte_count{in_flight(how.order, how.stages, how.micro_batches, stage)};
         auto activations = sum(c.activations) * under_way;
         if (d.recompute[stage]) {
             auto const narrow = std::ranges::min(in_stage(c.crossing).subspan(end - begin > 1 ? 1 : 0));
             activations = (c.crossing[begin] + (how.segments - 1) * narrow) * under_way + sum(c.activations) / how.segments;
         }
-        double states = 0;
-        for (auto i = begin; i < end; ++i) {
-            states += own_share(c, i, how, d.replicas) * static_cast<double>(c.optimizer[i]);
-            if (c.borrowed[i] > 0 && (c.home[i] < begin || c.home[i] >= end)) states += borrowed_states(c, i, how, d.replicas);
-        }
-        return 2 * weights_of(d, begin, end, how) + static_cast<byte_count>(states) + activations + buffers;
+        return 2 * weights_of(d, begin, end, how) + activations + always;
     }
 
-    /// Bytes of the weights, gradients and optimizer's state that the operator at place `i` reads, where its stage has no other that does.
-    [[nodiscard]] static double borrowed_states(cell const& c, std::size_t i, equal_stages const& how, std::int64_t replicas) {
+    /// Bytes of the weights, and in training gradients and optimizer's state, that the operator at place `i` reads, where its stage has no other that
+    /// does.
+    [[nodiscard]] double borrowed_states(cell const& c, std::size_t i, equal_stages const& how, std::int64_t replicas) const {
+        auto const weights = static_cast<double>(c.borrowed[i]);
+        if (!problem_.options().training) return weights;
         auto const share = own_share(c, c.home[i], how, replicas);
-        return (how.sharded_parameters ? share : 1) * 2 * static_cast<double>(c.borrowed[i]) + share * static_cast<double>(c.optimizer[c.home[i]]);
+        return (how.sharded_parameters ? share : 1) * 2 * weights + share * static_cast<double>(c.optimizer[c.home[i]]);
     }
 
     parallelization problem_;

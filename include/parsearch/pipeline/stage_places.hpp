@@ -123,9 +123,12 @@ class stage_places {
         if (begin >= end) return out;
         auto const first = at(begin), last = at(end - 1);
         auto low = first, high = last; // the blocks where those in the middle end
-        for (auto left = joined; low < last && left > repeats_[low]; ++low) left -= repeats_[low];
-        for (auto left = joined; high > low && left > repeats_[high]; --high) left -= repeats_[high];
-        high = std::max(low, high);
+        // Whether the next block is joined, too: those that do not repeat are, until the last that may.
+        auto const takes = [&](std::size_t block, std::uint32_t& left) {
+            return left > 1 || (left == 1 && !repeats_[block]) ? (left -= repeats_[block] ? 1 : 0, true) : false;
+        };
+        for (auto left = joined; low < last && takes(low, left);) ++low;
+        for (auto left = joined; high > low && takes(high, left);) --high;
         for (auto i = begin; i < end; ++i) out.push_back(static_cast<std::uint32_t>(std::clamp(at(i), low, high) - low));
         return out;
     }
