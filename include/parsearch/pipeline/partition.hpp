@@ -95,10 +95,11 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 ///    another degree of a stage or of the experts, a stage that computes again or no more, twice or half the segments, micro-batches or joined
 ///    blocks, the other order, the optimizer or the parameters sharded or not; the first change that is better is taken, until none is.
 ///
-/// Where nothing fits when the time is over, all of step 2 are estimated, and textbook plans that are estimated to fit simulated until one does.
-/// Reason `exhausted` where it ended by itself, `out_of_memory` where a pipeline took more memory than there is: the best before is the answer.
-/// Observers are told `simulated_pipeline`, and of picoseconds `search::improved`, `progress` and `budget_spent`. No lower bound. A network that can
-/// not be divided into micro-batches is planned with one. Throws `invalid_input` on options out of range, and where no operator has work.
+/// Where nothing fits when the time is over, all of step 2 are estimated, for ten seconds at most, and textbook plans that are estimated to fit
+/// simulated until one does. Reason `exhausted` where it ended by itself, `out_of_memory` where a pipeline took more memory than there is: the best
+/// before is the answer. Observers are told `simulated_pipeline`, and of picoseconds `search::improved`, `progress` and `budget_spent`. No lower
+/// bound. A network that can not be divided into micro-batches is planned with one. Throws `invalid_input` on options out of range, and where no
+/// operator has work.
 struct partition_fn {
     template <RandomBits R, class... Os>
     pipeline_result operator()(parallelization const& problem, pipeline_plan start, R&, partition_options const& options = {},
@@ -290,6 +291,8 @@ struct partition_fn {
             }
         }
 
+        static constexpr std::chrono::seconds patience{10}; ///< from the start, of estimates where nothing fits yet
+
         /// The most promising first, those without an estimate last.
         [[nodiscard]] std::vector<division> divisions() {
             std::vector<division> out;
@@ -300,7 +303,7 @@ struct partition_fn {
                     if (samples_ % m != 0) continue;
                     for (auto const t : builder_.degrees(devices / stages))
                         for (auto const e : builder_.expert_degrees(devices / stages, t, true)) {
-                            if (over() && (feasible_ || *ended_ != stop_reason::time_budget)) break;
+                            if (over() && (feasible_ || *ended_ != stop_reason::time_budget || kernel_.elapsed() > patience)) break;
                             out.push_back({stages, static_cast<std::uint32_t>(m), {.tensor = t, .experts = e}});
                             estimate_ways(out.back());
                         }
