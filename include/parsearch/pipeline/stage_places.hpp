@@ -125,7 +125,9 @@ class stage_places {
         auto low = first, high = last; // the blocks where those in the middle end
         // Whether the next block is joined, too: those that do not repeat are, until the last that may.
         auto const takes = [&](std::size_t block, std::uint32_t& left) {
-            return left > 1 || (left == 1 && !repeats_[block]) ? (left -= repeats_[block] ? 1 : 0, true) : false;
+            if (left == 0 || (left == 1 && repeats_[block])) return false;
+            if (repeats_[block]) --left;
+            return true;
         };
         for (auto left = joined; low < last && takes(low, left);) ++low;
         for (auto left = joined; high > low && takes(high, left);) --high;
