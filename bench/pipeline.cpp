@@ -105,13 +105,10 @@ nlohmann::json measure(workload const& w, request const& asked) {
     row["recomputing_stages"] = std::count(how.recompute.begin(), how.recompute.end(), true);
     row["sharded_optimizer"] = how.sharded_optimizer;
     row["tensor_parallel"] = found.best.tensor_parallel;
-    ps::pipeline::pipeline_simulator simulator(problem);
-    (void)simulator.simulate(how, found.best.strategy);
-    row["idle_share"] = simulator.idle_share();
-    row["tasks"] = simulator.tasks().size();
-    ps::byte_count most = 0;
-    for (auto const& m : simulator.memory()) most = std::max(most, m.total());
-    row["fullest_bytes"] = most;
+    auto const simulated = simulate(problem, found.best);
+    row["idle_share"] = simulated.idle_share();
+    row["tasks"] = simulated.tasks.size();
+    row["fullest_bytes"] = simulated.peak_memory();
     return row;
 }
 

@@ -23,10 +23,9 @@
 #include <nlohmann/json.hpp>
 
 #include <parsearch/graph/vector_graph.hpp>
-#include <parsearch/io/files/pipeline_file.hpp>
+#include <parsearch/io/files/plan_file.hpp>
 #include <parsearch/io/files/profile_file.hpp>
 #include <parsearch/io/files/run_manifest.hpp>
-#include <parsearch/io/files/strategy_file.hpp>
 #include <parsearch/io/files/topology_file.hpp>
 #include <parsearch/io/foreign/flexflow_strategy.hpp>
 #include <parsearch/io/foreign/flexnet_measures.hpp>
@@ -127,41 +126,27 @@ reader machine_files() {
     return {false, good, checked(read, write, [](std::istream& in) { return io::read_topology_json(in, "fuzz"); })};
 }
 
-reader strategies() {
-    auto const read = [](std::istream& in) {
-        io::strategy_notes notes;
-        auto s = io::read_strategy_json(in, "fuzz", network(), devices, &notes);
-        return std::pair(std::move(s), std::move(notes));
-    };
-    auto listed = space::data_parallel(network(), devices);
-    listed[3].listed = {0, 1, 2, 3, 4, 5, 7, 6};
-    listed[3].start = 0;
-    listed[3].stride = {};
-    io::strategy_notes const notes{.model = "net", .topology = "2x4xp100", .predicted = picoseconds{17}, .rewritten_by = {"merge"}};
-    return same_again(std::pair(listed, notes), read,
-                      [](std::ostream& out, auto const& s) { io::write_strategy_json(out, network(), devices, s.first, s.second); });
-}
-
 reader flexflow_strategies() {
     return same_again(
         space::data_parallel(network(), devices), [](std::istream& in) { return io::read_flexflow_strategy(in, "fuzz", network(), devices); },
         [](std::ostream& out, auto const& s) { io::write_flexflow_strategy(out, network(), devices, s); }, false);
 }
 
-reader pipelines() {
-    using plan = std::tuple<pipeline::pipelining, space::flat_strategy, std::vector<std::uint32_t>, io::strategy_notes>;
+reader plans() {
+    using read_plan = std::pair<pipeline::pipeline_plan, io::plan_notes>;
     auto const read = [](std::istream& in) {
-        io::strategy_notes notes;
-        auto p = io::read_pipeline_json(in, "fuzz", network(), devices, &notes);
-        return plan(std::move(p.how), std::move(p.strategy), std::move(p.tensor_parallel), std::move(notes));
+        io::plan_notes notes;
+        auto p = io::read_plan_json(in, "fuzz", network(), devices, &notes);
+        return read_plan(std::move(p), std::move(notes));
     };
-    auto const write = [](std::ostream& out, plan const& p) {
-        pipeline::pipeline_plan const parts{.how = std::get<0>(p), .strategy = std::get<1>(p), .tensor_parallel = std::get<2>(p)};
-        io::write_pipeline_json(out, network(), devices, parts, std::get<3>(p));
-    };
-    pipeline::pipelining const how{.stage = {0, 0, 1, 1}, .stages = 2, .micro_batches = 4, .recompute = {true, false}, .segment = {0, 1, 0, 2}};
-    auto const strategy = space::data_parallel(pipeline::micro_batch(network(), 4), 2);
-    return same_again(plan(how, strategy, {2, 1}, {.model = "net", .topology = "2x4xp100"}), read, write);
+    auto const write = [](std::ostream& out, read_plan const& p) { io::write_plan_json(out, network(), devices, p.first, p.second); };
+    pipeline::pipeline_plan p{.how = {.stage = {0, 0, 1, 1}, .stages = 2, .micro_batches = 4, .recompute = {true, false}, .segment = {0, 1, 0, 2}},
+                              .strategy = space::data_parallel(pipeline::micro_batch(network(), 4), 2),
+                              .tensor_parallel = {2, 1}};
+    p.strategy[3].listed = {1, 0};
+    p.strategy[3].start = 0;
+    p.strategy[3].stride = {};
+    return same_again(read_plan(p, {.model = "net", .topology = "2x4xp100", .predicted = picoseconds{17}, .rewritten_by = {"merge"}}), read, write);
 }
 
 reader profiles() {
@@ -242,7 +227,7 @@ reader runs() {
 
 std::vector<reader> const& readers() {
     static auto const all = [] {
-        std::vector<reader> list{topologies(),    machine_files(),    strategies(), flexflow_strategies(), pipelines(), profiles(),
+        std::vector<reader> list{topologies(),    machine_files(),    plans(), flexflow_strategies(), profiles(),
                                  substitutions(), flexnet_measures(), runs()};
         for (auto const& r : list) r.read(r.good);
         return list;

@@ -282,8 +282,21 @@ TEST_CASE("pipeline_simulator: any pipeline keeps the rules of schedules and of 
                     REQUIRE(simulator.schedule().start[i] >= free_at[tasks.resource[i]]);
                     free_at[tasks.resource[i]] = simulator.schedule().end[i];
                 }
-            REQUIRE(simulator.idle_share() >= 0);
-            REQUIRE(simulator.idle_share() <= 1);
+            auto const traffic = simulator.traffic();
+            auto const report = pipeline::pipeline_simulator(simulator).report();
+            REQUIRE(report.idle_share() >= 0);
+            REQUIRE(report.idle_share() <= 1);
+            REQUIRE(report.tasks.size() == tasks.size());
+            REQUIRE(report.traffic == traffic);
+            REQUIRE(report.makespan.count() == simulator.schedule().makespan);
+            for (std::uint32_t i = 0; i < tasks.size(); ++i) {
+                auto const run = report.run_of(i);
+                REQUIRE(run.again == simulator.origins()[i].again);
+                REQUIRE((run.micro_batch == sim::task_run::once || run.micro_batch == simulator.origins()[i].micro_batch));
+                if (tasks.kind[i] == sim::task_kind::forward || tasks.kind[i] == sim::task_kind::backward)
+                    REQUIRE(run.micro_batch != sim::task_run::once);
+                if (tasks.kind[i] == sim::task_kind::update) REQUIRE(run.micro_batch == sim::task_run::once);
+            }
             return 1;
         });
     CHECK(checked > support::cases(1500));
@@ -412,7 +425,7 @@ TEST_CASE("pipeline_simulator: bubbles, memory and recomputation of an even pipe
     // 4 stages of one operator, M micro-batches of 1 + 2 us: (M + 3) * 3 us, of which devices work M * 3 (Narayanan et al., SC 2021, section 2.2.1).
     auto const p = ps::make_problem(chain(4), support::mesh(4, 1e9), unit_oracle{});
     pipeline::pipeline_simulator simulator(p);
-    CHECK(refusal([&] { return simulator.idle_share(); }) == "pipeline_simulator: no pipeline was simulated yet");
+    CHECK(refusal([&] { return pipeline::pipeline_simulator(p).report().makespan; }) == "pipeline_simulator: no pipeline was simulated yet");
     CHECK(refusal([&] { return simulator.plan().edges.size(); }) == "pipeline_simulator: no pipeline was simulated yet");
     space::flat_strategy strategy;
     pipeline::pipelining how{.stages = 4};
@@ -428,7 +441,7 @@ TEST_CASE("pipeline_simulator: bubbles, memory and recomputation of an even pipe
             how.order = order;
             how.recompute.clear();
             CHECK(simulator(how, strategy).count() == (m + 3) * 3'000'000);
-            CHECK(simulator.idle_share() == doctest::Approx(3.0 / (m + 3)));
+            CHECK(pipeline::pipeline_simulator(simulator).report().idle_share() == doctest::Approx(3.0 / (m + 3)));
             // Each keeps its input, 4 floats per sample, of the micro-batches under way.
             for (std::uint32_t s = 0; s < 4; ++s) {
                 CHECK(simulator.memory()[s].activations == 64 / m * 16 * pipeline::in_flight(order, 4, m, s));
@@ -504,7 +517,7 @@ TEST_CASE("pipeline_simulator: copies are independent, and what memory rejects l
     CHECK(copy.over_capacity() > 0);
     CHECK(copy.tasks().size() == 0);
     CHECK(copy.origins().empty());
-    CHECK(refusal([&] { return copy.idle_share(); }) == "pipeline_simulator: no pipeline was simulated yet");
+    CHECK(refusal([&] { return std::move(copy).report().makespan; }) == "pipeline_simulator: no pipeline was simulated yet");
 }
 
 TEST_CASE("pipeline_simulator: a sharded optimizer keeps and updates its share") {

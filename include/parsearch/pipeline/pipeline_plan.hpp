@@ -27,6 +27,7 @@ struct pipeline_plan {
     [[nodiscard]] std::uint32_t most_tensor_parallel() const noexcept {
         return tensor_parallel.empty() ? 1 : *std::max_element(tensor_parallel.begin(), tensor_parallel.end());
     }
+    friend bool operator==(pipeline_plan const&, pipeline_plan const&) = default;
 };
 
 /// A textbook plan in a few words: "tensor 4 x pipeline 2 x data 8, 32 micro-batches, sharded optimizer, computed again". `devices`: of the cluster.

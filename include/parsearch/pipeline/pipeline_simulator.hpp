@@ -17,6 +17,7 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/pipeline/micro_batch.hpp>
 #include <parsearch/pipeline/pipeline_memory.hpp>
+#include <parsearch/pipeline/pipeline_plan.hpp>
 #include <parsearch/pipeline/pipeline_traffic.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/pipeline/shared_transfers.hpp>
@@ -24,6 +25,8 @@
 #include <parsearch/pipeline/zero_sharding.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/sim/memory/memory_penalty.hpp>
+#include <parsearch/sim/report.hpp>
+#include <parsearch/sim/task/payload.hpp>
 
 namespace parsearch::pipeline {
 
@@ -82,19 +85,32 @@ class pipeline_simulator {
     [[nodiscard]] std::array<double, sim::traffic_kinds> traffic() const {
         return pipeline_traffic(work_->graph, how_, carriers_, plan(), unroller_.transfers(), work_->options.training);
     }
-    /// The share of the makespan in which the devices that compute anything, on average, compute nothing; what is computed again counts as work.
-    /// Throws `invalid_input` before the first simulation, as `plan` does.
-    [[nodiscard]] double idle_share() const {
+    /// All that there is to tell of the last pipeline simulated, whose tasks and schedule it takes along. Throws `invalid_input` before the first.
+    [[nodiscard]] sim::report report() && {
         require_simulated();
-        auto const busy = sim::utilisation_of(tasks_, schedule_);
-        double sum = 0;
-        std::size_t used = 0;
-        for (std::size_t d = 0; d < work_->topology.size(); ++d)
-            if (busy[d] > 0) {
-                sum += busy[d];
-                ++used;
-            }
-        return used > 0 ? 1 - sum / static_cast<double>(used) : 0;
+        sim::report r;
+        auto const& part = parts_.at(current_).problem;
+        r.makespan = picoseconds{schedule_.makespan};
+        r.traffic = traffic();
+        r.carried = sim::payloads(plan(), part.graph(), tasks_, part.options());
+        for (std::uint32_t t = 0; t < tasks_.size(); ++t) {
+            auto const& from = origins_[t];
+            auto const kind = tasks_.kind[t];
+            bool const of_block = from.moves != block_transfer::none;
+            bool const weights = kind == sim::task_kind::transfer || kind == sim::task_kind::collective
+                                     ? tasks_.label[t].traffic == sim::traffic_kind::weight_gradient
+                                     : kind == sim::task_kind::update;
+            r.runs.push_back({.micro_batch = weights && !of_block ? sim::task_run::once : from.micro_batch, .again = from.again, .of_block = of_block});
+            if (of_block && kind == sim::task_kind::collective)
+                r.carried[t].collective = from.moves == block_transfer::gather ? collective_kind::all_gather : collective_kind::reduce_scatter;
+        }
+        r.tasks = std::exchange(tasks_, {});
+        r.schedule = std::exchange(schedule_, {});
+        origins_.clear();
+        r.utilisation = sim::utilisation_of(r.tasks, r.schedule);
+        r.critical_path = sim::critical_path_of(r.tasks, r.schedule);
+        r.memory = memory_;
+        return r;
     }
     /// The problem of one of `n` micro-batches, kept. Throws as `micro_batch`.
     [[nodiscard]] parallelization const& micro_batches(std::uint32_t n) { return part(n).problem; }
@@ -190,5 +206,13 @@ class pipeline_simulator {
     std::vector<sim::shard_memory> shards_;
     std::vector<sim::memory_use> memory_;
 };
+
+/// The simulation of `plan`; of a `plain` one it is that of its strategy, whatever the transfers. Throws as the simulators.
+[[nodiscard]] inline sim::report simulate(parallelization const& problem, pipeline_plan const& plan) {
+    if (plan.how.plain()) return parsearch::simulate(problem, plan.strategy);
+    pipeline_simulator simulator(problem);
+    simulator.simulate(plan.how, plan.strategy);
+    return std::move(simulator).report();
+}
 
 } // namespace parsearch::pipeline

@@ -36,6 +36,10 @@ struct pipelining {
     [[nodiscard]] std::uint32_t block_of(std::size_t op) const noexcept { return block.empty() ? static_cast<std::uint32_t>(op) : block[op]; }
     [[nodiscard]] std::uint32_t segment_of(std::size_t op) const noexcept { return segment.empty() ? 0 : segment[op]; }
     [[nodiscard]] bool recomputes(std::uint32_t s) const noexcept { return s < recompute.size() && recompute[s]; }
+    /// A network as it is: one stage and micro-batch, nothing shared or computed again.
+    [[nodiscard]] bool plain() const noexcept {
+        return stages == 1 && micro_batches == 1 && !recomputes(0) && !sharded_optimizer && !sharded_parameters;
+    }
     friend bool operator==(pipelining const&, pipelining const&) = default;
 };
 

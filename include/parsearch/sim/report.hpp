@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -15,7 +16,17 @@
 
 namespace parsearch::sim {
 
-/// The simulation of one strategy.
+/// Which of the runs of its work a task of a plan with micro-batches is.
+struct task_run {
+    static constexpr std::uint32_t once = ~std::uint32_t{0};
+
+    std::uint32_t micro_batch = once; ///< once: for all of them together, as updates are
+    bool again = false;               ///< forward that is computed once more, ahead of its backward
+    bool of_block = false;            ///< moves the weights of the whole block that the operator of its label begins
+    friend bool operator==(task_run const&, task_run const&) = default;
+};
+
+/// The simulation of one strategy, or of a plan.
 struct report {
     picoseconds makespan{};
     task_graph tasks;
@@ -25,12 +36,25 @@ struct report {
     std::vector<std::uint32_t> critical_path;    ///< tasks, first to last, each starting when the one before ends
     std::array<double, traffic_kinds> traffic{}; ///< bytes moved between devices in one iteration, by `traffic_kind`
     std::vector<memory_use> memory;              ///< by device
+    std::vector<task_run> runs;                  ///< by task; empty: of a strategy, without micro-batches
 
     /// Bytes on the fullest device.
     [[nodiscard]] byte_count peak_memory() const noexcept {
         byte_count most = 0;
         for (auto const& m : memory) most = std::max(most, m.total());
         return most;
+    }
+    [[nodiscard]] task_run run_of(std::uint32_t task) const noexcept { return runs.empty() ? task_run{} : runs[task]; }
+    /// The share of the makespan in which the devices that compute anything, on average, compute nothing; what is computed again counts as work.
+    [[nodiscard]] double idle_share() const noexcept {
+        double sum = 0;
+        std::size_t used = 0;
+        for (std::size_t d = 0; d < memory.size(); ++d)
+            if (utilisation[d] > 0) {
+                sum += utilisation[d];
+                ++used;
+            }
+        return used > 0 ? 1 - sum / static_cast<double>(used) : 0;
     }
     /// Bytes moved between devices in one iteration.
     [[nodiscard]] double bytes_moved() const noexcept {

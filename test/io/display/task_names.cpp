@@ -68,7 +68,7 @@ TEST_CASE("task names: a task on a resource is told from every other by name and
         auto const r = simulate(p, support::random_strategy(rng, p));
         std::set<std::pair<std::string, std::pair<std::uint32_t, std::uint32_t>>> seen;
         std::size_t links_shared = 0;
-        for (auto const t : io::shown_tasks(r)) {
+        for (auto const t : io::tasks_to_show(r, false).tasks) {
             auto const& who = r.tasks.label[t];
             auto name = io::name_of_task(p.graph(), r, t);
             // Two inputs of one operator may come from one producer.
@@ -77,4 +77,42 @@ TEST_CASE("task names: a task on a resource is told from every other by name and
         }
         REQUIRE(links_shared == 0);
     }
+}
+
+TEST_CASE("task names: rows of devices that do the same are one, and none is lost") {
+    auto const cluster = topology::p100_cluster(2);
+    std::size_t folded = 0, left_out = 0;
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+        INFO("seed ", seed);
+        std::mt19937_64 rng(seed);
+        auto const p = make_problem(support::random_network(rng), cluster, ten);
+        auto const r = simulate(p, seed % 2 ? data_parallel(p) : support::random_strategy(rng, p));
+        auto const whole = io::tasks_to_show(r, false), once = io::tasks_to_show(r, true);
+        REQUIRE(whole.missing() == 0);
+        REQUIRE(whole.rows() + 1 == r.tasks.resources);
+        REQUIRE(once.row_of.size() == whole.rows());
+        folded += whole.rows() - once.rows();
+        for (std::uint32_t i = 0; i < whole.rows(); ++i) {
+            auto const n = once.row_of[i];
+            REQUIRE(whole.row_of[i] == i);
+            REQUIRE(n < once.rows());
+            auto const tasks = whole.first[i + 1] - whole.first[i];
+            REQUIRE(once.first[n + 1] - once.first[n] == tasks);
+            for (std::size_t k = 0; k < tasks; ++k) {
+                auto const t = whole.tasks[whole.first[i] + k], same = once.tasks[once.first[n] + k];
+                REQUIRE(r.tasks.resource[t] == i);
+                REQUIRE(r.schedule.start[same] == r.schedule.start[t]);
+                REQUIRE(r.schedule.end[same] == r.schedule.end[t]);
+                REQUIRE(io::name_of_task(p.graph(), r, same) == io::name_of_task(p.graph(), r, t));
+            }
+        }
+        // As many rows as there is room for.
+        auto const most = whole.tasks.size() / 2;
+        auto const some = io::tasks_to_show(r, false, most);
+        REQUIRE(some.tasks.size() <= most);
+        REQUIRE(some.rows() + some.missing() == whole.rows());
+        left_out += some.missing();
+    }
+    CHECK(folded > 100);
+    CHECK(left_out > 50);
 }

@@ -19,6 +19,8 @@
 #include <parsearch/graph/vector_graph.hpp>
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/linear.hpp>
+#include <parsearch/pipeline/pipeline_simulator.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 #include "support/hand_network.hpp"
@@ -167,4 +169,72 @@ TEST_CASE("timeline: what does not belong together is refused") {
     failed.setstate(std::ios::badbit);
     CHECK(support::refusal([&] { return io::write_timeline(failed, p, cluster, s, simulate(p, s)), 0; }).find("the stream has failed") !=
           std::string::npos);
+}
+
+TEST_CASE("timeline: a plan has every task of every micro-batch, with its number") {
+    auto const cluster = topology::p100_cluster(1); // 4 devices
+    graph::operator_graph g;
+    g.add("fc2", ops::linear{.out = 8}, g.add("fc1", ops::linear{.out = 64}, g.input("x", {{32, 16}})));
+    auto const problem = make_problem(g, cluster, [](ops::shard_work const&, std::uint32_t) { return picoseconds{1'234'567}; });
+    // Each stage is data parallel on two devices; the first computes again.
+    pipeline::pipeline_plan plan{.how = {.stage = {0, 0, 1}, .stages = 2, .micro_batches = 4, .recompute = {true, false}}, .strategy = {}};
+    plan.strategy = space::data_parallel(pipeline::micro_batch(problem.graph(), 4), 2);
+    plan.strategy[2].start = 2;
+    auto const part = pipeline::micro_batch_problem(problem, 4);
+
+    auto r = simulate(problem, plan);
+    auto const timeline = timeline_of(part, cluster, plan.strategy, r);
+    std::map<std::string, int> names;
+    std::int64_t end = 0;
+    std::size_t tasks = 0;
+    for (auto const& e : timeline.at("traceEvents")) {
+        if (e.at("ph") != "X") continue;
+        ++tasks;
+        auto const name = e.at("name").get<std::string>();
+        ++names[name];
+        end = std::max(end, picoseconds_of(e.at("ts")) + picoseconds_of(e.at("dur")));
+        auto const at = name.find(", micro-batch ");
+        REQUIRE((at != name.npos) == e.at("args").contains("micro_batch"));
+        if (at != name.npos) CHECK(name.substr(at + 14) == text(e.at("args").at("micro_batch").get<int>()));
+    }
+    CHECK(end == r.makespan.count());
+    for (int m = 0; m < 4; ++m) {
+        INFO("micro-batch ", m);
+        CHECK(names[text("fc1 forward, micro-batch ", m)] == 2);
+        CHECK(names[text("fc1 forward again, micro-batch ", m)] == 2);
+        CHECK(names[text("fc1 backward, micro-batch ", m)] == 2);
+        CHECK(names[text("fc2 forward, micro-batch ", m)] == 2);
+        CHECK(names[text("fc2 forward again, micro-batch ", m)] == 0);
+        CHECK(names[text("fc1 -> fc2 activations, micro-batch ", m)] > 0);
+        CHECK(names[text("fc2 -> fc1 gradients, micro-batch ", m)] > 0);
+    }
+    CHECK(names["fc1 update"] == 2);
+    CHECK(names["fc2 update"] == 2);
+    CHECK(names["fc1 weight gradients, all-reduce"] > 0);
+    CHECK(names.count("fc1 forward") == 0);
+
+    // Where it would be too long, devices that do the same have one row.
+    auto const all = rows_of(timeline).size();
+    std::ostringstream folded;
+    auto const left_out = io::write_timeline(folded, part, cluster, plan.strategy, r, tasks - 1);
+    auto const rows = rows_of(nlohmann::json::parse(folded.str()));
+    CHECK(left_out > 0);
+    CHECK(rows.size() == all - left_out);
+    CHECK(std::ranges::any_of(rows, [](auto const& at) { return at.second.name.find("device 0 (p100_sxm, node 0) and 1 alike") == 0; }));
+    CHECK(std::ranges::all_of(rows, [&](auto const& at) { return at.second.spans.size() > 0 || at.second.process == 2; }));
+
+    // Sharded parameters: on two links each, gathered for every pass but where one ends and the next begins in the same block.
+    plan.how.sharded_optimizer = plan.how.sharded_parameters = true;
+    r = simulate(problem, plan);
+    names.clear();
+    auto const of_sharded = timeline_of(part, cluster, plan.strategy, r);
+    for (auto const& e : of_sharded.at("traceEvents"))
+        if (e.at("ph") == "X") ++names[e.at("name").get<std::string>()];
+    CHECK(names["fc1 weights, all-gather of its block, micro-batch 0"] > 0);
+    for (int m = 0; m < 4; ++m) CHECK(names[text("fc1 weight gradients, reduce-scatter of its block, micro-batch ", m)] > 0);
+    CHECK(names["fc1 weight gradients, all-reduce"] == 0);
+    CHECK(names["fc1 update"] == 2);
+
+    r.runs.pop_back();
+    CHECK(support::refusal([&] { return timeline_of(part, cluster, plan.strategy, r); }).find("must be one each, or none") != std::string::npos);
 }

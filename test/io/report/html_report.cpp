@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@
 #include <parsearch/graph/vector_graph.hpp>
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/linear.hpp>
+#include <parsearch/pipeline/pipeline_simulator.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 #include "support/random_network.hpp"
@@ -115,14 +117,41 @@ TEST_CASE("report: one file, which refers to nothing and holds names as they are
     CHECK(page_of(f.data()) == page);
 }
 
-TEST_CASE("report: a pipeline stands beside the strategy") {
+TEST_CASE("report: a plan has its micro-batches, stages, and what is computed again") {
     fixture const f;
     auto d = f.data();
-    CHECK(document_in(page_of(d)).at("pipeline").is_null());
-    d.pipeline = io::report_pipeline{.figures = d.strategies[0], .lines = {"2 stages, 4 micro-batches", "stage 0: a ... b"}};
+    CHECK(document_in(page_of(d)).at("plan").empty());
+    CHECK(document_in(page_of(d)).at("tasks").at("batches") == false);
+    auto const& g = f.problem.graph();
+    pipeline::pipeline_plan plan{.how = {.stage = std::vector<std::uint32_t>(g.size(), 0), .stages = 2, .micro_batches = 4, .recompute = {true, false}},
+                                 .strategy = space::data_parallel(pipeline::micro_batch(g, 4), 4)};
+    for (std::uint32_t op = 7; op < g.size(); ++op) {
+        plan.how.stage[op] = 1;
+        plan.strategy[op].start = 4;
+    }
+    auto const part = pipeline::micro_batch_problem(f.problem, 4);
+    auto const r = simulate(f.problem, plan);
+    d.graph = &part.graph();
+    d.strategy = &plan.strategy;
+    d.simulation = &r;
+    d.stage = plan.how.stage;
+    d.plan = {"2 stages, 4 micro-batches", "stage 0: a ... b"};
     auto const doc = document_in(page_of(d));
-    CHECK(doc.at("pipeline").at("lines").get<std::vector<std::string>>() == d.pipeline->lines);
-    CHECK(doc.at("pipeline").at("figures") == doc.at("strategies")[0]);
+    CHECK(doc.at("plan").get<std::vector<std::string>>() == d.plan);
+    CHECK(doc.at("operators")[0].at("shape") == "f32[16,32]");
+    for (std::size_t i = 0; i < cluster.size(); ++i) CHECK(doc.at("devices")[i].at("stages") == std::vector<int>{i < 4 ? 0 : 1});
+    auto const& tasks = doc.at("tasks");
+    CHECK(tasks.at("batches") == true);
+    // Devices that do the same at the same times have one row.
+    auto const& row = tasks.at("row");
+    CHECK(row[4] != row[0]);
+    CHECK(std::set<int>(row.begin(), row.end()).size() == tasks.at("rows").size());
+    std::set<int> again;
+    for (auto const& what : tasks.at("whats"))
+        if (what[7] == 1) again.insert(what[0].get<int>());
+    CHECK(again.count(static_cast<int>(sim::task_kind::forward)) == 1);
+    d.stage.pop_back();
+    CHECK(support::refusal([&] { return page_of(d); }).find("must be one each, or none") != std::string::npos);
 }
 
 TEST_CASE("report: what the page is told is what was simulated") {
@@ -181,17 +210,17 @@ TEST_CASE("report: the packed tasks are the schedule") {
                 if (b < 128) return n;
             }
         };
-        auto const shown = io::shown_tasks(r);
-        REQUIRE(tasks.at("count") == shown.size());
+        auto const shown = io::tasks_to_show(r, true);
+        REQUIRE(tasks.at("count") == shown.tasks.size());
         std::size_t i = 0;
         for (std::uint32_t row = 0; row < tasks.at("rows").size(); ++row) {
             std::int64_t free_at = 0;
             for (auto n = tasks.at("rows")[row].get<int>(); n > 0; --n, ++i) {
-                auto const t = shown[i];
+                auto const t = shown.tasks[i];
                 auto const& what = tasks.at("whats")[static_cast<std::size_t>(next())];
                 auto const number = next(), start = free_at + next(),
                            end = start + tasks.at("durations")[static_cast<std::size_t>(next())].get<std::int64_t>();
-                REQUIRE(r.tasks.resource[t] == row);
+                REQUIRE(tasks.at("row")[r.tasks.resource[t]] == row);
                 REQUIRE(what[0] == static_cast<int>(r.tasks.kind[t]));
                 REQUIRE(what[1] == r.tasks.label[t].op);
                 REQUIRE(what[5] == r.carried[t].bytes);
@@ -201,12 +230,13 @@ TEST_CASE("report: the packed tasks are the schedule") {
                 free_at = end;
             }
         }
-        REQUIRE(i == shown.size());
+        REQUIRE(i == shown.tasks.size());
         REQUIRE(at == bytes.size());
+        REQUIRE(tasks.at("row").size() + 1 == r.tasks.resources);
         // The critical path without tasks that take no time has no gap.
         std::int64_t reached = 0;
         for (auto const& place : tasks.at("critical")) {
-            auto const t = shown[place.get<std::size_t>()];
+            auto const t = shown.tasks[place.get<std::size_t>()];
             REQUIRE(r.schedule.start[t] == reached);
             reached = r.schedule.end[t];
         }

@@ -4,8 +4,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <numeric>
+#include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include <parsearch/core/collective.hpp>
@@ -51,17 +55,20 @@ namespace parsearch::io {
            tasks.kind[before.front()] == sim::task_kind::update;
 }
 
-/// What task `t` does, without its number among those alike: "fc1 forward", "fc1 -> fc2 activations", "fc1 weight gradients, all-reduce".
+/// What task `t` does, without its number among those alike: "fc1 forward", "fc1 forward again", "fc1 -> fc2 activations", "fc1 weight gradients,
+/// all-reduce", "fc1 weights, all-gather of its block". What comes once per micro-batch has that of all of them.
 [[nodiscard]] inline std::string name_of_task(graph::dense_graph const& g, sim::report const& r, std::uint32_t t) {
     auto const& who = r.tasks.label[t];
+    auto const run = r.run_of(t);
+    std::string_view const more = run.again ? " again" : run.of_block ? " of its block" : "";
     switch (r.tasks.kind[t]) {
     case sim::task_kind::forward:
     case sim::task_kind::backward:
-    case sim::task_kind::update: return text(g.names[who.op], ' ', name_of(r.tasks.kind[t]));
-    case sim::task_kind::transfer: return text(path_of(g, who), ' ', returns_weights(r.tasks, t) ? "weights" : spoken(who.traffic));
+    case sim::task_kind::update: return text(g.names[who.op], ' ', name_of(r.tasks.kind[t]), more);
+    case sim::task_kind::transfer: return text(path_of(g, who), ' ', returns_weights(r.tasks, t) ? "weights" : spoken(who.traffic), more);
     case sim::task_kind::collective: {
         bool const weights = who.traffic == sim::traffic_kind::weight_gradient && r.carried[t].collective == collective_kind::all_gather;
-        return text(path_of(g, who), ' ', weights ? "weights" : spoken(who.traffic), ", ", spoken(name_of(r.carried[t].collective)));
+        return text(path_of(g, who), ' ', weights ? "weights" : spoken(who.traffic), ", ", spoken(name_of(r.carried[t].collective)), more);
     }
     case sim::task_kind::barrier: break;
     }
@@ -94,6 +101,8 @@ inline void require_report_of(graph::dense_graph const& g, topology::cluster con
                             ", must be the same cluster");
     if (configurations != g.size())
         throw invalid_input("a strategy of ", configurations, " configurations: the graph has ", g.size(), " operators, must be one each");
+    if (!r.runs.empty() && r.runs.size() != r.tasks.size())
+        throw invalid_input("a simulation of ", r.tasks.size(), " tasks has ", r.runs.size(), " runs: must be one each, or none");
     if (r.carried.size() != r.tasks.size() || r.schedule.start.size() != r.tasks.size() || r.schedule.end.size() != r.tasks.size())
         throw invalid_input("a simulation of ", r.tasks.size(), " tasks has ", r.schedule.start.size(), " start times and ", r.carried.size(),
                             " payloads: must be one each");
@@ -102,15 +111,59 @@ inline void require_report_of(graph::dense_graph const& g, topology::cluster con
             throw invalid_input("a simulation of operator ", who.op, ": the graph has ", g.size(), " operators, must be the same graph");
 }
 
-/// The tasks that take time, by resource, then by start: what a timeline shows. Complexity: O(n log n).
-[[nodiscard]] inline std::vector<std::uint32_t> shown_tasks(sim::report const& r) {
-    std::vector<std::uint32_t> out;
+/// The tasks that take time, row by row.
+struct shown_tasks {
+    static constexpr std::uint32_t left_out = ~std::uint32_t{0};
+
+    std::vector<std::uint32_t> tasks{}; ///< by row, then by start
+    std::vector<std::size_t> first{0};  ///< of row n: tasks[first[n] ... first[n + 1])
+    std::vector<std::uint32_t> row_of{}; ///< of each device and link: the row that shows what it does, or `left_out`
+
+    [[nodiscard]] std::uint32_t rows() const noexcept { return static_cast<std::uint32_t>(first.size() - 1); }
+    /// Devices and links that have no row.
+    [[nodiscard]] std::size_t missing() const noexcept { return static_cast<std::size_t>(std::count(row_of.begin(), row_of.end(), left_out)); }
+};
+
+/// The rows of what `r` simulated: one for each device and link, in the order of their numbers. Where `fold` is set, those that do the same at the same
+/// times, but for numbers of shards and messages, have one row. Rows are left out from where there would be more than `most` tasks.
+/// Complexity: O(n log n) in tasks.
+[[nodiscard]] inline shown_tasks tasks_to_show(sim::report const& r, bool fold, std::size_t most = ~std::size_t{0}) {
+    auto const resources = r.tasks.resources - 1; // but barriers
+    auto const takes_time = [&](std::uint32_t t) { return r.tasks.kind[t] != sim::task_kind::barrier && r.schedule.end[t] > r.schedule.start[t]; };
+    std::vector<std::size_t> first(resources + 2, 0); // in `all`, of each resource; one further while they are filled
     for (std::uint32_t t = 0; t < r.tasks.size(); ++t)
-        if (r.tasks.kind[t] != sim::task_kind::barrier && r.schedule.end[t] > r.schedule.start[t]) out.push_back(t);
-    std::stable_sort(out.begin(), out.end(), [&](auto a, auto b) {
-        auto const x = r.tasks.resource[a], y = r.tasks.resource[b];
-        return x != y ? x < y : r.schedule.start[a] < r.schedule.start[b];
-    });
+        if (takes_time(t)) ++first[r.tasks.resource[t] + 2];
+    std::partial_sum(first.begin(), first.end(), first.begin());
+    std::vector<std::uint32_t> all(first.back());
+    for (std::uint32_t t = 0; t < r.tasks.size(); ++t)
+        if (takes_time(t)) all[first[r.tasks.resource[t] + 1]++] = t;
+    auto const work = [&](std::uint32_t t) {
+        auto const& who = r.tasks.label[t];
+        auto const& carried = r.carried[t];
+        auto const run = r.run_of(t);
+        return std::tuple(r.schedule.start[t], r.schedule.end[t], r.tasks.kind[t], who.op, who.edge, who.traffic, run.micro_batch, run.again,
+                          carried.bytes, carried.devices);
+    };
+    auto const before = [&](std::span<std::uint32_t const> a, std::span<std::uint32_t const> b) {
+        return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [&](auto x, auto y) { return work(x) < work(y); });
+    };
+    shown_tasks out;
+    std::map<std::span<std::uint32_t const>, std::uint32_t, decltype(before)> known(before);
+    for (std::uint32_t resource = 0; resource < resources; ++resource) {
+        auto const row = std::span(all).subspan(first[resource], first[resource + 1] - first[resource]);
+        std::stable_sort(row.begin(), row.end(), [&](auto a, auto b) { return r.schedule.start[a] < r.schedule.start[b]; });
+        auto const same = fold ? known.find(row) : known.end();
+        if (same != known.end()) {
+            out.row_of.push_back(same->second);
+        } else if (row.size() > most - out.tasks.size()) {
+            out.row_of.push_back(shown_tasks::left_out);
+        } else {
+            out.row_of.push_back(out.rows());
+            if (fold) known.emplace(row, out.rows());
+            out.tasks.insert(out.tasks.end(), row.begin(), row.end());
+            out.first.push_back(out.tasks.size());
+        }
+    }
     return out;
 }
 

@@ -35,7 +35,7 @@ inline void add_microseconds(text_writer& out, std::int64_t picoseconds) {
 /// The members of an event that do not depend on the task's number or time: name, category, arguments. Made once for all alike.
 class event_texts {
   public:
-    /// `"name":"fc1 forward`, and `","cat":...,"args":{...,"shard":`: a remark may come between, and the number behind.
+    /// `"name":"fc1 forward`, and `","cat":...,"args":{...,"shard":`: the micro-batch comes between, and the number behind.
     struct parts {
         std::string name, rest;
     };
@@ -46,14 +46,15 @@ class event_texts {
     parts const& of(std::uint32_t t) {
         auto const& who = report_->tasks.label[t];
         auto const& carried = report_->carried[t];
-        auto const [at, fresh] = known_.try_emplace(key{report_->tasks.kind[t], returns_weights(report_->tasks, t), who.op, who.edge, who.traffic,
-                                                        carried.collective, carried.bytes, carried.devices});
+        auto const run = report_->run_of(t);
+        auto const [at, fresh] = known_.try_emplace(key{report_->tasks.kind[t], returns_weights(report_->tasks, t), run.again, run.of_block, who.op,
+                                                        who.edge, who.traffic, carried.collective, carried.bytes, carried.devices});
         if (fresh) at->second = make(t);
         return at->second;
     }
 
   private:
-    using key = std::tuple<sim::task_kind, bool, std::uint32_t, std::uint32_t, sim::traffic_kind, collective_kind, byte_count, std::uint32_t>;
+    using key = std::tuple<sim::task_kind, bool, bool, bool, std::uint32_t, std::uint32_t, sim::traffic_kind, collective_kind, byte_count, std::uint32_t>;
 
     [[nodiscard]] parts make(std::uint32_t t) const {
         auto const kind = report_->tasks.kind[t];
@@ -81,21 +82,18 @@ class event_texts {
 };
 } // namespace detail
 
-/// What a timeline says of a task beside what all tasks like it have, both as JSON text.
-struct timeline_remark {
-    std::string name{};      ///< follows its name: ", micro-batch 3"
-    std::string arguments{}; ///< follows its arguments: `,"micro_batch":3`
-};
-
-/// Writes the timeline of strategy `s` of `p`, which was simulated as `r`, one event per line. Process 1 has a row per device, process 2
-/// one per link of `cluster`, the topology that `p` was made of. A task that takes time is a complete event ("X"): `ts` and `dur` in
-/// microseconds with as many decimals as picoseconds need; `args` have the operator that the task belongs to, its kind, for
-/// computation its configuration and shard, for data what moves, bytes and number, and of a collective its kind and number of devices.
-/// Barriers and tasks without duration are left out. `remark(t)` is a `timeline_remark` on task `t`. Streams: memory is that of the distinct names.
-/// Complexity: O(n log n) in tasks. Throws `invalid_input` where `r` is not of `p` and `cluster`, and where the stream fails.
-template <Strategy<space::configuration> S, class Remark>
-void write_timeline(std::ostream& stream, parallelization const& p, topology::cluster const& cluster, S const& s, sim::report const& r,
-                    Remark const& remark) {
+/// Writes the timeline of what was simulated as `r`, with strategy `s` of `p`; of a plan `p` is the problem of one micro-batch
+/// (`pipeline::micro_batch_problem`). One event per line. Process 1 has a row per device, process 2 one per link of `cluster`, the topology that `p` was
+/// made of. A task that takes time is a complete event ("X"): `ts` and `dur` in microseconds with as many decimals as picoseconds need; `args` have the
+/// operator that the task belongs to, its kind, for computation its configuration and shard, for data what moves, bytes and number, and of a collective
+/// its kind and number of devices. What comes once per micro-batch has its number, from 0, behind its name and as `micro_batch`. What sharded parameters
+/// move has the name of the first operator of the block whose weights they are. Barriers and tasks without duration are left out; where the others are
+/// more than `most`, so are devices and links that do what one before does at the same times, and then those from where there are. Answers how many were.
+/// Streams: memory is that of the distinct names. Complexity: O(n log n) in tasks. Throws `invalid_input` where `r` is not of `p` and `cluster`, and
+/// where the stream fails.
+template <Strategy<space::configuration> S>
+std::size_t write_timeline(std::ostream& stream, parallelization const& p, topology::cluster const& cluster, S const& s, sim::report const& r,
+                           std::size_t most = 500'000) {
     graph::dense_graph const& g = p.graph();
     std::vector<std::string> configurations;
     for (std::size_t op = 0; op < g.size(); ++op) configurations.push_back(json_string(space::to_string(configuration_of(s, op), g.operations[op])));
@@ -104,35 +102,44 @@ void write_timeline(std::ostream& stream, parallelization const& p, topology::cl
     auto const devices = static_cast<std::uint32_t>(cluster.size());
     // Viewers take thread 0 for an idle one and a thread with the number of its process for the main one.
     auto const row = [&](std::uint32_t resource) { return text("\"pid\":", resource < devices ? 1 : 2, ",\"tid\":", resource + 3); };
+    auto shown = tasks_to_show(r, false, most);
+    if (shown.missing() > 0) shown = tasks_to_show(r, true, most);
     text_writer out(stream);
     out.add("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
     for (int const process : {1, 2})
         out.add("{\"ph\":\"M\",\"pid\":", process, ",\"name\":\"process_name\",\"args\":{\"name\":\"", process == 1 ? "devices" : "links", "\"}},\n",
                 "{\"ph\":\"M\",\"pid\":", process, ",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":", process, "}},\n");
+    std::vector<std::uint32_t> alike(shown.rows(), 0); // devices and links of a row
+    for (auto const n : shown.row_of)
+        if (n != shown_tasks::left_out) ++alike[n];
+    std::uint32_t next = 0; // row
     for (std::uint32_t i = 0; i + 1 < r.tasks.resources; ++i) {
+        if (shown.row_of[i] != next) continue;
         auto name = name_of_resource(cluster, i);
         if (i < devices) name += text(" (", cluster.describe_device(i).kind, ", node ", cluster.node_of(i), ')');
+        if (alike[next] > 1) name += text(" and ", alike[next] - 1, " alike");
         out.add("{\"ph\":\"M\",", row(i), ",\"name\":\"thread_name\",\"args\":{\"name\":", json_string(name), "}},\n", "{\"ph\":\"M\",", row(i),
                 ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":", i, "}},\n");
+        ++next;
     }
     detail::event_texts texts(g, r, std::move(configurations));
-    for (auto const t : shown_tasks(r)) {
+    for (auto const t : shown.tasks) {
         out.add("{\"ph\":\"X\",", row(r.tasks.resource[t]), ",\"ts\":");
         detail::add_microseconds(out, r.schedule.start[t]);
         out.add(",\"dur\":");
         detail::add_microseconds(out, r.schedule.end[t] - r.schedule.start[t]);
         auto const& [name, rest] = texts.of(t);
-        timeline_remark const more = remark(t);
-        out.add(',', name, more.name, rest, r.tasks.label[t].number, more.arguments, "}},\n");
+        out.add(',', name);
+        auto const run = r.run_of(t);
+        if (run.micro_batch != sim::task_run::once) out.add(", micro-batch ", run.micro_batch);
+        out.add(rest, r.tasks.label[t].number);
+        if (run.micro_batch != sim::task_run::once) out.add(",\"micro_batch\":", run.micro_batch);
+        out.add("}},\n");
     }
     out.add("{\"ph\":\"M\",\"pid\":1,\"name\":\"process_labels\",\"args\":{\"labels\":\"iteration of ", to_seconds(r.makespan) * 1e3,
             " ms\"}}\n]}\n");
     out.finish("the timeline");
-}
-/// The same without remarks.
-template <Strategy<space::configuration> S>
-void write_timeline(std::ostream& stream, parallelization const& p, topology::cluster const& cluster, S const& s, sim::report const& r) {
-    write_timeline(stream, p, cluster, s, r, [](std::uint32_t) { return timeline_remark{}; });
+    return shown.row_of.size() - shown.rows();
 }
 
 } // namespace parsearch::io

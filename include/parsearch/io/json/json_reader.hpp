@@ -308,6 +308,12 @@ class json_document {
 
     [[nodiscard]] json_value root() const { return {*document_, document_->value, {}}; }
 
+    /// Whether it says that it is of `format`.
+    [[nodiscard]] bool is_of(std::string_view format) const {
+        auto const& value = document_->value;
+        return value.is_object() && value.contains("format") && value.at("format") == format;
+    }
+
     /// The root, checked to begin {"format": `format`, "version": v} with v from 1 to `newest`. `known` are the members beside these two.
     /// Throws `invalid_input` on another format, an unknown version, an unknown member.
     [[nodiscard]] json_object object(std::string_view format, std::uint64_t newest, member_names known) const {

@@ -28,9 +28,10 @@ inline constexpr char const* body = R"html(<body>
 <h2 id="time-h">Timeline</h2><p id="time-p"></p>
 <div id="path"></div>
 <div class="tools">
-<label>Colour by <select id="colour"><option value="task">task</option><option value="type">operator type</option><option value="operator">operator</option></select></label>
+<label>Colour by <select id="colour"><option value="task">task</option><option value="type">operator type</option><option value="operator">operator</option><option value="batch">micro-batch</option></select></label>
 <label>Links <select id="links"></select></label>
 <label><input type="checkbox" id="critical" checked> critical path</label>
+<label><input type="checkbox" id="every"> every device</label>
 <span class="space"></span><span id="range" class="quiet"></span>
 <span class="group" role="group" aria-label="Zoom"><button id="out" type="button" aria-label="Zoom out">−</button><button id="in" type="button" aria-label="Zoom in">+</button><button id="all" type="button">All</button></span>
 </div>

@@ -5,34 +5,28 @@ namespace parsearch::io::page {
 
 inline constexpr char const* summary_script = R"js(
 const strategies = data.strategies, found = strategies[data.found], baseline = strategies[0];
-const piped = data.pipeline && data.pipeline.figures;
-// What the reader should run: the pipeline, where it fits and the strategy does not, or is slower.
-const answer = piped && (piped.fits && !found.fits || piped.fits === found.fits && piped.time < found.time) ? piped : found;
 
 { // Headline.
-  const [scale, unit] = unitOf(answer.time, TIME);
+  const [scale, unit] = unitOf(found.time, TIME);
   const figure = (value, small, label) => el('div', { class: 'figure' }, el('div', { class: 'value' }, value, small ? el('small', {}, small) : null),
     el('div', { class: 'label' }, label));
-  const figures = [figure(number(answer.time / scale, 4), unit, 'per iteration')];
-  const speedUp = baseline.time / answer.time;
-  if (answer !== baseline && baseline.speedUp > 0) figures.push(figure(times(speedUp), '', (speedUp >= 1 ? 'as fast as ' : 'the speed of ') + baseline.name));
-  const large = answer.rate >= 1e6;
-  figures.push(figure(large ? number(answer.rate / 1e6, 3) : rate(answer.rate), (large ? 'M ' : '') + answer.unit + '/s', 'throughput'));
-  if (answer.utilisation > 0) figures.push(figure((100 * answer.utilisation).toFixed(1), '%', 'of the devices’ peak flops'));
-  const [memoryScale, memoryUnit] = unitOf(answer.use, BINARY);
-  figures.push(figure(number(answer.use / memoryScale, 3), memoryUnit,
-    limited(answer.memory) ? `of ${memory(answer.memory)} on the fullest device` : 'on the fullest device'));
+  const figures = [figure(number(found.time / scale, 4), unit, 'per iteration')];
+  const speedUp = baseline.time / found.time;
+  if (found !== baseline && baseline.speedUp > 0) figures.push(figure(times(speedUp), '', (speedUp >= 1 ? 'as fast as ' : 'the speed of ') + baseline.name));
+  const large = found.rate >= 1e6;
+  figures.push(figure(large ? number(found.rate / 1e6, 3) : rate(found.rate), (large ? 'M ' : '') + found.unit + '/s', 'throughput'));
+  if (found.utilisation > 0) figures.push(figure((100 * found.utilisation).toFixed(1), '%', 'of the devices’ peak flops'));
+  const [memoryScale, memoryUnit] = unitOf(found.use, BINARY);
+  figures.push(figure(number(found.use / memoryScale, 3), memoryUnit,
+    limited(found.memory) ? `of ${memory(found.memory)} on the fullest device` : 'on the fullest device'));
   const subtitle = [data.model, data.cluster, data.search].filter(Boolean).join(' · ');
   const facts = [['Operators', count(data.operatorCount)], ['Parameters', count(data.parameters)], ['Devices', count(data.devices.length)],
     ['Links', count(data.links.length)], ...data.options];
   byId('summary').append(el('h1', {}, data.title), el('div', { class: 'quiet' }, subtitle), el('div', { class: 'figures' }, figures));
-  if (!answer.fits)
-    byId('summary').append(el('p', { class: 'warn' }, `This plan does not fit: device ${answer.fullest} needs ${memory(answer.use)} and has ${memory(answer.memory)}.`));
-  if (piped)
-    byId('summary').append(el('p', {}, answer === piped
-      ? `The plan is a pipeline. The rest of this page is about the best strategy without it, ${found.name}${found.fits ? '' : ', which does not fit'}; pipeline.json and pipeline.trace.json have the pipeline.`
-      : `The pipeline that was found is no better: it takes ${time(piped.time)}${piped.fits ? '' : ' and does not fit'}.`),
-      el('ul', { class: 'notes', id: 'pipeline' }, data.pipeline.lines.map(line => el('li', {}, line))));
+  if (!found.fits)
+    byId('summary').append(el('p', { class: 'warn' }, `This plan does not fit: device ${found.fullest} needs ${memory(found.use)} and has ${memory(found.memory)}.`));
+  if (data.plan.length)
+    byId('summary').append(el('p', {}, `The plan: ${found.name}.`), el('ul', { class: 'notes', id: 'plan' }, data.plan.map(line => el('li', {}, line))));
   byId('summary').append(el('details', {}, el('summary', {}, 'What was asked for'),
     el('dl', { class: 'facts' }, facts.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))))));
   if (data.notes.length) byId('summary').append(el('ul', { class: 'notes' }, data.notes.map(n => el('li', {}, n))));
@@ -61,7 +55,7 @@ function table(name, columns, rows, rowClass) {
     : `The same simulation prices every strategy. Of the others that fit, ${others[0].name} is the fastest; this plan ${against(found.time / others[0].time)}.`;
   const used = s => limited(s.memory) && s.memory > 0 ? el('span', { class: 'track' }, el('span', { class: 'bar', style: `width:${Math.min(100, 100 * s.use / s.memory)}%;background:var(${s.fits ? '--k0' : '--bad'})` })) : '';
   byId('strategies-t').append(table('strategies cards', [
-    ['Strategy', '', s => s.name],
+    ['Strategy or plan', '', s => s.name],
     [`Time (${unit})`, 'n', s => grouped(s.time / scale, digits)],
     ['', 'wide', s => el('span', { class: 'track' }, el('span', { class: 'bar', style: `width:${100 * s.time / longest}%` }))],
     ['Speed-up', 'n', s => s.speedUp > 0 ? times(s.speedUp) : '?'],
@@ -73,7 +67,7 @@ function table(name, columns, rows, rowClass) {
     ['Fits', '', s => s.fits ? el('span', { class: 'good' }, 'yes') : el('span', { class: 'bad' }, 'no')],
   ], strategies, mark));
   byId('moved-t').append(table('strategies cards', [
-    ['Strategy', '', s => s.name],
+    ['Strategy or plan', '', s => s.name],
     ...TRAFFIC.slice(0, 4).map((word, k) => [word[0].toUpperCase() + word.slice(1), 'n', s => traffic(s.moved[k])]),
     ['Total', 'n', s => traffic(s.moved.reduce((a, b) => a + b, 0))],
     ['', 'wide', s => stack(s.moved, widest, 't', TRAFFIC)],

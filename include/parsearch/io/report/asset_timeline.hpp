@@ -8,7 +8,7 @@ inline constexpr char const* timeline_script = R"js(
 const tasks = (() => {
   const t = data.tasks, bytes = Uint8Array.from(atob(t.packed), c => c.charCodeAt(0));
   const what = new Uint32Array(t.count), nr = new Uint32Array(t.count), start = new Float64Array(t.count), end = new Float64Array(t.count);
-  const first = new Uint32Array(t.rows.length + 1);
+  const batch = new Uint32Array(t.count), first = new Uint32Array(t.rows.length + 1);
   let at = 0;
   const next = () => {
     let n = 0;
@@ -25,25 +25,30 @@ const tasks = (() => {
       nr[i] = next();
       start[i] = free + next();
       free = end[i] = start[i] + t.durations[next()];
+      if (t.batches) batch[i] = next();
     }
   }
   const critical = new Uint8Array(t.count);
   for (const i of t.critical) critical[i] = 1;
-  return { count: t.count, what, nr, start, end, first, critical, path: t.critical, whats: t.whats };
+  // Devices and links that do the same have one row: `alike` of each, the first of which it is of.
+  const alike = t.rows.map(() => []);
+  t.row.forEach((n, i) => { if (n >= 0) alike[n].push(i); });
+  const from = i => t.row[i] < 0 ? 0 : first[t.row[i]], to = i => t.row[i] < 0 ? 0 : first[t.row[i] + 1];
+  return { count: t.count, what, nr, start, end, batch, first, from, to, row: t.row, alike, critical, path: t.critical, whats: t.whats };
 })();
 const makespan = Math.max(1, data.makespan), deviceCount = data.devices.length;
-const busyOf = row => { let sum = 0; for (let i = tasks.first[row]; i < tasks.first[row + 1]; ++i) sum += tasks.end[i] - tasks.start[i]; return sum / makespan; };
-const busy = Array.from({ length: deviceCount + data.links.length }, (_, row) => busyOf(row));
+const busy = data.tasks.busy, shade = w => w[7] ? 5 : w[0];
 const arrow = name => name.replace(' -> ', ' → ');
-const nameOfRow = row => row < deviceCount ? `device ${row}` : arrow(data.links[row - deviceCount][0]);
+const nameOfRow = row => row >= deviceCount ? arrow(data.links[row - deviceCount][0])
+  : data.devices[row].stages.length ? `device ${row} · stage ${data.devices[row].stages.join(', ')}` : `device ${row}`;
 
 /** What a task does, as io/display/task_names.hpp says it. */
 function describe(w) {
-  const [kind, op, edge, moves, collective] = tasks.whats[w], name = i => data.operators[i].name;
-  if (kind < 3) return `${name(op)} ${TASKS[kind]}`;
+  const [kind, op, edge, moves, collective, , , again, block] = tasks.whats[w], name = i => data.operators[i].name, more = again ? ' again' : block ? ' of its block' : '';
+  if (kind < 3) return `${name(op)} ${TASKS[kind]}${more}`;
   const [a, b] = edge < 0 ? [op, op] : data.edges[edge];
   const path = a === b ? name(op) : a === op ? `${name(b)} → ${name(a)}` : `${name(a)} → ${name(b)}`;
-  return `${path} ${TRAFFIC[moves]}` + (kind === 4 ? `, ${COLLECTIVES[collective]}` : '');
+  return `${path} ${TRAFFIC[moves]}` + (kind === 4 ? `, ${COLLECTIVES[collective]}` : '') + more;
 }
 function details(i) {
   const [kind, op, , moves, , bytes, devices] = tasks.whats[tasks.what[i]], operator = data.operators[op];
@@ -51,6 +56,7 @@ function details(i) {
   const counted = kind < 2 ? 'shard' : kind === 2 ? 'holder' : moves >= 3 ? 'group' : TASKS[kind];
   if (kind < 2) rows.push(['shard', `${tasks.nr[i]} of ${operator.shards}`]);
   else rows.push([counted, String(tasks.nr[i])]);
+  if (tasks.batch[i]) rows.push(['micro-batch', String(tasks.batch[i] - 1)]);
   if (kind < 3) rows.push(['configuration', operator.class < 0 ? '–' : data.classes[operator.class][0]], ['type', operator.kind]);
   else rows.push(['carries', memory(bytes)]);
   if (kind === 4) rows.push(['among', plural(devices, 'device')]);
@@ -60,13 +66,15 @@ function details(i) {
 }
 
 { // What the critical path is made of.
-  const sums = [0, 0, 0, 0, 0];
-  for (const i of tasks.path) sums[tasks.whats[tasks.what[i]][0]] += tasks.end[i] - tasks.start[i];
+  const sums = [0, 0, 0, 0, 0, 0];
+  for (const i of tasks.path) sums[shade(tasks.whats[tasks.what[i]])] += tasks.end[i] - tasks.start[i];
   const devices = busy.slice(0, deviceCount), mean = devices.reduce((a, b) => a + b, 0) / deviceCount;
   const links = busy.slice(deviceCount), top = links.indexOf(most(links));
   const low = share(least(devices)), high = share(most(devices));
   let text = low === high ? `${deviceCount > 1 ? 'Every' : 'The'} device computes ${low} of the time.` : `Devices compute ${share(mean)} of the time on average, from ${low} to ${high}.`;
   if (top >= 0 && links[top] > 0) text += ` The busiest link, ${arrow(data.links[top][0])}, is in use ${share(links[top])}.`;
+  const missing = tasks.row.filter(n => n < 0).length;
+  if (missing) text += ` ${plural(missing, 'device or link', 'devices and links')} ${missing > 1 ? 'are' : 'is'} left out of the drawing: there are too many tasks.`;
   byId('time-p').textContent = text;
   const parts = sums.map((s, k) => s > 0 ? [k, s] : null).filter(Boolean);
   if (parts.length) byId('path').append(el('div', { class: 'stack', style: 'height:14px', role: 'img', 'aria-label': 'critical path: ' + parts.map(([k, s]) => `${TASKS[k]} ${share(s / makespan)}`).join(', ') },
@@ -78,9 +86,16 @@ function details(i) {
 {
   const box = byId('timeline'), canvas = box.querySelector('canvas'), overview = byId('overview');
   const AXIS = 26, FEW = 8, HINT = 'Drag to move, click and then scroll to zoom; arrow keys, + and − do the same.';
-  let width = 0, height = 0, gutter = 0, narrow = false, rows = [], t0 = 0, t1 = makespan, colours = [], hover = -1, chosen = -1, pending = false;
+  let width = 0, height = 0, gutter = 0, narrow = false, rows = [], t0 = 0, t1 = makespan, colours = [], batchColours = null, hover = -1, chosen = -1, pending = false;
 
-  const linkRows = data.links.map((_, l) => deviceCount + l).filter(row => tasks.first[row + 1] > tasks.first[row]).sort((a, b) => busy[b] - busy[a] || a - b);
+  const isFirst = row => tasks.row[row] >= 0 && tasks.alike[tasks.row[row]][0] === row;
+  const deviceRows = data.devices.map((_, d) => d).filter(d => tasks.row[d] >= 0), distinct = deviceRows.filter(isFirst);
+  const linkRows = data.links.map((_, l) => deviceCount + l).filter(row => tasks.to(row) > tasks.from(row) && (isFirst(row) || distinct.length === deviceRows.length))
+    .sort((a, b) => busy[b] - busy[a] || a - b);
+  const every = byId('every');
+  every.parentNode.hidden = distinct.length === deviceRows.length;
+  every.checked = deviceRows.length <= 16;
+  const title = row => { const n = tasks.alike[tasks.row[row]].length; return nameOfRow(row) + (n > 1 && !every.checked ? ` and ${n - 1} alike` : ''); };
   const choice = byId('links');
   const option = (value, text) => choice.append(el('option', { value }, text));
   if (linkRows.length > FEW) option(FEW, `busiest ${FEW}`);
@@ -90,13 +105,14 @@ function details(i) {
   /* Colours: an index per thing that is done, and the fill of each index. */
   const types = [...new Set(data.operators.map(o => o.kind))];
   function paint() {
-    const mode = byId('colour').value, of = { task: w => w[0], type: w => types.indexOf(data.operators[w[1]].kind), operator: w => w[1] }[mode];
-    const fill = mode === 'task' ? k => cssColour('--k' + k) : strongOf;
+    const mode = byId('colour').value, of = { task: shade, type: w => types.indexOf(data.operators[w[1]].kind), operator: w => w[1], batch: () => 0 }[mode];
+    const fill = mode === 'task' ? k => cssColour('--k' + k) : mode === 'batch' ? k => k ? strongOf(k - 1) : cssColour('--muted') : strongOf;
     colours = tasks.whats.map(w => fill(of(w)));
+    batchColours = mode === 'batch' ? Array.from({ length: 1 + most([0, ...tasks.batch]) }, (_, k) => fill(k)) : null;
     const seconds = new Map();
-    for (let i = 0; i < tasks.count; ++i) { const k = of(tasks.whats[tasks.what[i]]); seconds.set(k, (seconds.get(k) || 0) + tasks.end[i] - tasks.start[i]); }
-    const word = k => mode === 'task' ? TASKS[k] : mode === 'type' ? types[k] : data.operators[k].name;
-    const order = [...seconds].sort((a, b) => mode === 'task' ? a[0] - b[0] : b[1] - a[1]);
+    for (let i = 0; i < tasks.count; ++i) { const k = mode === 'batch' ? tasks.batch[i] : of(tasks.whats[tasks.what[i]]); seconds.set(k, (seconds.get(k) || 0) + tasks.end[i] - tasks.start[i]); }
+    const word = k => mode === 'task' ? TASKS[k] : mode === 'type' ? types[k] : mode === 'batch' ? k ? `micro-batch ${k - 1}` : 'all of them' : data.operators[k].name;
+    const order = [...seconds].sort((a, b) => mode === 'task' || mode === 'batch' ? a[0] - b[0] : b[1] - a[1]);
     byId('legend').replaceChildren(...order.slice(0, 12).map(([k]) => el('span', {}, el('i', { style: `background:${fill(k)}` }), word(k))),
       ...(order.length > 12 ? [el('span', {}, `and ${order.length - 12} more`)] : []));
   }
@@ -106,10 +122,10 @@ function details(i) {
     rows = [];
     let y = 6;
     const add = row => { rows.push({ row, y, h: heightOf(row) }); y += heightOf(row); };
-    for (let d = 0; d < deviceCount; ++d) {
-      if (d && data.devices[d].node !== data.devices[d - 1].node) y += 5;
+    (every.checked ? deviceRows : distinct).forEach((d, i, all) => {
+      if (i && data.devices[d].node !== data.devices[all[i - 1]].node) y += 5;
       add(d);
-    }
+    });
     const shown = linkRows.slice(0, +choice.value);
     if (shown.length) y += 12;
     shown.forEach(add);
@@ -148,14 +164,15 @@ function details(i) {
   }
 
   function drawRow(ctx, { row, h }, y) {
-    const { k, x } = view(), high = tasks.first[row + 1], only = picked >= 0, top = y + 2, tall = h - 5;
+    const { k, x } = view(), high = tasks.to(row), only = picked >= 0, top = y + 2, tall = h - 5;
     let fill = null;
-    for (let i = firstAfter(t0, tasks.first[row], high); i < high && tasks.start[i] < t1; ) {
+    const colourOf = i => batchColours ? batchColours[tasks.batch[i]] : colours[tasks.what[i]];
+    for (let i = firstAfter(t0, tasks.from(row), high); i < high && tasks.start[i] < t1; ) {
       const left = Math.max(gutter, x(tasks.start[i])), right = Math.min(width, x(tasks.end[i])), w = tasks.what[i];
       let alpha = only && tasks.whats[w][1] !== picked ? 0.22 : 1;
       if (right - left >= 1) {
         ctx.globalAlpha = alpha;
-        if (fill !== colours[w]) ctx.fillStyle = fill = colours[w];
+        if (fill !== colourOf(i)) ctx.fillStyle = fill = colourOf(i);
         ctx.fillRect(left, top, right - left - (right - left > 6 ? 0.75 : 0), tall);
         if (right - left > 44 && tall > 11) {
           ctx.fillStyle = '#fff';
@@ -169,7 +186,7 @@ function details(i) {
         if (only) { alpha = 0.22; for (let q = i; q < j && q < i + 64; ++q) if (tasks.whats[tasks.what[q]][1] === picked) { alpha = 1; break; } }
         const filled = j - i > 1 ? 0.35 + 0.65 * Math.min(1, (tasks.end[j - 1] - tasks.start[i]) * k) : Math.max(0.35, Math.min(1, right - left));
         ctx.globalAlpha = alpha * filled;
-        if (fill !== colours[tasks.what[m]]) ctx.fillStyle = fill = colours[tasks.what[m]];
+        if (fill !== colourOf(m)) ctx.fillStyle = fill = colourOf(m);
         ctx.fillRect(pixel, top, 1, tall);
         i = j;
       }
@@ -200,7 +217,7 @@ function details(i) {
   function rowOf(i) {
     let low = 0, high = tasks.first.length - 1;
     while (low < high) { const mid = (low + high) >> 1; if (tasks.first[mid + 1] > i) high = mid; else low = mid + 1; }
-    return low;
+    return tasks.alike[low][0];
   }
 
   function draw() {
@@ -239,7 +256,7 @@ function details(i) {
       ctx.font = `${r.row < deviceCount && r.h > 16 ? 12 : 11}px ${font}`;
       ctx.fillStyle = cssColour(r.row < deviceCount ? '--text' : '--muted');
       ctx.textAlign = 'left';
-      ctx.fillText(clipped(ctx, nameOfRow(r.row), gutter - (narrow ? 18 : 56), true), 12, r.y + r.h / 2);
+      ctx.fillText(clipped(ctx, title(r.row), gutter - (narrow ? 18 : 56), true), 12, r.y + r.h / 2);
       if (narrow) continue;
       ctx.textAlign = 'right';
       ctx.fillStyle = cssColour('--muted');
@@ -264,9 +281,12 @@ function details(i) {
   let bins = null;
   function binned() {
     const n = 480, out = [0, 1, 2].map(() => new Float64Array(n)), span = makespan / n;
-    for (let i = 0; i < tasks.first[deviceCount]; ++i) {
-      const kind = tasks.whats[tasks.what[i]][0], a = tasks.start[i], b = tasks.end[i];
-      for (let q = Math.floor(a / span); q < n && q * span < b; ++q) out[kind][q] += (Math.min(b, (q + 1) * span) - Math.max(a, q * span)) / span / deviceCount;
+    for (const d of distinct) {
+      const weight = tasks.alike[tasks.row[d]].length / deviceRows.length;
+      for (let i = tasks.from(d); i < tasks.to(d); ++i) {
+        const kind = tasks.whats[tasks.what[i]][0], a = tasks.start[i], b = tasks.end[i];
+        for (let q = Math.floor(a / span); q < n && q * span < b; ++q) out[kind][q] += (Math.min(b, (q + 1) * span) - Math.max(a, q * span)) / span * weight;
+      }
     }
     return out;
   }
@@ -318,10 +338,10 @@ function details(i) {
     if (px < gutter || py < AXIS) return -1;
     const place = rows.find(r => py >= r.y + AXIS - box.scrollTop && py < r.y + AXIS - box.scrollTop + r.h);
     if (!place) return -1;
-    const t = t0 + (px - gutter) / (width - gutter) * (t1 - t0), slack = 2 * (t1 - t0) / (width - gutter), high = tasks.first[place.row + 1];
-    const i = firstAfter(t, tasks.first[place.row], high);
+    const t = t0 + (px - gutter) / (width - gutter) * (t1 - t0), slack = 2 * (t1 - t0) / (width - gutter), high = tasks.to(place.row);
+    const i = firstAfter(t, tasks.from(place.row), high);
     if (i < high && tasks.start[i] <= t + slack) return i;
-    return i > tasks.first[place.row] && tasks.end[i - 1] >= t - slack ? i - 1 : -1;
+    return i > tasks.from(place.row) && tasks.end[i - 1] >= t - slack ? i - 1 : -1;
   }
 
   gestures(box, { move, zoom, tap: e => {
@@ -342,7 +362,7 @@ function details(i) {
     const place = e.clientX - at.left < gutter && e.clientY - at.top > AXIS ? rows.find(r => py >= r.y && py < r.y + r.h) : null;
     if (!place) return hideTip();
     const d = data.devices[place.row], l = data.links[place.row - deviceCount];
-    showTip(e.clientX, e.clientY, nameOfRow(place.row), [['busy', share(busy[place.row], 1)], ['tasks', count(tasks.first[place.row + 1] - tasks.first[place.row])],
+    showTip(e.clientX, e.clientY, title(place.row), [['busy', share(busy[place.row], 1)], ['tasks', count(tasks.to(place.row) - tasks.from(place.row))],
       ...(d ? [['type', d.kind], ['node', String(d.node)]] : [['rate', traffic(l[1]) + '/s']])]);
   });
   box.addEventListener('pointerleave', hideTip);
@@ -369,6 +389,8 @@ function details(i) {
   overview.addEventListener('pointermove', slide);
   byId('colour').addEventListener('change', () => { paint(); redraw(); });
   byId('critical').addEventListener('change', redraw);
+  every.addEventListener('change', () => { arrange(); redraw(); });
+  if (!data.tasks.batches) byId('colour').querySelector('[value=batch]').remove();
   choice.addEventListener('change', () => { arrange(); redraw(); });
   on('theme', () => { paint(); draw(); });
   on('pick', redraw);

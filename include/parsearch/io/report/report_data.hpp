@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -48,12 +50,6 @@ struct report_rewriting {
     std::vector<std::string> applied{};             ///< the rules that made the operators of the report's graph of these, in order
 };
 
-/// A pipeline that was found beside the strategy of the report, which has one stage and no micro-batches.
-struct report_pipeline {
-    compared figures{};
-    std::vector<std::string> lines{}; ///< how it runs, and a line per stage (`pipeline::to_string`)
-};
-
 /// Everything that a report shows. Texts may hold any characters. What the pointers name must outlive the call; none is null.
 struct report_data {
     std::string title{}; ///< "GPT 1.3B on 4 x 8 H100"
@@ -62,13 +58,14 @@ struct report_data {
     std::string search{};
     std::vector<compared> strategies{}; ///< the first is the baseline of the speed-ups
     std::size_t found = 0;              ///< position among `strategies` of the one that the report is about
-    graph::dense_graph const* graph = nullptr;
+    std::vector<std::string> plan{};    ///< how it runs, and a line per stage (`pipeline::to_string`); empty: without micro-batches
+    std::vector<std::uint32_t> stage{}; ///< of each operator; empty: there is one
+    graph::dense_graph const* graph = nullptr; ///< of a plan, that of one of its micro-batches
     topology::cluster const* cluster = nullptr;
     space::flat_strategy const* strategy = nullptr;
-    sim::report const* simulation = nullptr;     ///< of `strategy`
+    sim::report const* simulation = nullptr;     ///< of `strategy`, or of the plan
     std::vector<cost_point> curve{};             ///< in the order of time; empty: no search
     std::optional<report_rewriting> rewriting{}; ///< set: `graph` has other operators than the model
-    std::optional<report_pipeline> pipeline{};   ///< the headline is about it where it fits and the strategy does not, or is slower
     std::optional<report_network> network{};     ///< that `cluster` was made of; drawn where set
     std::vector<report_fact> options{};          ///< what was asked for
     std::vector<std::string> notes{};            ///< what the reader is to know, each a sentence
@@ -132,18 +129,17 @@ using nlohmann::ordered_json;
     for (auto const& c : strategies) out.push_back(figures_json(c));
     return out;
 }
-[[nodiscard]] inline ordered_json pipeline_json(std::optional<report_pipeline> const& p) {
-    if (!p) return nullptr;
-    return {{"figures", figures_json(p->figures)}, {"lines", p->lines}};
-}
-
-[[nodiscard]] inline ordered_json devices_json(topology::cluster const& cluster, sim::report const& r) {
+[[nodiscard]] inline ordered_json devices_json(topology::cluster const& cluster, sim::report const& r, std::vector<std::uint32_t> const& stage) {
+    std::vector<std::set<std::uint32_t>> stages(cluster.size());
+    for (std::uint32_t t = 0; !stage.empty() && t < r.tasks.size(); ++t)
+        if (r.tasks.kind[t] == sim::task_kind::forward) stages[r.tasks.resource[t]].insert(stage[r.tasks.label[t].op]);
     ordered_json out = ordered_json::array();
     for (std::uint32_t d = 0; d < cluster.size(); ++d) {
         auto const& m = r.memory[d];
         out.push_back({{"kind", cluster.describe_device(d).kind},
                        {"node", cluster.node_of(d)},
                        {"memory", cluster.describe_device(d).memory},
+                       {"stages", stages[d]},
                        {"use", {m.weights, m.gradients, m.optimizer, m.activations, m.buffers}}});
     }
     return out;
@@ -167,45 +163,59 @@ using nlohmann::ordered_json;
     return out;
 }
 
-/// The tasks that take time, row by row: the distinct durations and the distinct things that are done, and for each task where in
-/// these it is, its number among those alike, and the gap before it.
-[[nodiscard]] inline ordered_json tasks_json(sim::report const& r) {
+/// The tasks that take time, row by row, and the row of each device and link (-1: left out, as they are more than `most`): the distinct durations and
+/// the distinct things that are done, and for each task where in these it is, its number among those alike, the gap before it, and of a plan the number
+/// of its micro-batch from 1, or 0.
+[[nodiscard]] inline ordered_json tasks_json(sim::report const& r, std::size_t most = 1'000'000) {
     std::map<std::int64_t, std::uint64_t> durations;
-    std::map<std::tuple<int, std::uint32_t, std::uint32_t, int, int, byte_count, std::uint32_t>, std::uint64_t> whats;
+    std::map<std::tuple<int, std::uint32_t, std::uint32_t, int, int, byte_count, std::uint32_t, bool, bool>, std::uint64_t> whats;
     auto const none = ordered_json::array();
-    ordered_json duration_list = none, what_list = none, rows = none, critical = none;
+    ordered_json duration_list = none, what_list = none, rows = none, row_of = none, busy = none, critical = none;
     packed_numbers packed;
-    std::vector<std::uint32_t> place(r.tasks.size(), ~std::uint32_t{0});
-    auto const shown = shown_tasks(r);
-    for (std::size_t i = 0, row = 0; row + 1 < r.tasks.resources; ++row) {
-        auto const first = i;
-        for (std::int64_t free_at = 0; i < shown.size() && r.tasks.resource[shown[i]] == row; ++i) {
-            auto const t = shown[i];
+    auto const shown = tasks_to_show(r, true, most);
+    for (std::uint32_t row = 0; row < shown.rows(); ++row) {
+        rows.push_back(shown.first[row + 1] - shown.first[row]);
+        std::int64_t free_at = 0;
+        for (auto i = shown.first[row]; i < shown.first[row + 1]; ++i) {
+            auto const t = shown.tasks[i];
+            auto const run = r.run_of(t);
             auto const& who = r.tasks.label[t];
             auto const& carried = r.carried[t];
             bool const moves = r.tasks.kind[t] == sim::task_kind::transfer || r.tasks.kind[t] == sim::task_kind::collective;
             int const traffic = !moves ? -1 : returns_weights(r.tasks, t) ? static_cast<int>(sim::traffic_kinds) : static_cast<int>(who.traffic);
             auto const [what, fresh] = whats.try_emplace(
-                {static_cast<int>(r.tasks.kind[t]), who.op, who.edge, traffic, static_cast<int>(carried.collective), carried.bytes, carried.devices},
+                {static_cast<int>(r.tasks.kind[t]), who.op, who.edge, traffic, static_cast<int>(carried.collective), carried.bytes, carried.devices,
+                 run.again, run.of_block},
                 whats.size());
             if (fresh)
                 what_list.push_back({static_cast<int>(r.tasks.kind[t]), who.op,
                                      who.edge == sim::task_label::no_edge ? -1 : static_cast<std::int64_t>(who.edge), traffic,
-                                     static_cast<int>(carried.collective), carried.bytes, carried.devices});
+                                     static_cast<int>(carried.collective), carried.bytes, carried.devices, static_cast<int>(run.again),
+                                     static_cast<int>(run.of_block)});
             auto const [duration, longer] = durations.try_emplace(r.schedule.end[t] - r.schedule.start[t], durations.size());
             if (longer) duration_list.push_back(duration->first);
             packed.add(what->second);
             packed.add(who.number);
             packed.add(static_cast<std::uint64_t>(r.schedule.start[t] - free_at));
             packed.add(duration->second);
+            if (!r.runs.empty()) packed.add(run.micro_batch == sim::task_run::once ? 0 : run.micro_batch + 1);
             free_at = r.schedule.end[t];
-            place[t] = static_cast<std::uint32_t>(i);
         }
-        rows.push_back(i - first);
     }
-    for (auto const t : r.critical_path)
-        if (place[t] != ~std::uint32_t{0}) critical.push_back(place[t]);
-    return {{"count", shown.size()}, {"rows", rows}, {"durations", duration_list}, {"whats", what_list}, {"packed", base64(packed.bytes())},
+    for (std::size_t i = 0; i < shown.row_of.size(); ++i) {
+        row_of.push_back(shown.row_of[i] == shown_tasks::left_out ? -1 : static_cast<std::int64_t>(shown.row_of[i]));
+        busy.push_back(std::round(r.utilisation[i] * 1e4) / 1e4);
+    }
+    for (auto const t : r.critical_path) {
+        auto const row = shown.row_of[std::min<std::size_t>(r.tasks.resource[t], shown.row_of.size() - 1)];
+        if (r.tasks.kind[t] == sim::task_kind::barrier || r.schedule.end[t] == r.schedule.start[t] || row == shown_tasks::left_out) continue;
+        auto const from = shown.tasks.begin() + static_cast<std::ptrdiff_t>(shown.first[row]),
+                   to = shown.tasks.begin() + static_cast<std::ptrdiff_t>(shown.first[row + 1]);
+        auto const at = std::lower_bound(from, to, r.schedule.start[t], [&](auto a, auto start) { return r.schedule.start[a] < start; });
+        critical.push_back(std::find_if(at, to, [&](auto a) { return r.schedule.end[a] == r.schedule.end[t]; }) - shown.tasks.begin());
+    }
+    return {{"count", shown.tasks.size()}, {"rows", rows},         {"row", row_of},     {"busy", busy},
+            {"batches", !r.runs.empty()},  {"durations", duration_list}, {"whats", what_list}, {"packed", base64(packed.bytes())},
             {"critical", critical}};
 }
 
@@ -291,6 +301,8 @@ using nlohmann::ordered_json;
     require_report_of(g, *d.cluster, d.strategy->size(), r);
     if (r.memory.size() != d.cluster->size())
         throw invalid_input("a simulation with the memory of ", r.memory.size(), " devices: the cluster has ", d.cluster->size());
+    if (!d.stage.empty() && d.stage.size() != g.size())
+        throw invalid_input("a report with the stages of ", d.stage.size(), " operators: the graph has ", g.size(), ", must be one each, or none");
     auto const classes = classes_of(g, *d.strategy);
     auto const totals = models::summarize(g);
     ordered_json options = ordered_json::array(), links = ordered_json::array(), lines = ordered_json::array(), edges = ordered_json::array(),
@@ -313,7 +325,8 @@ using nlohmann::ordered_json;
             {"operatorCount", totals.operators},
             {"found", d.found},
             {"strategies", detail::strategies_json(d.strategies)},
-            {"devices", detail::devices_json(*d.cluster, r)},
+            {"plan", d.plan},
+            {"devices", detail::devices_json(*d.cluster, r, d.stage)},
             {"links", links},
             {"classes", detail::classes_json(classes)},
             {"operators", detail::operators_json(g, classes, *d.strategy)},
@@ -323,7 +336,6 @@ using nlohmann::ordered_json;
             {"drawings", detail::drawings_json(g, classes)},
             {"curve", detail::curve_json(d.curve)},
             {"tasks", detail::tasks_json(r)},
-            {"pipeline", detail::pipeline_json(d.pipeline)},
             {"network", detail::network_json(d.network)},
             {"rewriting", detail::rewriting_json(d)}};
 }

@@ -1,19 +1,16 @@
 #pragma once
-/// Strategies as JSON: the configuration of each operator, by the names of operators and dims. See docs/formats.md.
+/// What documents of plans say of operators: the configuration of each, by the names of operators and dims. See docs/formats.md.
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <istream>
 #include <map>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <parsearch/concepts/strategy.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/cost/profile.hpp>
@@ -25,15 +22,12 @@
 
 namespace parsearch::io {
 
-inline constexpr std::string_view strategy_format = "parsearch.strategy";
-inline constexpr std::uint64_t strategy_version = 1;
-
-/// What a strategy's document may say beside the strategy. Empty and unset: not said.
-struct strategy_notes {
+/// What a plan's document may say beside the plan. Empty and unset: not said.
+struct plan_notes {
     std::string model{}, topology{};         ///< their names, for people
     std::optional<picoseconds> predicted{};  ///< time of an iteration
     std::vector<std::string> rewritten_by{}; ///< the rules that made the graph's operators of the model's, see `rewrite::joint_plan::applied`
-    friend bool operator==(strategy_notes const&, strategy_notes const&) = default;
+    friend bool operator==(plan_notes const&, plan_notes const&) = default;
 };
 
 namespace detail {
@@ -44,17 +38,17 @@ namespace detail {
     for (std::size_t op = 0; op < g.size(); ++op)
         if (auto const [at, fresh] = out.emplace(g.names[op], op); !fresh)
             throw invalid_input("operators ", at->second, " and ", op, " of the graph are both named ", in_quotes(g.names[op]),
-                                ": a strategy's document tells operators by name");
+                                ": a plan's document tells operators by name");
     return out;
 }
 
-/// Writes what documents of strategies and of pipelines share.
-class strategy_writer {
+/// Writes the head of a document, and lists of operators.
+class configurations_writer {
   public:
-    strategy_writer(graph::dense_graph const& g, std::size_t devices) : graph_(g), devices_(devices) { (void)operators_by_name(g); }
+    configurations_writer(graph::dense_graph const& g, std::size_t devices) : graph_(g), devices_(devices) { (void)operators_by_name(g); }
 
     /// A document that says what `notes` has, of which graph and topology it is.
-    [[nodiscard]] ordered_json begin(std::string_view format, std::uint64_t version, strategy_notes const& notes) const {
+    [[nodiscard]] ordered_json begin(std::string_view format, std::uint64_t version, plan_notes const& notes) const {
         ordered_json root{{"format", format}, {"version", version}};
         auto const identity = [](std::string const& name, char const* counted, std::size_t count) {
             auto out = ordered_json::object();
@@ -96,16 +90,16 @@ class strategy_writer {
     std::size_t devices_;
 };
 
-/// Reads what documents of strategies and of pipelines share.
-class strategy_reader {
+/// Reads the head of a document, and lists of operators.
+class configurations_reader {
   public:
-    /// `root` has the members that `strategy_writer::begin` writes.
-    strategy_reader(json_object root, graph::dense_graph const& g, std::size_t devices)
+    /// `root` has the members that `configurations_writer::begin` writes.
+    configurations_reader(json_object root, graph::dense_graph const& g, std::size_t devices)
         : root_(std::move(root)), graph_(g), devices_(devices), numbers_(operators_by_name(g)), given_(g.size()) {}
 
     /// Reads the notes, and answers what `rest()` reads of all else; what it refuses is said of rewritten operators where they are.
-    template <class F> [[nodiscard]] auto read(strategy_notes* notes, F const& rest) const {
-        strategy_notes said;
+    template <class F> [[nodiscard]] auto read(plan_notes* notes, F const& rest) const {
+        plan_notes said;
         if (auto const rules = root_.find("rewritten_by"))
             for (std::size_t i = 0, n = rules->size(); i < n; ++i) said.rewritten_by.push_back((*rules)[i].string());
         try {
@@ -119,7 +113,7 @@ class strategy_reader {
             if (said.rewritten_by.empty()) throw;
             auto const count = said.rewritten_by.size();
             throw invalid_input(e.what(), "; the operators are those that ", count, count == 1 ? " rule, " : " rules, the first ",
-                                in_quotes(said.rewritten_by.front()), ", made of the model's: the strategy is for these alone");
+                                in_quotes(said.rewritten_by.front()), ", made of the model's: the plan is for these alone");
         }
     }
 
@@ -219,47 +213,5 @@ concept has_graph_and_topology = requires(P const& p) {
     { p.topology().size() } -> std::convertible_to<std::size_t>;
 };
 } // namespace detail
-
-/// Writes a strategy of `g` on `devices` devices such that reading it gives an equal one (of a configuration that lists its devices, start and
-/// strides count for nothing and are not written). Throws `invalid_input` where the strategy does not fit, two operators have one
-/// name, or a name is not UTF-8.
-template <Strategy<space::configuration> S>
-void write_strategy_json(std::ostream& out, graph::dense_graph const& g, std::size_t devices, S const& strategy, strategy_notes const& notes = {}) {
-    if constexpr (requires { strategy.size(); })
-        if (static_cast<std::size_t>(strategy.size()) != g.size())
-            throw invalid_input("the strategy has ", strategy.size(), " configurations: the graph has ", g.size(), " operators");
-    detail::strategy_writer const writer(g, devices);
-    auto root = writer.begin(strategy_format, strategy_version, notes);
-    auto& operators = root["operators"] = ordered_json::array();
-    for (std::size_t op = 0; op < g.size(); ++op) writer.add(operators, op, configuration_of(strategy, op));
-    write_json(out, root);
-}
-/// The same of a problem.
-template <detail::has_graph_and_topology P, Strategy<space::configuration> S>
-void write_strategy_json(std::ostream& out, P const& problem, S const& strategy, strategy_notes const& notes = {}) {
-    write_strategy_json(out, problem.graph(), problem.topology().size(), strategy, notes);
-}
-
-/// Reads a strategy of `g` on `devices` devices; `name` stands for the input in messages, what the document says beside the strategy goes to
-/// `notes`. Graph inputs that are not listed are on device 0. Throws `invalid_input` with place, value and rule on anything that is not as
-/// docs/formats.md says or does not fit graph and devices.
-[[nodiscard]] inline space::flat_strategy read_strategy_json(std::istream& in, std::string name, graph::dense_graph const& g, std::size_t devices,
-                                                             strategy_notes* notes = nullptr) {
-    json_document const document(in, std::move(name));
-    auto const root = document.object(strategy_format, strategy_version, {"model", "topology", "predicted_ps", "rewritten_by", "operators"});
-    detail::strategy_reader reader(root, g, devices);
-    return reader.read(notes, [&] {
-        auto strategy = detail::all_whole(g);
-        auto const list = root.at("operators");
-        reader.for_operators(list, g, {}, [&](json_object const&, std::size_t op, space::configuration c) { strategy[op] = std::move(c); });
-        reader.require_all(list);
-        return strategy;
-    });
-}
-/// The same for a problem.
-template <detail::has_graph_and_topology P>
-[[nodiscard]] space::flat_strategy read_strategy_json(std::istream& in, std::string name, P const& problem, strategy_notes* notes = nullptr) {
-    return read_strategy_json(in, std::move(name), problem.graph(), problem.topology().size(), notes);
-}
 
 } // namespace parsearch::io

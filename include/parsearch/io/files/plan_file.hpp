@@ -1,5 +1,5 @@
 #pragma once
-/// Pipelines as JSON: stages with the configurations of their operators, micro-batches and their order. See docs/formats.md.
+/// Plans as JSON: stages with the configurations of their operators, micro-batches and their order, what is shared. See docs/formats.md.
 
 #include <array>
 #include <cstddef>
@@ -12,9 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/concepts/strategy.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/graph/dense_graph.hpp>
-#include <parsearch/io/files/strategy_file.hpp>
+#include <parsearch/io/files/configuration_list.hpp>
 #include <parsearch/io/json/json_reader.hpp>
 #include <parsearch/io/json/json_writer.hpp>
 #include <parsearch/pipeline/launch_order.hpp>
@@ -25,15 +26,15 @@
 
 namespace parsearch::io {
 
-inline constexpr std::string_view pipeline_format = "parsearch.pipeline";
-inline constexpr std::uint64_t pipeline_version = 1;
+inline constexpr std::string_view plan_format = "parsearch.plan";
+inline constexpr std::uint64_t plan_version = 1;
 
 namespace detail {
 
-/// Reads the stages of a pipeline whose micro-batches are of graph `part`.
+/// Reads the stages of a plan whose micro-batches are of graph `part`.
 class stages_reader {
   public:
-    stages_reader(strategy_reader& operators, graph::dense_graph const& part, std::size_t devices)
+    stages_reader(configurations_reader& operators, graph::dense_graph const& part, std::size_t devices)
         : operators_(operators), part_(part), devices_(devices) {}
 
     void read(json_value const& stages, pipeline::pipeline_plan& plan) {
@@ -83,19 +84,19 @@ class stages_reader {
         return one.find(member);
     }
 
-    strategy_reader& operators_;
+    configurations_reader& operators_;
     graph::dense_graph const& part_;
     std::size_t devices_;
     std::optional<json_object> first_stage_{}, first_operator_{};
 };
 } // namespace detail
 
-/// Writes a pipeline of `g` on `devices` devices such that reading it gives an equal one; stage, segment and block of graph inputs do not matter:
-/// they are read as 0. Throws `invalid_input` where `pipeline::validate` and `pipeline::micro_batch` do, where the strategy does not fit the
-/// micro-batches, where a degree of tensor or expert parallelism is not from 1 to `devices` or the former not of each stage, where two operators have
-/// one name, or a name is not UTF-8.
-inline void write_pipeline_json(std::ostream& out, graph::dense_graph const& g, std::size_t devices, pipeline::pipeline_plan const& plan,
-                                strategy_notes const& notes = {}) {
+/// Writes a plan of `g` on `devices` devices such that reading it gives an equal one; stage, segment and block of graph inputs do not matter: they are
+/// read as 0. (Of a configuration that lists its devices, start and strides count for nothing and are not written.) Throws `invalid_input` where
+/// `pipeline::validate` and `pipeline::micro_batch` do, where the strategy does not fit the micro-batches, where a degree of tensor or expert
+/// parallelism is not from 1 to `devices` or the former not of each stage, where two operators have one name, or a name is not UTF-8.
+inline void write_plan_json(std::ostream& out, graph::dense_graph const& g, std::size_t devices, pipeline::pipeline_plan const& plan,
+                            plan_notes const& notes = {}) {
     auto const& how = plan.how;
     pipeline::validate(how, g);
     if (plan.strategy.size() != g.size())
@@ -109,8 +110,8 @@ inline void write_pipeline_json(std::ostream& out, graph::dense_graph const& g, 
     if (plan.expert_parallel < 1 || plan.expert_parallel > devices)
         throw invalid_input("pipeline: experts are split over ", plan.expert_parallel, ": must be from 1 to ", devices, ", the devices");
     auto const part = pipeline::micro_batch(g, how.micro_batches);
-    detail::strategy_writer const writer(part, devices);
-    auto root = writer.begin(pipeline_format, pipeline_version, notes);
+    detail::configurations_writer const writer(part, devices);
+    auto root = writer.begin(plan_format, plan_version, notes);
     root["micro_batches"] = how.micro_batches;
     root["order"] = name_of(how.order);
     root["sharded_optimizer"] = how.sharded_optimizer;
@@ -139,22 +140,47 @@ inline void write_pipeline_json(std::ostream& out, graph::dense_graph const& g, 
     }
     write_json(out, root);
 }
-/// The same of a problem.
-template <detail::has_graph_and_topology P>
-void write_pipeline_json(std::ostream& out, P const& problem, pipeline::pipeline_plan const& plan, strategy_notes const& notes = {}) {
-    write_pipeline_json(out, problem.graph(), problem.topology().size(), plan, notes);
+/// The same of a strategy, which is a plan without stages or micro-batches.
+template <Strategy<space::configuration> S>
+void write_plan_json(std::ostream& out, graph::dense_graph const& g, std::size_t devices, S const& strategy, plan_notes const& notes = {}) {
+    pipeline::pipeline_plan plan{.how = pipeline::unpipelined(g), .strategy = {}};
+    auto size = g.size();
+    if constexpr (requires { strategy.size(); }) size = static_cast<std::size_t>(strategy.size());
+    for (std::size_t op = 0; op < size; ++op) plan.strategy.push_back(configuration_of(strategy, op));
+    write_plan_json(out, g, devices, plan, notes);
+}
+/// The same of a problem, and a plan or strategy.
+template <detail::has_graph_and_topology P, class Plan>
+void write_plan_json(std::ostream& out, P const& problem, Plan const& plan, plan_notes const& notes = {}) {
+    write_plan_json(out, problem.graph(), problem.topology().size(), plan, notes);
 }
 
-/// Reads a pipeline of `g` on `devices` devices; `name` stands for the input in messages, what the document says beside the pipeline goes to `notes`.
-/// Graph inputs that are not listed are on device 0. Throws `invalid_input` with place, value and rule on anything that is not as docs/formats.md
-/// says or does not fit graph, micro-batches and devices.
-[[nodiscard]] inline pipeline::pipeline_plan read_pipeline_json(std::istream& in, std::string name, graph::dense_graph const& g, std::size_t devices,
-                                                                strategy_notes* notes = nullptr) {
+/// Reads a plan of `g` on `devices` devices; `name` stands for the input in messages, what the document says beside the plan goes to `notes`. Graph
+/// inputs that are not listed are on device 0. Reads "parsearch.strategy" and "parsearch.pipeline", which earlier releases wrote, too. Throws
+/// `invalid_input` with place, value and rule on anything that is not as docs/formats.md says or does not fit graph, micro-batches and devices.
+[[nodiscard]] inline pipeline::pipeline_plan read_plan_json(std::istream& in, std::string name, graph::dense_graph const& g, std::size_t devices,
+                                                            plan_notes* notes = nullptr) {
     json_document const document(in, std::move(name));
-    auto const root = document.object(pipeline_format, pipeline_version,
-                                      {"model", "topology", "predicted_ps", "rewritten_by", "micro_batches", "order", "sharded_optimizer",
-                                       "sharded_parameters", "expert_parallel", "inputs", "stages"});
-    detail::strategy_reader reader(root, g, devices);
+    member_names const head{"model", "topology", "predicted_ps", "rewritten_by"};
+    auto const with = [&](member_names more) {
+        more.insert(more.begin(), head.begin(), head.end());
+        return more;
+    };
+    if (document.is_of("parsearch.strategy")) {
+        auto const root = document.object("parsearch.strategy", 1, with({"operators"}));
+        detail::configurations_reader reader(root, g, devices);
+        return reader.read(notes, [&] {
+            pipeline::pipeline_plan plan{.how = pipeline::unpipelined(g), .strategy = detail::all_whole(g)};
+            auto const list = root.at("operators");
+            reader.for_operators(list, g, {}, [&](json_object const&, std::size_t op, space::configuration c) { plan.strategy[op] = std::move(c); });
+            reader.require_all(list);
+            return plan;
+        });
+    }
+    auto const root = document.object(
+        document.is_of("parsearch.pipeline") ? "parsearch.pipeline" : plan_format, plan_version,
+        with({"micro_batches", "order", "sharded_optimizer", "sharded_parameters", "expert_parallel", "inputs", "stages"}));
+    detail::configurations_reader reader(root, g, devices);
     return reader.read(notes, [&] {
         constexpr std::array orders{pipeline::launch_order::gpipe, pipeline::launch_order::one_f_one_b};
         pipeline::pipeline_plan plan;
@@ -177,8 +203,8 @@ void write_pipeline_json(std::ostream& out, P const& problem, pipeline::pipeline
 }
 /// The same for a problem.
 template <detail::has_graph_and_topology P>
-[[nodiscard]] pipeline::pipeline_plan read_pipeline_json(std::istream& in, std::string name, P const& problem, strategy_notes* notes = nullptr) {
-    return read_pipeline_json(in, std::move(name), problem.graph(), problem.topology().size(), notes);
+[[nodiscard]] pipeline::pipeline_plan read_plan_json(std::istream& in, std::string name, P const& problem, plan_notes* notes = nullptr) {
+    return read_plan_json(in, std::move(name), problem.graph(), problem.topology().size(), notes);
 }
 
 } // namespace parsearch::io

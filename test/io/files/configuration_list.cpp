@@ -1,4 +1,4 @@
-#include <parsearch/io/files/strategy_file.hpp>
+#include <parsearch/io/files/configuration_list.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 
+#include <parsearch/io/files/plan_file.hpp>
 #include <parsearch/models/gpt.hpp>
 #include <parsearch/models/inception_v3.hpp>
 #include <parsearch/models/lenet.hpp>
@@ -36,42 +37,45 @@ graph::dense_graph two_layers() {
     g.add("fc 2", ops::linear{.out = 10}, g.add("relu", ops::relu{}, g.add("fc1", ops::linear{.out = 32}, x)));
     return dense(g);
 }
-std::string written(graph::dense_graph const& g, std::size_t devices, space::flat_strategy const& s, strategy_notes const& notes = {}) {
+std::string written(graph::dense_graph const& g, std::size_t devices, space::flat_strategy const& s, plan_notes const& notes = {}) {
     std::ostringstream out;
-    write_strategy_json(out, g, devices, s, notes);
+    write_plan_json(out, g, devices, s, notes);
     return out.str();
 }
-space::flat_strategy read(graph::dense_graph const& g, std::size_t devices, std::string const& text, strategy_notes* notes = nullptr) {
+space::flat_strategy read(graph::dense_graph const& g, std::size_t devices, std::string const& text, plan_notes* notes = nullptr) {
     std::istringstream in(text);
-    return read_strategy_json(in, "p.json", g, devices, notes);
+    return read_plan_json(in, "p.json", g, devices, notes).strategy;
 }
 support::json_schema const& schema() {
-    static support::json_schema const made("strategy");
+    static support::json_schema const made("plan");
     return made;
 }
 constexpr char const* small = R"({
-  "format": "parsearch.strategy",
+  "format": "parsearch.plan",
   "version": 1,
   "model": {"name": "two layers", "operators": 4},
   "topology": {"devices": 8},
   "predicted_ps": 1234,
-  "operators": [
+  "micro_batches": 1,
+  "order": "1f1b",
+  "sharded_optimizer": false,
+  "stages": [{"operators": [
     {"name": "fc1", "degrees": {"s": 2, "o": 4}, "start": 7, "strides": {"s": -4, "o": -1}},
     {"name": "fc 2", "degrees": {"k": 2}, "devices": [3, 3]},
     {"name": "relu", "start": 5}
-  ]
+  ]}]
 })";
 std::string refused(std::string const& part, std::string const& by) {
     return support::refusal([&] { return read(two_layers(), 8, support::replaced(small, part, by)).size(); });
 }
 } // namespace
 
-TEST_CASE("strategy JSON: a document by hand") {
+TEST_CASE("configurations JSON: a document by hand") {
     auto const g = two_layers();
-    strategy_notes notes;
+    plan_notes notes;
     auto const s = read(g, 8, small, &notes);
     CHECK(schema().complaint(std::string(small)) == "");
-    CHECK(notes == strategy_notes{.model = "two layers", .topology = "", .predicted = picoseconds{1234}});
+    CHECK(notes == plan_notes{.model = "two layers", .topology = "", .predicted = picoseconds{1234}});
     REQUIRE(s.size() == 4);
     CHECK(to_string(s[0], g.operations[0]) == "whole @0");
     CHECK(to_string(s[1], g.operations[1]) == "s2 o4 @7+-4,-1");
@@ -80,29 +84,28 @@ TEST_CASE("strategy JSON: a document by hand") {
     CHECK(to_string(s[3], g.operations[3]) == "k2 @{3,3}");
     // Written: by operator number, two spaces, what is 1 left out.
     CHECK(written(g, 8, s, notes) == R"({
-  "format": "parsearch.strategy",
+  "format": "parsearch.plan",
   "version": 1,
   "model": {"name": "two layers", "operators": 4},
   "topology": {"devices": 8},
   "predicted_ps": 1234,
-  "operators": [
-    {"name": "fc1", "degrees": {"s": 2, "o": 4}, "start": 7, "strides": {"s": -4, "o": -1}},
-    {"name": "relu", "start": 5},
-    {"name": "fc 2", "degrees": {"k": 2}, "devices": [3, 3]}
+  "micro_batches": 1,
+  "order": "1f1b",
+  "sharded_optimizer": false,
+  "stages": [
+    {
+      "operators": [
+        {"name": "fc1", "degrees": {"s": 2, "o": 4}, "start": 7, "strides": {"s": -4, "o": -1}},
+        {"name": "relu", "start": 5},
+        {"name": "fc 2", "degrees": {"k": 2}, "devices": [3, 3]}
+      ]
+    }
   ]
 }
 )");
 }
 
-TEST_CASE("strategy JSON: the example of the documentation") {
-    auto const example = support::documented_example("parsearch.strategy");
-    CHECK(schema().complaint(example) == "");
-    auto const g = dense(models::mlp({.features = 4096, .hidden = {8192}, .classes = 1000, .batch = 256}));
-    auto const s = read(g, 4, example);
-    CHECK(read(g, 4, written(g, 4, s)) == s);
-}
-
-TEST_CASE("strategy JSON: graph inputs elsewhere than on device 0, strides of dims that are not split, dims without a name of their own") {
+TEST_CASE("configurations JSON: graph inputs elsewhere than on device 0, strides of dims that are not split, dims without a name of their own") {
     auto g = two_layers();
     auto s = space::data_parallel(g, 8);
     s[0].start = 3;
@@ -117,38 +120,38 @@ TEST_CASE("strategy JSON: graph inputs elsewhere than on device 0, strides of di
     CHECK(read(g, 8, text) == s);
 }
 
-TEST_CASE("strategy JSON: what is wrong is named") {
+TEST_CASE("configurations JSON: what is wrong is named") {
     CHECK(refused("\"version\": 1", "\"version\": 7") == "p.json: version is 7: must be 1, which this release reads");
     CHECK(refused("\"operators\": 4", "\"operators\": 5") == "p.json: model.operators is 5: the graph has 4");
     CHECK(refused("\"devices\": 8", "\"devices\": 16") == "p.json: topology.devices is 16: the topology has 8");
     CHECK(refused("\"topology\": {\"devices\": 8},", "") == "p.json: topology is missing");
     CHECK(refused("1234", "-1") == "p.json: predicted_ps is -1: must be an integer from 0 to 9223372036854775807");
     CHECK(refused("\"name\": \"relu\"", "\"name\": \"relu2\"") ==
-          "p.json: operators[2].name is \"relu2\": must be the name of an operator of the graph");
+          "p.json: stages[0].operators[2].name is \"relu2\": must be the name of an operator of the graph");
     CHECK(refused("\"name\": \"relu\"", "\"name\": \"fc1\"") ==
-          "p.json: operators[2].name is \"fc1\": is the operator of operators[0] already: once is enough");
+          "p.json: stages[0].operators[2].name is \"fc1\": is the operator of stages[0].operators[0] already: once is enough");
     CHECK(refused(",\n    {\"name\": \"relu\", \"start\": 5}", "") ==
-          "p.json: operators: operator \"relu\" is missing: all but graph inputs must be there");
-    CHECK(refused("\"k\": 2", "\"q\": 2") == "p.json: operators[1].degrees.q: operator 'fc 2' (linear) has no such dim: its dims are s, o, k");
+          "p.json: stages: operator \"relu\" is missing: all but graph inputs must be there");
+    CHECK(refused("\"k\": 2", "\"q\": 2") == "p.json: stages[0].operators[1].degrees.q: operator 'fc 2' (linear) has no such dim: its dims are s, o, k");
     CHECK(refused("\"k\": 2", "\"o\": 3") ==
-          "p.json: operators[1]: operator 'fc 2' (linear): configuration splits dim 'o' of extent 10 by 3: must be a divisor");
-    CHECK(refused("\"k\": 2", "\"k\": 2.0") == "p.json: operators[1].degrees.k is 2.0: must be an integer from 1 to 2147483647");
-    CHECK(refused("\"k\": 2", "\"k\": 0") == "p.json: operators[1].degrees.k is 0: must be an integer from 1 to 2147483647");
-    CHECK(refused("[3, 3]", "[3]") == "p.json: operators[1]: operator 'fc 2' (linear): configuration lists 1 devices for 2 shards: must be one each");
+          "p.json: stages[0].operators[1]: operator 'fc 2' (linear): configuration splits dim 'o' of extent 10 by 3: must be a divisor");
+    CHECK(refused("\"k\": 2", "\"k\": 2.0") == "p.json: stages[0].operators[1].degrees.k is 2.0: must be an integer from 1 to 2147483647");
+    CHECK(refused("\"k\": 2", "\"k\": 0") == "p.json: stages[0].operators[1].degrees.k is 0: must be an integer from 1 to 2147483647");
+    CHECK(refused("[3, 3]", "[3]") == "p.json: stages[0].operators[1]: operator 'fc 2' (linear): configuration lists 1 devices for 2 shards: must be one each");
     CHECK(refused("[3, 3]", "[3, 8]") ==
-          "p.json: operators[1]: operator 'fc 2' (linear): configuration puts shard 1 on device 8: the topology has 8");
-    CHECK(refused("[3, 3]", "[]") == "p.json: operators[1].devices is an array of 0: must name a device for each shard");
-    CHECK(refused("[3, 3]", "[3, 3], \"start\": 0") == "p.json: operators[1].start is 0: must not be given beside devices");
+          "p.json: stages[0].operators[1]: operator 'fc 2' (linear): configuration puts shard 1 on device 8: the topology has 8");
+    CHECK(refused("[3, 3]", "[]") == "p.json: stages[0].operators[1].devices is an array of 0: must name a device for each shard");
+    CHECK(refused("[3, 3]", "[3, 3], \"start\": 0") == "p.json: stages[0].operators[1].start is 0: must not be given beside devices");
     CHECK(refused("\"start\": 7", "\"start\": 6") ==
-          "p.json: operators[0]: operator 'fc1' (linear): configuration puts shard 7 on device -1: the topology has 8");
+          "p.json: stages[0].operators[0]: operator 'fc1' (linear): configuration puts shard 7 on device -1: the topology has 8");
     CHECK(refused("\"start\": 5", "\"start\": 8") ==
-          "p.json: operators[2]: operator 'relu' (relu): configuration puts shard 0 on device 8: the topology has 8");
+          "p.json: stages[0].operators[2]: operator 'relu' (relu): configuration puts shard 0 on device 8: the topology has 8");
     CHECK(refused("\"o\": -1}", "\"o\": 2147483647}") ==
-          "p.json: operators[0]: operator 'fc1' (linear): configuration puts shard 1 on device 2147483654: the topology has 8");
-    CHECK(refused(", \"o\": -1", "") == "p.json: operators[0]: strides.o is missing: every split dim must have one");
-    CHECK(refused(", \"start\": 5", "") == "p.json: operators[2]: start is missing");
+          "p.json: stages[0].operators[0]: operator 'fc1' (linear): configuration puts shard 1 on device 2147483654: the topology has 8");
+    CHECK(refused(", \"o\": -1", "") == "p.json: stages[0].operators[0]: strides.o is missing: every split dim must have one");
+    CHECK(refused(", \"start\": 5", "") == "p.json: stages[0].operators[2]: start is missing");
     CHECK(refused("\"start\": 5", "\"start\": 5, \"begin\": 5") ==
-          "p.json: operators[2].begin: unknown member: known are name, degrees, start, strides, devices");
+          "p.json: stages[0].operators[2].begin: unknown member: known are name, degrees, start, strides, devices, segment, block");
 
     auto const g = two_layers();
     auto s = space::data_parallel(g, 8);
@@ -160,15 +163,10 @@ TEST_CASE("strategy JSON: what is wrong is named") {
     auto twins = two_layers();
     twins.names[3] = "fc1";
     CHECK(support::refusal([&] { return written(twins, 8, space::data_parallel(twins, 8)); }) ==
-          "operators 1 and 3 of the graph are both named \"fc1\": a strategy's document tells operators by name");
+          "operators 1 and 3 of the graph are both named \"fc1\": a plan's document tells operators by name");
 }
 
-TEST_CASE("strategy JSON: reader and schema know the same members") {
-    auto const said = [](std::string const& text) { return support::refusal([&] { return read(two_layers(), 8, text).size(); }); };
-    CHECK(support::members_known(nlohmann::json::parse(small), said) == schema().members());
-}
-
-TEST_CASE("strategy JSON: strategies of experts and random ones of the zoo read back equal") {
+TEST_CASE("configurations JSON: strategies of experts and random ones of the zoo read back equal") {
     constexpr std::uint64_t seed = 99;
     INFO("seed ", seed);
     std::mt19937_64 rng(seed);
@@ -187,10 +185,10 @@ TEST_CASE("strategy JSON: strategies of experts and random ones of the zoo read 
                 strategies.push_back(std::move(s));
             }
             for (auto const& s : strategies) {
-                strategy_notes const notes{
+                plan_notes const notes{
                     .model = "m", .topology = text(devices), .predicted = picoseconds{static_cast<std::int64_t>(uniform_bits(rng) >> 1)}};
                 auto const text = written(g, devices, s, notes);
-                strategy_notes said;
+                plan_notes said;
                 bool const equal = read(g, devices, text, &said) == s;
                 CHECK(equal);
                 CHECK(said == notes);
@@ -201,7 +199,7 @@ TEST_CASE("strategy JSON: strategies of experts and random ones of the zoo read 
     CHECK(configurations > 10'000);
 }
 
-TEST_CASE("strategy JSON: whatever a document holds, a strategy that fits or a refusal; what is read fits the schema") {
+TEST_CASE("configurations JSON: whatever a document holds, a strategy that fits or a refusal; what is read fits the schema") {
     auto const g = two_layers();
     auto const counts = support::read_mutations(5, 4000, small, [&](std::string const& text) {
         auto const s = read(g, 8, text);
@@ -220,14 +218,14 @@ TEST_CASE("a strategy of rewritten operators says so, and is read with these alo
     auto const rewritten = dense(g);
     space::flat_strategy s;
     for (auto const& op : rewritten.operations) s.push_back(space::whole(op));
-    strategy_notes const notes{.model = "two layers", .topology = {}, .predicted = {}, .rewritten_by = {"fuse: fc1, relu", "merge: a, b"}};
+    plan_notes const notes{.model = "two layers", .topology = {}, .predicted = {}, .rewritten_by = {"fuse: fc1, relu", "merge: a, b"}};
     auto const text = written(rewritten, 8, s, notes);
     CHECK(schema().complaint(text) == "");
-    strategy_notes said;
+    plan_notes said;
     CHECK(read(rewritten, 8, text, &said) == s);
     CHECK(said == notes);
     CHECK(support::refusal([&] { return read(model, 8, text); }) ==
           "p.json: model.operators is 3: the graph has 4; the operators are those that 2 rules, the first \"fuse: fc1, relu\", made of the model's: "
-          "the strategy is for these alone");
+          "the plan is for these alone");
     CHECK(written(rewritten, 8, s).find("rewritten_by") == std::string::npos);
 }

@@ -1,4 +1,4 @@
-#include <parsearch/io/files/pipeline_file.hpp>
+#include <parsearch/io/files/plan_file.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -37,36 +37,32 @@ graph::dense_graph two_layers() {
     g.add("fc 2", ops::linear{.out = 10}, g.add("relu", ops::relu{}, g.add("fc1", ops::linear{.out = 32}, x)));
     return graph::read_graph(g).graph;
 }
-std::string written(graph::dense_graph const& g, std::size_t devices, pipeline_plan const& p, strategy_notes const& notes = {}) {
+std::string written(graph::dense_graph const& g, std::size_t devices, pipeline_plan const& p, plan_notes const& notes = {}) {
     std::ostringstream out;
-    write_pipeline_json(out, g, devices, p, notes);
+    write_plan_json(out, g, devices, p, notes);
     return out.str();
 }
-pipeline_plan read(graph::dense_graph const& g, std::size_t devices, std::string const& text, strategy_notes* notes = nullptr) {
+pipeline_plan read(graph::dense_graph const& g, std::size_t devices, std::string const& text, plan_notes* notes = nullptr) {
     std::istringstream in(text);
-    return read_pipeline_json(in, "p.json", g, devices, notes);
+    return read_plan_json(in, "p.json", g, devices, notes);
 }
 support::json_schema const& schema() {
-    static support::json_schema const made("pipeline");
+    static support::json_schema const made("plan");
     return made;
 }
-bool equal(pipeline_plan const& a, pipeline_plan const& b) {
-    return a.how == b.how && a.strategy == b.strategy && a.tensor_parallel == b.tensor_parallel && a.expert_parallel == b.expert_parallel;
-}
-
 // `p` of `g` fits the schema and reads back equal, and what is read is written alike.
-void check_round_trip(graph::dense_graph const& g, std::size_t devices, pipeline_plan const& p, strategy_notes const& notes = {}) {
+void check_round_trip(graph::dense_graph const& g, std::size_t devices, pipeline_plan const& p, plan_notes const& notes = {}) {
     auto const text = written(g, devices, p, notes);
-    strategy_notes said;
+    plan_notes said;
     auto const again = read(g, devices, text, &said);
-    CHECK(equal(again, p));
+    CHECK(again == p);
     CHECK(said == notes);
     CHECK(written(g, devices, again, said) == text);
     CHECK(schema().complaint(text) == "");
 }
 
 constexpr char const* small = R"({
-  "format": "parsearch.pipeline",
+  "format": "parsearch.plan",
   "version": 1,
   "model": {"name": "two layers", "operators": 4},
   "topology": {"devices": 8},
@@ -89,12 +85,12 @@ std::string refused(std::string const& part, std::string const& by) {
 }
 } // namespace
 
-TEST_CASE("pipeline JSON: a document by hand") {
+TEST_CASE("plan JSON: a document by hand") {
     auto const g = two_layers();
-    strategy_notes notes;
+    plan_notes notes;
     auto const p = read(g, 8, small, &notes);
     CHECK(schema().complaint(std::string(small)) == "");
-    CHECK(notes == strategy_notes{.model = "two layers", .topology = "", .predicted = picoseconds{1234}});
+    CHECK(notes == plan_notes{.model = "two layers", .topology = "", .predicted = picoseconds{1234}});
     CHECK(p.how == pipeline::pipelining{.stage = {0, 0, 0, 1},
                                         .stages = 2,
                                         .micro_batches = 4,
@@ -111,7 +107,7 @@ TEST_CASE("pipeline JSON: a document by hand") {
     CHECK(to_string(p.strategy[3], part.operations[3]) == "k2 @{5,4}");
     // Written: by operator number in each stage.
     CHECK(written(g, 8, p, notes) == R"({
-  "format": "parsearch.pipeline",
+  "format": "parsearch.plan",
   "version": 1,
   "model": {"name": "two layers", "operators": 4},
   "topology": {"devices": 8},
@@ -136,8 +132,8 @@ TEST_CASE("pipeline JSON: a document by hand") {
     check_round_trip(g, 8, p, notes);
 }
 
-TEST_CASE("pipeline JSON: the example of the documentation") {
-    auto const example = support::documented_example("parsearch.pipeline");
+TEST_CASE("plan JSON: the example of the documentation") {
+    auto const example = support::documented_example("parsearch.plan");
     CHECK(schema().complaint(example) == "");
     auto const g = graph::read_graph(models::mlp({.features = 4096, .hidden = {8192}, .classes = 1000, .batch = 256})).graph;
     auto const p = read(g, 4, example);
@@ -145,7 +141,7 @@ TEST_CASE("pipeline JSON: the example of the documentation") {
     check_round_trip(g, 4, p);
 }
 
-TEST_CASE("pipeline JSON: a network as it is, a stage without operators, the stage of inputs") {
+TEST_CASE("plan JSON: a network as it is, a stage without operators, the stage of inputs") {
     auto const g = two_layers();
     pipeline_plan p{.how = pipeline::unpipelined(g), .strategy = space::data_parallel(g, 8)};
     CHECK(written(g, 8, p).find("recompute") == std::string::npos);
@@ -159,9 +155,12 @@ TEST_CASE("pipeline JSON: a network as it is, a stage without operators, the sta
     CHECK(read(g, 8, written(g, 8, p)).how.stage == std::vector<std::uint32_t>{0, 0, 2, 2});
 }
 
-TEST_CASE("pipeline JSON: what is wrong is named") {
+TEST_CASE("plan JSON: what is wrong is named") {
     CHECK(refused("\"version\": 1", "\"version\": 2") == "p.json: version is 2: must be 1, which this release reads");
-    CHECK(refused("parsearch.pipeline", "parsearch.strategy") == "p.json: format is \"parsearch.strategy\": must be \"parsearch.pipeline\"");
+    CHECK(refused("parsearch.plan", "parsearch.run") == "p.json: format is \"parsearch.run\": must be \"parsearch.plan\"");
+    CHECK(refused("parsearch.plan", "parsearch.strategy") == "p.json: inputs: unknown member: known are format, version, model, topology, "
+                                                             "predicted_ps, rewritten_by, operators");
+    CHECK(support::refusal([&] { return read(two_layers(), 8, "[]").strategy.size(); }) == "p.json: the document is an array of 0: must be an object");
     CHECK(refused("\"operators\": 4", "\"operators\": 5") == "p.json: model.operators is 5: the graph has 4");
     CHECK(refused("\"devices\": 8", "\"devices\": 16") == "p.json: topology.devices is 16: the topology has 8");
     CHECK(refused("\"micro_batches\": 4,", "") == "p.json: micro_batches is missing");
@@ -212,7 +211,7 @@ TEST_CASE("pipeline JSON: what is wrong is named") {
     CHECK(said([](auto& stages) { stages.clear(); }) == "p.json: stages is an array of 0: must have at least one stage");
 }
 
-TEST_CASE("pipeline JSON: what does not fit is not written") {
+TEST_CASE("plan JSON: what does not fit is not written") {
     auto const g = two_layers();
     auto const good = read(g, 8, small);
     auto const said = [&](auto const& change) {
@@ -238,16 +237,16 @@ TEST_CASE("pipeline JSON: what does not fit is not written") {
     auto twins = g;
     twins.names[3] = "fc1";
     CHECK(support::refusal([&] { return written(twins, 8, good); }) ==
-          "operators 1 and 3 of the graph are both named \"fc1\": a strategy's document tells operators by name");
+          "operators 1 and 3 of the graph are both named \"fc1\": a plan's document tells operators by name");
 }
 
-TEST_CASE("pipeline JSON: reader and schema know the same members") {
+TEST_CASE("plan JSON: reader and schema know the same members") {
     auto const said = [](std::string const& text) { return support::refusal([&] { return read(two_layers(), 8, text).strategy.size(); }); };
     auto document = nlohmann::json::parse(small);
     CHECK(support::members_known(document, said) == schema().members());
 }
 
-TEST_CASE("pipeline JSON: what partition finds reads back equal, and costs the same") {
+TEST_CASE("plan JSON: what partition finds reads back equal, and costs the same") {
     auto const cluster = topology::summit(1);
     std::mt19937_64 unused;
     auto const check = [&](auto const& model, pipeline::partition_options const& options) {
@@ -256,9 +255,9 @@ TEST_CASE("pipeline JSON: what partition finds reads back equal, and costs the s
         auto const found = pipeline::partition(problem, {}, unused, options);
         check_round_trip(problem.graph(), problem.topology().size(), found.best, {.model = "m", .topology = "t", .predicted = found.cost});
         std::ostringstream out;
-        write_pipeline_json(out, problem, found.best);
+        write_plan_json(out, problem, found.best);
         std::istringstream in(out.str());
-        auto const again = read_pipeline_json(in, "p.json", problem);
+        auto const again = read_plan_json(in, "p.json", problem);
         CHECK(pipeline::pipeline_simulator(problem)(again.how, again.strategy) == found.cost);
         return found.best.how;
     };
@@ -268,7 +267,7 @@ TEST_CASE("pipeline JSON: what partition finds reads back equal, and costs the s
     check(models::inception_v3({.batch = 12}), {.evaluations = 20});
 }
 
-TEST_CASE("pipeline JSON: random pipelines of random networks read back equal") {
+TEST_CASE("plan JSON: random pipelines of random networks read back equal") {
     int pipelines = 0;
     for (std::uint64_t seed = 0; seed < 400; ++seed) {
         INFO("seed ", seed);
@@ -316,7 +315,7 @@ TEST_CASE("pipeline JSON: random pipelines of random networks read back equal") 
     CHECK(pipelines > 200);
 }
 
-TEST_CASE("pipeline JSON: whatever a document holds, a pipeline that fits or a refusal; what is read fits the schema") {
+TEST_CASE("plan JSON: whatever a document holds, a pipeline that fits or a refusal; what is read fits the schema") {
     auto const g = two_layers();
     auto const counts = support::read_mutations(7, 4000, small, [&](std::string const& text) {
         auto const p = read(g, 8, text);
@@ -324,20 +323,49 @@ TEST_CASE("pipeline JSON: whatever a document holds, a pipeline that fits or a r
         auto const part = pipeline::micro_batch(g, p.how.micro_batches);
         for (std::size_t op = 0; op < g.size(); ++op) space::validate(p.strategy[op], part.operations[op], 8, g.names[op]);
         CHECK(schema().complaint(text) == "");
-        CHECK(equal(read(g, 8, written(g, 8, p)), p));
+        CHECK(read(g, 8, written(g, 8, p)) == p);
     });
     CHECK(counts.read > 500);
     CHECK(counts.refused > 4000);
 }
 
-TEST_CASE("pipeline JSON: of rewritten operators") {
+TEST_CASE("plan JSON: of rewritten operators") {
     auto const g = two_layers();
     auto const p = read(g, 8, small);
-    strategy_notes const notes{.model = "two layers", .topology = {}, .predicted = {}, .rewritten_by = {"fuse: fc1, relu"}};
+    plan_notes const notes{.model = "two layers", .topology = {}, .predicted = {}, .rewritten_by = {"fuse: fc1, relu"}};
     check_round_trip(g, 8, p, notes);
     auto document = nlohmann::json::parse(written(g, 8, p, notes));
     document["stages"][1]["operators"][0]["name"] = "fc3";
     CHECK(support::refusal([&] { return read(g, 8, document.dump()).strategy.size(); }) ==
           "p.json: stages[1].operators[0].name is \"fc3\": must be the name of an operator of the graph; the operators are those that 1 rule, "
-          "\"fuse: fc1, relu\", made of the model's: the strategy is for these alone");
+          "\"fuse: fc1, relu\", made of the model's: the plan is for these alone");
+}
+
+TEST_CASE("plan JSON: what earlier releases wrote is read") {
+    auto const g = two_layers();
+    auto const now = read(g, 8, small);
+    CHECK(read(g, 8, support::replaced(small, "parsearch.plan", "parsearch.pipeline")) == now);
+    plan_notes notes;
+    auto const strategy = read(g, 8, R"({
+      "format": "parsearch.strategy", "version": 1, "model": {"name": "two layers", "operators": 4}, "topology": {"devices": 8}, "predicted_ps": 7,
+      "operators": [{"name": "x", "start": 3}, {"name": "fc 2", "start": 5}, {"name": "relu", "start": 1},
+                    {"name": "fc1", "degrees": {"o": 2}, "start": 2, "strides": {"o": 4}}]
+    })",
+                               &notes);
+    CHECK(notes == plan_notes{.model = "two layers", .topology = {}, .predicted = picoseconds{7}, .rewritten_by = {}});
+    CHECK(strategy.how.plain());
+    CHECK(strategy.strategy[0].start == 3);
+    CHECK(to_string(strategy.strategy[1], g.operations[1]) == "o2 @2+4");
+    // The same as the strategy by itself.
+    std::ostringstream alone;
+    write_plan_json(alone, g, 8, strategy.strategy, notes);
+    CHECK(alone.str() == written(g, 8, strategy, notes));
+    CHECK(read(g, 8, alone.str()) == strategy);
+    CHECK(support::refusal([&] { return read(g, 8, R"({"format": "parsearch.strategy", "version": 2})").strategy.size(); }) ==
+          "p.json: version is 2: must be 1, which this release reads");
+    CHECK(support::refusal([&] {
+              std::ostringstream out;
+              write_plan_json(out, g, 8, space::flat_strategy(3, space::whole(g.operations[1])));
+              return 0;
+          }) == "the strategy has 3 configurations: the graph has 4 operators");
 }
