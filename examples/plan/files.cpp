@@ -12,8 +12,8 @@
 
 #include <parsearch/io/display/dot.hpp>
 #include <parsearch/io/display/timeline.hpp>
+#include <parsearch/io/files/plan_file.hpp>
 #include <parsearch/io/files/run_manifest.hpp>
-#include <parsearch/io/files/strategy_file.hpp>
 #include <parsearch/io/files/topology_file.hpp>
 #include <parsearch/io/foreign/flexflow_strategy.hpp>
 #include <parsearch/io/report/html_report.hpp>
@@ -26,8 +26,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // What may be written.
-constexpr std::array file_names{"strategy.json", "strategy.flexflow",   "topology.json", "timeline.json", "graph.dot",
-                                "pipeline.json", "pipeline.trace.json", "report.html",   "run.json"};
+constexpr std::array file_names{"plan.json", "strategy.flexflow", "topology.json", "timeline.json", "graph.dot", "report.html", "run.json"};
+// What earlier releases wrote.
+constexpr std::array former_names{"strategy.json", "pipeline.json", "pipeline.trace.json"};
 
 ps::io::run_figures run_figures_of(ps::io::compared const& f) {
     using kind = ps::sim::traffic_kind;
@@ -110,22 +111,27 @@ ps::io::report_data report_of(request const& asked, inputs const& given, planned
     d.model = summary_of_model(made.given_problem().graph(), asked.simulation.training);
     d.cluster_text = summary_of_cluster(given.cluster.cluster);
     if (made.stats) d.search = summary_of_search(asked, made);
-    d.strategies = compared_of(made);
+    auto const& plan = *made.plan;
+    d.strategies = shown_rows(made);
     d.found = d.strategies.size() - 1;
-    d.graph = &made.problem.graph();
+    d.plan = plan.text;
+    if (plan.plan.how.stages > 1) d.stage = plan.plan.how.stage;
+    d.graph = &plan.part.graph();
     d.cluster = &given.cluster.cluster;
-    d.strategy = &made.found().strategy;
-    d.simulation = &made.report;
+    d.strategy = &plan.plan.strategy;
+    d.simulation = &*plan.report;
     d.curve = made.curve;
-    if (made.pipeline) d.pipeline = ps::io::report_pipeline{.figures = made.pipeline->figures, .lines = made.pipeline->text};
     if (made.traffic)
         d.network =
             ps::io::report_network{.network = &*given.cluster.network, .traffic = &*made.traffic, .price = made.price, .rounds = rounds_of(made)};
-    if (made.rewritten)
+    if (!plan.applied.empty()) {
+        auto const& before = made.strategies[made.rewritten->plain];
+        auto const at = std::ranges::find(d.strategies, before.name, &ps::io::compared::name) - d.strategies.begin();
         d.rewriting = ps::io::report_rewriting{.graph = &made.rewritten->original.graph(),
-                                               .strategy = &made.strategies[made.rewritten->plain].strategy,
-                                               .compared = made.rewritten->plain + made.textbook().size(),
-                                               .applied = made.rewritten->applied};
+                                               .strategy = &before.strategy,
+                                               .compared = static_cast<std::size_t>(at),
+                                               .applied = plan.applied};
+    }
     auto const add = [&](std::string const& prefix, std::vector<ps::io::setting> const& settings) {
         for (auto const& s : settings) d.options.push_back({prefix + s.key, s.value});
     };
@@ -163,6 +169,12 @@ std::vector<std::string> remove_older(fs::path const& folder, std::vector<ps::io
         if (known != older.end() && fs::is_regular_file(path, error) && ps::io::hash_of_file(path) == known->hash) fs::remove(path, error);
         else if (name != "run.json") left.push_back(name);
     }
+    for (std::string const name : former_names) {
+        std::error_code error;
+        auto const known = std::ranges::find(older, name, &ps::io::run_file::name);
+        auto const path = (folder / name).string();
+        if (known != older.end() && fs::is_regular_file(path, error) && ps::io::hash_of_file(path) == known->hash) fs::remove(path, error);
+    }
     return left;
 }
 } // namespace
@@ -186,21 +198,22 @@ void prepare_folder(request const& asked, inputs const& given) {
 std::vector<std::string> write_files(request const& asked, inputs const& given, planned const& made) {
     std::vector<std::string> notes;
     output_folder folder(asked.out);
-    auto const& strategy = made.found().strategy;
     auto const& cluster = given.cluster.cluster;
-    ps::io::strategy_notes const said{.model = asked.model,
-                                      .topology = asked.cluster,
-                                      .predicted = made.found().figures.time,
-                                      .rewritten_by = made.rewritten ? made.rewritten->applied : std::vector<std::string>{}};
-    folder.write("strategy.json", [&](std::ostream& out) { ps::io::write_strategy_json(out, made.problem, strategy, said); });
-    if (made.rewritten && !made.rewritten->applied.empty()) {
+    auto const& chosen = *made.plan;
+    auto const& strategy = chosen.plan.strategy;
+    ps::io::plan_notes const said{.model = asked.model, .topology = asked.cluster, .predicted = made.figures().time, .rewritten_by = chosen.applied};
+    folder.write("plan.json", [&](std::ostream& out) { ps::io::write_plan_json(out, chosen.problem, chosen.plan, said); });
+    if (!chosen.plan.how.plain()) {
+        notes.push_back("strategy.flexflow is not written: FlexFlow knows no micro-batches, stages or shared states");
+    } else if (!chosen.applied.empty()) {
         notes.push_back("strategy.flexflow is not written: rules have changed the operators, and FlexFlow knows the model's only");
     } else {
         std::ostringstream text;
         try {
-            auto const lost = ps::io::write_flexflow_strategy(text, made.problem.graph(), cluster.size(), strategy, ps::io::flexflow_losses::report);
-            if (!lost.empty() && !made.pipeline)
-                notes.push_back(ps::text("strategy.flexflow says less than strategy.json: FlexFlow's format has no words for ", lost.size(),
+            auto const lost =
+                ps::io::write_flexflow_strategy(text, chosen.problem.graph(), cluster.size(), strategy, ps::io::flexflow_losses::report);
+            if (!lost.empty())
+                notes.push_back(ps::text("strategy.flexflow says less than plan.json: FlexFlow's format has no words for ", lost.size(),
                                          lost.size() == 1 ? " thing: " : " things, the first: ", lost.front()));
             folder.write("strategy.flexflow", [&](std::ostream& out) { out << text.view(); });
         } catch (ps::invalid_input const& e) {
@@ -208,18 +221,17 @@ std::vector<std::string> write_files(request const& asked, inputs const& given, 
         }
     }
     folder.write("topology.json", [&](std::ostream& out) { ps::io::write_topology_json(out, cluster); });
-    folder.write("timeline.json", [&](std::ostream& out) { ps::io::write_timeline(out, made.problem, cluster, strategy, made.report); });
-    folder.write("graph.dot", [&](std::ostream& out) { ps::io::write_dot(out, made.problem, strategy); });
-    if (made.pipeline) {
-        folder.write("pipeline.json", [&](std::ostream& out) { write_pipeline(out, made.problem, *made.pipeline, said); });
-        constexpr std::size_t most_tasks = 500'000; // some 150 MB
-        if (auto const tasks = made.pipeline->tasks; tasks > most_tasks)
-            notes.push_back(ps::text("pipeline.trace.json is not written: ", tasks, " tasks are more than a viewer shows"));
-        else folder.write("pipeline.trace.json", [&](std::ostream& out) { write_pipeline_trace(out, made.problem, cluster, *made.pipeline); });
+    if (chosen.report) {
+        std::size_t left_out = 0;
+        folder.write("timeline.json",
+                     [&](std::ostream& out) { left_out = ps::io::write_timeline(out, chosen.part, cluster, strategy, *chosen.report); });
+        if (left_out > 0)
+            notes.push_back(ps::text("timeline.json leaves out ", left_out, " devices and links: all tasks are more than a viewer shows"));
     }
+    folder.write("graph.dot", [&](std::ostream& out) { ps::io::write_dot(out, chosen.part, strategy); });
     auto shown = made.notes;
     shown.insert(shown.end(), notes.begin(), notes.end());
-    folder.write("report.html", [&](std::ostream& out) { ps::io::write_report(out, report_of(asked, given, made, shown)); });
+    if (chosen.report) folder.write("report.html", [&](std::ostream& out) { ps::io::write_report(out, report_of(asked, given, made, shown)); });
     auto files = folder.files();
     folder.write("run.json", [&](std::ostream& out) { ps::io::write_run_manifest(out, manifest_of(asked, given, made, std::move(files))); });
     for (auto const& name : remove_older(asked.out, folder.files()))

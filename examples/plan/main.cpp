@@ -42,7 +42,7 @@ int run(plan::command const& command) {
         }
     }
     print_plan(asked, given, made);
-    if (!asked.out.empty() && unwritten.empty()) tools::print("\nreport   {}/report.html\n", asked.out);
+    if (!asked.out.empty() && unwritten.empty() && made.plan->report) tools::print("\nreport   {}/report.html\n", asked.out);
     bool const printed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
     if (!unwritten.empty()) tools::print(stderr, "plan: {}\n", unwritten);
     if (!printed) tools::print(stderr, "plan: the standard output cannot be written\n");

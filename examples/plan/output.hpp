@@ -14,6 +14,8 @@ void prepare_folder(request const& asked, inputs const& given);
 
 // Experts, textbook plans, and what was found without them.
 [[nodiscard]] std::vector<ps::io::compared> compared_of(planned const& made);
+// The same as they are shown: the plan last, and none that is the same again.
+[[nodiscard]] std::vector<ps::io::compared> shown_rows(planned const& made);
 
 // Each in a few words.
 [[nodiscard]] std::string summary_of_model(ps::graph::dense_graph const& g, bool training);

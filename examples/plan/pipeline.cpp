@@ -3,18 +3,15 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <new>
 #include <optional>
 #include <random>
-#include <regex>
 #include <sstream>
 #include <string>
 #include <utility>
 
-#include <parsearch/io/display/pipeline_timeline.hpp>
-#include <parsearch/io/files/pipeline_file.hpp>
+#include <parsearch/pipeline/pipeline_simulator.hpp>
 #include <parsearch/rewrite/joint/joint_pipeline.hpp>
 
 #include "planner.hpp"
@@ -74,16 +71,11 @@ class textbook_shelf {
     std::map<ps::pipeline::plan_family, std::pair<ps::picoseconds, ps::io::compared>> best_;
 };
 
-// `plan` as `simulator` simulates it, which is of `problem`.
+// `plan` of `problem` with its figures.
 pipelined described(ps::pipeline::pipeline_plan plan, ps::parallelization const& problem, inputs const& given, ps::picoseconds baseline) {
-    ps::pipeline::pipeline_simulator simulator(problem);
-    (void)simulator.simulate(plan.how, plan.strategy);
-    auto figures = figures_of(simulator, problem, given, ps::pipeline::short_name(plan, problem.topology().size()), baseline);
-    pipelined out{.plan = std::move(plan), .figures = std::move(figures), .tasks = simulator.tasks().size(), .idle = simulator.idle_share()};
-    std::istringstream lines(ps::pipeline::to_string(problem, out.plan));
-    for (std::string line; std::getline(lines, line);) out.text.push_back(line);
-    out.operators = ps::io::listing(simulator.micro_batches(out.plan.how.micro_batches).graph(), out.plan.strategy);
-    return out;
+    auto const simulated = simulate(problem, plan);
+    auto figures = ps::io::compare(problem, given.cluster.cluster, ps::pipeline::short_name(plan, problem.topology().size()), simulated, baseline);
+    return {.plan = std::move(plan), .figures = std::move(figures), .idle = simulated.idle_share()};
 }
 
 // One pipeline may take this much longer than there is time.
@@ -157,31 +149,6 @@ void shard_found(request const& asked, inputs const& given, ps::picoseconds base
 
 } // namespace
 
-std::optional<ps::pipeline::pipeline_plan> read_pipeline(request const& asked, ps::parallelization const& problem, std::vector<std::string>& notes) {
-    std::ifstream in(asked.start, std::ios::binary);
-    std::string head(512, '\0');
-    in.read(head.data(), static_cast<std::streamsize>(head.size()));
-    head.resize(static_cast<std::size_t>(in.gcount()));
-    static std::regex const format("\"format\"\\s*:\\s*\"parsearch\\.pipeline\"");
-    if (!std::regex_search(head, format)) return {};
-    if (auto const m = asked.simulation.transfers; m != ps::sim::transfer_model::streaming)
-        throw ps::invalid_input(asked.start, " is a pipeline, and --simulation.transfers is ", name_of(m),
-                                ": pipelines are simulated with streaming alone");
-    in.clear();
-    in.seekg(0);
-    ps::io::strategy_notes said;
-    auto plan = ps::io::read_pipeline_json(in, asked.start, problem, &said);
-    note_purpose(asked, said, notes);
-    return plan;
-}
-
-void note_purpose(request const& asked, ps::io::strategy_notes const& said, std::vector<std::string>& notes) {
-    auto const other = [](std::string const& name, std::string const& now) { return !name.empty() && name != now; };
-    if (other(said.model, asked.model) || other(said.topology, asked.cluster))
-        notes.push_back(ps::text(asked.start, " says that it is for ", said.model, " on ", said.topology, ": it is read as one for ", asked.model,
-                                 " on ", asked.cluster));
-}
-
 void search_pipelines(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made, std::stop_token const& stop) {
     if (made.start_pipeline && !asked.pipelines) {
         made.pipeline = described(*made.start_pipeline, made.problem, given, baseline);
@@ -225,15 +192,33 @@ void choose_pipeline(request const& asked, inputs const& given, ps::picoseconds 
                                             " rules made: ", made.pipeline->applied.front(), made.pipeline->applied.size() > 1 ? ", ..." : ""));
 }
 
-void write_pipeline(std::ostream& out, ps::parallelization const& problem, pipelined const& found, ps::io::strategy_notes notes) {
-    notes.predicted = found.figures.time;
-    if (found.problem) notes.rewritten_by = found.applied;
-    ps::io::write_pipeline_json(out, found.problem ? *found.problem : problem, found.plan, notes);
-}
-
-void write_pipeline_trace(std::ostream& out, ps::parallelization const& problem, ps::topology::cluster const& cluster, pipelined const& found) {
-    ps::pipeline::pipeline_simulator simulator(found.problem ? *found.problem : problem);
-    ps::io::write_pipeline_timeline(out, simulator, cluster, found.plan);
+void settle(request const& asked, inputs const& given, planned& made) {
+    bool const reported = !asked.out.empty() || given.cluster.network;
+    auto simulated = std::exchange(made.report, {});
+    if (!made.pipeline) {
+        made.plan = chosen_plan{.plan = {.how = ps::pipeline::unpipelined(made.problem.graph()), .strategy = made.found().strategy},
+                                .problem = made.problem,
+                                .part = made.problem,
+                                .applied = made.rewritten ? made.rewritten->applied : std::vector<std::string>{}};
+        if (reported) made.plan->report = std::move(simulated);
+        return;
+    }
+    simulated = {}; // its memory is for the next
+    auto const& found = *made.pipeline;
+    auto const& problem = found.problem ? *found.problem : made.problem;
+    made.plan = chosen_plan{.plan = found.plan,
+                            .problem = problem,
+                            .part = ps::pipeline::micro_batch_problem(problem, found.plan.how.micro_batches),
+                            .applied = found.applied};
+    std::istringstream lines(ps::pipeline::to_string(problem, found.plan));
+    for (std::string line; std::getline(lines, line);) made.plan->text.push_back(line);
+    if (!reported) return;
+    try {
+        made.plan->report = simulate(problem, found.plan);
+    } catch (std::bad_alloc const&) {
+        made.left_out.push_back(asked.out.empty() ? "the load of the network takes more memory than there is"
+                                                  : "timeline.json and report.html take more memory than there is; --memory may allow more");
+    }
 }
 
 } // namespace plan

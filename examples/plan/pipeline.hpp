@@ -1,18 +1,15 @@
 #pragma once
-// A pipeline that was found for the operators planned.
+// Plans with micro-batches, stages or shared states, and the plan that is chosen in the end.
 
 #include <cstddef>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <vector>
 
 #include <parsearch/concepts/searcher.hpp>
 #include <parsearch/io/display/comparison.hpp>
-#include <parsearch/io/display/listing.hpp>
-#include <parsearch/io/files/strategy_file.hpp>
 #include <parsearch/pipeline/partition.hpp>
-#include <parsearch/topology/cluster.hpp>
+#include <parsearch/sim/report.hpp>
 
 #include "problem.hpp"
 
@@ -24,10 +21,17 @@ struct pipelined {
     std::optional<ps::parallelization> problem{}; // of its operators, where they are others than those planned: see `applied`
     std::vector<std::string> applied{};           // rules of a joint search that made them; empty: they are the model's own
     ps::io::compared figures{};
-    std::size_t tasks = 0;                         // of an iteration
-    double idle = 0;                               // share of the iteration in which its devices compute nothing
-    std::vector<std::string> text{};               // the plan in lines
-    std::vector<ps::io::listing_line> operators{}; // of a micro-batch
+    double idle = 0; // share of the iteration in which its devices compute nothing
+};
+
+// What is printed and written.
+struct chosen_plan {
+    ps::pipeline::pipeline_plan plan;        // a strategy is one of one stage and micro-batch
+    ps::parallelization problem;             // of its operators
+    ps::parallelization part;                // of one of its micro-batches
+    std::vector<std::string> applied{};      // the rules that made its operators of the model's
+    std::vector<std::string> text{};         // how it runs, and a line per stage; none of a strategy
+    std::optional<ps::sim::report> report{}; // where something is to be written of it, and memory suffices
 };
 
 // A search of pipelines.
@@ -37,9 +41,5 @@ struct pipeline_search {
     std::optional<ps::picoseconds> cost{};    // of the best; nothing where none was found
     std::vector<ps::io::compared> textbook{}; // the best of each family that was simulated
 };
-
-// pipeline.json and pipeline.trace.json.
-void write_pipeline(std::ostream& out, ps::parallelization const& problem, pipelined const& found, ps::io::strategy_notes notes);
-void write_pipeline_trace(std::ostream& out, ps::parallelization const& problem, ps::topology::cluster const& cluster, pipelined const& found);
 
 } // namespace plan

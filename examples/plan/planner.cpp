@@ -11,7 +11,7 @@
 
 #include <parsearch/fabric/network/network_price.hpp>
 #include <parsearch/io/described/searches.hpp>
-#include <parsearch/io/files/strategy_file.hpp>
+#include <parsearch/io/files/plan_file.hpp>
 #include <parsearch/io/foreign/flexflow_strategy.hpp>
 #include <parsearch/search/bounds/problem_bounds.hpp>
 
@@ -33,21 +33,31 @@ bool is_expert(std::string const& name) {
 bool is_joint(request const& asked) { return asked.search && std::holds_alternative<ps::rewrite::joint_options>(*asked.search); }
 bool starts_from_file(request const& asked) { return asked.start != "cheapest" && !is_expert(asked.start); }
 
-// A strategy file: JSON begins with a brace, FlexFlow's format with a number.
-// The strategy of a file; `notes` says where it was made for something else.
-ps::space::flat_strategy read_strategy(std::string const& path, request const& asked, ps::parallelization const& problem,
-                                       std::vector<std::string>& notes) {
+// Says where a file was made for something else.
+void note_purpose(request const& asked, ps::io::plan_notes const& said, std::vector<std::string>& notes) {
+    auto const other = [](std::string const& name, std::string const& now) { return !name.empty() && name != now; };
+    if (other(said.model, asked.model) || other(said.topology, asked.cluster))
+        notes.push_back(ps::text(asked.start, " says that it is for ", said.model, " on ", said.topology, ": it is read as one for ", asked.model,
+                                 " on ", asked.cluster));
+}
+
+// The plan of the file `asked.start`, JSON, which begins with a brace, or FlexFlow's, which begins with a number. `notes` says where it was made for
+// something else.
+ps::pipeline::pipeline_plan read_plan(request const& asked, ps::parallelization const& problem, std::vector<std::string>& notes) {
+    auto const& path = asked.start;
     std::ifstream in(path, std::ios::binary);
     char first = 0;
-    if (!(in >> first)) throw ps::invalid_input(path, in.is_open() ? ": is empty: must be a strategy" : ": cannot be opened");
+    if (!(in >> first)) throw ps::invalid_input(path, in.is_open() ? ": is empty: must be a plan" : ": cannot be opened");
     in.seekg(0);
-    if (first == '{') {
-        ps::io::strategy_notes said;
-        auto strategy = ps::io::read_strategy_json(in, path, problem, &said);
-        note_purpose(asked, said, notes);
-        return strategy;
-    }
-    return ps::io::read_flexflow_strategy(in, path, problem.graph(), problem.topology().size());
+    if (first != '{')
+        return {.how = ps::pipeline::unpipelined(problem.graph()),
+                .strategy = ps::io::read_flexflow_strategy(in, path, problem.graph(), problem.topology().size())};
+    ps::io::plan_notes said;
+    auto plan = ps::io::read_plan_json(in, path, problem, &said);
+    if (auto const m = asked.simulation.transfers; m != ps::sim::transfer_model::streaming && !plan.how.plain())
+        throw ps::invalid_input(path, " is a pipeline, and --simulation.transfers is ", name_of(m), ": pipelines are simulated with streaming alone");
+    note_purpose(asked, said, notes);
+    return plan;
 }
 
 void require_same(std::string const& what, std::string const& given, std::string const& hash, ps::io::run_input const& before) {
@@ -130,11 +140,11 @@ std::vector<move_line> lines_of(ps::search::move_counts const& counts, ps::io::s
     return out;
 }
 
-// What the found strategy puts on the network of a fabric, and what that costs.
+// What the plan puts on the network of a fabric, and what that costs.
 void add_network(inputs const& given, planned& made) {
-    if (!given.cluster.network) return;
+    if (!given.cluster.network || !made.plan->report) return;
     auto const& network = *given.cluster.network;
-    made.traffic = ps::fabric::report_of(network, given.cluster.cluster, made.report);
+    made.traffic = ps::fabric::report_of(network, given.cluster.cluster, *made.plan->report);
     try {
         made.price = ps::fabric::price_of(network, ps::fabric::cabling::patch_panel).total();
     } catch (ps::invalid_input const&) {
@@ -341,12 +351,13 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
     if (is_joint(asked)) {
         made.start = "none";
     } else if (starts_from_file(asked)) {
-        made.start_pipeline = read_pipeline(asked, made.problem, made.notes);
-        if (!made.start_pipeline) {
+        auto plan = read_plan(asked, made.problem, made.notes);
+        if (plan.how.plain()) {
             made.start = asked.start;
-            made.start_strategy = read_strategy(asked.start, asked, made.problem, made.notes);
-        } else if (asked.rerun) {
-            start_as_before(made, asked.rerun->result.start);
+            made.start_strategy = std::move(plan.strategy);
+        } else {
+            made.start_pipeline = std::move(plan);
+            if (asked.rerun) start_as_before(made, asked.rerun->result.start);
         }
     } else if (asked.start != "cheapest") {
         made.start = spoken_name(asked.start);
@@ -422,6 +433,16 @@ static request with_time_left(request asked, planned const& made) {
     return asked;
 }
 
+// The plan, once all is searched.
+static void conclude(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made) {
+    choose_pipeline(asked, given, baseline, made);
+    settle(asked, given, made);
+    if (auto const* const measured = made.oracle.measured())
+        made.computed = ps::compute_time_by_source(made.plan->part, *measured, made.plan->plan.strategy);
+    add_network(given, made);
+    add_notes(asked, made);
+}
+
 void finish_plan(request const& asked, inputs const& given, planned& made, std::stop_token const& stop) {
     ps::picoseconds baseline{};
     // The simulation of what is evaluated last stays.
@@ -482,11 +503,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         made.problem = std::move(found.problem);
         made.strategies.push_back({.name = "found by joint", .strategy = std::move(found.strategy)});
         evaluate(made.strategies.back(), {});
-        if (auto const* const measured = made.oracle.measured())
-            made.computed = ps::compute_time_by_source(made.problem, *measured, made.found().strategy);
-        add_network(given, made);
-        choose_pipeline(asked, given, baseline, made);
-        add_notes(asked, made);
+        conclude(asked, given, baseline, made);
         return;
     }
     if (made.start_strategy.empty() && !made.wired) choose_start(asked, made, stop);
@@ -508,11 +525,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
     }
     if (made.stats && !made.bound) made.bound = bound_of(made.problem, asked, made, stop);
     evaluate(made.strategies.back(), {});
-    if (auto const* const measured = made.oracle.measured())
-        made.computed = ps::compute_time_by_source(made.problem, *measured, made.found().strategy);
-    add_network(given, made);
-    choose_pipeline(asked, given, baseline, made);
-    add_notes(asked, made);
+    conclude(asked, given, baseline, made);
 }
 
 } // namespace plan

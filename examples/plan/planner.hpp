@@ -75,9 +75,10 @@ struct planned {
     std::string start{};                      // the name of the strategy that the search begins with; a joint search begins with none
     ps::space::flat_strategy start_strategy{};
     std::optional<ps::pipeline::pipeline_plan> start_pipeline{}; // where the file to start from has one
-    ps::sim::report report{};                                    // of the found one
-    std::optional<ps::source_times> computed{};                  // of the found one, where there is a profile
-    std::optional<ps::fabric::network_report> traffic{};         // of the found one, where the cluster is a fabric
+    ps::sim::report report{};                                    // of what was evaluated last
+    std::optional<chosen_plan> plan{};                           // what is planned, in the end
+    std::optional<ps::source_times> computed{};                  // of the plan, where there is a profile
+    std::optional<ps::fabric::network_report> traffic{};         // of the plan, where the cluster is a fabric
     std::optional<double> price{};                               // of the fabric in US dollars, where its parts are listed
     std::optional<co_optimized> wired{};                         // where the fabric is wired for the model
     std::optional<ps::picoseconds> bound{};                      // no strategy in the space of these operators costs less
@@ -124,12 +125,6 @@ struct planned {
 // Evaluates the experts, searches, and evaluates what was found; ends soon after `stop` is requested.
 void finish_plan(request const& asked, inputs const& given, planned& made, std::stop_token const& stop);
 
-// The pipeline of the file `asked.start`; nothing where it is none. Notes as of a strategy. Throws invalid_input.
-[[nodiscard]] std::optional<ps::pipeline::pipeline_plan> read_pipeline(request const& asked, ps::parallelization const& problem,
-                                                                       std::vector<std::string>& notes);
-// Says where a file was made for something else.
-void note_purpose(request const& asked, ps::io::strategy_notes const& said, std::vector<std::string>& notes);
-
 // Searches pipelines of the model's operators, where they may be chosen, or takes the one to start from: the best becomes `made.pipeline`.
 // `baseline`: time of data parallelism. With those below in a file of its own: it takes long to compile.
 void search_pipelines(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made, std::stop_token const& stop);
@@ -137,5 +132,8 @@ void search_pipelines(request const& asked, inputs const& given, ps::picoseconds
 // What became of the pipelines beside what was found without them: where other operators or the strategy found make a better one, that is
 // `made.pipeline`; where the strategy found costs no more, there is none.
 void choose_pipeline(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made);
+
+// Makes `made.plan` of what was chosen; `made.report` is of the strategy found.
+void settle(request const& asked, inputs const& given, planned& made);
 
 } // namespace plan

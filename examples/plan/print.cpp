@@ -30,17 +30,6 @@ struct column {
 
 bool limited(ps::byte_count memory) { return memory != std::numeric_limits<ps::byte_count>::max(); }
 
-// The rows to show: the plan last, and none that is the same again.
-std::vector<ps::io::compared> shown_rows(planned const& made) {
-    auto out = compared_of(made);
-    if (!made.pipeline) return out;
-    auto const& plan = made.pipeline->figures;
-    if (!made.stats && out.size() > 1) out.pop_back(); // an expert, where no strategy was searched
-    std::erase_if(out, [&](auto const& f) { return f.name == plan.name && f.time == plan.time; });
-    out.push_back(plan);
-    return out;
-}
-
 // Columns as wide as their widest cell; one or two lines of heads.
 void print_table(std::vector<column> const& columns, std::vector<std::vector<std::string>> const& rows) {
     std::vector<std::size_t> width;
@@ -78,14 +67,14 @@ std::vector<std::string> cells(ps::io::compared const& f, bool costs) {
     return out;
 }
 
-void print_pipeline(pipelined const& p) {
+void print_pipeline(pipelined const& p, std::vector<std::string> const& lines) {
     auto const& f = p.figures;
     tools::print("\nplan     {} an iteration, {}; devices idle {:.1f}%; fullest device {}: {}{}\n", tools::shown_time(f.time), f.name, 100 * p.idle,
                  f.fullest_device, tools::shown_memory(f.fullest_device_use),
                  limited(f.fullest_device_memory)
                      ? fmt::format(" of {}, {}", tools::shown_memory(f.fullest_device_memory), f.fits ? "fits" : "does NOT fit")
                      : "");
-    for (auto const& line : p.text) tools::print("  {}\n", line);
+    for (auto const& line : lines) tools::print("  {}\n", line);
 }
 
 // The rounds in which strategy and fabric were made for each other.
@@ -109,6 +98,16 @@ std::vector<ps::io::compared> compared_of(planned const& made) {
         if (i == made.compared) out.insert(out.end(), made.textbook().begin(), made.textbook().end());
         out.push_back(made.strategies[i].figures);
     }
+    return out;
+}
+
+std::vector<ps::io::compared> shown_rows(planned const& made) {
+    auto out = compared_of(made);
+    if (!made.pipeline) return out;
+    auto const& plan = made.pipeline->figures;
+    if (!made.stats && out.size() > 1) out.pop_back(); // an expert, where no strategy was searched
+    std::erase_if(out, [&](auto const& f) { return f.name == plan.name && f.time == plan.time; });
+    out.push_back(plan);
     return out;
 }
 
@@ -258,7 +257,7 @@ void print_plan(request const& asked, inputs const& given, planned const& made) 
     print_table(columns, rows);
     if (made.computed) tools::print("\ncompute time: {}\n", summary_of_sources(*made.computed));
     if (made.traffic) tools::print("\nnetwork  {}\n", summary_of_network(asked.cluster, *given.cluster.network, made));
-    if (made.pipeline) print_pipeline(*made.pipeline);
+    if (made.pipeline) print_pipeline(*made.pipeline, made.plan->text);
     if (asked.quiet) return;
     if (!made.moves.empty()) {
         rows.clear();
@@ -287,7 +286,7 @@ void print_plan(request const& asked, inputs const& given, planned const& made) 
         print_table({{"", ""}, {"", "parameters", true}, {"", "shape of each", true}, {"", "elements"}}, rows);
     }
     rows.clear();
-    for (auto const& l : made.pipeline ? made.pipeline->operators : ps::io::listing(made.problem.graph(), made.found().strategy))
+    for (auto const& l : ps::io::listing(made.plan->part.graph(), made.plan->plan.strategy))
         rows.push_back({l.operators > 1 ? fmt::format("{} x", l.operators) : "", l.name, l.kind, l.shape, l.configuration});
     tools::print("\n");
     print_table({{"", ""}, {"", "operators", true}, {"", "kind", true}, {"", "output of each", true}, {"", "configuration", true}}, rows);

@@ -100,7 +100,8 @@ class pipeline_simulator {
             bool const weights = kind == sim::task_kind::transfer || kind == sim::task_kind::collective
                                      ? tasks_.label[t].traffic == sim::traffic_kind::weight_gradient
                                      : kind == sim::task_kind::update;
-            r.runs.push_back({.micro_batch = weights && !of_block ? sim::task_run::once : from.micro_batch, .again = from.again, .of_block = of_block});
+            r.runs.push_back(
+                {.micro_batch = weights && !of_block ? sim::task_run::once : from.micro_batch, .again = from.again, .of_block = of_block});
             if (of_block && kind == sim::task_kind::collective)
                 r.carried[t].collective = from.moves == block_transfer::gather ? collective_kind::all_gather : collective_kind::reduce_scatter;
         }

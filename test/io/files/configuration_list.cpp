@@ -132,12 +132,14 @@ TEST_CASE("configurations JSON: what is wrong is named") {
           "p.json: stages[0].operators[2].name is \"fc1\": is the operator of stages[0].operators[0] already: once is enough");
     CHECK(refused(",\n    {\"name\": \"relu\", \"start\": 5}", "") ==
           "p.json: stages: operator \"relu\" is missing: all but graph inputs must be there");
-    CHECK(refused("\"k\": 2", "\"q\": 2") == "p.json: stages[0].operators[1].degrees.q: operator 'fc 2' (linear) has no such dim: its dims are s, o, k");
+    CHECK(refused("\"k\": 2", "\"q\": 2") ==
+          "p.json: stages[0].operators[1].degrees.q: operator 'fc 2' (linear) has no such dim: its dims are s, o, k");
     CHECK(refused("\"k\": 2", "\"o\": 3") ==
           "p.json: stages[0].operators[1]: operator 'fc 2' (linear): configuration splits dim 'o' of extent 10 by 3: must be a divisor");
     CHECK(refused("\"k\": 2", "\"k\": 2.0") == "p.json: stages[0].operators[1].degrees.k is 2.0: must be an integer from 1 to 2147483647");
     CHECK(refused("\"k\": 2", "\"k\": 0") == "p.json: stages[0].operators[1].degrees.k is 0: must be an integer from 1 to 2147483647");
-    CHECK(refused("[3, 3]", "[3]") == "p.json: stages[0].operators[1]: operator 'fc 2' (linear): configuration lists 1 devices for 2 shards: must be one each");
+    CHECK(refused("[3, 3]", "[3]") ==
+          "p.json: stages[0].operators[1]: operator 'fc 2' (linear): configuration lists 1 devices for 2 shards: must be one each");
     CHECK(refused("[3, 3]", "[3, 8]") ==
           "p.json: stages[0].operators[1]: operator 'fc 2' (linear): configuration puts shard 1 on device 8: the topology has 8");
     CHECK(refused("[3, 3]", "[]") == "p.json: stages[0].operators[1].devices is an array of 0: must name a device for each shard");

@@ -160,7 +160,8 @@ TEST_CASE("plan JSON: what is wrong is named") {
     CHECK(refused("parsearch.plan", "parsearch.run") == "p.json: format is \"parsearch.run\": must be \"parsearch.plan\"");
     CHECK(refused("parsearch.plan", "parsearch.strategy") == "p.json: inputs: unknown member: known are format, version, model, topology, "
                                                              "predicted_ps, rewritten_by, operators");
-    CHECK(support::refusal([&] { return read(two_layers(), 8, "[]").strategy.size(); }) == "p.json: the document is an array of 0: must be an object");
+    CHECK(support::refusal([&] { return read(two_layers(), 8, "[]").strategy.size(); }) ==
+          "p.json: the document is an array of 0: must be an object");
     CHECK(refused("\"operators\": 4", "\"operators\": 5") == "p.json: model.operators is 5: the graph has 4");
     CHECK(refused("\"devices\": 8", "\"devices\": 16") == "p.json: topology.devices is 16: the topology has 8");
     CHECK(refused("\"micro_batches\": 4,", "") == "p.json: micro_batches is missing");

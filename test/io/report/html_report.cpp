@@ -123,8 +123,9 @@ TEST_CASE("report: a plan has its micro-batches, stages, and what is computed ag
     CHECK(document_in(page_of(d)).at("plan").empty());
     CHECK(document_in(page_of(d)).at("tasks").at("batches") == false);
     auto const& g = f.problem.graph();
-    pipeline::pipeline_plan plan{.how = {.stage = std::vector<std::uint32_t>(g.size(), 0), .stages = 2, .micro_batches = 4, .recompute = {true, false}},
-                                 .strategy = space::data_parallel(pipeline::micro_batch(g, 4), 4)};
+    pipeline::pipeline_plan plan{
+        .how = {.stage = std::vector<std::uint32_t>(g.size(), 0), .stages = 2, .micro_batches = 4, .recompute = {true, false}},
+        .strategy = space::data_parallel(pipeline::micro_batch(g, 4), 4)};
     for (std::uint32_t op = 7; op < g.size(); ++op) {
         plan.how.stage[op] = 1;
         plan.strategy[op].start = 4;

@@ -115,8 +115,8 @@ inline void require_report_of(graph::dense_graph const& g, topology::cluster con
 struct shown_tasks {
     static constexpr std::uint32_t left_out = ~std::uint32_t{0};
 
-    std::vector<std::uint32_t> tasks{}; ///< by row, then by start
-    std::vector<std::size_t> first{0};  ///< of row n: tasks[first[n] ... first[n + 1])
+    std::vector<std::uint32_t> tasks{};  ///< by row, then by start
+    std::vector<std::size_t> first{0};   ///< of row n: tasks[first[n] ... first[n + 1])
     std::vector<std::uint32_t> row_of{}; ///< of each device and link: the row that shows what it does, or `left_out`
 
     [[nodiscard]] std::uint32_t rows() const noexcept { return static_cast<std::uint32_t>(first.size() - 1); }
@@ -124,9 +124,9 @@ struct shown_tasks {
     [[nodiscard]] std::size_t missing() const noexcept { return static_cast<std::size_t>(std::count(row_of.begin(), row_of.end(), left_out)); }
 };
 
-/// The rows of what `r` simulated: one for each device and link, in the order of their numbers. Where `fold` is set, those that do the same at the same
-/// times, but for numbers of shards and messages, have one row. Rows are left out from where there would be more than `most` tasks.
-/// Complexity: O(n log n) in tasks.
+/// The rows of what `r` simulated: one for each device and link, in the order of their numbers. Where `fold` is set, those that do the same at the
+/// same times, but for numbers of shards and messages, have one row. Rows are left out from where there would be more than `most` tasks. Complexity:
+/// O(n log n) in tasks.
 [[nodiscard]] inline shown_tasks tasks_to_show(sim::report const& r, bool fold, std::size_t most = ~std::size_t{0}) {
     auto const resources = r.tasks.resources - 1; // but barriers
     auto const takes_time = [&](std::uint32_t t) { return r.tasks.kind[t] != sim::task_kind::barrier && r.schedule.end[t] > r.schedule.start[t]; };

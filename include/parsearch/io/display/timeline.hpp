@@ -54,7 +54,8 @@ class event_texts {
     }
 
   private:
-    using key = std::tuple<sim::task_kind, bool, bool, bool, std::uint32_t, std::uint32_t, sim::traffic_kind, collective_kind, byte_count, std::uint32_t>;
+    using key =
+        std::tuple<sim::task_kind, bool, bool, bool, std::uint32_t, std::uint32_t, sim::traffic_kind, collective_kind, byte_count, std::uint32_t>;
 
     [[nodiscard]] parts make(std::uint32_t t) const {
         auto const kind = report_->tasks.kind[t];
@@ -83,14 +84,14 @@ class event_texts {
 } // namespace detail
 
 /// Writes the timeline of what was simulated as `r`, with strategy `s` of `p`; of a plan `p` is the problem of one micro-batch
-/// (`pipeline::micro_batch_problem`). One event per line. Process 1 has a row per device, process 2 one per link of `cluster`, the topology that `p` was
-/// made of. A task that takes time is a complete event ("X"): `ts` and `dur` in microseconds with as many decimals as picoseconds need; `args` have the
-/// operator that the task belongs to, its kind, for computation its configuration and shard, for data what moves, bytes and number, and of a collective
-/// its kind and number of devices. What comes once per micro-batch has its number, from 0, behind its name and as `micro_batch`. What sharded parameters
-/// move has the name of the first operator of the block whose weights they are. Barriers and tasks without duration are left out; where the others are
-/// more than `most`, so are devices and links that do what one before does at the same times, and then those from where there are. Answers how many were.
-/// Streams: memory is that of the distinct names. Complexity: O(n log n) in tasks. Throws `invalid_input` where `r` is not of `p` and `cluster`, and
-/// where the stream fails.
+/// (`pipeline::micro_batch_problem`). One event per line. Process 1 has a row per device, process 2 one per link of `cluster`, the topology that `p`
+/// was made of. A task that takes time is a complete event ("X"): `ts` and `dur` in microseconds with as many decimals as picoseconds need; `args`
+/// have the operator that the task belongs to, its kind, for computation its configuration and shard, for data what moves, bytes and number, and of a
+/// collective its kind and number of devices. What comes once per micro-batch has its number, from 0, behind its name and as `micro_batch`. What
+/// sharded parameters move has the name of the first operator of the block whose weights they are. Barriers and tasks without duration are left out;
+/// where the others are more than `most`, so are devices and links that do what one before does at the same times, and then those from where there
+/// are. Answers how many were. Streams: memory is that of the distinct names. Complexity: O(n log n) in tasks. Throws `invalid_input` where `r` is
+/// not of `p` and `cluster`, and where the stream fails.
 template <Strategy<space::configuration> S>
 std::size_t write_timeline(std::ostream& stream, parallelization const& p, topology::cluster const& cluster, S const& s, sim::report const& r,
                            std::size_t most = 500'000) {

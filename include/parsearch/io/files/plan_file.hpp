@@ -91,8 +91,8 @@ class stages_reader {
 };
 } // namespace detail
 
-/// Writes a plan of `g` on `devices` devices such that reading it gives an equal one; stage, segment and block of graph inputs do not matter: they are
-/// read as 0. (Of a configuration that lists its devices, start and strides count for nothing and are not written.) Throws `invalid_input` where
+/// Writes a plan of `g` on `devices` devices such that reading it gives an equal one; stage, segment and block of graph inputs do not matter: they
+/// are read as 0. (Of a configuration that lists its devices, start and strides count for nothing and are not written.) Throws `invalid_input` where
 /// `pipeline::validate` and `pipeline::micro_batch` do, where the strategy does not fit the micro-batches, where a degree of tensor or expert
 /// parallelism is not from 1 to `devices` or the former not of each stage, where two operators have one name, or a name is not UTF-8.
 inline void write_plan_json(std::ostream& out, graph::dense_graph const& g, std::size_t devices, pipeline::pipeline_plan const& plan,
@@ -177,9 +177,9 @@ void write_plan_json(std::ostream& out, P const& problem, Plan const& plan, plan
             return plan;
         });
     }
-    auto const root = document.object(
-        document.is_of("parsearch.pipeline") ? "parsearch.pipeline" : plan_format, plan_version,
-        with({"micro_batches", "order", "sharded_optimizer", "sharded_parameters", "expert_parallel", "inputs", "stages"}));
+    auto const root =
+        document.object(document.is_of("parsearch.pipeline") ? "parsearch.pipeline" : plan_format, plan_version,
+                        with({"micro_batches", "order", "sharded_optimizer", "sharded_parameters", "expert_parallel", "inputs", "stages"}));
     detail::configurations_reader reader(root, g, devices);
     return reader.read(notes, [&] {
         constexpr std::array orders{pipeline::launch_order::gpipe, pipeline::launch_order::one_f_one_b};

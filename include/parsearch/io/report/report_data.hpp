@@ -56,10 +56,10 @@ struct report_data {
     std::string model{}; ///< a few words each: "gpt, 24 layers", "4 nodes of 8 h100_sxm", "mcmc, 10 s"
     std::string cluster_text{};
     std::string search{};
-    std::vector<compared> strategies{}; ///< the first is the baseline of the speed-ups
-    std::size_t found = 0;              ///< position among `strategies` of the one that the report is about
-    std::vector<std::string> plan{};    ///< how it runs, and a line per stage (`pipeline::to_string`); empty: without micro-batches
-    std::vector<std::uint32_t> stage{}; ///< of each operator; empty: there is one
+    std::vector<compared> strategies{};        ///< the first is the baseline of the speed-ups
+    std::size_t found = 0;                     ///< position among `strategies` of the one that the report is about
+    std::vector<std::string> plan{};           ///< how it runs, and a line per stage (`pipeline::to_string`); empty: without micro-batches
+    std::vector<std::uint32_t> stage{};        ///< of each operator; empty: there is one
     graph::dense_graph const* graph = nullptr; ///< of a plan, that of one of its micro-batches
     topology::cluster const* cluster = nullptr;
     space::flat_strategy const* strategy = nullptr;
@@ -164,8 +164,8 @@ using nlohmann::ordered_json;
 }
 
 /// The tasks that take time, row by row, and the row of each device and link (-1: left out, as they are more than `most`): the distinct durations and
-/// the distinct things that are done, and for each task where in these it is, its number among those alike, the gap before it, and of a plan the number
-/// of its micro-batch from 1, or 0.
+/// the distinct things that are done, and for each task where in these it is, its number among those alike, the gap before it, and of a plan the
+/// number of its micro-batch from 1, or 0.
 [[nodiscard]] inline ordered_json tasks_json(sim::report const& r, std::size_t most = 1'000'000) {
     std::map<std::int64_t, std::uint64_t> durations;
     std::map<std::tuple<int, std::uint32_t, std::uint32_t, int, int, byte_count, std::uint32_t, bool, bool>, std::uint64_t> whats;
@@ -183,10 +183,10 @@ using nlohmann::ordered_json;
             auto const& carried = r.carried[t];
             bool const moves = r.tasks.kind[t] == sim::task_kind::transfer || r.tasks.kind[t] == sim::task_kind::collective;
             int const traffic = !moves ? -1 : returns_weights(r.tasks, t) ? static_cast<int>(sim::traffic_kinds) : static_cast<int>(who.traffic);
-            auto const [what, fresh] = whats.try_emplace(
-                {static_cast<int>(r.tasks.kind[t]), who.op, who.edge, traffic, static_cast<int>(carried.collective), carried.bytes, carried.devices,
-                 run.again, run.of_block},
-                whats.size());
+            auto const [what, fresh] =
+                whats.try_emplace({static_cast<int>(r.tasks.kind[t]), who.op, who.edge, traffic, static_cast<int>(carried.collective), carried.bytes,
+                                   carried.devices, run.again, run.of_block},
+                                  whats.size());
             if (fresh)
                 what_list.push_back({static_cast<int>(r.tasks.kind[t]), who.op,
                                      who.edge == sim::task_label::no_edge ? -1 : static_cast<std::int64_t>(who.edge), traffic,
@@ -214,8 +214,14 @@ using nlohmann::ordered_json;
         auto const at = std::lower_bound(from, to, r.schedule.start[t], [&](auto a, auto start) { return r.schedule.start[a] < start; });
         critical.push_back(std::find_if(at, to, [&](auto a) { return r.schedule.end[a] == r.schedule.end[t]; }) - shown.tasks.begin());
     }
-    return {{"count", shown.tasks.size()}, {"rows", rows},         {"row", row_of},     {"busy", busy},
-            {"batches", !r.runs.empty()},  {"durations", duration_list}, {"whats", what_list}, {"packed", base64(packed.bytes())},
+    return {{"count", shown.tasks.size()},
+            {"rows", rows},
+            {"row", row_of},
+            {"busy", busy},
+            {"batches", !r.runs.empty()},
+            {"durations", duration_list},
+            {"whats", what_list},
+            {"packed", base64(packed.bytes())},
             {"critical", critical}};
 }
 
