@@ -50,14 +50,12 @@ constexpr std::string_view examples_and_codes =
 
 Files in DIR:
   report.html         the plan to look at: open it in a browser
-  strategy.json       the plan to hand on; --import reads it
-  strategy.flexflow   the same for FlexFlow's --import, as far as that format goes, unless rules changed operators
+  plan.json           the plan to hand on; --import reads it
+  strategy.flexflow   the same for FlexFlow's --import, where that format can say it
   timeline.json       every task on every device and link: open it at ui.perfetto.dev or chrome://tracing
   graph.dot           the operators coloured by configuration, for Graphviz
   topology.json       the cluster, also of a fabric; --cluster reads it
   run.json            what was asked and what was found; --rerun repeats it
-  pipeline.json       the plan, where it has stages, micro-batches or sharded states; --import reads it
-  pipeline.trace.json its timeline with all micro-batches, as timeline.json
 
 Exit codes:
   0    done
@@ -213,7 +211,7 @@ void add_general(CLI::App& app, raw_command& raw) {
                     "refuted on random tensors",
                     text(raw.asked.rules), "none");
     tools::add_text(app, "--import", search, "FILE",
-                    "evaluates a strategy, JSON or FlexFlow's, or a pipeline.json, without a search: --search none --start FILE", text(raw.import));
+                    "evaluates a plan, JSON or FlexFlow's, without a search: --search none --start FILE", text(raw.import));
     tools::add_text(app, "-o,--out", output, "DIR", "the folder to write the plan to; it is made where it does not exist [no files]",
                     text(raw.asked.out));
     tools::add_text(

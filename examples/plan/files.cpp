@@ -96,7 +96,7 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
         said.seconds = p.stats.seconds;
         said.reason = p.reason;
     }
-    for (auto const& f : compared_of(made)) m.strategies.push_back(run_figures_of(f));
+    for (auto const& f : shown_rows(made)) m.strategies.push_back(run_figures_of(f));
     m.files = std::move(files);
     return m;
 }
@@ -225,8 +225,10 @@ std::vector<std::string> write_files(request const& asked, inputs const& given, 
         std::size_t left_out = 0;
         folder.write("timeline.json",
                      [&](std::ostream& out) { left_out = ps::io::write_timeline(out, chosen.part, cluster, strategy, *chosen.report); });
+        auto const all = cluster.size() + cluster.links().size();
         if (left_out > 0)
-            notes.push_back(ps::text("timeline.json leaves out ", left_out, " devices and links: all tasks are more than a viewer shows"));
+            notes.push_back(ps::text("timeline.json has ", all - left_out, " of ", all,
+                                     " devices and links: all their tasks are more than a viewer shows, so those that do what another does are left out"));
     }
     folder.write("graph.dot", [&](std::ostream& out) { ps::io::write_dot(out, chosen.part, strategy); });
     auto shown = made.notes;

@@ -24,7 +24,7 @@ class Files(attack.Case):
         """run.json is there and names all other files as they are."""
         folder = pathlib.Path(self.folder, folder)
         run = json.loads((folder / "run.json").read_text())
-        self.assertIn("strategy.json", [f["name"] for f in run["files"]])
+        self.assertIn("plan.json", [f["name"] for f in run["files"]])
         for f in run["files"]:
             self.assertEqual(attack.hash_of(folder / f["name"]), f["hash"], f["name"])
 
@@ -90,31 +90,37 @@ class Files(attack.Case):
         out.mkdir()
         victim = pathlib.Path(self.folder, "victim")
         victim.write_text("mine")
-        for name in (".probe", ".strategy.json.part", ".report.html.part"): (out / name).symlink_to(victim)
-        (out / "pipeline.json").write_text("mine")
-        done = self.plan(*SMALL[:-1], "--space.pipelines", "false", "--out", "out")
+        for name in (".probe", ".plan.json.part", ".report.html.part"): (out / name).symlink_to(victim)
+        (out / "strategy.flexflow").write_text("mine")
+        done = self.plan(*SMALL[:-1], "--simulation.optimizer", "adam", "--out", "out")  # a plan that FlexFlow cannot say
         self.assertEqual(done.code, 0, done.err)
-        self.assertIn("pipeline.json is not of this run", done.err)
+        self.assertIn("strategy.flexflow is not of this run", done.err)
         self.assertEqual(victim.read_text(), "mine")
-        self.assertEqual((out / "pipeline.json").read_text(), "mine")
+        self.assertEqual((out / "strategy.flexflow").read_text(), "mine")
         self.assertTrue((out / ".probe").is_symlink())
         self.assert_whole("out")
 
     def test_what_an_earlier_run_wrote_and_this_one_does_not_is_removed(self):
-        self.assertEqual(self.plan(*SMALL, "--simulation.optimizer", "adam", "--out", "out").code, 0)
-        self.assertIn("pipeline.json", self.names("out"))
         self.assertEqual(self.plan(*SMALL, "--space.pipelines", "false", "--out", "out").code, 0)
-        self.assertNotIn("pipeline.json", self.names("out"))
+        self.assertIn("strategy.flexflow", self.names("out"))
+        # As an earlier release would have written it.
+        out = pathlib.Path(self.folder, "out")
+        (out / "pipeline.json").write_text("{}")
+        run = json.loads((out / "run.json").read_text())
+        run["files"].append({"name": "pipeline.json", "hash": attack.hash_of(out / "pipeline.json")})
+        (out / "run.json").write_text(json.dumps(run))
+        self.assertEqual(self.plan(*SMALL, "--simulation.optimizer", "adam", "--out", "out").code, 0)
+        self.assertFalse({"strategy.flexflow", "pipeline.json"} & set(self.names("out")))
         self.assert_whole("out")
 
     def test_what_is_read_is_not_overwritten(self):
         self.assertEqual(self.plan(*SMALL, "--out", "out").code, 0)
-        before = attack.hash_of(pathlib.Path(self.folder, "out", "strategy.json"))
-        done = self.plan(*SMALL[:4], "--import", "out/strategy.json", "--out", "out")
+        before = attack.hash_of(pathlib.Path(self.folder, "out", "plan.json"))
+        done = self.plan(*SMALL[:4], "--import", "out/plan.json", "--out", "out")
         self.assertEqual(done.code, 2)
-        self.assertIn("out/strategy.json is read and would be overwritten", done.err)
-        self.assertEqual(attack.hash_of(pathlib.Path(self.folder, "out", "strategy.json")), before)
-        self.assertEqual(self.plan(*SMALL[:4], "--import", "out/strategy.json", "--out", "again").code, 0)
+        self.assertIn("out/plan.json is read and would be overwritten", done.err)
+        self.assertEqual(attack.hash_of(pathlib.Path(self.folder, "out", "plan.json")), before)
+        self.assertEqual(self.plan(*SMALL[:4], "--import", "out/plan.json", "--out", "again").code, 0)
         self.assertEqual(self.plan("--rerun", "again/run.json", "--out", "third").code, 0)
 
     def test_a_folder_in_the_place_of_a_file_is_refused_before_the_search(self):

@@ -51,7 +51,7 @@ class Resources(attack.Case):
         result, seconds = self.interrupted(*LARGE, "--time", "1h", "--out", "plan", after=6 * PATIENCE)
         self.assertEqual(result.code, 130, result.err)
         self.assertIn("found by portfolio", result.out)
-        self.assertTrue(os.path.exists(os.path.join(self.folder, "plan", "strategy.json")))
+        self.assertTrue(os.path.exists(os.path.join(self.folder, "plan", "plan.json")))
         self.assertLess(seconds, 15 * PATIENCE)
 
     def test_memory_leaves_out_what_takes_more(self):

@@ -95,17 +95,17 @@ class Storm(attack.Case):
             kept = pathlib.Path(shutil.copytree(self.folder, self.folder + "-kept"))
             self.fail(f"{len(wrong)} of {tried} {kind}; files in {kept}:\n" + "\n".join(wrong[:10]))
 
-    def made(self):
+    def made(self, name, *options):
         """A folder with all that a small run writes."""
-        done = self.run_plan([*SMALL, "--simulation.optimizer", "adam", "--out", "made"])
+        done = self.run_plan([*SMALL, *options, "--out", name])
         self.assertEqual(done.code, 0, done.err)
-        return pathlib.Path(self.folder, "made")
+        return pathlib.Path(self.folder, name)
 
     def readers(self):
         """Pairs of a file and the arguments that read it, its name last."""
-        made = self.made()
-        out = [(made / "strategy.json", (*SMALL, "--import")), (made / "pipeline.json", (*SMALL, "--import")), (made / "strategy.json", (*SMALL, "--start")),
-               (made / "strategy.flexflow", (*SMALL, "--import")), (made / "run.json", ("--quiet", "--rerun")),
+        made, plain = self.made("made", "--simulation.optimizer", "adam"), self.made("plain", "--space.pipelines", "false")
+        out = [(made / "plan.json", (*SMALL, "--import")), (made / "plan.json", (*SMALL, "--start")), (plain / "plan.json", (*SMALL, "--import")),
+               (plain / "strategy.flexflow", (*SMALL, "--import")), (made / "run.json", ("--quiet", "--rerun")),
                (made / "topology.json", (*MODEL, "--evaluations", "5", "--quiet", "--cluster"))]
         data = os.environ.get("PARSEARCH_EXTERNAL_DATA")
         if not data: print("attack: PARSEARCH_EXTERNAL_DATA is not set: no ONNX files and rules")
@@ -207,19 +207,20 @@ class Storm(attack.Case):
                 run = self.assert_whole(out)
                 self.assertFalse([n for n in os.listdir(out) if n.startswith(".")])
                 if "lower_bound_ps" in run: self.assertLessEqual(run["lower_bound_ps"], run["result"]["cost_ps"])
-                operators = json.loads((out / "strategy.json").read_text())["operators"]
+                plan = json.loads((out / "plan.json").read_text())
+                operators = [o for s in plan["stages"] for o in s["operators"]]
                 if "--space.max_shards" in arguments:
                     most = int(arguments[arguments.index("--space.max_shards") + 1])
                     for o in operators: self.assertLessEqual(math.prod(o.get("degrees", {}).values()), most)
                 again = self.run_plan(["--rerun", str(out / "run.json"), "--out", str(out) + "b"])
                 self.assertEqual(again.code, 0, again.err + again.out[-300:])
-                for name in ("strategy.json", "pipeline.json", "topology.json", "strategy.flexflow"):
+                for name in ("plan.json", "topology.json", "strategy.flexflow"):
                     self.assertEqual((out / name).exists(), pathlib.Path(f"{out}b", name).exists(), name)
                     if (out / name).exists(): self.assertEqual((out / name).read_bytes(), pathlib.Path(f"{out}b", name).read_bytes(), name)
-                if not json.loads((out / "strategy.json").read_text()).get("rewritten_by"):
+                if not plan.get("rewritten_by"):
                     simulation = [w for i, w in enumerate(arguments) if w.startswith("--simulation") or (i and arguments[i - 1].startswith("--simulation"))]
-                    done = self.run_plan([*arguments[:4], *simulation, "--import", str(out / "strategy.json"), "--out", str(out) + "c"])
+                    done = self.run_plan([*arguments[:4], *simulation, "--import", str(out / "plan.json"), "--out", str(out) + "c"])
                     self.assertEqual(done.code, 0, done.err)
-                    self.assertEqual(json.loads(pathlib.Path(f"{out}c", "run.json").read_text())["result"]["cost_ps"], run["result"]["cost_ps"])
+                    self.assertEqual(json.loads(pathlib.Path(f"{out}c", "plan.json").read_text())["predicted_ps"], plan["predicted_ps"])
             shutil.rmtree(out, ignore_errors=True)
         print(f"attack: {count} runs, each rerun and imported")

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Opens a report in headless Chromium, light and dark, and checks that it shows what the strategy beside it says.
+"""Opens a report in headless Chromium, light and dark, and checks that it shows what the plan beside it says.
 
-    check_report.py <chromium> <report.html> <strategy.json>
+    check_report.py <chromium> <report.html> <plan.json>
 
-Where there is a pipeline.json beside <strategy.json>, the headline must be about that.
 Fails on anything that the page writes to the console, an exception among it. Where there is no <chromium>, says so and
 ends with code 77.
 """
@@ -111,29 +110,29 @@ def seconds(figure):
     return float(found[1].replace(",", "")) * unit, 0.6 * unit / 10 ** len(found[2] or "")
 
 
-def problems_of(page, console, strategy, headline, inputs, ways, dark):
-    """What is wrong with a rendered page, as sentences; `headline` is the time of it in ps, `ways` are the directions of links that its network has."""
+def problems_of(page, console, plan, inputs, ways, dark):
+    """What is wrong with a rendered page, as sentences; `ways` are the directions of links that its network has."""
     out = [f"the console says: {line}" for line in console]
 
     def expect(what, shown, said):
         if shown != said:
-            out.append(f"{what}: the page says {shown!r}, the strategy {said!r}")
+            out.append(f"{what}: the page says {shown!r}, the plan {said!r}")
 
-    operators = [o for o in strategy["operators"] if o["name"] not in inputs]
+    operators = [o for s in plan["stages"] for o in s["operators"] if o["name"] not in inputs]
     expect("ready", page.body.get("data-ready"), "true")
     expect("theme", page.root.get("data-theme"), "dark" if dark else "light")
     expect("number of operators", page.body.get("data-operators"), str(len(operators)))
-    expect("number of devices", page.body.get("data-devices"), str(strategy["topology"]["devices"]))
+    expect("number of devices", page.body.get("data-devices"), str(plan["topology"]["devices"]))
     expect("directions of links in the network", page.body.get("data-ways"), str(ways))
-    if int(page.body.get("data-rows", 0)) < strategy["topology"]["devices"]:
+    if int(page.body.get("data-rows", 0)) < plan["topology"]["devices"]:
         out.append(f"{page.body.get('data-rows')} rows in the timeline: fewer than devices")
-    if "predicted_ps" in strategy:
-        expect("time", page.body.get("data-makespan"), str(strategy["predicted_ps"]))
+    if "predicted_ps" in plan:
+        expect("time", page.body.get("data-makespan"), str(plan["predicted_ps"]))
         shown, off = seconds(page.figures[0] if page.figures else "")
-        if not abs(shown - headline * 1e-12) <= off:
-            out.append(f"the headline says {page.figures[:1]}, the plan {headline} ps")
-    expect("number of rules", page.body.get("data-applied"), str(len(strategy.get("rewritten_by", []))))
-    expect("rules", page.rules, strategy.get("rewritten_by", []))
+        if not abs(shown - plan["predicted_ps"] * 1e-12) <= off:
+            out.append(f"the headline says {page.figures[:1]}, the plan {plan['predicted_ps']} ps")
+    expect("number of rules", page.body.get("data-applied"), str(len(plan.get("rewritten_by", []))))
+    expect("rules", page.rules, plan.get("rewritten_by", []))
     # Lines of several operators have their number in the second cell.
     shown = collections.Counter()
     for row in page.rows:
@@ -142,7 +141,7 @@ def problems_of(page, console, strategy, headline, inputs, ways, dark):
     said = collections.Counter(configuration(o) for o in operators)
     for text in sorted(set(shown) | set(said)):
         if shown[text] != said[text]:
-            out.append(f"configuration {text!r}: the page lists {shown[text]} operators, the strategy {said[text]}")
+            out.append(f"configuration {text!r}: the page lists {shown[text]} operators, the plan {said[text]}")
     return out
 
 
@@ -261,13 +260,11 @@ def problems_on_a_phone(chromium, report, width=390):
 def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
-    chromium, report, strategy_file = shutil.which(sys.argv[1]), pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+    chromium, report, plan_file = shutil.which(sys.argv[1]), pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
     if not chromium:
         print(f"SKIPPED: no browser {sys.argv[1]!r}, {report} was not opened")
         sys.exit(SKIPPED)
-    strategy = json.loads(strategy_file.read_text(encoding="utf-8"))
-    pipeline = strategy_file.with_name("pipeline.json")
-    headline = json.loads(pipeline.read_text(encoding="utf-8")) if pipeline.exists() else strategy
+    plan = json.loads(plan_file.read_text(encoding="utf-8"))
     data = embedded(report)
     inputs = {o["name"] for o in data["operators"] if o["class"] < 0}
     ways = 2 * len(data["network"]["links"]) if data["network"] else 0
@@ -275,7 +272,7 @@ def main():
     for dark in (False, True):
         dom, console = render(chromium, report, dark)
         page = Page(dom)
-        found = problems_of(page, console, strategy, headline.get("predicted_ps"), inputs, ways, dark)
+        found = problems_of(page, console, plan, inputs, ways, dark)
         print(f"{report} ({'dark' if dark else 'light'}): {len(page.rows)} rows of operators, {len(found)} problems")
         for problem in found:
             print("error:", problem)
