@@ -210,8 +210,8 @@ void add_general(CLI::App& app, raw_command& raw) {
                     "substitution rules in Unity's format, for --search joint beside those of the library: those that change operators and are not "
                     "refuted on random tensors",
                     text(raw.asked.rules), "none");
-    tools::add_text(app, "--import", search, "FILE",
-                    "evaluates a plan, JSON or FlexFlow's, without a search: --search none --start FILE", text(raw.import));
+    tools::add_text(app, "--import", search, "FILE", "evaluates a plan, JSON or FlexFlow's, without a search: --search none --start FILE",
+                    text(raw.import));
     tools::add_text(app, "-o,--out", output, "DIR", "the folder to write the plan to; it is made where it does not exist [no files]",
                     text(raw.asked.out));
     tools::add_text(

@@ -227,8 +227,9 @@ std::vector<std::string> write_files(request const& asked, inputs const& given, 
                      [&](std::ostream& out) { left_out = ps::io::write_timeline(out, chosen.part, cluster, strategy, *chosen.report); });
         auto const all = cluster.size() + cluster.links().size();
         if (left_out > 0)
-            notes.push_back(ps::text("timeline.json has ", all - left_out, " of ", all,
-                                     " devices and links: all their tasks are more than a viewer shows, so those that do what another does are left out"));
+            notes.push_back(
+                ps::text("timeline.json has ", all - left_out, " of ", all,
+                         " devices and links: all their tasks are more than a viewer shows, so those that do what another does are left out"));
     }
     folder.write("graph.dot", [&](std::ostream& out) { ps::io::write_dot(out, chosen.part, strategy); });
     auto shown = made.notes;

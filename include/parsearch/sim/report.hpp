@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
@@ -63,6 +64,18 @@ struct report {
         return sum;
     }
 };
+
+/// Tasks by resource.
+struct resource_tasks {
+    std::vector<std::uint32_t> tasks; ///< by resource, then by start, end and number
+    std::vector<std::size_t> first;   ///< of resource r: tasks[first[r] ... first[r + 1])
+
+    [[nodiscard]] std::span<std::uint32_t const> of(std::uint32_t resource) const noexcept {
+        return std::span(tasks).subspan(first[resource], first[resource + 1] - first[resource]);
+    }
+};
+/// Complexity: O(n log n) in the tasks of a resource that are not launched in their order, else linear.
+[[nodiscard]] resource_tasks tasks_by_resource(task_graph const& g, schedule const& s);
 
 /// Busy share of the makespan of each resource; 0 where the makespan is 0.
 [[nodiscard]] std::vector<double> utilisation_of(task_graph const& g, schedule const& s);

@@ -2,13 +2,31 @@
 // What a report tells of a schedule.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include <parsearch/core/units.hpp>
 #include <parsearch/sim/report.hpp>
 
 namespace parsearch::sim {
+
+PARSEARCH_INLINE resource_tasks tasks_by_resource(task_graph const& g, schedule const& s) {
+    resource_tasks out{.tasks = std::vector<std::uint32_t>(g.size()), .first = std::vector<std::size_t>(g.resources + 2, 0)};
+    auto& first = out.first;
+    for (auto const r : g.resource) ++first[r + 2];
+    std::partial_sum(first.begin(), first.end(), first.begin());
+    for (std::uint32_t t = 0; t < g.size(); ++t) out.tasks[first[g.resource[t] + 1]++] = t;
+    first.pop_back();
+    auto const before = [&](auto a, auto b) { return s.start[a] != s.start[b] ? s.start[a] < s.start[b] : s.end[a] < s.end[b]; };
+    for (std::uint32_t r = 0; r < g.resources; ++r) {
+        auto const begin = out.tasks.begin() + static_cast<std::ptrdiff_t>(first[r]),
+                   end = out.tasks.begin() + static_cast<std::ptrdiff_t>(first[r + 1]);
+        if (!std::is_sorted(begin, end, before)) std::stable_sort(begin, end, before);
+    }
+    return out;
+}
 
 PARSEARCH_INLINE std::vector<double> utilisation_of(task_graph const& g, schedule const& s) {
     std::vector<double> busy(g.resources, 0);
@@ -23,14 +41,10 @@ PARSEARCH_INLINE std::vector<std::uint32_t> critical_path_of(task_graph const& g
     if (g.size() == 0) return path;
     // Which task ran before which on a resource.
     constexpr auto none = ~std::uint32_t{0};
-    std::vector<std::uint32_t> by_start(g.size()), last(g.resources, none), previous(g.size(), none);
-    for (std::uint32_t t = 0; t < g.size(); ++t) by_start[t] = t;
-    std::stable_sort(by_start.begin(), by_start.end(),
-                     [&](auto a, auto b) { return s.start[a] != s.start[b] ? s.start[a] < s.start[b] : s.end[a] < s.end[b]; });
-    for (auto const t : by_start) {
-        previous[t] = last[g.resource[t]];
-        last[g.resource[t]] = t;
-    }
+    std::vector<std::uint32_t> previous(g.size(), none);
+    auto const rows = tasks_by_resource(g, s);
+    for (std::size_t i = 1; i < rows.tasks.size(); ++i)
+        if (auto const t = rows.tasks[i], p = rows.tasks[i - 1]; g.resource[t] == g.resource[p]) previous[t] = p;
     auto at = static_cast<std::uint32_t>(std::find(s.end.begin(), s.end.end(), s.makespan) - s.end.begin());
     for (;;) {
         path.push_back(at);

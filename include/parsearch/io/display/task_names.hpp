@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <numeric>
-#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -126,17 +124,9 @@ struct shown_tasks {
 
 /// The rows of what `r` simulated: one for each device and link, in the order of their numbers. Where `fold` is set, those that do the same at the
 /// same times, but for numbers of shards and messages, have one row. Rows are left out from where there would be more than `most` tasks. Complexity:
-/// O(n log n) in tasks.
+/// linear but for sorting.
 [[nodiscard]] inline shown_tasks tasks_to_show(sim::report const& r, bool fold, std::size_t most = ~std::size_t{0}) {
-    auto const resources = r.tasks.resources - 1; // but barriers
-    auto const takes_time = [&](std::uint32_t t) { return r.tasks.kind[t] != sim::task_kind::barrier && r.schedule.end[t] > r.schedule.start[t]; };
-    std::vector<std::size_t> first(resources + 2, 0); // in `all`, of each resource; one further while they are filled
-    for (std::uint32_t t = 0; t < r.tasks.size(); ++t)
-        if (takes_time(t)) ++first[r.tasks.resource[t] + 2];
-    std::partial_sum(first.begin(), first.end(), first.begin());
-    std::vector<std::uint32_t> all(first.back());
-    for (std::uint32_t t = 0; t < r.tasks.size(); ++t)
-        if (takes_time(t)) all[first[r.tasks.resource[t] + 1]++] = t;
+    auto const all = sim::tasks_by_resource(r.tasks, r.schedule);
     auto const work = [&](std::uint32_t t) {
         auto const& who = r.tasks.label[t];
         auto const& carried = r.carried[t];
@@ -144,22 +134,30 @@ struct shown_tasks {
         return std::tuple(r.schedule.start[t], r.schedule.end[t], r.tasks.kind[t], who.op, who.edge, who.traffic, run.micro_batch, run.again,
                           carried.bytes, carried.devices);
     };
-    auto const before = [&](std::span<std::uint32_t const> a, std::span<std::uint32_t const> b) {
-        return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [&](auto x, auto y) { return work(x) < work(y); });
-    };
     shown_tasks out;
-    std::map<std::span<std::uint32_t const>, std::uint32_t, decltype(before)> known(before);
-    for (std::uint32_t resource = 0; resource < resources; ++resource) {
-        auto const row = std::span(all).subspan(first[resource], first[resource + 1] - first[resource]);
-        std::stable_sort(row.begin(), row.end(), [&](auto a, auto b) { return r.schedule.start[a] < r.schedule.start[b]; });
-        auto const same = fold ? known.find(row) : known.end();
-        if (same != known.end()) {
-            out.row_of.push_back(same->second);
+    std::multimap<std::uint64_t, std::uint32_t> known; // rows by a hash of what they do
+    std::vector<std::uint32_t> row;
+    for (std::uint32_t resource = 0; resource + 1 < r.tasks.resources; ++resource) {
+        row.clear();
+        std::uint64_t hash = 0;
+        for (auto const t : all.of(resource)) {
+            if (r.schedule.end[t] == r.schedule.start[t]) continue;
+            row.push_back(t);
+            hash = (hash ^ static_cast<std::uint64_t>(r.schedule.start[t])) * 0x9e3779b97f4a7c15U + r.tasks.label[t].op;
+        }
+        auto const same = [&](auto const& other) {
+            auto const begin = out.tasks.begin() + static_cast<std::ptrdiff_t>(out.first[other.second]),
+                       end = out.tasks.begin() + static_cast<std::ptrdiff_t>(out.first[other.second + 1]);
+            return std::equal(begin, end, row.begin(), row.end(), [&](auto a, auto b) { return work(a) == work(b); });
+        };
+        auto const [from, to] = known.equal_range(hash);
+        if (auto const at = std::find_if(from, to, same); at != to) {
+            out.row_of.push_back(at->second);
         } else if (row.size() > most - out.tasks.size()) {
             out.row_of.push_back(shown_tasks::left_out);
         } else {
             out.row_of.push_back(out.rows());
-            if (fold) known.emplace(row, out.rows());
+            if (fold) known.emplace(hash, out.rows());
             out.tasks.insert(out.tasks.end(), row.begin(), row.end());
             out.first.push_back(out.tasks.size());
         }

@@ -103,8 +103,9 @@ std::size_t write_timeline(std::ostream& stream, parallelization const& p, topol
     auto const devices = static_cast<std::uint32_t>(cluster.size());
     // Viewers take thread 0 for an idle one and a thread with the number of its process for the main one.
     auto const row = [&](std::uint32_t resource) { return text("\"pid\":", resource < devices ? 1 : 2, ",\"tid\":", resource + 3); };
-    auto shown = tasks_to_show(r, false, most);
-    if (shown.missing() > 0) shown = tasks_to_show(r, true, most);
+    std::size_t tasks = 0;
+    for (std::uint32_t t = 0; t < r.tasks.size(); ++t) tasks += r.schedule.end[t] > r.schedule.start[t];
+    auto const shown = tasks_to_show(r, tasks > most, most);
     text_writer out(stream);
     out.add("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
     for (int const process : {1, 2})
