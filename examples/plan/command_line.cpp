@@ -46,6 +46,7 @@ constexpr std::string_view examples_and_codes =
   plan --model zoo:bert,batch=256 --fabric fat_tree --servers 16 --gpus-per-server 4 --interface 100Gbps --out plan-tree
   plan --model zoo:dlrm,batch=4096 --fabric topoopt --servers 16 --degree 4 --time 1min --out plan-fabric
   plan --rerun plan-gpt/run.json --out plan-gpt-again
+  plan --model zoo:gpt --cluster 2x4xv100 --import a/plan.json --diff b/plan.json
   plan --list models; plan --list gpt; plan --list fabrics; plan --list torus
 
 Files in DIR:
@@ -179,7 +180,7 @@ void add_general(CLI::App& app, raw_command& raw) {
         text(raw.asked.profile), "none");
     tools::add_text(app, "--rerun", input, "FILE",
                     "repeats the run whose run.json this is and tells whether the result is the same; of the other options "
-                    "only --out, --quiet, --memory and, where the files have moved, --model, --cluster, --profile and --rules go with it",
+                    "only --out, --diff, --quiet, --memory and, where the files have moved, --model, --cluster, --profile and --rules go with it",
                     text(raw.rerun));
     tools::add_text(app, "-s,--search", search, "NAME", "how to search: " + ps::io::search_names() + ", or none to evaluate the start",
                     text(raw.search), "portfolio");
@@ -217,6 +218,9 @@ void add_general(CLI::App& app, raw_command& raw) {
     tools::add_text(
         app, "--compare", output, "LIST", "the experts to show beside the plan, comma separated; all: those that apply; none",
         [&raw](std::string const& s) { raw.asked.compare = tools::split_at_commas(s); }, "all");
+    tools::add_text(app, "--diff", output, "NAME|FILE",
+                    "a plan to hold against this one, the name of an expert or a file: shows its figures, and in what the two differ",
+                    text(raw.asked.diff));
     app.add_flag("-q,--quiet", raw.asked.quiet, "the table only: no progress, notes or operators")->group(output);
     tools::add_text(app, "--list", other, "WHAT",
                     "lists models, clusters, fabrics, searches or experts, or the options of one model, fabric or search, and ends", text(raw.list));
@@ -307,7 +311,7 @@ command read_command_line(int argc, char const* const* argv) {
         asked.model += ",constants=" + raw.constants;
     }
     if (!raw.rerun.empty()) {
-        static std::set<std::string> const allowed{"rerun", "out", "quiet", "memory", "model", "cluster", "profile", "rules"};
+        static std::set<std::string> const allowed{"rerun", "out", "quiet", "memory", "model", "cluster", "profile", "rules", "diff"};
         for (auto const* const option : app.get_options())
             if (auto const name = option->get_single_name(); option->count() > 0 && !allowed.contains(name))
                 throw ps::invalid_input("--", name, " is given beside --rerun, which takes it from ", raw.rerun);

@@ -13,6 +13,7 @@
 #include <parsearch/io/described/searches.hpp>
 #include <parsearch/io/files/plan_file.hpp>
 #include <parsearch/io/foreign/flexflow_strategy.hpp>
+#include <parsearch/pipeline/pipeline_simulator.hpp>
 #include <parsearch/search/bounds/problem_bounds.hpp>
 
 #include "experts.hpp"
@@ -34,17 +35,26 @@ bool is_joint(request const& asked) { return asked.search && std::holds_alternat
 bool starts_from_file(request const& asked) { return asked.start != "cheapest" && !is_expert(asked.start); }
 
 // Says where a file was made for something else.
-void note_purpose(request const& asked, ps::io::plan_notes const& said, std::vector<std::string>& notes) {
+void note_purpose(std::string const& path, request const& asked, ps::io::plan_notes const& said, std::vector<std::string>& notes) {
     auto const other = [](std::string const& name, std::string const& now) { return !name.empty() && name != now; };
     if (other(said.model, asked.model) || other(said.topology, asked.cluster))
-        notes.push_back(ps::text(asked.start, " says that it is for ", said.model, " on ", said.topology, ": it is read as one for ", asked.model,
-                                 " on ", asked.cluster));
+        notes.push_back(ps::text(path, " says that it is for ", said.model, " on ", said.topology, ": it is read as one for ", asked.model, " on ",
+                                 asked.cluster));
 }
 
-// The plan of the file `asked.start`, JSON, which begins with a brace, or FlexFlow's, which begins with a number. `notes` says where it was made for
-// something else.
-ps::pipeline::pipeline_plan read_plan(request const& asked, ps::parallelization const& problem, std::vector<std::string>& notes) {
-    auto const& path = asked.start;
+// Throws where `path`, the value of `option`, is no file. `names` are those that it could be beside experts.
+void require_plan_file(std::string_view option, std::string const& path, std::string_view names) {
+    std::error_code error;
+    if (std::filesystem::is_regular_file(path, error)) return;
+    std::string known(names);
+    for (auto const& e : expert_list()) known += e.name + ", ";
+    known.resize(known.size() - 2);
+    throw ps::invalid_input(option, " '", path, "': must be ", known, " or the file of a plan, and there is no such file");
+}
+
+// The plan of a file, JSON, which begins with a brace, or FlexFlow's, which begins with a number. `notes` says where it was made for something else.
+ps::pipeline::pipeline_plan read_plan(std::string const& path, request const& asked, ps::parallelization const& problem,
+                                      std::vector<std::string>& notes) {
     std::ifstream in(path, std::ios::binary);
     char first = 0;
     if (!(in >> first)) throw ps::invalid_input(path, in.is_open() ? ": is empty: must be a plan" : ": cannot be opened");
@@ -56,7 +66,7 @@ ps::pipeline::pipeline_plan read_plan(request const& asked, ps::parallelization 
     auto plan = ps::io::read_plan_json(in, path, problem, &said);
     if (auto const m = asked.simulation.transfers; m != ps::sim::transfer_model::streaming && !plan.how.plain())
         throw ps::invalid_input(path, " is a pipeline, and --simulation.transfers is ", name_of(m), ": pipelines are simulated with streaming alone");
-    note_purpose(asked, said, notes);
+    note_purpose(path, asked, said, notes);
     return plan;
 }
 
@@ -316,14 +326,10 @@ inputs read_inputs(request const& asked) {
     inputs out{.model = tools::load_model(asked.model, devices), .cluster = std::move(cluster), .to_wire = std::move(to_wire)};
     if (!out.cluster.path.empty()) out.cluster_hash = ps::io::hash_of_file(out.cluster.path);
     if (starts_from_file(asked)) {
-        std::error_code error;
-        if (!std::filesystem::is_regular_file(asked.start, error)) {
-            std::string known = "cheapest";
-            for (auto const& e : expert_list()) known += ps::text(", ", e.name);
-            throw ps::invalid_input("start '", asked.start, "': must be ", known, " or a strategy file, and there is no such file");
-        }
+        require_plan_file("start", asked.start, "cheapest, ");
         out.start_hash = ps::io::hash_of_file(asked.start);
     }
+    if (!asked.diff.empty() && !is_expert(asked.diff)) require_plan_file("--diff", asked.diff, "");
     if (!asked.profile.empty()) {
         auto const path = profile_path(asked.profile);
         out.profile_hash = ps::io::hash_of_file(path);
@@ -351,7 +357,7 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
     if (is_joint(asked)) {
         made.start = "none";
     } else if (starts_from_file(asked)) {
-        auto plan = read_plan(asked, made.problem, made.notes);
+        auto plan = read_plan(asked.start, asked, made.problem, made.notes);
         if (plan.how.plain()) {
             made.start = asked.start;
             made.start_strategy = std::move(plan.strategy);
@@ -365,6 +371,9 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
     } else if (asked.rerun) {
         start_as_before(made, asked.rerun->result.start);
     }
+    if (is_expert(asked.diff))
+        made.other = {.how = ps::pipeline::unpipelined(made.problem.graph()), .strategy = expert_strategy(asked.diff, made.problem)};
+    else if (!asked.diff.empty()) made.other = read_plan(asked.diff, asked, made.problem, made.notes);
     if (asked.search) {
         if (!given.to_wire) ps::io::fix_derived(*asked.search); // else it is divided first
         ps::io::visit_search(*asked.search, [&](auto const&, auto& options) {
@@ -435,6 +444,10 @@ static request with_time_left(request asked, planned const& made) {
 
 // The plan, once all is searched.
 static void conclude(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made) {
+    if (made.other)
+        made.other_figures =
+            ps::io::compare(made.given_problem(), given.cluster.cluster, is_expert(asked.diff) ? spoken_name(asked.diff) : asked.diff,
+                            simulate(made.given_problem(), *made.other), baseline);
     choose_pipeline(asked, given, baseline, made);
     settle(asked, given, made);
     if (auto const* const measured = made.oracle.measured())

@@ -77,11 +77,13 @@ struct planned {
     std::optional<ps::pipeline::pipeline_plan> start_pipeline{}; // where the file to start from has one
     ps::sim::report report{};                                    // of what was evaluated last
     std::optional<chosen_plan> plan{};                           // what is planned, in the end
-    std::optional<ps::source_times> computed{};                  // of the plan, where there is a profile
-    std::optional<ps::fabric::network_report> traffic{};         // of the plan, where the cluster is a fabric
-    std::optional<double> price{};                               // of the fabric in US dollars, where its parts are listed
-    std::optional<co_optimized> wired{};                         // where the fabric is wired for the model
-    std::optional<ps::picoseconds> bound{};                      // no strategy in the space of these operators costs less
+    std::optional<ps::pipeline::pipeline_plan> other{};          // of `request::diff`, of the model's operators
+    std::optional<ps::io::compared> other_figures{};
+    std::optional<ps::source_times> computed{};          // of the plan, where there is a profile
+    std::optional<ps::fabric::network_report> traffic{}; // of the plan, where the cluster is a fabric
+    std::optional<double> price{};                       // of the fabric in US dollars, where its parts are listed
+    std::optional<co_optimized> wired{};                 // where the fabric is wired for the model
+    std::optional<ps::picoseconds> bound{};              // no strategy in the space of these operators costs less
     std::optional<ps::search_stats> stats{};
     std::optional<ps::stop_reason> reason{};
     bool nothing_feasible = false; // the search found no plan that fits

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <parsearch/fabric/network/hops.hpp>
+#include <parsearch/io/display/differences.hpp>
 #include <parsearch/io/display/listing.hpp>
 #include <parsearch/io/names/fabric_name.hpp>
 #include <parsearch/models/summary.hpp>
@@ -77,6 +78,18 @@ void print_pipeline(pipelined const& p, std::vector<std::string> const& lines) {
     for (auto const& line : lines) tools::print("  {}\n", line);
 }
 
+// In what the plan differs from that of --diff.
+void print_differences(request const& asked, planned const& made) {
+    auto const& other = *made.other;
+    auto const part = ps::pipeline::micro_batch(made.given_problem().graph(), other.how.micro_batches);
+    std::vector<std::vector<std::string>> rows;
+    for (auto const& d : ps::io::differences({made.plan->plan, made.plan->part.graph()}, {other, part}))
+        rows.push_back({d.operators > 1 ? fmt::format("{} x", d.operators) : "", d.name, d.kind, d.first, d.second});
+    if (rows.empty()) return tools::print("\nThe plan is that of {}.\n", asked.diff);
+    tools::print("\n");
+    print_table({{"", ""}, {"", "differs in", true}, {"", "kind", true}, {"", "the plan", true}, {"", asked.diff, true}}, rows);
+}
+
 // The rounds in which strategy and fabric were made for each other.
 void print_rounds(planned const& made) {
     std::vector<std::vector<std::string>> rows;
@@ -103,6 +116,8 @@ std::vector<ps::io::compared> compared_of(planned const& made) {
 
 std::vector<ps::io::compared> shown_rows(planned const& made) {
     auto out = compared_of(made);
+    if (made.other_figures && std::ranges::find(out, made.other_figures->name, &ps::io::compared::name) == out.end())
+        out.insert(out.end() - 1, *made.other_figures);
     if (!made.pipeline) return out;
     auto const& plan = made.pipeline->figures;
     if (!made.stats && out.size() > 1) out.pop_back(); // an expert, where no strategy was searched
@@ -258,6 +273,7 @@ void print_plan(request const& asked, inputs const& given, planned const& made) 
     if (made.computed) tools::print("\ncompute time: {}\n", summary_of_sources(*made.computed));
     if (made.traffic) tools::print("\nnetwork  {}\n", summary_of_network(asked.cluster, *given.cluster.network, made));
     if (made.pipeline) print_pipeline(*made.pipeline, made.plan->text);
+    if (made.other) print_differences(asked, made);
     if (asked.quiet) return;
     if (!made.moves.empty()) {
         rows.clear();

@@ -239,6 +239,25 @@ class Plans(Folder):
                         "--out", self.path / "a")
         self.assertIn("strategy.flexflow says less than plan.json", notes)
 
+    def test_differences(self):
+        asked = ["--model", GPT, "--cluster", "1x4xp100"]
+        out, _ = plan(*asked, "--search", "none", "--start", "tensor_parallel_2", "--compare", "none", "--diff", "data_parallel", "--quiet", "--out", self.path / "a")
+        lines = out[out.index("differs in"):out.index("\nreport ")].splitlines()[1:]
+        self.assertTrue(any(re.search(r"  block\{1,2\}\.mlp\.1 +linear +s2 o2 @0\+2,1 +s4 @0\+1$", line) for line in lines), out)
+        self.assertEqual([s["strategy"] for s in self.load("a", "run.json")["strategies"]], ["data parallel", "chosen: tensor parallel 2"])
+        # Two files; the plan of a file is that of the same file.
+        plan(*asked, "--search", "none", "--start", "data_parallel", "--quiet", "--out", self.path / "b")
+        files = [str(self.path / f / "plan.json") for f in "ab"]
+        out, _ = plan(*asked, "--import", files[0], "--diff", files[1], "--quiet")
+        self.assertEqual([line.split()[-5:] for line in out[out.index("differs in"):].splitlines()[1:]], [line.split()[-5:] for line in lines])
+        self.assertEqual(row(out, files[1])[1], row(out, "data parallel")[1])
+        self.assertIn(f"The plan is that of {files[0]}.", plan(*asked, "--import", files[0], "--diff", files[0], "--quiet")[0])
+        _, error = plan(*asked, "--diff", "nobody", code=2)
+        self.assertIn("--diff 'nobody': must be data_parallel, ", error)
+        # With micro-batches.
+        out, _ = plan(*Pipeline.LARGE, "--diff", "data_parallel", "--quiet", pipelines=True)
+        self.assertRegex(out, r"(?m)^ +shared by replicas +optimizer, gradients, parameters +nothing$")
+
     def test_compare_and_quiet(self):
         out, _ = plan("--model", GPT, "--cluster", "1x4xp100", "--evaluations", 50, "--compare", "tensor_parallel_2,one_weird_trick", "--quiet")
         self.assertEqual([line.split("  ")[1] for line in out.splitlines() if line.endswith("yes")],
