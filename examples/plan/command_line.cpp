@@ -198,7 +198,7 @@ void add_general(CLI::App& app, raw_command& raw) {
         [&raw](std::string const& s) { ps::io::read_option(s, "seed", "command line", raw.asked.seed); }, "42");
     tools::add_text(app, "--start", search, "NAME|FILE",
                     "where the search begins: cheapest (of data parallelism and the experts that are compared), the name of an expert (--list "
-                    "experts), or a file: a strategy, or a pipeline",
+                    "experts), or the file of a plan",
                     text(raw.asked.start), "cheapest");
     tools::add_text(app, "--memory", search, "SIZE",
                     "memory that the program may take, such as 8GiB or 500MB: what needs more is left out, or refused [half of the machine's]",
