@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
 #include <ostream>
 #include <sstream>
 #include <string>
@@ -101,6 +102,17 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
     return m;
 }
 
+// Devices whose memory over time is shown: the fullest, and the first of each other kind of use, as far as these are few.
+std::vector<std::uint32_t> devices_to_show(ps::sim::report const& r) {
+    constexpr std::size_t few = 16;
+    std::map<std::pair<ps::byte_count, ps::byte_count>, std::uint32_t> kinds; // the first of each use, in all and of activations
+    for (std::uint32_t d = 0; d < r.memory.size(); ++d) kinds.try_emplace({-r.memory[d].total(), r.memory[d].activations}, d);
+    std::vector<std::uint32_t> out;
+    for (auto const& [use, d] : kinds)
+        if (out.size() < few) out.push_back(d);
+    return out;
+}
+
 ps::io::report_data report_of(request const& asked, inputs const& given, planned const& made, std::vector<std::string> const& notes) {
     ps::io::report_data d;
     auto const short_name = [](std::string const& input) { return fs::path(ps::io::parse_settings(input).name).filename().string(); };
@@ -120,6 +132,8 @@ ps::io::report_data report_of(request const& asked, inputs const& given, planned
     d.cluster = &given.cluster.cluster;
     d.strategy = &plan.plan.strategy;
     d.simulation = &*plan.report;
+    for (auto const device : devices_to_show(*plan.report))
+        d.memory_over_time.push_back({device, ps::pipeline::memory_over_time(plan.part.graph(), plan.plan, *plan.report, device)});
     d.curve = made.curve;
     if (made.traffic)
         d.network =

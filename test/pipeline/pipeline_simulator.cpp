@@ -17,6 +17,7 @@
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/models/gpt.hpp>
 #include <parsearch/models/mlp.hpp>
+#include <parsearch/pipeline/memory_over_time.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 #include "support/naive_schedule.hpp"
@@ -202,7 +203,7 @@ TEST_CASE("pipeline_simulator: under gpipe it simulates what the full simulator 
 }
 
 TEST_CASE("pipeline_simulator: any pipeline keeps the rules of schedules and of its own order, and every task waits for what it should") {
-    int again = 0;
+    int again = 0, full = 0, used = 0;
     auto const checked = on_random(
         20261202, 3000, [](auto&) {},
         [&](auto const& p, auto& simulator, pipeline::pipelining const& how, space::flat_strategy const& strategy) {
@@ -297,10 +298,25 @@ TEST_CASE("pipeline_simulator: any pipeline keeps the rules of schedules and of 
                     REQUIRE(run.micro_batch != sim::task_run::once);
                 if (tasks.kind[i] == sim::task_kind::update) REQUIRE(run.micro_batch == sim::task_run::once);
             }
+            // Over time, memory is never above what is accounted for, and comes to it in most.
+            for (std::uint32_t d = 0; d < report.memory.size(); ++d) {
+                auto const steps = pipeline::memory_over_time(simulator.micro_batches(how.micro_batches).graph(), {.how = how, .strategy = strategy}, report, d);
+                ps::byte_count most = 0;
+                for (std::size_t i = 0; i < steps.size(); ++i) {
+                    most = std::max(most, steps[i].bytes);
+                    REQUIRE((i == 0 ? steps[i].time.count() == 0 : steps[i - 1].time < steps[i].time));
+                    REQUIRE(steps[i].time <= report.makespan);
+                }
+                REQUIRE(most <= report.memory[d].total());
+                REQUIRE(steps.back().bytes == report.memory[d].total() - report.memory[d].activations);
+                full += most == report.memory[d].total() && report.memory[d].activations > 0;
+                used += report.memory[d].activations > 0;
+            }
             return 1;
         });
     CHECK(checked > support::cases(1500));
     CHECK(again > support::cases(5000));
+    CHECK(2 * full > used);
 }
 
 TEST_CASE("pipeline_simulator: within a bound it answers the cost, above it nothing") {

@@ -1,7 +1,9 @@
 #include <parsearch/io/report/html_report.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <set>
 #include <sstream>
@@ -153,6 +155,30 @@ TEST_CASE("report: a plan has its micro-batches, stages, and what is computed ag
     CHECK(again.count(static_cast<int>(sim::task_kind::forward)) == 1);
     d.stage.pop_back();
     CHECK(support::refusal([&] { return page_of(d); }).find("must be one each, or none") != std::string::npos);
+}
+
+TEST_CASE("report: memory over time is thinned, and keeps its fullest moment and its end") {
+    fixture const f;
+    auto d = f.data();
+    CHECK(document_in(page_of(d)).at("memoryOverTime").empty());
+    std::mt19937_64 rng(7);
+    std::vector<pipeline::memory_step> steps;
+    for (int i = 0; i < 100'000; ++i) steps.push_back({picoseconds{i}, static_cast<byte_count>(uniform_index(rng, 1'000'000))});
+    steps[77'777].bytes = 2'000'000;
+    d.memory_over_time.push_back({.device = 3, .steps = steps});
+    d.memory_over_time.push_back({.device = 0, .steps = {{picoseconds{0}, 5}, {picoseconds{9}, 4}}});
+    auto const doc = document_in(page_of(d)).at("memoryOverTime");
+    CHECK(doc[0].at("device") == 3);
+    auto const time = doc[0].at("time").get<std::vector<std::int64_t>>();
+    auto const bytes = doc[0].at("bytes").get<std::vector<byte_count>>();
+    REQUIRE(bytes.size() == time.size());
+    CHECK(time.size() <= 2000);
+    CHECK(std::ranges::adjacent_find(time, std::greater_equal{}) == time.end());
+    CHECK(time[static_cast<std::size_t>(std::ranges::max_element(bytes) - bytes.begin())] == 77'777);
+    CHECK((time.back() == 99'999 && bytes.back() == steps.back().bytes));
+    CHECK(doc[1] == nlohmann::json{{"device", 0}, {"time", {0, 9}}, {"bytes", {5, 4}}});
+    d.memory_over_time[1].steps.clear();
+    CHECK(support::refusal([&] { return page_of(d); }).find("must be one of them, and have steps") != std::string::npos);
 }
 
 TEST_CASE("report: what the page is told is what was simulated") {

@@ -40,7 +40,8 @@ inline constexpr char const* body = R"html(<body>
 <div class="chosen" id="chosen" aria-live="polite"></div>
 <div class="legend" id="legend"></div>
 </section>
-<section id="memory" aria-labelledby="memory-h"><h2 id="memory-h">Memory</h2><p id="memory-p"></p><div id="memory-l" class="legend"></div><div id="memory-c"></div></section>
+<section id="memory" aria-labelledby="memory-h"><h2 id="memory-h">Memory</h2><p id="memory-p"></p><div id="memory-l" class="legend"></div><div id="memory-c"></div>
+<div id="memory-over" hidden><h3>Over an iteration</h3><div class="tools"><label>Device <select id="memory-d"></select></label></div><div class="panel" id="memory-o"></div></div></section>
 <section id="network" aria-labelledby="network-h" hidden><h2 id="network-h">Network</h2><p id="network-p"></p><div id="network-f" class="figures"></div>
 <div class="tools"><span class="group" role="group" aria-label="Colour of links"><button id="net-busy" type="button" aria-pressed="true">Utilisation</button><button id="net-bytes" type="button" aria-pressed="false">Bytes</button></span></div>
 <div class="panel" id="net"></div><div class="legend" id="network-l" style="margin-top:10px"></div>

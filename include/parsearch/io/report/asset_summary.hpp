@@ -1,5 +1,5 @@
 #pragma once
-/// The script of the report's summary, comparison and memory.
+/// The script of the report's summary and comparison.
 
 namespace parsearch::io::page {
 
@@ -88,48 +88,6 @@ if (data.rewriting && data.rewriting.applied.length) { // What rules made of the
     ['Bytes moved', 'n', r => moved(r[2])], ['Peak memory', 'n', r => memory(r[2].peak)],
   ], [['of the model', operatorCount, plain], ['rewritten', data.operatorCount, found]], (row, i) => i === 1 ? 'found' : ''));
   byId('rewriting-l').append(el('ol', { class: 'rules' }, applied.map(rule => el('li', {}, rule))));
-}
-
-{ // Memory: devices that need the same are one line.
-  const groups = new Map();
-  data.devices.forEach((d, i) => {
-    const key = JSON.stringify([d.use, d.memory]);
-    if (!groups.has(key)) groups.set(key, { device: d, total: d.use.reduce((a, b) => a + b, 0), members: [] });
-    groups.get(key).members.push(i);
-  });
-  const ranges = list => {
-    const parts = [];
-    for (let i = 0, j; i < list.length; i = j) {
-      for (j = i + 1; j < list.length && list[j] === list[j - 1] + 1; ++j);
-      parts.push(j - i > 1 ? `${list[i]}–${list[j - 1]}` : `${list[i]}`);
-    }
-    return (list.length > 1 ? 'devices ' : 'device ') + (parts.length > 6 ? parts.slice(0, 5).join(', ') + ` and ${list.length - 5} more` : parts.join(', '));
-  };
-  const lines = [...groups.values()].sort((a, b) => a.members[0] - b.members[0]);
-  const widest = Math.max(1, most(lines.map(l => Math.max(l.total, limited(l.device.memory) ? l.device.memory : 0))));
-  const row = l => {
-    const lane = el('div', { class: 'lane' }, el('div', { class: 'stack', role: 'img', 'aria-label': l.device.use.map((b, k) => `${MEMORY[k]} ${memory(b)}`).join(', ') },
-      l.device.use.map((b, k) => b > 0 ? el('i', { style: `width:${100 * b / widest}%;background:var(--m${k})` }) : null)));
-    if (limited(l.device.memory)) lane.append(el('span', { class: 'cap', style: `left:calc(${100 * l.device.memory / widest}% - 2px)` }));
-    const over = limited(l.device.memory) && l.total > l.device.memory;
-    lane.addEventListener('pointermove', e => showTip(e.clientX, e.clientY, ranges(l.members), [...l.device.use.map((b, k) => [MEMORY[k], memory(b)]),
-      ['together', memory(l.total)], ['has', limited(l.device.memory) ? memory(l.device.memory) : 'no limit'], ['type', l.device.kind]]));
-    lane.addEventListener('pointerleave', hideTip);
-    return [el('div', { class: 'name' }, ranges(l.members)), lane, el('div', { class: over ? 'n bad' : 'n' }, memory(l.total), limited(l.device.memory) ? el('span', { class: 'quiet' }, ` of ${memory(l.device.memory)}`) : null)];
-  };
-  const few = 24, chart = el('div', { class: 'memory' });
-  const show = n => chart.replaceChildren(...lines.slice(0, n).flatMap(row));
-  show(few);
-  byId('memory-p').textContent = 'Bytes at the fullest moment of an iteration. The line is what a device has'
-    + (data.devices.length > lines.length ? '; devices that need the same share a bar.' : '.');
-  byId('memory-l').append(...legendOf(MEMORY, 'm'));
-  byId('memory-l').style.marginBottom = '14px';
-  byId('memory-c').append(chart);
-  if (lines.length > few) {
-    const more = el('button', { type: 'button', style: 'margin-top:12px' }, `Show all ${lines.length}`);
-    more.addEventListener('click', () => { show(lines.length); more.remove(); });
-    byId('memory-c').append(more);
-  }
 }
 )js";
 

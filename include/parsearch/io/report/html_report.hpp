@@ -10,6 +10,7 @@
 #include <parsearch/io/report/asset_core.hpp>
 #include <parsearch/io/report/asset_curve.hpp>
 #include <parsearch/io/report/asset_graph.hpp>
+#include <parsearch/io/report/asset_memory.hpp>
 #include <parsearch/io/report/asset_network.hpp>
 #include <parsearch/io/report/asset_operators.hpp>
 #include <parsearch/io/report/asset_page.hpp>
@@ -36,7 +37,7 @@ inline void write_report(std::ostream& stream, report_data const& d) {
         if (at < document.size()) out.add("\\u003c");
         from = at + 1;
     }
-    out.add("</script>\n<script>\n'use strict';\n", page::core_script, page::summary_script, page::timeline_script, page::network_script,
+    out.add("</script>\n<script>\n'use strict';\n", page::core_script, page::summary_script, page::timeline_script, page::memory_script, page::network_script,
             page::curve_script, page::graph_script, page::operators_script, page::start_script, "</script>\n</body>\n</html>\n");
     out.finish("the report");
 }

@@ -26,6 +26,7 @@
 #include <parsearch/io/report/packed_numbers.hpp>
 #include <parsearch/io/report/report_blocks.hpp>
 #include <parsearch/io/report/report_network.hpp>
+#include <parsearch/pipeline/memory_over_time.hpp>
 #include <parsearch/space/strategy_space.hpp>
 
 namespace parsearch::io {
@@ -50,6 +51,12 @@ struct report_rewriting {
     std::vector<std::string> applied{};             ///< the rules that made the operators of the report's graph of these, in order
 };
 
+/// The memory of a device over an iteration.
+struct report_memory {
+    std::uint32_t device = 0;
+    std::vector<pipeline::memory_step> steps{}; ///< as `pipeline::memory_over_time` has them
+};
+
 /// Everything that a report shows. Texts may hold any characters. What the pointers name must outlive the call; none is null.
 struct report_data {
     std::string title{}; ///< "GPT 1.3B on 4 x 8 H100"
@@ -64,6 +71,7 @@ struct report_data {
     topology::cluster const* cluster = nullptr;
     space::flat_strategy const* strategy = nullptr;
     sim::report const* simulation = nullptr;     ///< of `strategy`, or of the plan
+    std::vector<report_memory> memory_over_time{}; ///< of those devices that are to be shown
     std::vector<cost_point> curve{};             ///< in the order of time; empty: no search
     std::optional<report_rewriting> rewriting{}; ///< set: `graph` has other operators than the model
     std::optional<report_network> network{};     ///< that `cluster` was made of; drawn where set
@@ -141,6 +149,28 @@ using nlohmann::ordered_json;
                        {"memory", cluster.describe_device(d).memory},
                        {"stages", stages[d]},
                        {"use", {m.weights, m.gradients, m.optimizer, m.activations, m.buffers}}});
+    }
+    return out;
+}
+
+/// Of many steps those of each stretch of equal length in which most is used, and the last.
+[[nodiscard]] inline ordered_json memory_json(std::vector<report_memory> const& devices, std::size_t stretches = 1000) {
+    ordered_json out = ordered_json::array();
+    for (auto const& [device, steps] : devices) {
+        ordered_json time = ordered_json::array(), bytes = ordered_json::array();
+        auto const add = [&](pipeline::memory_step const& s) {
+            time.push_back(s.time.count());
+            bytes.push_back(s.bytes);
+        };
+        auto const parts = std::min(stretches, steps.size());
+        for (std::size_t i = 0; i < parts; ++i) {
+            auto const begin = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() * i / parts);
+            auto const end = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() * (i + 1) / parts);
+            auto const fullest = std::max_element(begin, end, [](auto const& a, auto const& b) { return a.bytes < b.bytes; });
+            add(*fullest);
+            if (end - fullest > 1) add(*(end - 1));
+        }
+        out.push_back({{"device", device}, {"time", time}, {"bytes", bytes}});
     }
     return out;
 }
@@ -309,6 +339,10 @@ using nlohmann::ordered_json;
         throw invalid_input("a simulation with the memory of ", r.memory.size(), " devices: the cluster has ", d.cluster->size());
     if (!d.stage.empty() && d.stage.size() != g.size())
         throw invalid_input("a report with the stages of ", d.stage.size(), " operators: the graph has ", g.size(), ", must be one each, or none");
+    for (auto const& m : d.memory_over_time)
+        if (m.device >= d.cluster->size() || m.steps.empty())
+            throw invalid_input("a report with ", m.steps.size(), " steps of the memory of device ", m.device, ": the cluster has ", d.cluster->size(),
+                                ", must be one of them, and have steps");
     auto const classes = classes_of(g, *d.strategy);
     auto const totals = models::summarize(g);
     ordered_json options = ordered_json::array(), links = ordered_json::array(), lines = ordered_json::array(), edges = ordered_json::array(),
@@ -333,6 +367,7 @@ using nlohmann::ordered_json;
             {"strategies", detail::strategies_json(d.strategies)},
             {"plan", d.plan},
             {"devices", detail::devices_json(*d.cluster, r, d.stage)},
+            {"memoryOverTime", detail::memory_json(d.memory_over_time)},
             {"links", links},
             {"classes", detail::classes_json(classes)},
             {"operators", detail::operators_json(g, classes, *d.strategy)},

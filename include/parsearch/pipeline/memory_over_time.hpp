@@ -1,0 +1,180 @@
+#pragma once
+/// How much memory a plan takes on a device, moment by moment.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <parsearch/core/error.hpp>
+#include <parsearch/core/units.hpp>
+#include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/ops/operation.hpp>
+#include <parsearch/pipeline/pipeline_plan.hpp>
+#include <parsearch/pipeline/pipelining.hpp>
+#include <parsearch/pipeline/recomputation.hpp>
+#include <parsearch/sim/memory/memory_account.hpp>
+#include <parsearch/sim/report.hpp>
+
+namespace parsearch::pipeline {
+
+/// Bytes from a moment on.
+struct memory_step {
+    picoseconds time{};
+    byte_count bytes = 0;
+    friend bool operator==(memory_step const&, memory_step const&) = default;
+};
+
+namespace detail {
+
+/// Follows the activations of one device through an iteration.
+class activation_steps {
+  public:
+    activation_steps(graph::dense_graph const& g, pipeline_plan const& plan, sim::report const& r, std::uint32_t device)
+        : g_(g), how_(plan.how), micro_batches_(plan.how.micro_batches), shards_here_(g.size(), 0), when_(g.size() * micro_batches_) {
+        bool again = true; // all that trains here is computed again; else all is kept, as memory is accounted for
+        for (std::size_t op = 0; op < g.size(); ++op) {
+            auto const& c = plan.strategy[op];
+            for (std::int64_t n = 0; n < c.shards(); ++n) shards_here_[op] += static_cast<std::uint32_t>(c.device(n)) == device;
+            shards_.push_back(sim::memory_of(g.operations[op], c.degrees()));
+            if (shards_here_[op] > 0 && g.trains[op]) again = again && how_.recomputes(how_.stage[op]);
+        }
+        if (again) segments_ = segments_again(g, how_);
+        for (std::uint32_t t = 0; t < r.tasks.size(); ++t) {
+            auto const kind = r.tasks.kind[t];
+            if (r.tasks.resource[t] != device || (kind != sim::task_kind::forward && kind != sim::task_kind::backward)) continue;
+            auto const run = r.run_of(t);
+            auto& w = when_[at(r.tasks.label[t].op, run.micro_batch == sim::task_run::once ? 0 : run.micro_batch)];
+            if (kind == sim::task_kind::backward) w.end = std::max(w.end, r.schedule.end[t]);
+            else (run.again ? w.again : w.begin) = std::min(run.again ? w.again : w.begin, r.schedule.start[t]);
+        }
+    }
+
+    [[nodiscard]] std::vector<memory_step> steps(byte_count always) && {
+        for (std::size_t op = 0; op < g_.size(); ++op) {
+            if (g_.operations[op].work != ops::work_class::source && g_.operations[op].work != ops::work_class::view && g_.trains[op])
+                add(segment_of(op), {static_cast<std::uint32_t>(op)}, here(op, shards_[op].saved));
+            for (std::uint32_t slot = 0; slot < g_.operations[op].outputs.size(); ++slot) {
+                if (g_.operations[op].work != ops::work_class::view) add_kept(op, slot);
+                add_inputs_of_segments(op, slot);
+            }
+        }
+        std::map<std::int64_t, byte_count> change;
+        for (auto const& [time, bytes] : changes_) change[time] += bytes;
+        std::vector<memory_step> out{{picoseconds{0}, always}};
+        auto now = always;
+        for (auto const& [time, bytes] : change) {
+            if (bytes == 0) continue;
+            now += bytes;
+            if (time == 0) out.back().bytes = now;
+            else out.push_back({picoseconds{time}, now});
+        }
+        return out;
+    }
+
+  private:
+    static constexpr auto never = std::numeric_limits<std::int64_t>::max();
+    /// An operator in one micro-batch: its first start, that of its recomputation, the end of its backward.
+    struct moments {
+        std::int64_t begin = never, again = never, end = -1;
+    };
+    /// Operators that keep one tensor for as long: those of a segment that is computed again, or all others.
+    struct keepers {
+        std::vector<std::uint32_t> operators{};
+        byte_count bytes = 0;
+    };
+    static constexpr stage_segment kept{~std::uint32_t{0}, 0};
+
+    [[nodiscard]] std::size_t at(std::size_t op, std::size_t micro_batch) const noexcept { return op * micro_batches_ + micro_batch; }
+    [[nodiscard]] byte_count here(std::size_t op, byte_count bytes) const noexcept { return shards_here_[op] * bytes; }
+    [[nodiscard]] bool is_again(stage_segment const& s) const noexcept { return std::binary_search(segments_.begin(), segments_.end(), s); }
+    /// Of an operator, its segment where that is computed again.
+    [[nodiscard]] stage_segment segment_of(std::size_t op) const noexcept {
+        auto const s = segment_at(how_, op);
+        return is_again(s) ? s : kept;
+    }
+
+    /// `bytes` for as long as one of `operators` needs them, in each micro-batch; those of a segment from its recomputation on.
+    void add(stage_segment const& segment, std::vector<std::uint32_t> const& operators, byte_count bytes) {
+        if (bytes == 0) return;
+        for (std::size_t m = 0; m < micro_batches_; ++m) {
+            auto begin = never, end = std::int64_t{-1};
+            for (auto const op : operators) {
+                auto const& w = when_[at(op, m)];
+                begin = std::min(begin, segment == kept ? w.begin : w.again);
+                end = std::max(end, w.end);
+            }
+            if (begin >= end) continue;
+            changes_.emplace_back(begin, bytes);
+            changes_.emplace_back(end, -bytes);
+        }
+    }
+
+    /// What its producer or readers keep of a tensor, but for what a segment reads from outside.
+    void add_kept(std::size_t op, std::uint32_t slot) {
+        std::map<stage_segment, keepers> all;
+        if (g_.operations[op].outputs[slot].saved && g_.trains[op]) keep(all, op, shards_[op].outputs[slot]);
+        keep_at_readers(all, op, slot);
+        for (auto const& [segment, k] : all) add(segment, k.operators, k.bytes);
+    }
+    void keep(std::map<stage_segment, keepers>& all, std::size_t op, byte_count bytes) {
+        if (shards_here_[op] == 0) return;
+        auto& k = all[segment_of(op)];
+        k.operators.push_back(static_cast<std::uint32_t>(op));
+        k.bytes = std::max(k.bytes, here(op, bytes));
+    }
+    void keep_at_readers(std::map<stage_segment, keepers>& all, std::size_t op, std::uint32_t slot) {
+        for (auto const number : g_.out(op)) {
+            auto const& e = g_.edges[number];
+            if (e.slot != slot) continue;
+            auto const& reader = g_.operations[e.consumer];
+            if (reader.work == ops::work_class::view)
+                for (std::uint32_t s = 0; s < reader.outputs.size(); ++s) keep_at_readers(all, e.consumer, s);
+            else if (reader.inputs[e.input].saved && g_.trains[e.consumer] && !(segment_of(e.consumer) != kept && enters(g_, how_, e)))
+                keep(all, e.consumer, shards_[e.consumer].inputs[e.input]);
+        }
+    }
+
+    /// What segments that are computed again read of a tensor from outside: from their first pass until their backward.
+    void add_inputs_of_segments(std::size_t op, std::uint32_t slot) {
+        keepers k;
+        for (auto const number : g_.out(op)) {
+            auto const& e = g_.edges[number];
+            if (e.slot != slot || shards_here_[e.consumer] == 0 || segment_of(e.consumer) == kept || !enters(g_, how_, e)) continue;
+            k.operators.push_back(e.consumer);
+            k.bytes = std::max(k.bytes, here(e.consumer, shards_[e.consumer].inputs[e.input]));
+        }
+        add(kept, k.operators, k.bytes);
+    }
+
+    graph::dense_graph const& g_;
+    pipelining const& how_;
+    std::size_t micro_batches_;
+    std::vector<byte_count> shards_here_; ///< by operator, how many
+    std::vector<sim::shard_memory> shards_;
+    std::vector<moments> when_; ///< by operator, then micro-batch
+    std::vector<stage_segment> segments_;
+    std::vector<std::pair<std::int64_t, byte_count>> changes_;
+};
+} // namespace detail
+
+/// The memory of `device` over the iteration that `r` simulated of `plan`, whose micro-batches are of `g`: in the order of time, the first at 0.
+/// Weights, gradients, optimizer state and buffers are there from the beginning. An activation comes when the first task that keeps it begins, on that
+/// device and of that micro-batch, and goes when the last one's backward ends; what a segment computes again comes with that. It is never more than
+/// `r.memory[device]`, which adds up what is alive at different moments. Throws `invalid_input` where plan, graph and report do not belong together.
+/// Complexity: O(n log n) in operators times micro-batches, and linear in the tasks of `r`.
+[[nodiscard]] inline std::vector<memory_step> memory_over_time(graph::dense_graph const& g, pipeline_plan const& plan, sim::report const& r,
+                                                               std::uint32_t device) {
+    if (plan.strategy.size() != g.size() || plan.how.stage.size() != g.size())
+        throw invalid_input("a plan of ", plan.strategy.size(), " configurations: the graph has ", g.size(), " operators, must be one each");
+    if (device >= r.memory.size()) throw invalid_input("memory of device ", device, ": the simulation has ", r.memory.size());
+    auto const& use = r.memory[device];
+    auto const always = use.total() - use.activations;
+    if (use.activations == 0) return {{picoseconds{0}, always}};
+    return detail::activation_steps(g, plan, r, device).steps(always);
+}
+
+} // namespace parsearch::pipeline
