@@ -158,10 +158,11 @@ void search_pipelines(request const& asked, inputs const& given, ps::picoseconds
     if (!asked.pipelines || stop.stop_requested()) return;
     unless_left_out(made, [&] {
         auto const& data_parallel = made.strategies.front();
-        // A tenth is for what comes behind: figures and files.
+        // A tenth is for the figures behind, and another for files.
         auto options = *asked.pipelines;
         if (options.time)
-            *options.time = std::max(*options.time - *options.time / 10 - (std::chrono::steady_clock::now() - made.began), *options.time / 4);
+            *options.time = std::max(*options.time - *options.time / (asked.out.empty() ? 10 : 5) - (std::chrono::steady_clock::now() - made.began),
+                                     *options.time / 4);
         progress_display progress(asked.quiet, options.time, cheapest(made),
                                   data_parallel.figures.fits ? std::optional(data_parallel.figures.cost) : std::nullopt);
         bool const fits = std::ranges::any_of(made.strategies, [](auto const& s) { return s.figures.fits; });

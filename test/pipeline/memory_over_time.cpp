@@ -64,8 +64,8 @@ TEST_CASE("memory over time: what is computed again comes with its segment, by h
                                  .strategy = {}};
     for (auto const& op : g.operations) plan.strategy.push_back(space::whole(op));
     auto const r = simulate(p, plan);
-    // The segments keep their inputs from 0 and 2 us on; forward ends at 4. Then the second is computed again, whose middle tensor comes at 5 and goes
-    // with the backward of its reader at 8; likewise the first from 10 on.
+    // The segments keep their inputs from 0 and 2 us on; forward ends at 4. Then the second is computed again, whose middle tensor comes at 5 and
+    // goes with the backward of its reader at 8; likewise the first from 10 on.
     CHECK(told(memory_over_time(g, plan, r, 0), 1024) == told_steps{{0, 1}, {2, 2}, {5, 3}, {8, 2}, {10, 1}, {11, 2}, {14, 1}, {16, 0}});
     CHECK(r.makespan.count() == 16'000'000);
     CHECK(r.memory[0].activations == 3 * 1024);

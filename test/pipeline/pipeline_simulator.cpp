@@ -300,7 +300,8 @@ TEST_CASE("pipeline_simulator: any pipeline keeps the rules of schedules and of 
             }
             // Over time, memory is never above what is accounted for, and comes to it in most.
             for (std::uint32_t d = 0; d < report.memory.size(); ++d) {
-                auto const steps = pipeline::memory_over_time(simulator.micro_batches(how.micro_batches).graph(), {.how = how, .strategy = strategy}, report, d);
+                auto const steps =
+                    pipeline::memory_over_time(simulator.micro_batches(how.micro_batches).graph(), {.how = how, .strategy = strategy}, report, d);
                 ps::byte_count most = 0;
                 for (std::size_t i = 0; i < steps.size(); ++i) {
                     most = std::max(most, steps[i].bytes);

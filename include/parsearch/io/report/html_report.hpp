@@ -37,8 +37,9 @@ inline void write_report(std::ostream& stream, report_data const& d) {
         if (at < document.size()) out.add("\\u003c");
         from = at + 1;
     }
-    out.add("</script>\n<script>\n'use strict';\n", page::core_script, page::summary_script, page::timeline_script, page::memory_script, page::network_script,
-            page::curve_script, page::graph_script, page::operators_script, page::start_script, "</script>\n</body>\n</html>\n");
+    out.add("</script>\n<script>\n'use strict';\n", page::core_script, page::summary_script, page::timeline_script, page::memory_script,
+            page::network_script, page::curve_script, page::graph_script, page::operators_script, page::start_script,
+            "</script>\n</body>\n</html>\n");
     out.finish("the report");
 }
 

@@ -70,13 +70,13 @@ struct report_data {
     graph::dense_graph const* graph = nullptr; ///< of a plan, that of one of its micro-batches
     topology::cluster const* cluster = nullptr;
     space::flat_strategy const* strategy = nullptr;
-    sim::report const* simulation = nullptr;     ///< of `strategy`, or of the plan
+    sim::report const* simulation = nullptr;       ///< of `strategy`, or of the plan
     std::vector<report_memory> memory_over_time{}; ///< of those devices that are to be shown
-    std::vector<cost_point> curve{};             ///< in the order of time; empty: no search
-    std::optional<report_rewriting> rewriting{}; ///< set: `graph` has other operators than the model
-    std::optional<report_network> network{};     ///< that `cluster` was made of; drawn where set
-    std::vector<report_fact> options{};          ///< what was asked for
-    std::vector<std::string> notes{};            ///< what the reader is to know, each a sentence
+    std::vector<cost_point> curve{};               ///< in the order of time; empty: no search
+    std::optional<report_rewriting> rewriting{};   ///< set: `graph` has other operators than the model
+    std::optional<report_network> network{};       ///< that `cluster` was made of; drawn where set
+    std::vector<report_fact> options{};            ///< what was asked for
+    std::vector<std::string> notes{};              ///< what the reader is to know, each a sentence
     std::string version = std::string(parsearch::version);
     std::string generated{}; ///< date or host where wanted; empty: not shown
 };
@@ -341,8 +341,8 @@ using nlohmann::ordered_json;
         throw invalid_input("a report with the stages of ", d.stage.size(), " operators: the graph has ", g.size(), ", must be one each, or none");
     for (auto const& m : d.memory_over_time)
         if (m.device >= d.cluster->size() || m.steps.empty())
-            throw invalid_input("a report with ", m.steps.size(), " steps of the memory of device ", m.device, ": the cluster has ", d.cluster->size(),
-                                ", must be one of them, and have steps");
+            throw invalid_input("a report with ", m.steps.size(), " steps of the memory of device ", m.device, ": the cluster has ",
+                                d.cluster->size(), ", must be one of them, and have steps");
     auto const classes = classes_of(g, *d.strategy);
     auto const totals = models::summarize(g);
     ordered_json options = ordered_json::array(), links = ordered_json::array(), lines = ordered_json::array(), edges = ordered_json::array(),
