@@ -88,10 +88,11 @@ class event_texts {
 /// was made of. A task that takes time is a complete event ("X"): `ts` and `dur` in microseconds with as many decimals as picoseconds need; `args`
 /// have the operator that the task belongs to, its kind, for computation its configuration and shard, for data what moves, bytes and number, and of a
 /// collective its kind and number of devices. What comes once per micro-batch has its number, from 0, behind its name and as `micro_batch`. What
-/// sharded parameters move has the name of the first operator of the block whose weights they are. Barriers and tasks without duration are left out;
-/// where the others are more than `most`, so are devices and links that do what one before does at the same times, and then those from where there
-/// are. Answers how many were. Streams: memory is that of the distinct names. Complexity: O(n log n) in tasks. Throws `invalid_input` where `r` is
-/// not of `p` and `cluster`, and where the stream fails.
+/// sharded parameters move has the name of the first operator of the block whose weights they are. Barriers and tasks without duration are left out.
+///
+/// Of more than `most` tasks those of devices and links that do what one before does at the same times are left out, too, and then rows that would
+/// make them more. Answers how many devices and links have no row. Streams: memory is that of the distinct names. Complexity: O(n log n) in tasks.
+/// Throws `invalid_input` where `r` is not of `p` and `cluster`, and where the stream fails.
 template <Strategy<space::configuration> S>
 std::size_t write_timeline(std::ostream& stream, parallelization const& p, topology::cluster const& cluster, S const& s, sim::report const& r,
                            std::size_t most = 500'000) {
