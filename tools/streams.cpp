@@ -10,6 +10,7 @@ namespace tools {
 
 void secure_streams() {
     std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN); // a file that grows too large fails to be written
     // Each gets the lowest number that is free. Read only: what is written there fails, as on a stream that is closed.
     for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream)
         if (fcntl(stream, F_GETFD) < 0) (void)open("/dev/null", O_RDONLY);

@@ -9,7 +9,8 @@
 
 namespace tools {
 
-// To be called first: opens those of the standard streams that are closed, so that no file of the program becomes one of them, and ignores SIGPIPE.
+// To be called first: opens those of the standard streams that are closed, so that no file of the program becomes one of them, and ignores SIGPIPE
+// and SIGXFSZ.
 void secure_streams();
 
 // `text` with a question mark for each control character but the end of a line: names come from files, and a terminal would obey.

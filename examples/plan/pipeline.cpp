@@ -52,8 +52,9 @@ class textbook_shelf {
         auto const family = ps::pipeline::family_of(e.plan.how.stages, tensor.front(), e.plan.expert_parallel, e.plan.how.sharded_optimizer,
                                                     e.plan.how.sharded_parameters);
         auto const at = best_.find(family);
-        if (at != best_.end() && at->second.first <= *e.cost) return;
-        best_[family] = {*e.cost, figures_of(e.simulator, problem_, given_, name(), baseline_)};
+        std::pair const rank(!e.simulator.fits(), *e.cost);
+        if (at != best_.end() && at->second.first <= rank) return;
+        best_[family] = {rank, figures_of(e.simulator, problem_, given_, name(), baseline_)};
     }
     [[nodiscard]] std::vector<ps::io::compared> figures() const {
         std::vector<ps::io::compared> out;
@@ -68,7 +69,7 @@ class textbook_shelf {
     bool shown_;
     progress_display& progress_;
     tools::deadline& limit_;
-    std::map<ps::pipeline::plan_family, std::pair<ps::picoseconds, ps::io::compared>> best_;
+    std::map<ps::pipeline::plan_family, std::pair<std::pair<bool, ps::picoseconds>, ps::io::compared>> best_; // by whether it does not fit, and cost
 };
 
 // `plan` of `problem` with its figures.
@@ -113,7 +114,9 @@ void try_other_operators(request const& asked, inputs const& given, ps::picoseco
     };
     add(made.problem.graph(), made.found().strategy, rewritten.applied, made.found().figures.cost);
     for (auto const& o : rewritten.others) add(o.operators, o.strategy, o.applied, o.cost);
-    auto const bound = std::min(made.pipeline ? made.pipeline->figures.cost : made.found().figures.cost, made.found().figures.cost);
+    auto const& best =
+        made.pipeline && !is_better(asked, made.found().figures, made.pipeline->figures) ? made.pipeline->figures : made.found().figures;
+    auto const bound = best.cost;
     auto const left = ps::rewrite::left_of(*asked.pipelines, search.stats, bound);
     if (search.reason != ps::stop_reason::exhausted || !left || graphs.empty()) return;
     std::mt19937_64 unused;
@@ -126,7 +129,9 @@ void try_other_operators(request const& asked, inputs const& given, ps::picoseco
     if (!other.best || !(other.best->cost < bound)) return;
     auto const& graph = graphs[other.best->graph].plan;
     auto const problem = problem_of(rewritten.original, graph.operators);
-    made.pipeline = described(std::move(other.best->plan), problem, given, baseline);
+    auto found = described(std::move(other.best->plan), problem, given, baseline);
+    if (!is_better(asked, found.figures, best)) return;
+    made.pipeline = std::move(found);
     made.pipeline->figures.name += ", rewritten operators";
     made.pipeline->problem = problem;
     made.pipeline->applied = graph.applied;
@@ -139,10 +144,10 @@ void shard_found(request const& asked, inputs const& given, ps::picoseconds base
     if (!asked.pipelines->sharded_optimizer || !options.training || options.synchronisation != ps::sim::synchronisation::all_reduce) return;
     ps::pipeline::pipeline_plan plan{.how = ps::pipeline::unpipelined(problem.graph()), .strategy = made.found().strategy};
     plan.how.sharded_optimizer = true;
-    ps::pipeline::pipeline_simulator simulator(problem);
-    auto const cost = simulator(plan.how, plan.strategy);
-    if (!(cost < made.found().figures.cost) || (made.pipeline && !(cost < made.pipeline->figures.cost))) return;
-    made.pipeline = described(std::move(plan), problem, given, baseline);
+    auto sharded = described(std::move(plan), problem, given, baseline);
+    if (!is_better(asked, sharded.figures, made.found().figures) || (made.pipeline && !is_better(asked, sharded.figures, made.pipeline->figures)))
+        return;
+    made.pipeline = std::move(sharded);
     made.pipeline->figures.name = ps::text(made.found().name, ", sharded optimizer");
     if (made.rewritten) made.pipeline->applied = made.rewritten->applied;
 }
@@ -185,7 +190,7 @@ void choose_pipeline(request const& asked, inputs const& given, ps::picoseconds 
         shard_found(asked, given, baseline, made);
     });
     if (made.pipeline) made.pipelines->cost = made.pipeline->figures.cost;
-    if (made.pipeline && made.found().figures.cost <= made.pipeline->figures.cost) made.pipeline.reset();
+    if (made.pipeline && !is_better(asked, made.pipeline->figures, made.found().figures)) made.pipeline.reset();
     if (made.pipeline && made.pipeline->problem && !made.rewritten->applied.empty())
         made.notes.push_back(made.pipeline->applied.empty()
                                  ? std::string("the plan is of the model's own operators: rules that pay without micro-batches do not pay with them")

@@ -190,6 +190,7 @@ ps::byte_count least_missing(ps::parallelization const& problem) {
 bool may_find_better(request const& asked, planned const& made) {
     if (is_joint(asked) || !made.pipeline) return true;
     auto const& problem = made.problem;
+    if (made.missing > 0 && made.pipeline->figures.fits && asked.simulation.memory != ps::sim::memory_policy::ignore) return false;
     return ps::sim::memory_cost(problem.options(), made.missing, problem.topology().size()) <= made.pipeline->figures.cost;
 }
 
@@ -260,9 +261,7 @@ void move_into_space(planned& made) {
 }
 
 // A batch near to `batch` that data parallelism splits over all devices.
-std::size_t batch_for(std::size_t devices, std::size_t batch) {
-    return batch < devices ? std::max<std::size_t>(64, 8 * devices) : (batch + devices - 1) / devices * devices;
-}
+std::size_t batch_for(std::size_t devices, std::size_t batch) { return (batch + devices - 1) / devices * devices; }
 
 // What the user should know of the result.
 void add_notes(request const& asked, planned& made) {
@@ -318,6 +317,11 @@ void add_notes(request const& asked, planned& made) {
     made.notes.push_back(made.verdict);
 }
 } // namespace
+
+bool is_better(request const& asked, ps::io::compared const& a, ps::io::compared const& b) {
+    if (asked.simulation.memory != ps::sim::memory_policy::ignore && a.fits != b.fits) return a.fits;
+    return a.cost < b.cost;
+}
 
 inputs read_inputs(request const& asked) {
     auto to_wire = fabric_to_wire(asked);

@@ -111,6 +111,9 @@ struct planned {
     [[nodiscard]] ps::parallelization const& given_problem() const { return rewritten ? rewritten->original : problem; }
 };
 
+// Whether plan `a` is better than `b`: one that fits is, unless memory is ignored, and else one that costs less.
+[[nodiscard]] bool is_better(request const& asked, ps::io::compared const& a, ps::io::compared const& b);
+
 // Reads model and cluster, and checks that a rerun has the files of the first run. Throws invalid_input.
 [[nodiscard]] inputs read_inputs(request const& asked);
 

@@ -78,8 +78,8 @@ struct simulated_pipeline {
 using pipeline_result = search_result<pipeline_plan, picoseconds>;
 
 /// `partition(problem, start, rng, options, observers...)`: the fastest pipeline found for a problem of `make_problem`, simulated with all of its
-/// micro-batches. `start` is a plan that is known from elsewhere, or `{}`; it is simulated first, and the answer is never worse. Deterministic but
-/// for the time; nothing is drawn from `rng`.
+/// micro-batches. One that fits the memory is better than any that does not, unless memory is ignored. `start` is a plan that is known from
+/// elsewhere, or `{}`; it is simulated first, and the answer is never worse. Deterministic but for the time; nothing is drawn from `rng`.
 ///
 /// 1. The strategies given, without a pipeline.
 /// 2. Every number of stages that divides the devices and of micro-batches that divides the samples, every degree of tensor parallelism in the
@@ -170,17 +170,25 @@ struct partition_fn {
 
         static constexpr auto unbounded = cost_traits<picoseconds>::infinity();
 
-        /// The cost; infinity where it is above `bound`, which is at least that of the best. `known_where_exceeding`: the cost all the same where
-        /// memory is exceeded.
+        /// The cost; infinity where it is above `bound`, which is at least that of the best, and where memory is exceeded although some plan fits:
+        /// whatever its cost, one that does not is no better. `known_where_exceeding`: the cost all the same where none fits yet.
         picoseconds consider(pipeline_plan&& plan, bool improves, picoseconds bound = unbounded, bool known_where_exceeding = false) {
+            if (!feasible_) bound = unbounded; // one that fits is better than the best
             auto priced = builder_.simulator().within(plan.how, plan.strategy, bound);
             if (!priced && known_where_exceeding && exceeds()) priced = builder_.simulator()(plan.how, plan.strategy);
             kernel_.count_evaluation();
             kernel_.count_proposal();
             kernel_.tell(simulated_pipeline{kernel_.stats().evaluations, plan, builder_.simulator(), improves, priced, kernel_.best_cost()});
-            auto const cost = priced.value_or(unbounded);
-            bool const fits = priced && cost < unbounded && !exceeds();
-            if (kernel_.offer(std::move(plan), cost)) feasible_ = fits;
+            bool const fits = priced && *priced < unbounded && !exceeds();
+            auto const cost = feasible_ && !fits ? unbounded : priced.value_or(unbounded);
+            if (fits && !feasible_ && kernel_.has_best()) {
+                kernel_.improve(std::move(plan), cost);
+                beam_.clear();
+            } else if (!kernel_.offer(std::move(plan), cost)) {
+                kernel_.report(options_.progress_interval, cost);
+                return cost;
+            }
+            feasible_ = fits;
             kernel_.report(options_.progress_interval, cost);
             return cost;
         }
@@ -275,7 +283,7 @@ struct partition_fn {
                     continue;
                 }
                 auto c = builder_.balanced(d.stages, d.micro_batches, d.split);
-                if (builder_.least_time(c) >= best.count()) continue;
+                if (feasible_ && builder_.least_time(c) >= best.count()) continue;
                 auto const cost = run_as_it_fits(d, c);
                 remember(cost, std::move(c));
             }
@@ -363,6 +371,7 @@ struct partition_fn {
         picoseconds run_as_it_fits(division const& d, detail::candidate& c) {
             auto const bound = beam_.size() < options_.beam ? unbounded : std::max(beam_.back().first, kernel_.best_cost());
             auto least = unbounded;
+            bool least_fits = false;
             auto const bare = c;
             std::optional<std::size_t> first; // that fits
             for (std::size_t i = 0; i < d.ways.size() && (i == 0 || !over()); ++i) {
@@ -373,15 +382,16 @@ struct partition_fn {
                 auto const other = run_as(d.ways[i], bare);
                 auto const known = std::ranges::find(d.known, i, &division::known_cost::way);
                 auto const cost = known != d.known.end() ? known->cost : consider(other, false, bound, true);
-                if (i == 0 || cost < least) {
+                bool const fits = known != d.known.end() ? !known->exceeds : !exceeds();
+                if (i == 0 || std::pair(!fits, cost) < std::pair(!least_fits, least)) {
                     least = cost;
+                    least_fits = fits;
                     c = other;
                 }
-                bool const fits = known != d.known.end() ? !known->exceeds : !exceeds();
                 if (first || (fits && d.estimates.empty()) || (!d.estimates.empty() && d.estimates[i].missing > 0)) break;
                 if (fits) first = i;
             }
-            return least;
+            return feasible_ && !least_fits ? unbounded : least;
         }
         static constexpr double close = 1.1;
         static constexpr std::uint32_t most_segments = 64;
