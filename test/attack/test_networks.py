@@ -43,6 +43,11 @@ class Networks(attack.Case):
         self.assertIn("1.047 M", next(line for line in done.out.splitlines() if line.startswith("model")))
         self.assertEqual(self.plan("--rerun", "out/run.json").code, 0)
 
+    def test_a_table_that_is_constant_is_still_looked_up_by_token(self):
+        done = self.plan("--model", self.attacked("buf_add_static.onnx"), "--constants", "e.weight", "--cluster", "1x2xp100", "--evaluations", "20")
+        self.assertEqual(done.code, 0, done.err)
+        self.assertIn("2048 tokens per iteration", done.out)
+
     def test_the_user_says_what_is_constant(self):
         model = self.attacked("buf_add_static.onnx")
         parameters = {}

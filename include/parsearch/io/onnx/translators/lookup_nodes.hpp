@@ -32,12 +32,14 @@ inline std::optional<std::int64_t> first_of_run(translation const& t, std::size_
     return run ? first : std::nullopt;
 }
 
-/// Rows of a trained table are an embedding, whatever the indices; a run of known indices is a slice.
+/// Rows of a trained table are an embedding, whatever the indices, and so are those of a table that is not trained, of indices that vary; a run of
+/// known indices is a slice.
 inline void translate_gather(translation& t) {
     auto const& data = t.extents(0);
     auto const at = ops::kit::axis_number("axis", t.integer("axis", 0), data.size());
     auto const axis = static_cast<std::int64_t>(at);
-    if (t.is_parameter(0) && data.size() == 2 && at == 0 && t.rank(1) > 0) {
+    bool const frozen = t.is_fixed(0) && !t.is_fixed(1) && ops::kit::is_floating(t.shape(0).type);
+    if ((t.is_parameter(0) || frozen) && data.size() == 2 && at == 0 && t.rank(1) > 0) {
         t.emit(ops::embedding{.entries = data[0], .features = data[1], .type = t.shape(0).type}, {t.input(1)}, {t.input(0)});
         return;
     }
