@@ -109,10 +109,11 @@ template <class Network, class Cluster> void compare(Network const& network, Clu
 
 TEST_CASE("stage_estimator: textbook pipelines of real networks, beside their simulation") {
     auto const f16 = ps::ops::dtype::f16;
+    compare(models::bert({.layers = 4, .hidden = 512, .heads = 8, .sequence = 128, .batch = 128, .type = f16}), ps::topology::dgx_a100(1));
+    if (support::sanitized) return;
     compare(models::gpt({.layers = 8, .hidden = 1024, .heads = 16, .vocabulary = 50304, .batch = 32, .type = f16}), ps::topology::dgx_a100(1));
     compare(models::llama({.layers = 8, .hidden = 1024, .heads = 8, .feed_forward = 2816, .sequence = 1024, .batch = 64, .type = f16}),
             ps::topology::dgx_h100(1));
-    compare(models::bert({.layers = 4, .hidden = 512, .heads = 8, .sequence = 128, .batch = 128, .type = f16}), ps::topology::dgx_a100(1));
     compare(models::resnet({.batch = 256}), ps::topology::dgx_h100(1));
     compare(models::moe({.layers = 4, .hidden = 1024, .heads = 8, .feed_forward = 2816, .sequence = 512, .batch = 64, .type = f16}),
             ps::topology::dgx_h100(1), 1.13);
@@ -121,7 +122,8 @@ TEST_CASE("stage_estimator: textbook pipelines of real networks, beside their si
 TEST_CASE("stage_estimator: stages that are fitted fit, and compute again where they must") {
     auto const network = models::gpt({.layers = 16, .hidden = 1024, .heads = 16, .vocabulary = 50304, .batch = 64, .type = ps::ops::dtype::f16});
     int all = 0, fits = 0, some_again = 0, none = 0, other_cuts = 0;
-    for (ps::byte_count const gigabytes : {2, 3, 4, 6, 9}) {
+    for (ps::byte_count const gigabytes : {4, 2, 3, 6, 9}) {
+        if (support::sanitized && all > 0) break;
         auto device = ps::topology::v100_sxm;
         device.memory = gigabytes << 30;
         auto const cluster = ps::topology::nodes({.count = 2, .gpus_per_node = 4, .device = device});
@@ -174,9 +176,9 @@ TEST_CASE("stage_estimator: stages that are fitted fit, and compute again where 
     }
     MESSAGE(fits, " of ", all, " fit, ", some_again, " compute some stages again, ", other_cuts, " have cuts of their own; ", none, " do not exist");
     CHECK(10 * fits > 9 * all);
-    CHECK(some_again > 20);
-    CHECK(other_cuts > 20);
-    CHECK(none > 20);
+    CHECK(some_again > support::cases(20));
+    CHECK(other_cuts > support::cases(20));
+    CHECK(none > support::cases(20));
 }
 
 TEST_CASE("stage_estimator: stages are fitted for inference, too, where nothing is kept but weights") {
