@@ -41,7 +41,13 @@ struct pipeline_plan {
     auto const tensor = plan.most_tensor_parallel();
     times(std::any_of(t.begin(), t.end(), [&](auto n) { return n != tensor; }) ? "tensor up to" : "tensor", tensor);
     times("pipeline", how.stages);
-    times("data", devices / how.stages / tensor);
+    auto data = devices / how.stages / static_cast<std::size_t>(tensor);
+    if (!plan.strategy.empty()) { // which may split less than there are devices: the batch, or the space, may not allow more
+        std::int64_t most = 1;
+        for (auto const& c : plan.strategy) most = std::max(most, c.shards());
+        data = std::min(data, static_cast<std::size_t>(most) / static_cast<std::size_t>(tensor));
+    }
+    times("data", data);
     if (out.empty()) out = "one device";
     if (plan.expert_parallel > 1) out += text(", experts ", plan.expert_parallel);
     if (t.empty()) out = "a strategy of its own";

@@ -150,7 +150,7 @@ TEST_CASE("pricing: negative times are refused") {
     fixture const f(support::mesh(3), {.collective = -7});
     CHECK(support::refusal([&] {
               return f.pricing().collective(collective_kind::broadcast, 12, {0, 1, 2});
-          }) == "the cost oracle answers -7 ps for broadcast of 12 bytes among 3 devices: must be from 0 to 1152921504606846976 (13 days)");
+          }) == "the cost oracle answers -7 ps for broadcast of 12 bytes among 3 devices: 0, 1, 2: must be from 0 to 1152921504606846976 (13 days)");
     ops::operation const op{.kind = "relu"};
     CHECK(support::refusal([&] { return f.pricing().shard({.op = &op, .pass = ops::pass::update, .flops = -4}, 0, "act"); }) ==
           "operator 'act' (relu), update on a device of kind 'gpu': the cost oracle answers -4 ps: must be from 0 to 1152921504606846976 (13 days)");

@@ -114,7 +114,11 @@ class pricing {
     /// collective's time, the others in proportion to their load.
     [[nodiscard]] std::vector<hop> collective(collective_kind kind, byte_count bytes, std::vector<std::uint32_t> const& members) {
         auto const& group = describe(members, kind == collective_kind::all_to_all);
-        auto const place = [&] { return text(name_of(kind), " of ", bytes, " bytes among ", members.size(), " devices"); };
+        auto const place = [&] {
+            auto out = text(name_of(kind), " of ", bytes, " bytes among ", members.size(), " devices: ", members.front());
+            for (std::size_t i = 1; i < std::min<std::size_t>(members.size(), 8); ++i) out += text(", ", members[i]);
+            return members.size() > 8 ? out + ", ..." : out;
+        };
         auto const t = named(place, [&] { return oracle_.collective_time(kind, bytes, group.shape); });
         (void)checked(t, [&] { return text("the cost oracle answers ", t.count(), " ps for ", place()); });
         std::vector<hop> out;
