@@ -1,5 +1,6 @@
 #include "limits.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
@@ -60,6 +61,16 @@ std::optional<std::uint64_t> half_of_memory() {
     auto const pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
     if (pages <= 0 || size <= 0) return {};
     return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size) / 2;
+}
+
+std::optional<std::uint64_t> memory_limit() {
+    std::optional<std::uint64_t> least;
+    for (auto const kind : {RLIMIT_DATA, RLIMIT_AS}) {
+        rlimit limit{};
+        if (getrlimit(kind, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+            least = std::min<std::uint64_t>(least.value_or(limit.rlim_cur), limit.rlim_cur);
+    }
+    return least;
 }
 
 void limit_memory(std::uint64_t bytes) {

@@ -39,6 +39,9 @@ class deadline {
 // Half of the machine's memory; nothing where that is not known.
 [[nodiscard]] std::optional<std::uint64_t> half_of_memory();
 
+// The least of the limits that the process has on its memory, those of `limit_memory` and of a shell's ulimit; nothing where it has none.
+[[nodiscard]] std::optional<std::uint64_t> memory_limit();
+
 // From now on an allocation fails (std::bad_alloc) that would take the program past so many bytes. Does nothing under a sanitizer, which takes more
 // addresses than there is memory.
 void limit_memory(std::uint64_t bytes);

@@ -46,7 +46,7 @@ int run(plan::command const& command) {
     bool const printed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
     if (!unwritten.empty()) tools::print(stderr, "plan: {}\n", unwritten);
     if (!printed) tools::print(stderr, "plan: the standard output cannot be written\n");
-    if (!printed || !unwritten.empty()) return failed;
+    if (!unwritten.empty() || (!printed && !watch.interrupted())) return failed; // a terminal that was closed interrupts, and cannot be written
     if (!asked.quiet)
         for (auto const& note : notes) print_note(note);
     else if (!made.verdict.empty()) print_note(made.verdict);
@@ -61,12 +61,13 @@ int main(int argc, char** argv) {
     tools::secure_streams();
     plan::command command;
     auto const out_of_memory = [&] {
-        auto const limit = command.asked && command.asked->memory ? std::optional(*command.asked->memory) : std::nullopt;
-        if (limit)
-            tools::print(
-                stderr,
-                "plan: out of memory: this takes more than {}; --memory sets another limit, and fewer operators, devices or samples take less\n",
-                tools::shown_memory(static_cast<parsearch::byte_count>(*limit)));
+        auto const asked = command.asked ? command.asked->memory : std::nullopt;
+        auto const limit = tools::memory_limit();
+        bool const ours = asked && (!limit || *asked <= *limit);
+        if (ours || limit)
+            tools::print(stderr, "plan: out of memory: this takes more than {}{}fewer operators, devices or samples take less\n",
+                         tools::shown_memory(static_cast<parsearch::byte_count>(ours ? *asked : *limit)),
+                         ours ? "; --memory sets another limit, and " : ", which is the limit of the system (ulimit); ");
         else tools::print(stderr, "plan: out of memory\n");
         return plan::failed;
     };

@@ -59,9 +59,11 @@ ps::pipeline::pipeline_plan read_plan(std::string const& path, request const& as
     char first = 0;
     if (!(in >> first)) throw ps::invalid_input(path, in.is_open() ? ": is empty: must be a plan" : ": cannot be opened");
     in.seekg(0);
-    if (first != '{')
+    if (first != '{') {
+        notes.push_back(ps::text(path, " is in FlexFlow's format, which does not say for which model and cluster it is"));
         return {.how = ps::pipeline::unpipelined(problem.graph()),
                 .strategy = ps::io::read_flexflow_strategy(in, path, problem.graph(), problem.topology().size())};
+    }
     ps::io::plan_notes said;
     auto plan = ps::io::read_plan_json(in, path, problem, &said);
     if (auto const m = asked.simulation.transfers; m != ps::sim::transfer_model::streaming && !plan.how.plain())
@@ -401,17 +403,37 @@ ps::search_result<ps::space::flat_strategy, ps::picoseconds> search_once(ps::io:
     return ps::io::run_search(options, problem, std::move(start), rng, progress, counts);
 }
 
-// Adds what the search finds. Where time, Ctrl-C or memory end it before it could price its start, that is the plan.
+// What is known of `s`, a strategy of `made.problem`, or nothing.
+static ps::io::compared const* known_figures(planned const& made, ps::space::flat_strategy const& s) {
+    auto const end = made.strategies.begin() + static_cast<std::ptrdiff_t>(made.compared);
+    auto const known = std::find_if(made.strategies.begin(), end, [&](auto const& other) { return other.strategy == s; });
+    return known != end ? &known->figures : nullptr;
+}
+
+// The cost of the start. One that is not ready in time, or takes too much memory, gives way to the cheapest of those compared.
+static ps::picoseconds cost_of_start(request const& asked, planned& made, std::stop_token const& stop) {
+    if (auto const* const known = known_figures(made, made.start_strategy)) return known->cost;
+    tools::deadline const limit(stop, time_beside(asked));
+    if (auto const cost = unless_cut(ps::text("the start, ", made.start, ","), asked, made, stop,
+                                     [&] { return made.problem.until(limit.token()).evaluator()(made.start_strategy); }))
+        return *cost;
+    made.start_strategy.clear();
+    choose_start(asked, made, stop);
+    move_into_space(made);
+    auto const* const known = known_figures(made, made.start_strategy);
+    return known ? known->cost : made.problem.evaluator()(made.start_strategy);
+}
+
+// Adds what the search finds. Where time, Ctrl-C or memory end it early, its start is the plan.
 static void search_from_start(request const& asked, planned& made, std::stop_token const& stop) {
+    auto const start_cost = cost_of_start(asked, made, stop);
     auto& found = made.strategies.emplace_back(
         named_strategy{.name = ps::text("found by ", ps::io::search_name(*asked.search)), .strategy = made.start_strategy});
-    auto const known = std::find_if(made.strategies.begin(), made.strategies.end(), [&](auto const& s) { return s.strategy == made.start_strategy; });
     auto const end_at_start = [&](ps::stop_reason reason) {
         made.stats = ps::search_stats{.evaluations = 1};
         made.reason = reason;
     };
     try {
-        auto const start_cost = &*known == &found ? made.problem.evaluator()(made.start_strategy) : known->figures.cost;
         auto const& data_parallel = made.strategies.front();
         progress_display progress(asked.quiet, time_of(asked), start_cost,
                                   data_parallel.figures.fits ? std::optional(data_parallel.figures.cost) : std::nullopt);
@@ -469,6 +491,15 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         if (&s == &made.strategies.front()) baseline = made.report.makespan;
         s.figures = ps::io::compare(made.problem, given.cluster.cluster, s.name, made.report, baseline);
     };
+    // What was found. Where its figures are known and a pipeline is the plan, nothing is simulated again.
+    auto const evaluate_found = [&](std::stop_token const& until) {
+        auto& found = made.strategies.back();
+        bool const same_operators = !made.rewritten || made.rewritten->applied.empty();
+        auto const* const known = same_operators ? known_figures(made, found.strategy) : nullptr;
+        if (!known || !made.pipeline || !is_better(asked, made.pipeline->figures, *known)) return evaluate(found, until);
+        found.figures = *known;
+        found.figures.name = found.name;
+    };
     evaluate(made.strategies.front(), stop);
     // Each has an equal part of the time that is left, so that one that takes long does not leave no time to those behind it.
     auto const began = std::chrono::steady_clock::now();
@@ -485,16 +516,19 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
     }
     made.compared = made.strategies.size();
     search_pipelines(asked, given, baseline, made, stop);
-    auto const rest = with_time_left(asked, made);
+    auto rest = with_time_left(asked, made);
     if (is_joint(asked)) {
+        auto& options = std::get<ps::rewrite::joint_options>(*rest.search);
+        ps::rewrite::joint_cache cache(made.problem, options.pricing);
+        options.cache = &cache;
         // What it finds for the model's own operators, then what it finds with rules.
         std::optional<std::uint64_t> before;
         if (asked.rerun && asked.rerun->rewriting) before = asked.rerun->rewriting->plain_evaluations;
         auto plain = search_jointly(rest, made.problem, nullptr, before, nullptr);
         made.strategies.push_back({.name = "found without rules", .strategy = std::move(plain.strategy)});
-        evaluate(made.strategies.back(), {});
+        evaluate_found({});
         auto const& data_parallel = made.strategies.front();
-        progress_display progress(asked.quiet, std::get<ps::rewrite::joint_options>(*rest.search).time, made.strategies.back().figures.cost,
+        progress_display progress(asked.quiet, options.time, made.strategies.back().figures.cost,
                                   data_parallel.figures.fits ? std::optional(data_parallel.figures.cost) : std::nullopt);
         static std::vector<ps::rewrite::rule> const none;
         auto found = search_jointly(rest, made.problem, given.rules ? &given.rules->rules : &none, std::nullopt, &progress);
@@ -519,7 +553,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
                                    .others = std::move(found.others)};
         made.problem = std::move(found.problem);
         made.strategies.push_back({.name = "found by joint", .strategy = std::move(found.strategy)});
-        evaluate(made.strategies.back(), {});
+        evaluate_found({});
         conclude(asked, given, baseline, made);
         return;
     }
@@ -541,7 +575,14 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
                                    .strategy = made.start_strategy});
     }
     if (made.stats && !made.bound) made.bound = bound_of(made.problem, asked, made, stop);
-    evaluate(made.strategies.back(), {});
+    bool const given_start = !made.stats && !made.wired && !known_figures(made, made.start_strategy); // what takes long is not waited for
+    if (!unless_cut(made.strategies.back().name, asked, made, stop, [&] { return evaluate_found(given_start ? stop : std::stop_token{}), true; })) {
+        made.start_strategy.clear();
+        made.strategies.pop_back();
+        choose_start(asked, made, stop);
+        made.strategies.push_back({.name = "chosen: " + made.start, .strategy = made.start_strategy});
+        evaluate_found({});
+    }
     conclude(asked, given, baseline, made);
 }
 

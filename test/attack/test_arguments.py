@@ -64,6 +64,7 @@ class Arguments(attack.Case):
                 (r'"trajectory": "[0-9a-f]*"', '"trajectory": "zz"', "must be sixteen hexadecimal digits"),
                 (r'"time_ps": \d+', '"time_ps": -5', "must not be negative"),
                 (r'"cost_ps": \d+', '"cost_ps": -5', "must not be negative"),
+                (r'"accepted": \d+', '"accepted": 1000000000', "must be at most the"),
                 (r'("cost_ps": \d+,\s*"start": )"[a-z0-9 ]*"', r'\1"nobody"', "must be the name of an expert")):
             with self.subTest(said):
                 self.assertIn(said, self.refused("--rerun", edited("run.json", re.sub(before, after, run, count=1))))
@@ -76,6 +77,10 @@ class Arguments(attack.Case):
         self.assertFalse([c for c in done.out + done.err if c != "\n" and (ord(c) < 32 or 127 <= ord(c) < 160)])
         done = self.plan("--model", "zoo:\x1b[31mmlp", *SMALL[2:])
         self.assertNotIn("\x1b", done.err)
+        files = ("--evaluations", "50", "--space.pipelines", "false", "--out", "evil")
+        done = self.plan("--model", os.path.join(data, "attack", "evil_optype.onnx") + ",replicate_unknown=true", *SMALL[2:4], *files)
+        self.assertEqual(done.code, 0, done.err)
+        self.assertNotIn(b"\x1b", pathlib.Path(self.folder, "evil", "strategy.flexflow").read_bytes())
 
     def test_a_batch_that_no_number_of_devices_divides_gets_advice_near_to_it(self):
         done = self.plan("--model", "zoo:mlp,batch=1009", "--cluster", "1x8xp100", "--evaluations", "20")
@@ -88,6 +93,12 @@ class Arguments(attack.Case):
         self.assertIn("says that it is for zoo:mlp,batch=64 on 1x2xp100", done.err)
         self.assertNotIn("says that it is for", self.plan(*SMALL[:4], "--import", strategy).err)
 
+    def test_an_import_that_does_not_say_what_it_is_for_is_said_aloud(self):
+        self.assertEqual(self.plan(*SMALL, "--space.pipelines", "false", "--out", "made").code, 0)
+        done = self.plan(*SMALL[:4], "--import", "made/strategy.flexflow")
+        self.assertEqual(done.code, 0, done.err)
+        self.assertIn("does not say for which model and cluster", done.err)
+
     def test_an_imported_plan_costs_what_it_did(self):
         made = self.made()
         self.assertEqual(self.plan(*SMALL[:4], "--import", str(made / "plan.json"), "--out", "again").code, 0)
@@ -98,4 +109,4 @@ class Arguments(attack.Case):
         for link in topology["links"]: link["bytes_per_second"] = 1e-300
         slow = pathlib.Path(self.folder, "slow.json")
         slow.write_text(json.dumps(topology))
-        self.assertRegex(self.refused("--model", "zoo:mlp,batch=64", "--cluster", str(slow)), r"bytes (on link \d|among 2 devices).*: time of")
+        self.assertRegex(self.refused("--model", "zoo:mlp,batch=64", "--cluster", str(slow)), r"bytes (on link \d|among 2 devices: 0, 1).*: time of")

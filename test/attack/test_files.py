@@ -1,5 +1,6 @@
 """Streams that cannot be written, signals, full disks, two writers: what is lost, and what is left in the folder."""
 
+import fcntl
 import json
 import os
 import pathlib
@@ -7,11 +8,13 @@ import random
 import resource
 import signal
 import subprocess
+import termios
 import time
 
 import attack
 
 SMALL = ("--model", "zoo:mlp,batch=64", "--cluster", "1x2xp100", "--evaluations", "50", "--quiet")
+LONG = ("--model", "zoo:gpt,layers=4,batch=64", "--cluster", "1x4xv100", "--time", "60s")
 
 
 class Files(attack.Case):
@@ -44,13 +47,29 @@ class Files(attack.Case):
     def test_signals_end_the_search_and_keep_the_plan(self):
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
             with self.subTest(name):
-                run = subprocess.Popen([os.environ["PARSEARCH_PLAN"], "--model", "zoo:gpt,layers=4,batch=64", "--cluster", "1x4xv100", "--time", "60s", "--out", name],
-                                       cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                run = subprocess.Popen([os.environ["PARSEARCH_PLAN"], *LONG, "--out", name],
+                                       cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                       preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)) # a test under nohup has it ignored
                 time.sleep(1.5)
                 run.send_signal(getattr(signal, name))
                 run.communicate(timeout=60)
                 self.assertEqual(run.returncode, 130)
                 self.assert_whole(name)
+
+    def test_a_terminal_that_is_closed_interrupts_and_loses_no_file(self):
+        ours, its = os.openpty()
+
+        def take_terminal():
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+        run = subprocess.Popen([os.environ["PARSEARCH_PLAN"], *LONG, "--out", "out"], cwd=self.folder, stdin=its, stdout=its,
+                               stderr=its, start_new_session=True, preexec_fn=take_terminal)
+        os.close(its)
+        time.sleep(1.5)
+        os.close(ours)
+        self.assertEqual(run.wait(timeout=60), 130)
+        self.assert_whole("out")
 
     def test_a_program_that_is_killed_leaves_the_files_of_one_run_or_says_so(self):
         draw = random.Random(18)

@@ -54,6 +54,19 @@ class Resources(attack.Case):
         self.assertTrue(os.path.exists(os.path.join(self.folder, "plan", "plan.json")))
         self.assertLess(seconds, 15 * PATIENCE)
 
+    def test_a_start_honours_the_time(self):
+        result, seconds = self.timed(*LARGE, "--time", "1ms", "--start", "one_weird_trick", seconds=60 * PATIENCE)
+        self.assertEqual(result.code, 0, result.err)
+        self.assertIn("left out: ", result.err)
+        self.assertLess(seconds, 20 * PATIENCE)
+
+    def test_ctrl_c_ends_a_start(self):
+        result, seconds = self.interrupted(*LARGE, "--search", "none", "--start", "one_weird_trick", "--compare", "none", "--out", "plan",
+                                           after=6 * PATIENCE)
+        self.assertEqual(result.code, 130, result.err)
+        self.assertIn("chosen: data parallel", result.out)
+        self.assertLess(seconds, 8 * PATIENCE)
+
     def test_memory_leaves_out_what_takes_more(self):
         result = self.plan("--model", "zoo:gpt,layers=4,batch=512", "--cluster", "16x8xh100", "--time", "30s", "--search", "greedy", "--evaluations",
                            "1", "--memory", "200MB", seconds=60 * PATIENCE)
@@ -70,7 +83,21 @@ class Resources(attack.Case):
     def test_the_systems_own_limit_too(self):
         result = self.plan("--model", "zoo:mlp,hidden=64*20000", "--cluster", "8x8xh100", "--time", "1s", seconds=60 * PATIENCE, memory=GIB // 4)
         self.assertEqual(result.code, 1)
-        self.assertIn("plan: out of memory", result.err)
+        self.assertIn("plan: out of memory: this takes more than 256 MiB, which is the limit of the system (ulimit)", result.err)
+
+    def test_deep_networks_plan_in_bounded_memory(self):
+        result, seconds = self.timed("--model", "zoo:mlp,hidden=64*2000,batch=64", "--cluster", "2x8xh100", "--time", "1s", "--memory", "1GB",
+                                     seconds=60 * PATIENCE)
+        self.assertEqual(result.code, 0, result.err)
+        self.assertIn("fits", result.out)
+        self.assertLess(seconds, 30 * PATIENCE)
+
+    @only_all
+    def test_ten_thousand_layers_plan_or_are_refused_with_the_figure(self):
+        result = self.plan("--model", "zoo:mlp,hidden=64*10000,batch=64", "--cluster", "2x8xh100", "--time", "2s", "--memory", "8GB",
+                           seconds=120 * PATIENCE)
+        self.assertIn(result.code, (0, 1), result.err)
+        if result.code: self.assertIn("plan: out of memory: this takes more than 7.5 GiB", result.err)
 
     def test_memory_is_read(self):
         for wrong in ("0GB", "x", "5", "-1GB", "99999999999TB", "1.5GB"):

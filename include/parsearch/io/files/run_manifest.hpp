@@ -251,6 +251,8 @@ template <class T> void require_not_negative(json_value const& json, std::string
     m.result = described_from_json<run_result>(result);
     detail::require_not_negative(result, "cost_ps", m.result.cost_ps);
     detail::require_not_negative(result, "seconds", m.result.seconds);
+    if (m.result.accepted > m.result.proposals)
+        throw invalid_input(result.place(), ".accepted is ", m.result.accepted, ": must be at most the ", m.result.proposals, " proposals");
     if (auto const& t = m.result.trajectory; !t.empty() && (t.size() != 16 || t.find_first_not_of("0123456789abcdef") != t.npos))
         throw invalid_input(result.place(), ".trajectory is ", in_quotes(t), ": must be sixteen hexadecimal digits, or empty");
     if (auto const bound = root.find("lower_bound_ps")) m.lower_bound_ps = bound->integer<std::int64_t>(0);

@@ -45,9 +45,10 @@ inline constexpr std::size_t flexflow_name = 63, flexflow_axes = 5, flexflow_sha
 
 [[nodiscard]] constexpr bool is_blank(char c) noexcept { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/// `name` as one word.
+/// `name` as one word, without what a terminal would obey.
 [[nodiscard]] inline std::string one_word(std::string name) {
-    std::replace_if(name.begin(), name.end(), is_blank, '_');
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return is_blank(c) || static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '_');
     return name;
 }
 
