@@ -103,6 +103,12 @@ ps::picoseconds cheapest(planned const& made) {
     return std::ranges::min(made.strategies | std::views::transform([](auto const& s) { return s.figures.cost; }));
 }
 
+// The figures of the best so far: of the strategy found, or of a pipeline.
+ps::io::compared const& best_figures(request const& asked, planned const& made) {
+    auto const& found = made.found().figures;
+    return made.pipeline && !is_better(asked, found, made.pipeline->figures) ? made.pipeline->figures : found;
+}
+
 // Pipelines of the operators that a joint search made, the found ones and the cheapest of the others, with what is left of the budget.
 void try_other_operators(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made) {
     auto& search = *made.pipelines;
@@ -114,8 +120,7 @@ void try_other_operators(request const& asked, inputs const& given, ps::picoseco
     };
     add(made.problem.graph(), made.found().strategy, rewritten.applied, made.found().figures.cost);
     for (auto const& o : rewritten.others) add(o.operators, o.strategy, o.applied, o.cost);
-    auto const& best =
-        made.pipeline && !is_better(asked, made.found().figures, made.pipeline->figures) ? made.pipeline->figures : made.found().figures;
+    auto const& best = best_figures(asked, made);
     auto const bound = best.cost;
     auto const left = ps::rewrite::left_of(*asked.pipelines, search.stats, bound);
     if (search.reason != ps::stop_reason::exhausted || !left || graphs.empty()) return;
@@ -144,10 +149,10 @@ void shard_found(request const& asked, inputs const& given, ps::picoseconds base
     if (!asked.pipelines->sharded_optimizer || !options.training || options.synchronisation != ps::sim::synchronisation::all_reduce) return;
     ps::pipeline::pipeline_plan plan{.how = ps::pipeline::unpipelined(problem.graph()), .strategy = made.found().strategy};
     plan.how.sharded_optimizer = true;
-    auto sharded = described(std::move(plan), problem, given, baseline);
-    if (!is_better(asked, sharded.figures, made.found().figures) || (made.pipeline && !is_better(asked, sharded.figures, made.pipeline->figures)))
-        return;
-    made.pipeline = std::move(sharded);
+    ps::pipeline::pipeline_simulator simulator(problem);
+    (void)simulator(plan.how, plan.strategy);
+    if (!is_better(asked, figures_of(simulator, problem, given, {}, baseline), best_figures(asked, made))) return;
+    made.pipeline = described(std::move(plan), problem, given, baseline);
     made.pipeline->figures.name = ps::text(made.found().name, ", sharded optimizer");
     if (made.rewritten) made.pipeline->applied = made.rewritten->applied;
 }

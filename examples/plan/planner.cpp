@@ -241,6 +241,7 @@ std::optional<std::string> outside_of_space(ps::parallelization const& problem, 
 void choose_start(request const& asked, planned& made, std::stop_token const& stop) {
     tools::deadline const limit(stop, time_beside(asked));
     std::optional<ps::picoseconds> least;
+    made.start_strategy.clear();
     for (auto const& s : made.strategies) {
         std::optional<ps::picoseconds> cost = s.figures.cost;
         if (asked.search && outside_of_space(made.problem, s.strategy))
@@ -417,7 +418,6 @@ static ps::picoseconds cost_of_start(request const& asked, planned& made, std::s
     if (auto const cost = unless_cut(ps::text("the start, ", made.start, ","), asked, made, stop,
                                      [&] { return made.problem.until(limit.token()).evaluator()(made.start_strategy); }))
         return *cost;
-    made.start_strategy.clear();
     choose_start(asked, made, stop);
     move_into_space(made);
     auto const* const known = known_figures(made, made.start_strategy);
@@ -577,7 +577,6 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
     if (made.stats && !made.bound) made.bound = bound_of(made.problem, asked, made, stop);
     bool const given_start = !made.stats && !made.wired && !known_figures(made, made.start_strategy); // what takes long is not waited for
     if (!unless_cut(made.strategies.back().name, asked, made, stop, [&] { return evaluate_found(given_start ? stop : std::stop_token{}), true; })) {
-        made.start_strategy.clear();
         made.strategies.pop_back();
         choose_start(asked, made, stop);
         made.strategies.push_back({.name = "chosen: " + made.start, .strategy = made.start_strategy});

@@ -184,11 +184,10 @@ struct partition_fn {
             if (fits && !feasible_ && kernel_.has_best()) {
                 kernel_.improve(std::move(plan), cost);
                 beam_.clear();
-            } else if (!kernel_.offer(std::move(plan), cost)) {
-                kernel_.report(options_.progress_interval, cost);
-                return cost;
+                feasible_ = true;
+            } else if (kernel_.offer(std::move(plan), cost)) {
+                feasible_ = fits;
             }
-            feasible_ = fits;
             kernel_.report(options_.progress_interval, cost);
             return cost;
         }

@@ -41,11 +41,11 @@ struct pipeline_plan {
     auto const tensor = plan.most_tensor_parallel();
     times(std::any_of(t.begin(), t.end(), [&](auto n) { return n != tensor; }) ? "tensor up to" : "tensor", tensor);
     times("pipeline", how.stages);
-    auto data = devices / how.stages / static_cast<std::size_t>(tensor);
+    auto data = devices / how.stages / tensor;
     if (!plan.strategy.empty()) { // which may split less than there are devices: the batch, or the space, may not allow more
         std::int64_t most = 1;
         for (auto const& c : plan.strategy) most = std::max(most, c.shards());
-        data = std::min(data, static_cast<std::size_t>(most) / static_cast<std::size_t>(tensor));
+        data = std::min(data, static_cast<std::size_t>(most) / tensor);
     }
     times("data", data);
     if (out.empty()) out = "one device";

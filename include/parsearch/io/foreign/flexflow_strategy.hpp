@@ -48,7 +48,7 @@ inline constexpr std::size_t flexflow_name = 63, flexflow_axes = 5, flexflow_sha
 /// `name` as one word, without what a terminal would obey.
 [[nodiscard]] inline std::string one_word(std::string name) {
     std::replace_if(
-        name.begin(), name.end(), [](char c) { return is_blank(c) || static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '_');
+        name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == '\x7f'; }, '_');
     return name;
 }
 
