@@ -99,6 +99,7 @@ nlohmann::json measure(workload const& w, request const& asked) {
     row["seconds"] = found.stats.seconds;
     row["simulated"] = found.stats.evaluations;
     row["stages"] = how.stages;
+    row["interleaved"] = how.interleaved;
     row["micro_batches"] = how.micro_batches;
     row["order"] = name_of(how.order);
     row["segments"] = how.segment.empty() ? 1 : 1 + *std::max_element(how.segment.begin(), how.segment.end());

@@ -37,17 +37,18 @@ namespace ps = parsearch;
 namespace pipeline = parsearch::pipeline;
 
 struct hand_plan {
-    std::uint32_t data, tensor, stages, experts, micro_batches;
+    std::uint32_t data, tensor, groups, rounds, experts, micro_batches;
     bool sharded, fully, again;
 
     // Roughly, of the time that work alone takes: bubbles, work done twice, messages.
     [[nodiscard]] double effort() const {
-        return (1 + (stages - 1.0) / micro_batches) * (again ? 4.0 / 3 : 1) * (1 + 0.05 * (tensor - 1)) * (1 + 0.002 * micro_batches) *
+        return (1 + (groups - 1.0) / micro_batches / rounds) * (again ? 4.0 / 3 : 1) * (1 + 0.05 * (tensor - 1)) * (1 + 0.002 * micro_batches) *
                (experts > 1 ? 1 : 1.001) * (fully ? 1 + 0.001 * micro_batches : 1);
     }
     [[nodiscard]] std::string name() const {
-        return fmt::format("data {} x tensor {} x pipeline {}{}, {} micro-batches{}{}", data, tensor, stages,
-                           experts > 1 ? fmt::format(", experts {}", experts) : "", micro_batches,
+        return fmt::format("data {} x tensor {} x pipeline {}{}{}, {} micro-batches{}{}", data, tensor, groups,
+                           rounds > 1 ? fmt::format(" interleaved {}", rounds) : "", experts > 1 ? fmt::format(", experts {}", experts) : "",
+                           micro_batches,
                            fully     ? ", fully sharded"
                            : sharded ? ", sharded optimizer"
                                      : "",
@@ -92,8 +93,10 @@ std::vector<hand_plan> all_plans(ps::parallelization const& problem, std::uint32
                         if (samples % (std::uint64_t{d} * m) != 0) continue;
                         auto const most = static_cast<std::uint32_t>(std::gcd(experts, std::int64_t{d} * t));
                         for (auto const e : std::set{1U, most}) {
-                            out.push_back({d, t, p, e, m, sharded, false, again});
-                            if (sharded) out.push_back({d, t, p, e, m, true, true, again});
+                            for (std::uint32_t rounds = 1; rounds <= 8; rounds *= 2)
+                                if (rounds == 1 || (p > 1 && m % p == 0 && blocks % (p * rounds) == 0))
+                                    out.push_back({d, t, p, rounds, e, m, sharded, false, again});
+                            if (sharded) out.push_back({d, t, p, 1, e, m, true, true, again});
                         }
                     }
     std::ranges::stable_sort(out, {}, &hand_plan::effort);
@@ -114,19 +117,22 @@ nlohmann::json best_of(ps::parallelization const& problem, double seconds) {
     for (auto const& plan : plans) {
         if (best && std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() > seconds) break;
         ++tried;
-        pipeline::pipelining how{
-            .stages = plan.stages, .micro_batches = plan.micro_batches, .sharded_optimizer = plan.sharded, .sharded_parameters = plan.fully};
+        pipeline::pipelining how{.stages = plan.groups * plan.rounds,
+                                 .interleaved = plan.rounds,
+                                 .micro_batches = plan.micro_batches,
+                                 .sharded_optimizer = plan.sharded,
+                                 .sharded_parameters = plan.fully};
         if (plan.fully) how.block = block;
-        for (auto const b : block) how.stage.push_back(b * plan.stages / blocks);
+        for (auto const b : block) how.stage.push_back(b * how.stages / blocks);
         if (plan.again) {
-            how.recompute.assign(plan.stages, true);
+            how.recompute.assign(how.stages, true);
             how.segment = block;
         }
-        auto const group = devices / plan.stages;
+        auto const group = devices / plan.groups;
         auto strategy = ps::space::tensor_parallel(simulate.micro_batches(plan.micro_batches).graph(), group, plan.tensor);
         if (plan.experts > 1)
             strategy = ps::space::with_experts_split(simulate.micro_batches(plan.micro_batches).graph(), strategy, group, plan.experts);
-        for (std::size_t op = 0; op < g.size(); ++op) strategy[op].start += static_cast<std::int32_t>(how.stage[op] * group);
+        for (std::size_t op = 0; op < g.size(); ++op) strategy[op].start += static_cast<std::int32_t>(how.stage[op] % plan.groups * group);
         auto const cost = simulate.within(how, strategy, least);
         if (!cost || !(*cost < least)) continue;
         least = *cost;

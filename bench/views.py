@@ -53,7 +53,7 @@ def pipeline(rows):
         ("frugal", milliseconds("frugal_ms", 1)),
         ("micro", milliseconds("micro_batches_ms", 1)),
         ("stages", milliseconds("pipeline_ms", 1)),
-        ("stages x micro-batches", lambda row: f"{row['stages']} x {row['micro_batches']}"),
+        ("stages x micro-batches", lambda row: f"{row['stages']}{' (%d each)' % row['interleaved'] if row['interleaved'] > 1 else ''} x {row['micro_batches']}"),
         ("order", lambda row: "-" if pipeline_shape(row) == "-" else row["order"]),
         ("tensor", degrees),
         ("segments again", lambda row: row["segments"] if row["recomputing_stages"] else "-"),

@@ -792,7 +792,7 @@ class Help(unittest.TestCase):
                      "--simulation.training", "--simulation.optimizer", "--simulation.memory", "--simulation.memory_penalty", "--simulation.movement",
                      "--simulation.synchronisation", "--simulation.overlap", "--simulation.discipline", "--space.sample", "--space.attribute",
                      "--space.parameter", "--space.reduction", "--space.min_shard", "--space.max_shards", "--space.placements", "--space.all_orders",
-                     "--fabric", "--servers", "--gpus-per-server", "--degree", "--interface", "--routing", "--rounds", "--space.pipelines ", "--space.max_stages", "--space.max_micro_batches", "--space.recomputation", "--space.sharded_optimizer",
+                     "--fabric", "--servers", "--gpus-per-server", "--degree", "--interface", "--routing", "--rounds", "--space.pipelines ", "--space.max_stages", "--space.max_micro_batches", "--space.max_interleaved", "--space.recomputation", "--space.sharded_optimizer",
                      "Examples:", "Exit codes:", "130", *FILES]:
             self.assertIn(word, out)
         self.assertLessEqual(max(len(line) for line in out.splitlines()), 120)

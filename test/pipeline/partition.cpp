@@ -85,8 +85,8 @@ TEST_CASE("partition: a plan that fits is better than any that does not, whateve
             cheapest = std::min(cheapest, *e.cost);
             if (e.simulator.fits()) fastest = std::min(fastest, *e.cost);
         };
-        auto const found =
-            pipeline::partition(problem, {}, unused, {.evaluations = evaluations, .max_micro_batches = 4, .sharded_optimizer = false}, watch);
+        auto const found = pipeline::partition(
+            problem, {}, unused, {.evaluations = evaluations, .max_micro_batches = 4, .max_interleaved = 1, .sharded_optimizer = false}, watch);
         check(problem, found);
         CHECK(found.cost == fastest);
         CHECK(cheapest < fastest);
@@ -144,10 +144,15 @@ TEST_CASE("partition: devices of several kinds have stages of their own size") {
     };
     auto const problem = ps::make_problem(g, topology, oracle{times});
     pipeline::detail::stage_builder builder(problem);
-    CHECK(builder.balanced(2, 1, {}).first == std::vector<std::size_t>{0, 2});
+    CHECK(builder.balanced(2, 1, 1, {}).first == std::vector<std::size_t>{0, 2});
     auto const found = pipeline::partition(problem, {}, unused);
     check(problem, found);
-    CHECK(found.best.how.stages == 2);
+    CHECK(found.best.how.launching().groups() == 2);
+    CHECK(found.best.how.interleaved == 2); // the pipeline is filled sooner
+    auto const once = pipeline::partition(problem, {}, unused, {.max_interleaved = 1});
+    check(problem, once);
+    CHECK(once.best.how.stages == 2);
+    CHECK(found.cost < once.cost);
 }
 
 TEST_CASE("partition: a network that mixes samples is planned with one micro-batch") {

@@ -1,6 +1,8 @@
 #include <parsearch/pipeline/pipeline_memory.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -51,20 +53,30 @@ TEST_CASE("memory: segments that are computed again keep what they read from out
     }
     auto const where = [&](std::size_t op) -> std::vector<std::uint32_t> const& { return devices[op]; };
     auto const shards = [&](std::size_t op) -> sim::shard_memory const& { return parts[op]; };
+    using by_stage = std::map<std::pair<std::uint32_t, std::uint32_t>, ps::byte_count>; // and device
     pipeline::pipelining how{.stage = {0, 0, 1, 1, 1}, .stages = 2, .recompute = {true, true}};
-    CHECK(pipeline::segment_inputs(g, how, shards, where, 2) == std::vector<ps::byte_count>{96, 96}); // x; what a makes
+    auto const inputs = [&] {
+        by_stage out;
+        pipeline::for_segment_inputs(g, how, shards, where, [&](auto d, auto bytes, auto s) { out[{s, d}] += bytes; });
+        return out;
+    };
+    auto const segments = [&] {
+        by_stage out;
+        pipeline::for_segments_again(g, how, shards, where, 2, [&](auto d, auto bytes, auto s) { out[{s, d}] = std::max(out[{s, d}], bytes); });
+        return out;
+    };
+    CHECK(inputs() == by_stage{{{0, 0}, 96}, {{1, 1}, 96}}); // x; what a makes
     how.recompute = {false, true};
-    CHECK(pipeline::segment_inputs(g, how, shards, where, 2) == std::vector<ps::byte_count>{0, 96});
+    CHECK(inputs() == by_stage{{{1, 1}, 96}});
     how.segment = {0, 0, 0, 1, 2}; // b, c and d on their own: what a makes is kept for b and c, what these make for d
-    CHECK(pipeline::segment_inputs(g, how, shards, where, 2) == std::vector<ps::byte_count>{0, 96 + 128 + 128});
-    // Products keep what they read: all of that is kept already.
-    CHECK(pipeline::largest_segment(g, how, {}, shards, where, 2) == std::vector<ps::byte_count>{0, 0});
+    CHECK(inputs() == by_stage{{{1, 1}, 96 + 128 + 128}});
+    CHECK(segments().empty()); // products keep what they read: all of that is kept already
     // On one stage what a makes is inside.
     how = pipeline::unpipelined(g);
     how.recompute = {true};
-    CHECK(pipeline::segment_inputs(g, how, shards, where, 2) == std::vector<ps::byte_count>{96, 0});
-    CHECK(pipeline::largest_segment(g, how, {}, shards, where, 2) == std::vector<ps::byte_count>{0, 96});
+    CHECK(inputs() == by_stage{{{0, 0}, 96}});
+    CHECK(segments() == by_stage{{{0, 1}, 96}});
     how.recompute.clear();
-    CHECK(pipeline::largest_segment(g, how, {}, shards, where, 2) == std::vector<ps::byte_count>{0, 0});
-    CHECK(pipeline::segment_inputs(g, how, shards, where, 2) == std::vector<ps::byte_count>{0, 0});
+    CHECK(inputs().empty());
+    CHECK(segments().empty());
 }

@@ -87,10 +87,12 @@ int on_random(std::uint64_t seed, int rounds, Change const& change, Check const&
         shape.kinds = ps::bernoulli(rng, 0.3);
         auto const p = support::random_problem(rng, options, shape, support::mixed_oracle{ps::bernoulli(rng, 0.5) ? 100 : 1});
         pipeline::pipeline_simulator simulator(p);
-        pipeline::pipelining how{.stages = static_cast<std::uint32_t>(1 + ps::uniform_index(rng, std::min<std::size_t>(3, p.graph().size()))),
+        pipeline::pipelining how{.stages = static_cast<std::uint32_t>(1 + ps::uniform_index(rng, std::min<std::size_t>(4, p.graph().size()))),
                                  .micro_batches = micro_batches};
         how.stage = random_stages(rng, p.graph(), how.stages);
         how.order = ps::bernoulli(rng, 0.5) ? launch_order::gpipe : launch_order::one_f_one_b;
+        if (how.stages % 2 == 0 && (how.order == launch_order::gpipe || micro_batches % (how.stages / 2) == 0) && ps::bernoulli(rng, 0.6))
+            how.interleaved = 2;
         how.sharded_optimizer = options.synchronisation == sim::synchronisation::all_reduce && ps::bernoulli(rng, 0.3);
         for (std::uint32_t s = 0; s < how.stages; ++s) how.recompute.push_back(ps::bernoulli(rng, 0.3));
         if (ps::bernoulli(rng, 0.5)) how.segment = random_stages(rng, p.graph(), 4);
@@ -171,6 +173,7 @@ TEST_CASE("pipeline_simulator: under gpipe it simulates what the full simulator 
         20261101, 3000, [](auto& options) { options.discipline = sim::discipline::in_order; },
         [&](auto const& p, auto& simulator, pipeline::pipelining how, space::flat_strategy const& strategy) {
             how.order = launch_order::gpipe;
+            how.interleaved = 1;
             how.recompute.clear();
             how.sharded_optimizer = false;
             if (sends_once(simulator, how, strategy)) return 0; // side by side it is sent for each reader
@@ -461,13 +464,48 @@ TEST_CASE("pipeline_simulator: bubbles, memory and recomputation of an even pipe
             CHECK(pipeline::pipeline_simulator(simulator).report().idle_share() == doctest::Approx(3.0 / (m + 3)));
             // Each keeps its input, 4 floats per sample, of the micro-batches under way.
             for (std::uint32_t s = 0; s < 4; ++s) {
-                CHECK(simulator.memory()[s].activations == 64 / m * 16 * pipeline::in_flight(order, 4, m, s));
+                CHECK(simulator.memory()[s].activations == 64 / m * 16 * pipeline::in_flight(how.launching(), s));
                 CHECK(simulator.memory()[s].weights == 80);
             }
             how.recompute.assign(4, true);
             CHECK(simulator(how, strategy).count() > (m + 3) * 3'000'000);
             CHECK(simulator(how, strategy).count() <= (m + 3) * 4'000'000);
         }
+}
+
+TEST_CASE("pipeline_simulator: several stages on each device fill the pipeline sooner, by hand") {
+    // 4 devices with v stages each: the bubble is 3 of the 4 v stages long, not 3 of 4 (Narayanan et al., SC 2021, section 2.2.2).
+    for (std::uint32_t const v : {2u, 3u}) {
+        auto const p = ps::make_problem(chain(4 * static_cast<int>(v)), support::mesh(4, 1e9), unit_oracle{});
+        pipeline::pipeline_simulator simulator(p);
+        space::flat_strategy strategy;
+        pipeline::pipelining how{.stages = 4 * v, .interleaved = v};
+        for (std::uint32_t op = 0; op < p.graph().size(); ++op) {
+            how.stage.push_back(op == 0 ? 0 : op - 1);
+            strategy.push_back(space::whole(p.graph().operations[op], static_cast<std::int32_t>(how.stage[op] % 4)));
+        }
+        for (std::uint32_t const m : {4u, 8u, 64u})
+            for (auto const order : {launch_order::gpipe, launch_order::one_f_one_b}) {
+                INFO(v, " stages on each, ", m, " micro-batches, ", name_of(order));
+                how.micro_batches = m;
+                how.order = order;
+                how.recompute.clear();
+                CHECK(simulator(how, strategy).count() == (m * v + 3) * 3'000'000);
+                ps::byte_count const tensor = 64 / m * 16;
+                for (std::uint32_t d = 0; d < 4; ++d) {
+                    auto const under_way = order == launch_order::gpipe ? m * v : std::min(m * v, 2 * (3 - d) + (v - 1) * 4 + 1);
+                    CHECK(simulator.memory()[d].activations == under_way * tensor);
+                }
+                how.recompute.assign(4 * v, false);
+                how.recompute[4] = true; // the second stage of device 0 keeps its input all the same
+                CHECK(simulator(how, strategy).count() >= (m * v + 3) * 3'000'000);
+                CHECK(simulator.memory()[0].activations == (order == launch_order::gpipe ? m * v : std::min(m * v, 6 + (v - 1) * 4 + 1)) * tensor);
+            }
+        how.micro_batches = 2;
+        CHECK(
+            refusal([&] { return simulator(how, strategy); }) ==
+            ps::text("pipeline: 2 micro-batches of ", v, " stages on each of 4 groups of devices: interleaved 1f1b takes a multiple of the groups"));
+    }
 }
 
 TEST_CASE("pipeline_simulator: recomputation keeps inputs of stages instead of activations") {
@@ -652,7 +690,7 @@ TEST_CASE(
                 std::map<std::uint32_t, std::uint32_t> last{};
                 std::set<std::uint32_t> ends{};
             };
-            std::vector<std::vector<visit>> visits(how.stages);
+            std::vector<std::vector<visit>> visits(how.stages / how.interleaved);       // of each group of devices
             std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> reduction; // by block and micro-batch
             std::map<std::uint32_t, std::uint32_t> waits_for;                           // computation: gather
             std::size_t moved = 0;
@@ -698,7 +736,7 @@ TEST_CASE(
                 if (tasks.kind[i] != sim::task_kind::forward && tasks.kind[i] != sim::task_kind::backward) continue;
                 auto const op = tasks.label[i].op;
                 auto const m = origins[i].micro_batch;
-                auto& stage = visits[how.stage[op]];
+                auto& stage = visits[how.stage[op] % visits.size()];
                 if (stage.empty() || stage.back().block != block(op)) {
                     stage.push_back({.block = block(op)});
                     if (read.contains(block(op))) {

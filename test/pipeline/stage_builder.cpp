@@ -28,17 +28,19 @@ TEST_CASE("stage_builder: what bounds a candidate is no more than it takes") {
         if (builder.order().empty()) continue;
         for (std::size_t const stages : {1u, 2u, 4u}) {
             if (stages > builder.order().size()) continue;
-            auto c = builder.balanced(stages, 1, {});
-            auto const degrees = builder.degrees(4 / stages);
+            auto const rounds = static_cast<std::uint32_t>(stages == 4 ? 1 + ps::uniform_index(rng, 2) : 1);
+            auto c = builder.balanced(stages, rounds, 1, {});
+            auto const degrees = builder.degrees(4 / c.groups());
             for (auto& t : c.tensor) t = degrees[ps::uniform_index(rng, degrees.size())];
             for (std::size_t s = 1; s < stages; ++s)
                 c.first[s] = c.first[s - 1] + 1 + ps::uniform_index(rng, builder.order().size() - c.first[s - 1] - (stages - s));
             try {
-                if (ps::bernoulli(rng, 0.5)) {
+                if (ps::bernoulli(rng, 0.5) || rounds > 1) {
                     (void)builder.simulator().micro_batches(2);
                     c.micro_batches = 2;
                 }
             } catch (ps::invalid_input const&) { // samples that are mixed
+                if (rounds > 1) continue;
             }
             auto const plan = builder.plan(c);
             auto const takes = builder.simulator().simulate(plan.how, plan.strategy).count();

@@ -35,14 +35,12 @@ class activation_steps {
   public:
     activation_steps(graph::dense_graph const& g, pipeline_plan const& plan, sim::report const& r, std::uint32_t device)
         : g_(g), how_(plan.how), micro_batches_(plan.how.micro_batches), shards_here_(g.size(), 0), when_(g.size() * micro_batches_) {
-        bool again = true; // all that trains here is computed again; else all is kept, as memory is accounted for
         for (std::size_t op = 0; op < g.size(); ++op) {
             auto const& c = plan.strategy[op];
             for (std::int64_t n = 0; n < c.shards(); ++n) shards_here_[op] += static_cast<std::uint32_t>(c.device(n)) == device;
             shards_.push_back(sim::memory_of(g.operations[op], c.degrees()));
-            if (shards_here_[op] > 0 && g.trains[op]) again = again && how_.recomputes(how_.stage[op]);
         }
-        if (again) segments_ = segments_again(g, how_);
+        segments_ = segments_again(g, how_);
         for (std::uint32_t t = 0; t < r.tasks.size(); ++t) {
             auto const kind = r.tasks.kind[t];
             if (r.tasks.resource[t] != device || (kind != sim::task_kind::forward && kind != sim::task_kind::backward)) continue;

@@ -44,6 +44,7 @@ struct partition_options {
     std::vector<space::flat_strategy> starts{}; ///< to be compared without a pipeline, beside those of experts
     std::uint64_t max_stages = 64;              ///< at least 1
     std::uint64_t max_micro_batches = 64;       ///< at least 1
+    std::uint64_t max_interleaved = 8;          ///< stages on each group of devices, at least 1
     bool recomputation = true;                  ///< stages may compute their activations again
     bool sharded_optimizer = true;              ///< devices may share the optimizer's state of weights that several hold
     bool sharded_parameters = true;             ///< and their shares of gradients and parameters alone, which are gathered block by block
@@ -61,6 +62,7 @@ inline void validate(partition_options const& o) {
     };
     positive(o.max_stages, "max_stages");
     positive(o.max_micro_batches, "max_micro_batches");
+    positive(o.max_interleaved, "max_interleaved");
     positive(o.beam, "beam");
 }
 
@@ -82,12 +84,13 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 /// elsewhere, or `{}`; it is simulated first, and the answer is never worse. Deterministic but for the time; nothing is drawn from `rng`.
 ///
 /// 1. The strategies given, without a pipeline.
-/// 2. Every number of stages that divides the devices and of micro-batches that divides the samples, every degree of tensor parallelism in the
-///    groups of neighbours that run the stages, experts of mixtures split as far as they can be, over a stage or within a node, or not at all, both
-///    orders, with a sharded optimizer, sharded parameters (with blocks at the ends joined or not), or neither, and computing again in no or more and
-///    more segments (`narrow_cuts`), in all stages or in those that must: in order of what `stage_estimator` says of them, what fits first. First
-///    comes the best of each family of textbook plans (`family_of`), whatever it takes. Then, of each number of stages, micro-batches and degree, the
-///    first way that fits is simulated, and the first with parameters sharded otherwise where that may be as good, with cuts of equal load
+/// 2. Every number of groups of neighbours that divides the devices, with 1, 2, 4, ... stages each, and of micro-batches that divides the samples,
+///    every degree of tensor parallelism in the groups, experts of mixtures split as far as they can be, over a stage or within a node, or not at
+///    all, both orders, with a sharded optimizer, sharded parameters (with blocks at the ends joined or not), or neither, and computing again in no
+///    or more and more segments (`narrow_cuts`), in all stages or in those that must: in order of what `stage_estimator` says of them, what fits
+///    first. First comes the best of each family of textbook plans (`family_of`), whatever it takes. Then, of each number of stages, micro-batches
+///    and degree, the first way that fits is simulated, and the first with parameters sharded otherwise where that may be as good, with cuts of equal
+///    load
 ///    (`balanced_cuts`) between blocks (`stage_places`), but for what can not be better by the work of its stages. What is estimated not to fit, or
 ///    to take a quarter more than the best, waits until after step 4.
 /// 3. The strategies of experts (`expert_starts`) and all on one device, without a pipeline.
@@ -213,7 +216,7 @@ struct partition_fn {
 
         /// A way to divide the network, and the ways to run it: in order of their estimates, or where there are none, of what memory they need.
         struct division {
-            std::uint32_t stages, micro_batches;
+            std::uint32_t stages, interleaved, micro_batches;
             space::neighbour_split split;
             std::vector<equal_stages> ways{};
             std::vector<stage_estimate> estimates{}; ///< of each way, or of none
@@ -247,7 +250,8 @@ struct partition_fn {
                 bool const wanted = !feasible_ && c.estimate.missing <= 0; // even where there is no time left
                 if (kernel_.has_best() && over() && !(wanted && *ended_ == stop_reason::time_budget)) return;
                 auto const cost =
-                    consider(run_as(c.of->ways[c.way], builder_.balanced(c.of->stages, c.of->micro_batches, c.of->split)), false, unbounded);
+                    consider(run_as(c.of->ways[c.way], builder_.balanced(c.of->stages, c.of->interleaved, c.of->micro_batches, c.of->split)), false,
+                             unbounded);
                 c.of->known.push_back({c.way, cost, exceeds()});
             }
         }
@@ -281,7 +285,7 @@ struct partition_fn {
                     rest.push_back(std::move(d));
                     continue;
                 }
-                auto c = builder_.balanced(d.stages, d.micro_batches, d.split);
+                auto c = builder_.balanced(d.stages, d.interleaved, d.micro_batches, d.split);
                 if (feasible_ && builder_.least_time(c) >= best.count()) continue;
                 auto const cost = run_as_it_fits(d, c);
                 remember(cost, std::move(c));
@@ -304,16 +308,18 @@ struct partition_fn {
         [[nodiscard]] std::vector<division> divisions() {
             std::vector<division> out;
             auto const devices = builder_.devices();
-            for (std::uint32_t stages = 1; stages <= std::min<std::uint64_t>({options_.max_stages, devices, builder_.order().size()}); ++stages) {
-                if (devices % stages != 0) continue;
+            auto const most = std::min<std::uint64_t>({options_.max_stages, devices, builder_.order().size()});
+            for (std::uint32_t groups = 1; groups <= most; ++groups) {
+                if (devices % groups != 0) continue;
                 for (std::uint64_t m = 1; m <= most_micro_batches_; ++m) {
                     if (samples_ % m != 0) continue;
-                    for (auto const t : builder_.degrees(devices / stages))
-                        for (auto const e : builder_.expert_degrees(devices / stages, t, true)) {
-                            if (over() && (feasible_ || *ended_ != stop_reason::time_budget || kernel_.elapsed() > patience)) break;
-                            out.push_back({stages, static_cast<std::uint32_t>(m), {.tensor = t, .experts = e}});
-                            estimate_ways(out.back());
-                        }
+                    for (auto const t : builder_.degrees(devices / groups))
+                        for (auto const e : builder_.expert_degrees(devices / groups, t, true))
+                            for (std::uint32_t rounds = 1; rounds <= most_rounds(groups, m); rounds *= 2) {
+                                if (over() && (feasible_ || *ended_ != stop_reason::time_budget || kernel_.elapsed() > patience)) break;
+                                out.push_back({groups * rounds, rounds, static_cast<std::uint32_t>(m), {.tensor = t, .experts = e}});
+                                estimate_ways(out.back());
+                            }
                 }
             }
             std::ranges::stable_sort(out, [](division const& a, division const& b) {
@@ -322,13 +328,19 @@ struct partition_fn {
             });
             return out;
         }
+        /// How many stages a group of devices may have: in all no more than there are blocks.
+        [[nodiscard]] std::uint64_t most_rounds(std::uint64_t groups, std::uint64_t micro_batches) const {
+            if (groups == 1 || micro_batches % groups != 0 || !problem_.options().training) return 1;
+            auto const stages = std::min<std::uint64_t>(options_.max_stages, builder_.places().of(2).size() + 1);
+            return std::min(options_.max_interleaved, std::max<std::uint64_t>(1, stages / groups));
+        }
         [[nodiscard]] static bool sooner(stage_estimate const& a, stage_estimate const& b) noexcept {
             return std::pair(a.missing, a.time) < std::pair(b.missing, b.time);
         }
 
         void estimate_ways(division& d) {
             bool const in_turn = d.stages > 1 && d.micro_batches > 1 && problem_.options().training; // else both orders are one
-            bool const shared = builder_.devices() > d.stages;                                       // weights of a stage, by several devices
+            bool const shared = builder_.devices() > d.stages / d.interleaved;                       // weights of a stage, by several devices
             std::vector<std::pair<stage_estimate, equal_stages>> estimated;
             auto const add = [&](equal_stages const& way) {
                 auto const e = estimate_(way);
@@ -340,13 +352,13 @@ struct partition_fn {
                 for (bool const sharded : {false, true})
                     for (bool const parameters : {false, true}) {
                         if ((order == launch_order::gpipe && !in_turn) || (sharded && !(shared && may_shard())) ||
-                            (parameters && !(sharded && may_shard_parameters())))
+                            (parameters && !(sharded && d.interleaved == 1 && may_shard_parameters())))
                             continue;
                         for (std::uint32_t joined = 0; joined <= (parameters ? 1 : 0); ++joined) {
-                            equal_stages way{d.stages, d.micro_batches, d.split, order, sharded, parameters};
+                            equal_stages way{d.stages, d.interleaved, d.micro_batches, d.split, order, sharded, parameters};
                             way.joined = joined;
                             auto const keeps = add(way);
-                            bool const may_fit = keeps && keeps->missing > 0 && d.stages > 1;
+                            bool const may_fit = keeps && keeps->missing > 0 && d.stages > 1 && d.interleaved == 1;
                             if (may_fit && !may_recompute()) {
                                 way.fitted = true;
                                 add(way);
@@ -437,10 +449,10 @@ struct partition_fn {
                 }
             }
             for (std::size_t s = 0; s < stages; ++s)
-                for (auto const t : builder_.degrees(builder_.devices() / stages))
+                for (auto const t : builder_.degrees(builder_.devices() / c.groups()))
                     if (t != c.tensor[s] && (c.experts == 1 || c.experts % t == 0)) with([&](auto& o) { o.tensor[s] = t; });
             auto const tensor = std::accumulate(c.tensor.begin(), c.tensor.end(), std::uint32_t{1}, [](auto x, auto y) { return std::lcm(x, y); });
-            for (auto const e : builder_.expert_degrees(builder_.devices() / stages, tensor))
+            for (auto const e : builder_.expert_degrees(builder_.devices() / c.groups(), tensor))
                 if (e != c.experts) with([&](auto& o) { o.experts = e; });
             if (may_recompute())
                 for (std::size_t s = 0; s < stages; ++s) with([&](auto& o) { o.recompute[s] = !o.recompute[s]; });
@@ -450,7 +462,8 @@ struct partition_fn {
             }
             auto const twice = std::uint64_t{2} * c.micro_batches;
             if (twice <= most_micro_batches_ && samples_ % twice == 0) with([](auto& o) { o.micro_batches *= 2; });
-            if (c.micro_batches % 2 == 0) with([](auto& o) { o.micro_batches /= 2; });
+            bool const in_rounds = c.interleaved > 1; // whose micro-batches are a multiple of the groups
+            if (c.micro_batches % (in_rounds ? 2 * c.groups() : 2) == 0) with([](auto& o) { o.micro_batches /= 2; });
             if (c.micro_batches > 1)
                 with([](auto& o) { o.order = o.order == launch_order::gpipe ? launch_order::one_f_one_b : launch_order::gpipe; });
             if (may_shard())

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include <parsearch/core/units.hpp>
 #include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/pipeline/launch_order.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/pipeline/recomputation.hpp>
 #include <parsearch/pipeline/zero_sharding.hpp>
@@ -16,27 +18,56 @@
 
 namespace parsearch::pipeline {
 
-/// Turns `use`, the memory of one micro-batch by device, into that of the pipeline. A device that runs several stages is taken to have as many
-/// micro-batches under way as the one with the most, in all of them: an upper bound. Of stages that compute again a device keeps the inputs of their
-/// segments, of the micro-batches under way, and the activations of one segment; where only some of its stages do, all is kept.
+/// Bytes by device of activations at the fullest moment of what each launches. A device keeps them of all micro-batches under way; of a stage that
+/// computes again it keeps the inputs of segments, and the activations of one segment while that runs backward. A tensor that several of its stages
+/// keep is there once, for as long as the first of them needs it. Complexity: O(edges * shards), for each segment that is computed again, and what
+/// is launched for each device that runs several stages.
+template <class Shards, class Devices>
+[[nodiscard]] std::vector<byte_count> activations_under_way(graph::dense_graph const& g, pipelining const& how, Shards const& shards,
+                                                            Devices const& devices, std::size_t count) {
+    struct stage_bytes {
+        byte_count kept = 0, beside = 0; ///< of each micro-batch; while the stage runs backward
+    };
+    std::vector<std::map<std::uint32_t, stage_bytes>> on(count); // by stage
+    graph::dense_graph kept = g;
+    for (std::size_t op = 0; op < g.size(); ++op) kept.trains[op] = g.trains[op] && !how.recomputes(how.stage[op]);
+    auto const add = [&](std::uint32_t d, byte_count bytes, std::uint32_t s) { on[d][s].kept += bytes; };
+    sim::memory_account(kept, count)
+        .for_activations(
+            shards, devices, [&](std::size_t op) { return how.stage[op]; }, add);
+    for_segment_inputs(g, how, shards, devices, add);
+    for_segments_again(g, how, shards, devices, count,
+                       [&](std::uint32_t d, byte_count bytes, std::uint32_t s) { on[d][s].beside = std::max(on[d][s].beside, bytes); });
+    std::vector<byte_count> out(count, 0);
+    std::vector<launch> all;
+    std::map<std::vector<std::uint32_t>, std::vector<launch>> orders; // by stages
+    for (std::size_t d = 0; d < count; ++d) {
+        if (on[d].size() == 1) {
+            auto const& [s, bytes] = *on[d].begin();
+            out[d] = bytes.kept * in_flight(how.launching(), s) + bytes.beside;
+        }
+        if (on[d].size() < 2) continue;
+        std::vector<std::uint32_t> stages;
+        for (auto const& [s, bytes] : on[d]) stages.push_back(s);
+        auto const [at, first] = orders.try_emplace(std::move(stages));
+        if (all.empty()) all = launches(how.launching());
+        if (first)
+            for (auto const& l : all)
+                if (on[d].contains(l.stage)) at->second.push_back(l);
+        out[d] = fullest_moment(
+            at->second, [&](std::uint32_t s) { return on[d].at(s).kept; }, [&](std::uint32_t s) { return on[d].at(s).beside; });
+    }
+    return out;
+}
+
+/// Turns `use`, the memory of one micro-batch by device, into that of the pipeline. `shards(op)` is the `sim::shard_memory` of an operator,
+/// `devices(op)` the device of each of its shards.
 template <class Shards, class Devices>
 void spread_over_micro_batches(graph::dense_graph const& g, pipelining const& how, sim::simulation_options const& options,
                                sim::iteration_plan const& plan, Shards const& shards, Devices const& devices, std::vector<sim::memory_use>& use) {
     if (!options.training) return;
-    std::vector<std::uint32_t> under_way(use.size(), 0);
-    std::vector<bool> again(use.size(), true);
-    for (std::size_t op = 0; op < g.size(); ++op) {
-        if (g.operations[op].work == ops::work_class::source) continue;
-        auto const s = how.stage[op];
-        for (auto const d : devices(op)) {
-            under_way[d] = std::max(under_way[d], in_flight(how.order, how.stages, how.micro_batches, s));
-            again[d] = again[d] && (how.recomputes(s) || !g.trains[op]);
-        }
-    }
-    auto const inputs = segment_inputs(g, how, shards, devices, use.size());
-    auto const segment = largest_segment(g, how, options, shards, devices, use.size());
-    for (std::size_t d = 0; d < use.size(); ++d)
-        if (under_way[d] > 0) use[d].activations = again[d] ? inputs[d] * under_way[d] + segment[d] : use[d].activations * under_way[d];
+    auto const activations = activations_under_way(g, how, shards, devices, use.size());
+    for (std::size_t d = 0; d < use.size(); ++d) use[d].activations = activations[d];
     if (how.sharded_optimizer) shard_optimizer_memory(options, plan, use);
     if (how.sharded_parameters) shard_parameter_memory(how, plan, use);
 }

@@ -40,8 +40,9 @@ struct pipeline_plan {
     auto const& t = plan.tensor_parallel;
     auto const tensor = plan.most_tensor_parallel();
     times(std::any_of(t.begin(), t.end(), [&](auto n) { return n != tensor; }) ? "tensor up to" : "tensor", tensor);
-    times("pipeline", how.stages);
-    auto data = devices / how.stages / tensor;
+    auto const groups = how.launching().groups();
+    times("pipeline", groups);
+    auto data = devices / groups / tensor;
     if (!plan.strategy.empty()) { // which may split less than there are devices: the batch, or the space, may not allow more
         std::int64_t most = 1;
         for (auto const& c : plan.strategy) most = std::max(most, c.shards());
@@ -51,6 +52,7 @@ struct pipeline_plan {
     if (out.empty()) out = "one device";
     if (plan.expert_parallel > 1) out += text(", experts ", plan.expert_parallel);
     if (t.empty()) out = "a strategy of its own";
+    if (how.interleaved > 1) out += text(", interleaved ", how.interleaved);
     if (how.micro_batches > 1) out += text(", ", how.micro_batches, " micro-batches");
     if (how.sharded_optimizer) out += how.sharded_parameters ? ", fully sharded" : ", sharded optimizer";
     auto const again = std::count(how.recompute.begin(), how.recompute.end(), true);
@@ -70,7 +72,7 @@ struct pipeline_plan {
                             " operators, must be one each");
     auto const counted = [](auto n, std::string_view what, std::string_view plural = "s") { return text(n, ' ', what, n == 1 ? "" : plural); };
     std::string out = text(counted(how.stages, "stage"), ", ", counted(how.micro_batches, "micro-batch", "es"));
-    if (how.stages > 1 || how.micro_batches > 1) out += text(", ", name_of(how.order));
+    if (how.stages > 1 || how.micro_batches > 1) out += text(", ", how.interleaved > 1 ? "interleaved " : "", name_of(how.order));
     if (how.sharded_optimizer) out += how.sharded_parameters ? ", sharded optimizer, gradients and parameters" : ", sharded optimizer";
     out += '\n';
     for (std::uint32_t s = 0; s < how.stages; ++s) {

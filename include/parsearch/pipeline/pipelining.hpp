@@ -12,10 +12,11 @@
 
 namespace parsearch::pipeline {
 
-/// A pipeline. Each operator's configuration says which devices it runs on: those of its stage, if stages are to run at once.
+/// A pipeline. Each operator's configuration says which devices it runs on: those of its stage's group, if stages are to run at once.
 struct pipelining {
     std::vector<std::uint32_t> stage{}; ///< of each operator; that of graph inputs does not matter
     std::uint32_t stages = 1;
+    std::uint32_t interleaved = 1; ///< stages that each group of devices runs in turn, see `launch_rule`
     std::uint32_t micro_batches = 1;
     launch_order order = launch_order::one_f_one_b;
     /// By stage, whether it keeps only the inputs of its segments from forward until backward, and computes each segment again right before its
@@ -33,6 +34,7 @@ struct pipelining {
     /// Of each operator, the block with which its weights are gathered, counted in any way. Empty: an operator is one.
     std::vector<std::uint32_t> block{};
 
+    [[nodiscard]] launch_rule launching() const noexcept { return {order, stages, micro_batches, interleaved}; }
     [[nodiscard]] std::uint32_t block_of(std::size_t op) const noexcept { return block.empty() ? static_cast<std::uint32_t>(op) : block[op]; }
     [[nodiscard]] std::uint32_t segment_of(std::size_t op) const noexcept { return segment.empty() ? 0 : segment[op]; }
     [[nodiscard]] bool recomputes(std::uint32_t s) const noexcept { return s < recompute.size() && recompute[s]; }
@@ -65,14 +67,11 @@ enum class plan_family : std::uint8_t {
 /// A pipeline of one stage and one micro-batch: a network as it is.
 [[nodiscard]] inline pipelining unpipelined(graph::dense_graph const& g) { return {.stage = std::vector<std::uint32_t>(g.size(), 0)}; }
 
-/// Throws `invalid_input` naming what is wrong: no stage, no micro-batch, an operator without a stage, data that go back to an earlier stage or
-/// segment, flags of another number of stages.
+/// Throws `invalid_input` naming what is wrong: what `validate` says of a `launch_rule`, an operator without a stage, data that go back to an earlier
+/// stage or segment, flags of another number of stages.
 inline void validate(pipelining const& p, graph::dense_graph const& g) {
-    if (p.stages < 1) throw invalid_input("pipeline: 0 stages: must be at least 1");
+    validate(p.launching());
     if (p.stages > g.size()) throw invalid_input("pipeline: ", p.stages, " stages: the graph has ", g.size(), " operators, must be at most as many");
-    if (p.micro_batches < 1) throw invalid_input("pipeline: 0 micro-batches: must be at least 1");
-    if (p.order > launch_order::one_f_one_b)
-        throw invalid_input("pipeline: order is number ", static_cast<int>(p.order), ": must be gpipe or one_f_one_b");
     if (p.stage.size() != g.size())
         throw invalid_input("pipeline: stages of ", p.stage.size(), " operators: the graph has ", g.size(), ", must be one each");
     if (!p.recompute.empty() && p.recompute.size() != p.stages)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -37,48 +38,57 @@ using stage_segment = std::pair<std::uint32_t, std::uint32_t>;
 }
 } // namespace detail
 
-/// Bytes by device of what operators of segments that are computed again read from outside of them: what is kept of one micro-batch. `shards(op)` is
-/// the `sim::shard_memory` of an operator, `devices(op)` the device of each of its shards. A tensor is counted once per device, at the largest part
-/// that an operator there reads.
-template <class Shards, class Devices>
-[[nodiscard]] std::vector<byte_count> segment_inputs(graph::dense_graph const& g, pipelining const& how, Shards const& shards, Devices const& devices,
-                                                     std::size_t count) {
+/// Calls `take(device, bytes, stage)` for what operators of segments that are computed again read from outside of them: what is kept of one
+/// micro-batch. `shards(op)` is the `sim::shard_memory` of an operator, `devices(op)` the device of each of its shards. A tensor is counted once per
+/// device, at the largest part that an operator there reads, in the first of their stages.
+template <class Shards, class Devices, class Take>
+void for_segment_inputs(graph::dense_graph const& g, pipelining const& how, Shards const& shards, Devices const& devices, Take const& take) {
     auto const again = detail::segments_again(g, how);
-    std::vector<byte_count> sum(count, 0), most(count, 0), read(count, 0);
-    for (std::uint32_t op = 0; op < g.size(); ++op)
+    struct kept_part {
+        byte_count bytes = 0;
+        std::uint32_t stage = 0;
+    };
+    std::map<std::uint32_t, byte_count> read; // by device
+    std::map<std::uint32_t, kept_part> most;
+    for (std::uint32_t op = 0; op < g.size() && !again.empty(); ++op)
         for (std::uint32_t slot = 0; slot < g.operations[op].outputs.size(); ++slot) {
+            most.clear();
             for (auto const number : g.out(op)) {
                 auto const& e = g.edges[number];
                 if (e.slot != slot || !detail::enters(g, how, e) ||
                     !std::binary_search(again.begin(), again.end(), detail::segment_at(how, e.consumer)))
                     continue;
+                read.clear();
                 for (auto const d : devices(e.consumer)) read[d] += shards(e.consumer).inputs[e.input];
-                for (auto const d : devices(e.consumer))
-                    if (auto const bytes = std::exchange(read[d], 0)) most[d] = std::max(most[d], bytes);
+                for (auto const& [d, bytes] : read) {
+                    auto const stage = how.stage[e.consumer];
+                    auto const [at, first] = most.try_emplace(d, kept_part{bytes, stage});
+                    if (!first) at->second = {std::max(at->second.bytes, bytes), std::min(at->second.stage, stage)};
+                }
             }
-            for (std::size_t d = 0; d < count; ++d) sum[d] += std::exchange(most[d], 0);
+            for (auto const& [d, part] : most) take(d, part.bytes, part.stage);
         }
-    return sum;
 }
 
-/// Bytes by device of the activations of the largest segment there, among those that are computed again, of one micro-batch, beside its inputs.
-template <class Shards, class Devices>
-[[nodiscard]] std::vector<byte_count> largest_segment(graph::dense_graph const& g, pipelining const& how, sim::simulation_options const& options,
-                                                      Shards const& shards, Devices const& devices, std::size_t count) {
+/// Calls `take(device, bytes, stage)` for each segment that is computed again: what it keeps of one micro-batch while it runs backward, beside its
+/// inputs. `count`: of devices.
+template <class Shards, class Devices, class Take>
+void for_segments_again(graph::dense_graph const& g, pipelining const& how, Shards const& shards, Devices const& devices, std::size_t count,
+                        Take const& take) {
     auto const segments = detail::segments_again(g, how);
-    std::vector<byte_count> most(count, 0);
-    if (segments.empty()) return most;
+    if (segments.empty()) return;
     graph::dense_graph part = g; // in which only one segment trains: what the others read is not kept
     for (auto const& e : g.edges)
         if (detail::enters(g, how, e)) part.operations[e.consumer].inputs[e.input].saved = false;
     sim::memory_account account(part, count);
-    std::vector<sim::memory_use> use;
+    std::vector<byte_count> sum(count, 0);
     for (auto const& segment : segments) {
         for (std::size_t op = 0; op < g.size(); ++op) part.trains[op] = g.trains[op] && detail::segment_at(how, op) == segment;
-        account.add_up(options, std::vector<sim::class_plan>{}, shards, devices, use);
-        for (std::size_t d = 0; d < count; ++d) most[d] = std::max(most[d], use[d].activations);
+        account.for_activations(
+            shards, devices, [](std::size_t) { return 0U; }, [&](std::uint32_t d, byte_count bytes, std::uint32_t) { sum[d] += bytes; });
+        for (std::uint32_t d = 0; d < count; ++d)
+            if (auto const bytes = std::exchange(sum[d], 0)) take(d, bytes, segment.first);
     }
-    return most;
 }
 
 } // namespace parsearch::pipeline

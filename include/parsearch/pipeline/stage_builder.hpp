@@ -32,6 +32,7 @@ struct candidate {
     std::vector<bool> recompute;
     std::uint32_t segments = 1; ///< of each stage that computes again, where it has as many places to cut
     std::uint32_t micro_batches = 1;
+    std::uint32_t interleaved = 1; ///< stages on each group of devices
     launch_order order = launch_order::one_f_one_b;
     bool sharded_optimizer = false, sharded_parameters = false;
     std::uint32_t experts = 1; ///< see `space::neighbour_split`
@@ -42,6 +43,8 @@ struct candidate {
         sharded_parameters = false;
         joined = 0;
     }
+    /// Groups of devices, each with `interleaved` stages; stage s is of group s % groups().
+    [[nodiscard]] std::size_t groups() const noexcept { return first.size() / interleaved; }
     /// The place behind the last operator of stage `s`, of `all` operators.
     [[nodiscard]] std::size_t end(std::size_t s, std::size_t all) const noexcept { return s + 1 < first.size() ? first[s + 1] : all; }
     /// How stage `s` divides its operators.
@@ -94,23 +97,24 @@ class stage_builder {
         return out;
     }
 
-    /// The candidate of stages with equal loads.
-    [[nodiscard]] candidate balanced(std::size_t stages, std::uint32_t micro_batches, space::neighbour_split by) {
-        auto const group = devices() / stages;
+    /// The candidate of stages with equal loads, `interleaved` on each group of devices.
+    [[nodiscard]] candidate balanced(std::size_t stages, std::uint32_t interleaved, std::uint32_t micro_batches, space::neighbour_split by) {
+        auto const groups = stages / interleaved, group = devices() / groups;
         auto const& t = times(micro_batches, group, by);
         std::vector<std::vector<std::int64_t>> of_stage;
-        for (std::size_t s = 0; s < stages; ++s) of_stage.push_back(busiest(t, s * group));
+        for (std::size_t s = 0; s < stages; ++s) of_stage.push_back(busiest(t, s % groups * group));
         return {.first = balanced_cuts(of_stage, t.crossing, places_.of(stages)),
                 .tensor = std::vector<std::uint32_t>(stages, by.tensor),
                 .recompute = std::vector<bool>(stages, false),
                 .micro_batches = micro_batches,
+                .interleaved = interleaved,
                 .experts = by.experts};
     }
 
-    /// No less than this takes an iteration of `c`: for some stage the work of a device on all micro-batches; before it what must come before any
-    /// operator of the stage, after it what must follow the last backward of any. Complexity: linear in operators, their inputs and shards.
+    /// No less than this takes an iteration of `c`: for some group the work of a device on all micro-batches; before it what must come before any
+    /// operator of its stages, after it what must follow the last backward of any. Complexity: linear in operators, their inputs and shards.
     [[nodiscard]] std::int64_t least_time(candidate const& c) {
-        auto const stages = c.first.size(), group = devices() / stages;
+        auto const stages = c.first.size(), groups = c.groups(), group = devices() / groups;
         std::vector<std::uint32_t> stage(order_.size());
         for (std::size_t s = 0; s < stages; ++s)
             for (auto i = c.first[s]; i < c.end(s, order_.size()); ++i) stage[i] = static_cast<std::uint32_t>(s);
@@ -125,14 +129,15 @@ class stage_builder {
             }
         std::int64_t least = 0;
         std::vector<std::int64_t> busy(devices());
-        for (std::size_t s = 0; s < stages; ++s) {
+        for (std::size_t on = 0; on < groups; ++on) {
             auto before = std::numeric_limits<std::int64_t>::max(), after = before;
             std::fill(busy.begin(), busy.end(), 0);
-            for (auto i = c.first[s]; i < c.end(s, order_.size()); ++i) {
-                before = std::min(before, head[i]);
-                after = std::min(after, graph_->trains[order_[i]] && training_ ? tail[i] : 0);
-                add_work(of(i), i, s * group, busy);
-            }
+            for (auto s = on; s < stages; s += groups)
+                for (auto i = c.first[s]; i < c.end(s, order_.size()); ++i) {
+                    before = std::min(before, head[i]);
+                    after = std::min(after, graph_->trains[order_[i]] && training_ ? tail[i] : 0);
+                    add_work(of(i), i, on * group, busy);
+                }
             auto const most = *std::max_element(busy.begin(), busy.end());
             auto const all =
                 most > std::numeric_limits<std::int64_t>::max() / c.micro_batches ? std::numeric_limits<std::int64_t>::max() : most * c.micro_batches;
@@ -143,10 +148,10 @@ class stage_builder {
 
     [[nodiscard]] pipeline_plan plan(candidate const& c) {
         pipeline_plan out;
-        auto const stages = c.first.size();
-        auto const group = devices() / stages;
+        auto const stages = c.first.size(), groups = c.groups(), group = devices() / groups;
         out.how = {.stage = std::vector<std::uint32_t>(graph_->size(), 0),
                    .stages = static_cast<std::uint32_t>(stages),
+                   .interleaved = c.interleaved,
                    .micro_batches = c.micro_batches,
                    .order = c.order,
                    .recompute = c.recompute,
@@ -166,13 +171,13 @@ class stage_builder {
             for (auto i = c.first[s]; i < end; ++i) {
                 out.how.stage[order_[i]] = s;
                 out.strategy[order_[i]] = of_stage[order_[i]];
-                out.strategy[order_[i]].start += static_cast<std::int32_t>(s * group);
+                out.strategy[order_[i]].start += static_cast<std::int32_t>(s % groups * group);
             }
             if (c.segments > 1 && c.recompute[s]) {
                 if (out.how.segment.empty()) out.how.segment.assign(graph_->size(), 0);
                 auto const& t = times(c.micro_batches, group, c.split(s));
                 auto const of_this = [&](auto const& all) { return std::span(all).subspan(c.first[s], end - c.first[s]); };
-                auto const cuts = narrow_cuts(of_this(busiest(t, s * group)), of_this(t.bytes), c.segments);
+                auto const cuts = narrow_cuts(of_this(busiest(t, s % groups * group)), of_this(t.bytes), c.segments);
                 for (auto i = c.first[s]; i < end; ++i)
                     out.how.segment[order_[i]] =
                         static_cast<std::uint32_t>(std::upper_bound(cuts.begin(), cuts.end(), i - c.first[s]) - cuts.begin() - 1);

@@ -29,9 +29,11 @@
 
 namespace parsearch::pipeline {
 
-/// A pipeline of equal stages: each runs on `devices / stages` neighbours, with operators divided as `split` says and data parallelism over the rest.
+/// A pipeline of equal stages: each runs on `devices / groups()` neighbours, with operators divided as `split` says and data parallelism over the
+/// rest.
 struct equal_stages {
     std::uint32_t stages = 1;
+    std::uint32_t interleaved = 1; ///< stages on each group of devices, see `launch_rule`
     std::uint32_t micro_batches = 1;
     space::neighbour_split split{};
     launch_order order = launch_order::one_f_one_b;
@@ -39,6 +41,9 @@ struct equal_stages {
     std::uint32_t segments = 0; ///< that each stage computes again; 0: it keeps its activations
     std::uint32_t joined = 0;   ///< blocks at either end of a stage with sharded parameters, see `stage_places::blocks`
     bool fitted = false;        ///< cut so that stages fit, where those that keep their activations may: see `stage_estimator::fitted`
+
+    [[nodiscard]] launch_rule launching() const noexcept { return {order, stages, micro_batches, interleaved}; }
+    [[nodiscard]] std::uint32_t groups() const noexcept { return launching().groups(); }
     friend bool operator==(equal_stages const&, equal_stages const&) = default;
 };
 
@@ -91,19 +96,19 @@ class stage_estimator {
         auto const stages = spans_of(*d, how);
         auto const last = run(stages, how);
         stage_estimate out{.time = synchronised(*d, last, how)};
-        for (std::uint32_t s = 0; s < how.stages; ++s) {
-            auto const use = memory_of(*d, s, how);
+        for (std::uint32_t g = 0; g < how.groups(); ++g) {
+            auto const use = memory_of(*d, g, how);
             out.memory = std::max(out.memory, use);
-            out.missing = std::max(out.missing, use - capacity(s, how));
+            out.missing = std::max(out.missing, use - capacity(g, how));
         }
         return out;
     }
 
     /// Stages with the least largest time, of those that fit: each keeps its activations where it can, else computes them again in `how.segments`
-    /// segments. Nothing where none fit, there are more than 512 places, or `how` is not
+    /// segments. Nothing where none fit, there are more than 512 places, a group of devices has several stages, or `how` is not
     /// estimated. Complexity: O(operators), and runs of places for each load that `least_load_cuts` asks for.
     [[nodiscard]] std::optional<fitted_stages> fitted(equal_stages const& how) {
-        auto const replicas = replicas_of(how);
+        auto const replicas = how.interleaved == 1 ? replicas_of(how) : std::nullopt;
         if (!replicas) return std::nullopt;
         auto const& c = cell_of(*replicas * how.micro_batches, how.split);
         auto const& places = places_.of(how.stages);
@@ -154,7 +159,7 @@ class stage_estimator {
             }
             auto const in_block = std::max(1U, how.joined) + (how.joined > 0 && (from == 0 || to == parts) ? 1 : 0);
             auto const room = static_cast<double>(capacity(s, how)) - all.held - all.buffers - all.borrowed - 2 * in_block * all.gathered;
-            double const under_way = in_flight(how.order, how.stages, how.micro_batches, static_cast<std::uint32_t>(s));
+            double const under_way = in_flight(how.launching(), static_cast<std::uint32_t>(s));
             auto const forward = c.forward[begin[to] - 1] - (from > 0 ? c.forward[begin[from] - 1] : 0);
             auto const both = saturating_sum(forward, c.backward[begin[from]] - (to < parts ? c.backward[begin[to]] : 0));
             if (under_way * all.kept <= room) return choice{both, false};
@@ -205,11 +210,11 @@ class stage_estimator {
         auto const devices = problem_.topology().size();
         auto const [tensor, experts] = how.split;
         auto const in_replica = how.split.replica();
-        if (how.stages < 1 || tensor < 1 || experts < 1 || how.micro_batches < 1 || devices % (std::size_t{how.stages} * in_replica) != 0 ||
-            in_replica % tensor != 0)
-            throw invalid_input("stage_estimator: ", how.stages, " stages of tensor degree ", tensor, ", experts over ", experts, " and ",
-                                how.micro_batches, " micro-batches: must be at least 1, and divide the ", devices, " devices");
-        auto const replicas = static_cast<std::int64_t>(devices / how.stages / in_replica);
+        validate(how.launching());
+        if (tensor < 1 || experts < 1 || devices % (std::size_t{how.groups()} * in_replica) != 0 || in_replica % tensor != 0)
+            throw invalid_input("stage_estimator: ", how.groups(), " groups of devices, with tensor degree ", tensor, " and experts over ", experts,
+                                ": must be at least 1, and divide the ", devices, " devices");
+        auto const replicas = static_cast<std::int64_t>(devices / how.groups() / in_replica);
         if (samples_ % (replicas * how.micro_batches * (in_replica / tensor)) != 0 || how.stages > order_.size()) return std::nullopt;
         return replicas;
     }
@@ -232,10 +237,10 @@ class stage_estimator {
         return out;
     }
 
-    /// Bytes of a device of stage `s`.
-    [[nodiscard]] byte_count capacity(std::size_t s, equal_stages const& how) const {
+    /// Bytes of a device of group `group`.
+    [[nodiscard]] byte_count capacity(std::size_t group, equal_stages const& how) const {
         if (problem_.options().memory == sim::memory_policy::ignore) return std::numeric_limits<byte_count>::max();
-        return problem_.topology().devices[s * (problem_.topology().size() / how.stages)].memory;
+        return problem_.topology().devices[group * (problem_.topology().size() / how.groups())].memory;
     }
 
     [[nodiscard]] static std::size_t end_of(std::span<std::size_t const> first, std::size_t s, std::size_t all) {
@@ -273,7 +278,7 @@ class stage_estimator {
     [[nodiscard]] std::vector<span_of_stage> spans_of(division const& d, equal_stages const& how) {
         auto const& c = d.one;
         std::vector<span_of_stage> out;
-        auto const group = problem_.topology().size() / how.stages;
+        auto const groups = how.groups(), group = static_cast<std::uint32_t>(problem_.topology().size()) / groups;
         for (std::size_t s = 0; s < d.first.size(); ++s) {
             auto const begin = d.first[s], end = end_of(d.first, s, order_.size());
             span_of_stage span{.forward = c.forward[end - 1] - (begin > 0 ? c.forward[begin - 1] : 0),
@@ -283,7 +288,7 @@ class stage_estimator {
                 span.ahead = span.forward / how.segments;
             }
             if (how.sharded_parameters && problem_.options().training) share_parameters(d, begin, end, rates_of(c, how, d.replicas), span);
-            if (s > 0) span.message = message((s - 1) * group, s * group, c.crossing[begin]);
+            if (s > 0) span.message = message((s - 1) % groups * group, s % groups * group, c.crossing[begin]);
             out.push_back(span);
         }
         return out;
@@ -361,24 +366,26 @@ class stage_estimator {
 
     /// When each stage is done with its last micro-batch.
     [[nodiscard]] std::vector<std::int64_t> run(std::span<span_of_stage const> stages, equal_stages const& how) const {
-        std::vector<std::int64_t> free;
-        for (auto const& s : stages) free.push_back(s.head);
-        std::vector<std::int64_t> forward(std::size_t{how.stages} * how.micro_batches, 0), backward(forward.size(), 0);
-        for (auto const& l : launches(how.order, how.stages, how.micro_batches, problem_.options().training)) {
+        std::vector<std::int64_t> free; // of each group of devices
+        for (std::uint32_t g = 0; g < how.groups(); ++g) free.push_back(stages[g].head);
+        std::vector<std::int64_t> forward(std::size_t{how.stages} * how.micro_batches, 0), backward(forward.size(), 0), done(how.stages, 0);
+        for (auto const& l : launches(how.launching(), problem_.options().training)) {
             auto const& s = stages[l.stage];
+            auto& device = free[how.launching().group_of(l.stage)];
             auto const at = std::size_t{l.stage} * how.micro_batches + l.micro_batch;
             if (!l.backward) {
                 auto const arrived = l.stage > 0 ? saturating_sum(forward[at - how.micro_batches], s.message) : 0;
-                forward[at] = free[l.stage] = saturating_sum(std::max(free[l.stage], arrived), s.forward);
+                forward[at] = device = saturating_sum(std::max(device, arrived), s.forward);
             } else {
                 auto const arrived =
                     l.stage + 1 < how.stages ? saturating_sum(backward[at + how.micro_batches], stages[l.stage + 1].message) : forward[at];
-                auto const ready = std::max(saturating_sum(free[l.stage], s.ahead), arrived);
-                backward[at] = free[l.stage] = saturating_sum(ready, saturating_sum(s.again - s.ahead, s.backward));
+                auto const ready = std::max(saturating_sum(device, s.ahead), arrived);
+                backward[at] = device = saturating_sum(ready, saturating_sum(s.again - s.ahead, s.backward));
             }
+            done[l.stage] = device;
         }
-        for (std::size_t s = 0; s < stages.size(); ++s) free[s] = saturating_sum(free[s], stages[s].tail);
-        return free;
+        for (std::size_t s = 0; s < stages.size(); ++s) done[s] = saturating_sum(done[s], stages[s].tail);
+        return done;
     }
 
     /// The end of the iteration, of stages that are done with their last backward at `done`.
@@ -389,8 +396,14 @@ class stage_estimator {
         if (!problem_.options().training) return all;
         auto const rates = how.sharded_parameters ? sync_rates{} : rates_of(c, how, d.replicas);
         auto out = static_cast<double>(all);
+        std::vector<double> links(how.groups(), 0), devices(how.groups(), 0); // until when they are busy
         for (std::size_t s = 0; s < first.size(); ++s) {
-            auto link = 0.0, device = static_cast<double>(done[s]);
+            auto& device = devices[how.launching().group_of(static_cast<std::uint32_t>(s))];
+            device = std::max(device, static_cast<double>(done[s]));
+        }
+        for (auto s = first.size(); s-- > 0;) {
+            auto const group = how.launching().group_of(static_cast<std::uint32_t>(s));
+            auto &link = links[group], &device = devices[group];
             for (auto i = end_of(first, s, order_.size()); i-- > first[s];) {
                 if (c.weights[i] == 0) continue;
                 auto const left = problem_.options().overlap ? c.backward[first[s]] - c.backward[i] : 0;
@@ -414,7 +427,7 @@ class stage_estimator {
     /// Picoseconds per byte of a device's weights that the busiest link is held by their all-reduce, those of the other devices of its stage
     /// included. `experts`: of weights whose experts are split, or of all others.
     [[nodiscard]] double all_reduce_rate(equal_stages const& how, cell const& c, bool experts) {
-        auto const group = problem_.topology().size() / how.stages;
+        auto const group = problem_.topology().size() / how.groups();
         if (auto const at = rates_.find({group, how.split, experts}); at != rates_.end()) return at->second;
         auto const part = micro_batch_problem(problem_, how.micro_batches);
         auto const& g = part.graph();
@@ -451,51 +464,62 @@ class stage_estimator {
         return how.sharded_optimizer ? c.own[i] / static_cast<double>(replicas) : 1;
     }
 
-    /// Bytes of weights on a device of the stage of the operators from place `begin` to `end`: where they are sharded a share, and two blocks.
-    [[nodiscard]] byte_count weights_of(division const& d, std::size_t begin, std::size_t end, equal_stages const& how) const {
+    /// Bytes of weights on a device of group `group`: where they are sharded a share, and two blocks.
+    [[nodiscard]] byte_count weights_of(division const& d, std::uint32_t group, equal_stages const& how) const {
         auto const& c = d.one;
         byte_count all = 0;
         double own = 0, block = 0, first = 0, second = 0;
-        for (auto i = begin; i < end; ++i) {
-            all += c.weights[i];
-            if (!how.sharded_parameters) continue;
-            auto const mine = own_share(c, i, how, d.replicas) * static_cast<double>(c.weights[i]);
-            own += mine;
-            block += static_cast<double>(c.weights[i]) - mine + (1 - own_share(c, c.home[i], how, d.replicas)) * static_cast<double>(c.borrowed[i]);
-            if (i + 1 < end && d.blocks[i + 1] == d.blocks[i]) continue;
-            second = std::max(second, std::min(first, block));
-            first = std::max(first, block);
-            block = 0;
-        }
+        for (auto s = group; s < how.stages; s += how.groups())
+            for (auto i = d.first[s], end = end_of(d.first, s, order_.size()); i < end; ++i) {
+                all += c.weights[i];
+                if (!how.sharded_parameters) continue;
+                auto const mine = own_share(c, i, how, d.replicas) * static_cast<double>(c.weights[i]);
+                own += mine;
+                block +=
+                    static_cast<double>(c.weights[i]) - mine + (1 - own_share(c, c.home[i], how, d.replicas)) * static_cast<double>(c.borrowed[i]);
+                if (i + 1 < end && d.blocks[i + 1] == d.blocks[i]) continue;
+                second = std::max(second, std::min(first, block));
+                first = std::max(first, block);
+                block = 0;
+            }
         return how.sharded_parameters ? std::min(all, static_cast<byte_count>(own + first + second)) : all;
     }
 
-    /// Bytes on a device of stage `stage`.
-    [[nodiscard]] byte_count memory_of(division const& d, std::uint32_t stage, equal_stages const& how) const {
+    /// Bytes on a device of group `group`.
+    [[nodiscard]] byte_count memory_of(division const& d, std::uint32_t group, equal_stages const& how) const {
         auto const& c = d.one;
-        auto const begin = d.first[stage], end = end_of(d.first, stage, order_.size());
-        auto const in_stage = [&](auto const& of) { return std::span(of).subspan(begin, end - begin); };
-        auto const sum = [&](std::vector<byte_count> const& of) {
-            auto const mine = in_stage(of);
-            return std::accumulate(mine.begin(), mine.end(), byte_count{0});
+        auto const begin = [&](std::uint32_t s) { return d.first[s]; };
+        auto const end = [&](std::uint32_t s) { return end_of(d.first, s, order_.size()); };
+        auto const in_group = [&](std::size_t i) {
+            auto const s = std::ranges::upper_bound(d.first, i) - d.first.begin() - 1;
+            return how.launching().group_of(static_cast<std::uint32_t>(s)) == group;
         };
         bool const training = problem_.options().training;
         double states = 0;
+        byte_count buffers = 0, weights = 0;
+        std::vector<byte_count> activations(how.stages, 0); // of a micro-batch
         std::set<std::size_t> borrowed;
-        for (auto i = begin; i < end; ++i) {
-            if (training) states += own_share(c, i, how, d.replicas) * static_cast<double>(c.optimizer[i]);
-            if (c.borrowed[i] > 0 && (c.home[i] < begin || c.home[i] >= end) && borrowed.insert(c.home[i]).second)
-                states += borrowed_states(c, i, how, d.replicas);
-        }
-        auto const always = static_cast<byte_count>(states) + std::ranges::max(in_stage(c.buffers));
-        if (!training) return sum(c.weights) + always;
-        auto const under_way = byte_count{in_flight(how.order, how.stages, how.micro_batches, stage)};
-        auto activations = sum(c.activations) * under_way;
-        if (d.recompute[stage]) {
-            auto const narrow = std::ranges::min(in_stage(c.crossing).subspan(end - begin > 1 ? 1 : 0));
-            activations = (c.crossing[begin] + (how.segments - 1) * narrow) * under_way + sum(c.activations) / how.segments;
-        }
-        return 2 * weights_of(d, begin, end, how) + activations + always;
+        for (auto s = group; s < how.stages; s += how.groups())
+            for (auto i = begin(s); i < end(s); ++i) {
+                if (training) states += own_share(c, i, how, d.replicas) * static_cast<double>(c.optimizer[i]);
+                if (c.borrowed[i] > 0 && !in_group(c.home[i]) && borrowed.insert(c.home[i]).second) states += borrowed_states(c, i, how, d.replicas);
+                buffers = std::max(buffers, c.buffers[i]);
+                weights += c.weights[i];
+                activations[s] += c.activations[i];
+            }
+        auto const always = static_cast<byte_count>(states) + buffers;
+        if (!training) return weights + always;
+        auto const kept = [&](std::uint32_t s) {
+            if (!d.recompute[s]) return activations[s];
+            auto const crossing = std::span(c.crossing).subspan(begin(s), end(s) - begin(s));
+            auto const behind = crossing.subspan(1); // places where segments may begin
+            auto const segments = std::min<std::size_t>(how.segments - 1, behind.size());
+            return crossing.front() + (segments > 0 ? static_cast<byte_count>(segments) * std::ranges::min(behind) : 0);
+        };
+        auto const beside = [&](std::uint32_t s) { return d.recompute[s] ? activations[s] / how.segments : 0; };
+        auto const under_way = how.interleaved == 1 ? kept(group) * in_flight(how.launching(), group) + beside(group)
+                                                    : fullest_moment(launches_of(how.launching(), group), kept, beside);
+        return 2 * weights_of(d, group, how) + under_way + always;
     }
 
     /// Bytes of the weights, and in training gradients and optimizer's state, that the operator at place `i` reads, where its stage has no other that

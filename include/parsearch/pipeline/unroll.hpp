@@ -40,11 +40,11 @@ struct task_origin {
 /// transfer (`shared_transfers`) is sent once: all its readers wait for that message, and its gradient waits for those of all of them. Where
 /// `launch_in_order`, each computation also waits for the one launched before it on its device; where not, that is left to the scheduler.
 ///
-/// With sharded parameters a stage goes through blocks, forward and backward; computing a block again and its backward, or two passes in turn, are
-/// one visit. All operators of a visit with weights to share wait until these are gathered, which begins when the visit before the one before is
-/// over: its last computation on each device, and the reduction of its gradients. The gradients of a micro-batch are reduced, with those of the whole
-/// block of the first operator that has these weights, when all are there; updates wait for the reductions of all micro-batches. Either takes half of
-/// each all-reduce of the block, one after the other on each link.
+/// With sharded parameters a group of devices goes through blocks, forward and backward; computing a block again and its backward, or two passes in
+/// turn, are one visit. All operators of a visit with weights to share wait until these are gathered, which begins when the visit before the one
+/// before is over: its last computation on each device, and the reduction of its gradients. The gradients of a micro-batch are reduced, with those of
+/// the whole block of the first operator that has these weights, when all are there; updates wait for the reductions of all micro-batches. Either
+/// takes half of each all-reduce of the block, one after the other on each link.
 class unroller {
   public:
     /// `one` is what `sim::assembler` makes of `plan` of `g`, on `devices` devices; `how` is valid for `g`; `carriers`: of each edge, or empty where
@@ -66,7 +66,7 @@ class unroller {
         bool const training = last_backward_ != none;
         find_blocks(plan, how.sharded_parameters && training);
         std::vector<std::uint32_t> left(how.stages, how.micro_batches);
-        for (auto const& l : launches(how.order, how.stages, how.micro_batches, training))
+        for (auto const& l : launches(how.launching(), training))
             if (!l.backward) add_forward(l.stage, l.micro_batch);
             else add_backward(l.stage, l.micro_batch, --left[l.stage] == 0);
         for (auto const t : tail_) add_once(t, how.order == launch_order::gpipe ? 0 : how.micro_batches - 1);
@@ -85,7 +85,7 @@ class unroller {
         std::vector<std::uint32_t> contributors;              ///< backward tasks whose gradients are reduced together
         std::vector<std::uint32_t> left, reduced;             ///< by micro-batch: of these to come; the last task of the reduction
     };
-    /// What a stage does between two changes of blocks.
+    /// What a group of devices does between two changes of blocks.
     struct visit {
         std::uint32_t block = none, gathered = none;
         std::map<std::uint32_t, std::uint32_t> last{}; ///< computation, by device
@@ -204,8 +204,8 @@ class unroller {
         blocks_.clear();
         waits_.assign(sharded ? one_->size() : 0, false);
         reduces_.assign(sharded ? one_->size() : 0, none);
-        now_.assign(how_->stages, {});
-        before_it_.assign(how_->stages, {});
+        now_.assign(how_->launching().groups(), {});
+        before_it_.assign(now_.size(), {});
         if (!sharded) return;
         std::vector<bool> shared(plan.operators.size(), false);
         for (auto& of_stage : backward_) std::erase_if(of_stage, [&](auto t) { return part_[t] == part::once && moves(t); });
@@ -273,9 +273,10 @@ class unroller {
     void come_to(std::uint32_t s, std::uint32_t t, std::uint32_t m) {
         if (blocks_.empty() || moves(t)) return;
         auto const block = how_->block_of(one_->label[t].op);
-        auto& now = now_[s];
+        auto const group = how_->launching().group_of(s);
+        auto& now = now_[group];
         if (now.block != block) {
-            auto const over = std::exchange(before_it_[s], std::exchange(now, visit{.block = block}));
+            auto const over = std::exchange(before_it_[group], std::exchange(now, visit{.block = block}));
             if (auto const at = blocks_.find(block); at != blocks_.end() && !at->second.gather.empty()) {
                 for (auto const& [device, last] : over.last) out_->after(last);
                 for (auto const r : over.reductions) out_->after(r);
@@ -288,13 +289,14 @@ class unroller {
     /// Behind it, as task `number`: gradients of a block may be complete.
     void leave(std::uint32_t s, std::uint32_t t, std::uint32_t m, std::uint32_t number) {
         if (blocks_.empty() || moves(t)) return;
-        now_[s].last[one_->resource[t]] = number;
+        auto& now = now_[how_->launching().group_of(s)];
+        now.last[one_->resource[t]] = number;
         if (one_->kind[t] != sim::task_kind::backward || reduces_[t] == none) return;
         auto& b = blocks_.at(reduces_[t]);
         if (--b.left[m] > 0) return;
         for (auto const c : b.contributors) out_->after(number_[m][c]);
         b.reduced[m] = add_transfer(reduces_[t], m, block_transfer::reduce);
-        now_[s].reductions.push_back(b.reduced[m]);
+        now.reductions.push_back(b.reduced[m]);
     }
 
     void add(std::uint32_t t, task_origin origin, std::uint32_t& number) {
@@ -371,7 +373,7 @@ class unroller {
     std::map<std::uint32_t, shared_block> blocks_;                                   ///< empty where no parameters are shared
     std::vector<bool> waits_;                                                        ///< of each task, whether its operator shares weights
     std::vector<std::uint32_t> reduces_; ///< of synchronisation and the backward tasks that it waits for, the block with which they are reduced
-    std::vector<visit> now_, before_it_; ///< of each stage
+    std::vector<visit> now_, before_it_; ///< of each group of devices
     std::vector<std::pair<std::uint32_t, block_transfer>> transfers_; ///< of the last pipeline
 };
 

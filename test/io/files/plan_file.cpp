@@ -284,6 +284,7 @@ TEST_CASE("plan JSON: random pipelines of random networks read back equal") {
                                 .order = bernoulli(rng, 0.5) ? pipeline::launch_order::gpipe : pipeline::launch_order::one_f_one_b,
                                 .sharded_optimizer = bernoulli(rng, 0.5)},
                         .strategy = {}};
+        if (p.how.stages == 2 && bernoulli(rng, 0.5)) p.how.interleaved = 2;
         std::uint32_t stage = 0;
         for (auto const op : g.order) {
             if (stage + 1 < p.how.stages && bernoulli(rng, 0.3)) ++stage;

@@ -225,7 +225,7 @@ template <class M> void check_pipelines(M const& model, std::uint32_t micro_batc
     for (std::size_t stages = 1; stages <= 4; stages *= 2)
         for (auto const m : {1U, micro_batches})
             for (auto const t : builder.degrees(4 / stages)) {
-                auto const c = builder.balanced(stages, m, {.tensor = t});
+                auto const c = builder.balanced(stages, 1, m, {.tensor = t});
                 INFO(stages, " stages, ", m, " micro-batches, tensor parallel ", t);
                 check_pipeline(p, builder.plan(c));
             }

@@ -13,6 +13,7 @@ inline constexpr auto described<pipeline::partition_options> = boost::hana::make
     field("evaluations", &pipeline::partition_options::evaluations, "pipelines simulated after which the search ends, at least 1; none: no limit"),
     field("max_stages", &pipeline::partition_options::max_stages, "stages that a pipeline may have, at least 1"),
     field("max_micro_batches", &pipeline::partition_options::max_micro_batches, "micro-batches into which it may divide the samples, at least 1"),
+    field("max_interleaved", &pipeline::partition_options::max_interleaved, "stages that each group of devices may run in turn, at least 1"),
     field("recomputation", &pipeline::partition_options::recomputation,
           "whether stages may compute their activations again in backward, to keep fewer"),
     field("sharded_optimizer", &pipeline::partition_options::sharded_optimizer,

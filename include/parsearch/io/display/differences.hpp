@@ -40,7 +40,7 @@ namespace detail {
 [[nodiscard]] inline std::vector<std::pair<std::string, std::string>> schedule_texts(pipeline::pipelining const& how) {
     auto const again = static_cast<std::size_t>(std::count(how.recompute.begin(), how.recompute.end(), true));
     bool const ordered = how.stages > 1 || how.micro_batches > 1;
-    return {{"stages", text(how.stages)},
+    return {{"stages", text(how.stages, how.interleaved > 1 ? text(", ", how.interleaved, " on each group of devices") : "")},
             {"micro-batches", text(how.micro_batches)},
             {"order of launches", ordered ? std::string(name_of(how.order)) : "-"},
             {"shared by replicas", how.sharded_parameters  ? "optimizer, gradients, parameters"

@@ -114,6 +114,7 @@ inline void write_plan_json(std::ostream& out, graph::dense_graph const& g, std:
     auto root = writer.begin(plan_format, plan_version, notes);
     root["micro_batches"] = how.micro_batches;
     root["order"] = name_of(how.order);
+    if (how.interleaved > 1) root["interleaved"] = how.interleaved;
     root["sharded_optimizer"] = how.sharded_optimizer;
     if (how.sharded_parameters) root["sharded_parameters"] = true;
     if (plan.expert_parallel > 1) root["expert_parallel"] = plan.expert_parallel;
@@ -177,9 +178,9 @@ void write_plan_json(std::ostream& out, P const& problem, Plan const& plan, plan
             return plan;
         });
     }
-    auto const root =
-        document.object(document.is_of("parsearch.pipeline") ? "parsearch.pipeline" : plan_format, plan_version,
-                        with({"micro_batches", "order", "sharded_optimizer", "sharded_parameters", "expert_parallel", "inputs", "stages"}));
+    auto const root = document.object(
+        document.is_of("parsearch.pipeline") ? "parsearch.pipeline" : plan_format, plan_version,
+        with({"micro_batches", "order", "interleaved", "sharded_optimizer", "sharded_parameters", "expert_parallel", "inputs", "stages"}));
     detail::configurations_reader reader(root, g, devices);
     return reader.read(notes, [&] {
         constexpr std::array orders{pipeline::launch_order::gpipe, pipeline::launch_order::one_f_one_b};
@@ -188,6 +189,7 @@ void write_plan_json(std::ostream& out, P const& problem, Plan const& plan, plan
         plan.how.micro_batches = count.integer<std::uint32_t>(1);
         auto const part = placed(count, [&] { return pipeline::micro_batch(g, plan.how.micro_batches); });
         plan.how.order = orders[root.at("order").one_of({name_of(orders[0]), name_of(orders[1])})];
+        if (auto const rounds = root.find("interleaved")) plan.how.interleaved = rounds->integer<std::uint32_t>(1);
         plan.how.sharded_optimizer = root.at("sharded_optimizer").boolean();
         if (auto const shared = root.find("sharded_parameters")) plan.how.sharded_parameters = shared->boolean();
         if (auto const over = root.find("expert_parallel"))

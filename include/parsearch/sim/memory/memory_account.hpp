@@ -45,7 +45,7 @@ struct shard_memory {
 /// Adds up the memory of a strategy.
 class memory_account {
   public:
-    memory_account(graph::dense_graph const& g, std::size_t devices) : graph_(&g), kept_(devices), one_(devices) {}
+    memory_account(graph::dense_graph const& g, std::size_t devices) : graph_(&g), kept_(devices), one_(devices), part_(devices) {}
 
     /// `shards(op)` is the `shard_memory` of an operator, `devices(op)` the device of each of its shards; each of `classes`
     /// has the weights of a sharing class as `sync`. A tensor that several operators keep is counted once per device, at its largest part there.
@@ -66,12 +66,31 @@ class memory_account {
             for (auto const b : mine.outputs) working += b;
             tally(where, keeps ? 2 * working : working);
             for_counted([&](std::uint32_t d, byte_count b) { out[d].buffers = std::max(out[d].buffers, b); });
-            if (keeps && mine.saved) {
-                tally(where, mine.saved);
-                for_counted([&](std::uint32_t d, byte_count b) { out[d].activations += b; });
+        }
+        if (options.training)
+            for_activations(
+                shards, devices, [](std::size_t) { return 0U; },
+                [&](std::uint32_t d, byte_count bytes, std::uint32_t) { out[d].activations += bytes; });
+    }
+
+    /// Calls `take(device, bytes, part)` for all that is kept until backward: what operators keep beside operands, and tensors as above. `part` is
+    /// the least `part_of(op)` of the operators that keep it there. Complexity: O(edges * shards).
+    template <class Shards, class Devices, class PartOf, class Take>
+    void for_activations(Shards const& shards, Devices const& devices, PartOf const& part_of, Take const& take) {
+        for (std::size_t op = 0; op < graph_->size(); ++op) {
+            auto const& operation = graph_->operations[op];
+            if (operation.work == ops::work_class::view) continue; // the same bytes as its input
+            if (graph_->trains[op] && operation.work != ops::work_class::source && shards(op).saved) {
+                tally(devices(op), shards(op).saved);
+                for_counted([&](std::uint32_t d, byte_count b) { take(d, b, part_of(op)); });
+            }
+            for (std::uint32_t slot = 0; slot < operation.outputs.size(); ++slot) {
+                kept_devices_.clear();
+                if (operation.outputs[slot].saved && graph_->trains[op]) keep(devices(op), shards(op).outputs[slot], part_of(op));
+                keep_at_readers(op, slot, shards, devices, part_of);
+                for (auto const d : kept_devices_) take(d, std::exchange(kept_[d], 0), part_[d]);
             }
         }
-        if (options.training) add_activations(shards, devices, out);
     }
 
   private:
@@ -86,36 +105,25 @@ class memory_account {
         }
     }
 
-    /// Every tensor that its producer or a consumer keeps until backward.
-    template <class Shards, class Devices> void add_activations(Shards const& shards, Devices const& devices, std::vector<memory_use>& out) {
-        for (std::size_t op = 0; op < graph_->size(); ++op) {
-            if (graph_->operations[op].work == ops::work_class::view) continue; // the same bytes as its input
-            auto const& outputs = graph_->operations[op].outputs;
-            for (std::uint32_t slot = 0; slot < outputs.size(); ++slot) {
-                kept_devices_.clear();
-                if (outputs[slot].saved && graph_->trains[op]) keep(devices(op), shards(op).outputs[slot]);
-                keep_at_readers(op, slot, shards, devices);
-                for (auto const d : kept_devices_) out[d].activations += std::exchange(kept_[d], 0);
-            }
-        }
-    }
-
     /// Where those keep it that read the tensor, as it is or through views.
-    template <class Shards, class Devices> void keep_at_readers(std::size_t op, std::uint32_t slot, Shards const& shards, Devices const& devices) {
+    template <class Shards, class Devices, class PartOf>
+    void keep_at_readers(std::size_t op, std::uint32_t slot, Shards const& shards, Devices const& devices, PartOf const& part_of) {
         for (auto const number : graph_->out(op)) {
             auto const& e = graph_->edges[number];
             if (e.slot != slot) continue;
             auto const& reader = graph_->operations[e.consumer];
             if (reader.work == ops::work_class::view)
-                for (std::uint32_t s = 0; s < reader.outputs.size(); ++s) keep_at_readers(e.consumer, s, shards, devices);
-            else if (reader.inputs[e.input].saved && graph_->trains[e.consumer]) keep(devices(e.consumer), shards(e.consumer).inputs[e.input]);
+                for (std::uint32_t s = 0; s < reader.outputs.size(); ++s) keep_at_readers(e.consumer, s, shards, devices, part_of);
+            else if (reader.inputs[e.input].saved && graph_->trains[e.consumer])
+                keep(devices(e.consumer), shards(e.consumer).inputs[e.input], part_of(e.consumer));
         }
     }
 
-    void keep(std::span<std::uint32_t const> where, byte_count bytes) {
+    void keep(std::span<std::uint32_t const> where, byte_count bytes, std::uint32_t part) {
         tally(where, bytes);
         for_counted([&](std::uint32_t d, byte_count b) {
             if (kept_[d] == 0) kept_devices_.push_back(d);
+            part_[d] = kept_[d] == 0 ? part : std::min(part_[d], part);
             kept_[d] = std::max(kept_[d], b);
         });
     }
@@ -135,7 +143,7 @@ class memory_account {
 
     graph::dense_graph const* graph_;
     std::vector<byte_count> kept_, one_;
-    std::vector<std::uint32_t> kept_devices_, counted_;
+    std::vector<std::uint32_t> kept_devices_, counted_, part_;
 };
 
 } // namespace parsearch::sim
