@@ -121,7 +121,7 @@ ps::io::report_data report_of(request const& asked, inputs const& given, planned
     };
     d.title = short_name(without(asked.model, "zoo:")) + " on " + short_name(without(asked.cluster, ps::io::fabric_prefix));
     d.model = summary_of_model(made.given_problem().graph(), asked.simulation.training);
-    d.cluster_text = summary_of_cluster(given.cluster.cluster);
+    d.cluster_text = summary_of_cluster(given.cluster.cluster, asked.simulation);
     if (made.stats) d.search = summary_of_search(asked, made);
     auto const& plan = *made.plan;
     d.strategies = shown_rows(made);
@@ -130,6 +130,7 @@ ps::io::report_data report_of(request const& asked, inputs const& given, planned
     if (plan.plan.how.stages > 1) d.stage = plan.plan.how.stage;
     d.graph = &plan.part.graph();
     d.cluster = &given.cluster.cluster;
+    for (auto const& device : plan.part.topology().devices) d.usable.push_back(device.memory);
     d.strategy = &plan.plan.strategy;
     d.simulation = &*plan.report;
     for (auto const device : devices_to_show(*plan.report))

@@ -19,7 +19,7 @@ void prepare_folder(request const& asked, inputs const& given);
 
 // Each in a few words.
 [[nodiscard]] std::string summary_of_model(ps::graph::dense_graph const& g, bool training);
-[[nodiscard]] std::string summary_of_cluster(ps::topology::cluster const& cluster);
+[[nodiscard]] std::string summary_of_cluster(ps::topology::cluster const& cluster, ps::sim::simulation_options const& options);
 // Of a plan that was searched.
 [[nodiscard]] std::string summary_of_search(request const& asked, planned const& made);
 

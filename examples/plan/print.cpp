@@ -156,7 +156,7 @@ std::string summary_of_model(ps::graph::dense_graph const& g, bool training) {
                        static_cast<std::int64_t>(batch.size), batch.unit.substr(0, batch.unit.size() - (batch.size > 1 ? 0 : 1)));
 }
 
-std::string summary_of_cluster(ps::topology::cluster const& cluster) {
+std::string summary_of_cluster(ps::topology::cluster const& cluster, ps::sim::simulation_options const& options) {
     auto const& first = cluster.describe_device(0);
     bool one_kind = true;
     std::set<std::uint32_t> hosts;
@@ -165,9 +165,11 @@ std::string summary_of_cluster(ps::topology::cluster const& cluster) {
         hosts.insert(cluster.node_of(d));
     }
     auto const nodes = hosts.size();
-    return fmt::format("{} device{} on {} node{}, {} with {}{}", cluster.size(), cluster.size() == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s",
-                       first.kind, limited(first.memory) ? tools::shown_memory(first.memory) : "unlimited memory",
-                       one_kind ? " each" : " and others");
+    auto const kept =
+        limited(first.memory) && options.memory_kept_free > 0 ? fmt::format(", {:.3g}% of it kept free", 100 * options.memory_kept_free) : "";
+    return fmt::format("{} device{} on {} node{}, {} with {}{}{}", cluster.size(), cluster.size() == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s",
+                       first.kind, limited(first.memory) ? tools::shown_memory(first.memory) : "unlimited memory", one_kind ? " each" : " and others",
+                       kept);
 }
 
 // What the found strategy is beside the bound, where there is one.
@@ -243,7 +245,7 @@ std::string summary_of_network(std::string const& cluster, ps::fabric::network c
 
 void print_inputs(request const& asked, inputs const& given, planned const& made) {
     tools::print("model    {}: {}\n", asked.model, summary_of_model(made.problem.graph(), asked.simulation.training));
-    tools::print("cluster  {}: {}\n", asked.cluster, summary_of_cluster(given.cluster.cluster));
+    tools::print("cluster  {}: {}\n", asked.cluster, summary_of_cluster(given.cluster.cluster, asked.simulation));
     if (given.rules)
         tools::print("rules    {}: {} rules, {} in terms of parallel tensors, {} of these without splits, {} of these refuted; {} of the other {} "
                      "match the model\n",

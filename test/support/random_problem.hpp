@@ -152,6 +152,7 @@ inline parsearch::sim::simulation_options random_options(std::mt19937_64& rng) {
     o.overlap = bernoulli(rng, 0.7);
     o.optimizer = static_cast<sim::optimizer>(uniform_index(rng, 3));
     o.memory = sim::memory_policy::ignore;
+    o.memory_kept_free = 0; // limits of a few bytes
     return o;
 }
 

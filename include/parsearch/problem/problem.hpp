@@ -124,13 +124,16 @@ concept DescribesOperations = requires(G const& g, operator_handle_t<G> const& o
 };
 
 /// Reads graph and topology once, checks them, and makes the problem; its graph has the dims of copies and partial sums that `options.space` allows.
-/// Throws `invalid_input` as `graph::read_graph`, `topology::read_topology` and `space::operator_space` do.
+/// Its devices have the memory that plans may use (`memory_kept_free`). Throws `invalid_input` as `graph::read_graph`, `topology::read_topology`,
+/// `sim::validate` and `space::operator_space` do.
 template <OperatorGraph G, DeviceTopology T, class Oracle>
     requires DescribesOperations<G> && CostOracle<Oracle, ops::shard_work, device_handle_t<T>>
 [[nodiscard]] parallelization_of<operator_handle_t<G>, device_handle_t<T>> make_problem(G const& graph, T const& topology, Oracle oracle,
                                                                                         problem_options const& options = {}) {
     auto g = graph::read_graph(graph);
     auto t = topology::read_topology(topology);
+    sim::validate(options.simulation);
+    for (auto& d : t.topology.devices) d.memory = sim::usable_memory(d.memory, options.simulation);
     // An oracle made for certain devices (a roofline, a measured table) says so.
     if constexpr (requires { oracle.require_devices(t.topology.devices); }) oracle.require_devices(t.topology.devices);
     auto device_handles = std::make_shared<std::vector<device_handle_t<T>> const>(t.devices);

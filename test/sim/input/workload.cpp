@@ -48,4 +48,7 @@ TEST_CASE("workload: options are checked") {
     CHECK(support::refusal([&] { return made(g, {.memory_penalty = std::numeric_limits<double>::quiet_NaN()}); }) != "");
     CHECK(support::refusal([&] { return made(g, {.memory_penalty = std::numeric_limits<double>::infinity()}); }) != "");
     CHECK(support::refusal([&] { return made(g, {.memory_penalty = 0}); }) == "");
+    CHECK(support::refusal([&] { return made(g, {.memory_kept_free = 1}); }) ==
+          "simulation option memory_kept_free is 1: must be a share from 0 to less than 1");
+    CHECK(support::refusal([&] { return made(g, {.memory_kept_free = std::numeric_limits<double>::quiet_NaN()}); }) != "");
 }

@@ -69,6 +69,7 @@ struct report_data {
     std::vector<std::uint32_t> stage{};        ///< of each operator; empty: there is one
     graph::dense_graph const* graph = nullptr; ///< of a plan, that of one of its micro-batches
     topology::cluster const* cluster = nullptr;
+    std::vector<byte_count> usable{}; ///< memory of each device that a plan may use; empty: all that it has
     space::flat_strategy const* strategy = nullptr;
     sim::report const* simulation = nullptr;       ///< of `strategy`, or of the plan
     std::vector<report_memory> memory_over_time{}; ///< of those devices that are to be shown
@@ -137,16 +138,18 @@ using nlohmann::ordered_json;
     for (auto const& c : strategies) out.push_back(figures_json(c));
     return out;
 }
-[[nodiscard]] inline ordered_json devices_json(topology::cluster const& cluster, sim::report const& r, std::vector<std::uint32_t> const& stage) {
+[[nodiscard]] inline ordered_json devices_json(report_data const& data) {
+    auto const& cluster = *data.cluster;
+    auto const& r = *data.simulation;
     std::vector<std::set<std::uint32_t>> stages(cluster.size());
-    for (std::uint32_t t = 0; !stage.empty() && t < r.tasks.size(); ++t)
-        if (r.tasks.kind[t] == sim::task_kind::forward) stages[r.tasks.resource[t]].insert(stage[r.tasks.label[t].op]);
+    for (std::uint32_t t = 0; !data.stage.empty() && t < r.tasks.size(); ++t)
+        if (r.tasks.kind[t] == sim::task_kind::forward) stages[r.tasks.resource[t]].insert(data.stage[r.tasks.label[t].op]);
     ordered_json out = ordered_json::array();
     for (std::uint32_t d = 0; d < cluster.size(); ++d) {
         auto const& m = r.memory[d];
         out.push_back({{"kind", cluster.describe_device(d).kind},
                        {"node", cluster.node_of(d)},
-                       {"memory", cluster.describe_device(d).memory},
+                       {"memory", data.usable.empty() ? cluster.describe_device(d).memory : data.usable[d]},
                        {"stages", stages[d]},
                        {"use", {m.weights, m.gradients, m.optimizer, m.activations, m.buffers}}});
     }
@@ -337,6 +340,9 @@ using nlohmann::ordered_json;
     require_report_of(g, *d.cluster, d.strategy->size(), r);
     if (r.memory.size() != d.cluster->size())
         throw invalid_input("a simulation with the memory of ", r.memory.size(), " devices: the cluster has ", d.cluster->size());
+    if (!d.usable.empty() && d.usable.size() != d.cluster->size())
+        throw invalid_input("a report with the usable memory of ", d.usable.size(), " devices: the cluster has ", d.cluster->size(),
+                            ", must be one each, or none");
     if (!d.stage.empty() && d.stage.size() != g.size())
         throw invalid_input("a report with the stages of ", d.stage.size(), " operators: the graph has ", g.size(), ", must be one each, or none");
     for (auto const& m : d.memory_over_time)
@@ -366,7 +372,7 @@ using nlohmann::ordered_json;
             {"found", d.found},
             {"strategies", detail::strategies_json(d.strategies)},
             {"plan", d.plan},
-            {"devices", detail::devices_json(*d.cluster, r, d.stage)},
+            {"devices", detail::devices_json(d)},
             {"memoryOverTime", detail::memory_json(d.memory_over_time)},
             {"links", links},
             {"classes", detail::classes_json(classes)},

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 #include <parsearch/core/units.hpp>
@@ -86,10 +87,18 @@ struct simulation_options {
     bool overlap = true; ///< false: gradients are synchronised after the last backward task (FlexFlow without --overlap)
     sim::optimizer optimizer = sim::optimizer::sgd;
     sim::memory_policy memory = sim::memory_policy::penalise;
-    double memory_penalty = 1000; ///< picoseconds per byte over, see `memory_cost` (1000: one second per GB)
+    double memory_penalty = 1000;  ///< picoseconds per byte over, see `memory_cost` (1000: one second per GB)
+    double memory_kept_free = 0.1; ///< share of each device's memory that a plan must leave, for what is not simulated: fragmentation, the buffers of
+                                   ///< kernels and collectives, the runtime; from 0 to less than 1
     transfer_model transfers = transfer_model::streaming;
     byte_count segment = byte_count{1} << 20; ///< bytes of a segment under `cut_through`; the last of a message may have fewer
     friend bool operator==(simulation_options const&, simulation_options const&) = default;
 };
+
+/// Bytes that a plan may use of a device with `memory`; no limit stays none.
+[[nodiscard]] inline byte_count usable_memory(byte_count memory, simulation_options const& o) noexcept {
+    if (memory == std::numeric_limits<byte_count>::max()) return memory;
+    return memory - static_cast<byte_count>(static_cast<double>(memory) * o.memory_kept_free);
+}
 
 } // namespace parsearch::sim

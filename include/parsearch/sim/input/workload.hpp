@@ -43,6 +43,8 @@ inline void validate(simulation_options const& options) {
     if (options.segment < 1) throw invalid_input("simulation option segment is ", options.segment, " bytes: must be at least 1");
     if (!(options.memory_penalty >= 0) || options.memory_penalty > std::numeric_limits<double>::max())
         throw invalid_input("simulation option memory_penalty is ", options.memory_penalty, " ps per byte: must be finite and not negative");
+    if (!(options.memory_kept_free >= 0 && options.memory_kept_free < 1))
+        throw invalid_input("simulation option memory_kept_free is ", options.memory_kept_free, ": must be a share from 0 to less than 1");
 }
 
 /// The sharing classes of `g`, by smallest member.
