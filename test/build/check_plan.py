@@ -538,7 +538,8 @@ class Pipeline(Folder):
     def test_pipeline_of_several_stages(self):
         out, notes = plan(*self.LARGE, "--space.sharded_parameters", "false", "--out", self.path / "a", pipelines=True)
         pipeline = self.check("a", out)
-        self.assertEqual((len(pipeline["stages"]), pipeline["micro_batches"]), (4, 16))
+        self.assertEqual((len(pipeline["stages"]), pipeline.get("interleaved")), (8, 2))
+        self.assertIn(", interleaved 2, ", out)
         self.assertIn("the first plan that fits takes ", notes)
         # Beside it the best of each family of textbook plans.
         run = self.load("a", "run.json")
@@ -547,7 +548,7 @@ class Pipeline(Folder):
             self.assertTrue(any(n.startswith(family) for n in names) or f"\n  {family}" in out, names)
         # What it is not allowed, and what is printed quietly.
         out, _ = plan(*self.LARGE, "--space.max_stages", 2, "--space.max_micro_batches", 4, "--space.recomputation", "false",
-                      "--space.sharded_optimizer", "false", "--quiet", "--out", self.path / "b", pipelines=True)
+                      "--simulation.memory_kept_free", 0, "--space.sharded_optimizer", "false", "--quiet", "--out", self.path / "b", pipelines=True)
         pipeline = self.check("b", out)
         self.assertLessEqual(len(pipeline["stages"]), 2)
         self.assertLessEqual(pipeline["micro_batches"], 4)

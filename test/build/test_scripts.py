@@ -239,11 +239,11 @@ class Tables(unittest.TestCase):
         self.refused(self.PAGE.format("x").replace("./bench/run x", "the code above"), "the code block above")
 
     def test_views(self):
-        rows = [{"network": "a", "machine": "b", "expert_ms": None, "frugal_ms": 2, "micro_batches_ms": 1.25, "pipeline_ms": 1, "stages": 2,
+        rows = [{"network": "a", "machine": "b", "expert_ms": None, "frugal_ms": 2, "micro_batches_ms": 1.25, "pipeline_ms": 1, "stages": 2, "interleaved": 2,
                  "micro_batches": 4, "order": "gpipe", "tensor_parallel": [1, 2], "segments": 1, "recomputing_stages": 0, "idle_share": 0.25,
                  "fullest_bytes": 15e8, "simulated": 7}]
         _, _, page = self.run_tables(self.PAGE.format("pipeline; as pipeline"), json.dumps(rows), check=False)
-        self.assertIn("| a | b | none fits | 2.0 | 1.2 | 1.0 | 2 x 4 | gpipe | 1-2 | - | 25% | 1.5 | 7 |\n", page)
+        self.assertIn("| a | b | none fits | 2.0 | 1.2 | 1.0 | 2 (2 each) x 4 | gpipe | 1-2 | - | 25% | 1.5 | 7 |\n", page)
 
     def test_data(self):
         page = self.PAGE.format("rules $PARSEARCH_EXTERNAL_DATA/x.json")

@@ -96,6 +96,8 @@ int on_random(std::uint64_t seed, int rounds, Change const& change, Check const&
         how.sharded_optimizer = options.synchronisation == sim::synchronisation::all_reduce && ps::bernoulli(rng, 0.3);
         for (std::uint32_t s = 0; s < how.stages; ++s) how.recompute.push_back(ps::bernoulli(rng, 0.3));
         if (ps::bernoulli(rng, 0.5)) how.segment = random_stages(rng, p.graph(), 4);
+        if (ps::bernoulli(rng, 0.3))
+            for (std::size_t op = 0; op < p.size(); ++op) how.kept.push_back(ps::bernoulli(rng, 0.4));
         try {
             (void)simulator.micro_batches(micro_batches);
         } catch (ps::invalid_input const&) {
@@ -239,15 +241,16 @@ TEST_CASE("pipeline_simulator: any pipeline keeps the rules of schedules and of 
                 if (t.label[i].traffic == sim::traffic_kind::gradient) return role::backward;
                 auto const e = t.label[i].edge;
                 auto const place = [&](std::uint32_t op) { return std::pair{how.stage[op], how.segment_of(op)}; };
-                bool const enters = e != sim::task_label::no_edge && place(g.edges[e].producer) != place(g.edges[e].consumer);
+                bool const enters = e != sim::task_label::no_edge &&
+                                    (place(g.edges[e].producer) != place(g.edges[e].consumer) || !how.computes_again(g.edges[e].producer));
                 return enters ? role::enters : role::forward;
             };
             auto const place_of = [&](std::uint32_t i) { return std::pair{how.stage[t.label[i].op], how.segment_of(t.label[i].op)}; };
-            std::set<std::pair<std::uint32_t, std::uint32_t>> goes_back; // stages and segments with backward tasks
+            std::set<std::pair<std::uint32_t, std::uint32_t>> goes_back; // stages and segments with backward tasks of what is computed again
             for (std::uint32_t i = 0; i < t.size(); ++i)
-                if (t.kind[i] == sim::task_kind::backward) goes_back.insert(place_of(i));
+                if (t.kind[i] == sim::task_kind::backward && how.computes_again(t.label[i].op)) goes_back.insert(place_of(i));
             auto const recomputed = [&](std::uint32_t i) {
-                return role_of(i) == role::forward && how.recomputes(place_of(i).first) && goes_back.contains(place_of(i));
+                return role_of(i) == role::forward && how.computes_again(t.label[i].op) && goes_back.contains(place_of(i));
             };
             std::map<std::array<std::uint32_t, 3>, std::uint32_t> number; // (task, micro-batch, again)
             std::size_t expected = 0;

@@ -30,6 +30,7 @@ TEST_CASE("pipelining: what is wrong is named") {
     CHECK(refused([](auto& p) { p.stage.pop_back(); }) ==
           parsearch::text("pipeline: stages of ", g.size() - 1, " operators: the graph has ", g.size(), ", must be one each"));
     CHECK(refused([](auto& p) { p.recompute = {true}; }) == "pipeline: 'recompute' has the size 1, stages are 2: must be as many, or empty");
+    CHECK(refused([](auto& p) { p.kept = {true}; }) == "pipeline: 'kept' has the size 1: the graph has 6 operators, must be as many, or empty");
     auto const between =
         std::ranges::find_if(g.edges, [&](auto const& e) { return g.operations[e.producer].work != parsearch::ops::work_class::source; });
     REQUIRE(between != g.edges.end());

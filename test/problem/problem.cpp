@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <random>
@@ -67,6 +68,24 @@ TEST_CASE("problem: a search problem, by value") {
         return inner; // what it was made of is gone
     }();
     CHECK(copy.evaluator()(s) == p.evaluator()(s));
+}
+
+TEST_CASE("problem: plans leave a tenth of the memory, or what is asked; what has no limit keeps none") {
+    auto topology = support::mesh(2);
+    topology.device[0].memory = 1005;
+    topology.device[1].memory = std::numeric_limits<byte_count>::max();
+    auto const usable = [&](sim::simulation_options const& options) {
+        auto const p = make_problem(two_layers(), topology, ten, {.simulation = options});
+        CHECK(p.topology().devices[1].memory == std::numeric_limits<byte_count>::max());
+        auto const again = with_graph(p, two_layers()); // no second tenth
+        CHECK(again.topology().devices[0].memory == p.topology().devices[0].memory);
+        return p.topology().devices[0].memory;
+    };
+    CHECK(usable({}) == 905);
+    CHECK(usable({.memory_kept_free = 0}) == 1005);
+    CHECK(usable({.memory_kept_free = 0.5}) == 503);
+    CHECK(support::refusal([&] { return usable({.memory_kept_free = -0.1}); }) ==
+          "simulation option memory_kept_free is -0.1: must be a share from 0 to less than 1");
 }
 
 TEST_CASE("problem: with another graph it is what make_problem makes of it") {

@@ -724,7 +724,7 @@ TEST_CASE("delta_simulator: more memory than a device has, under each policy") {
             INFO(name_of(policy), " ", missing);
             topology.device[0].memory = 1024 - missing;
             topology.device[1].memory = 0;
-            auto const p = make_problem(g, topology, ten, {.simulation = {.memory = policy, .memory_penalty = 3}});
+            auto const p = make_problem(g, topology, ten, {.simulation = {.memory = policy, .memory_penalty = 3, .memory_kept_free = 0}});
             auto simulator = p.evaluator();
             auto const s = support::all_on_first(p.graph());
             auto const cost = simulator.reset(s);

@@ -40,7 +40,7 @@ class activation_steps {
             for (std::int64_t n = 0; n < c.shards(); ++n) shards_here_[op] += static_cast<std::uint32_t>(c.device(n)) == device;
             shards_.push_back(sim::memory_of(g.operations[op], c.degrees()));
         }
-        segments_ = segments_again(g, how_);
+        again_ = computed_again(g, how_);
         for (std::uint32_t t = 0; t < r.tasks.size(); ++t) {
             auto const kind = r.tasks.kind[t];
             if (r.tasks.resource[t] != device || (kind != sim::task_kind::forward && kind != sim::task_kind::backward)) continue;
@@ -88,12 +88,8 @@ class activation_steps {
 
     [[nodiscard]] std::size_t at(std::size_t op, std::size_t micro_batch) const noexcept { return op * micro_batches_ + micro_batch; }
     [[nodiscard]] byte_count here(std::size_t op, byte_count bytes) const noexcept { return shards_here_[op] * bytes; }
-    [[nodiscard]] bool is_again(stage_segment const& s) const noexcept { return std::binary_search(segments_.begin(), segments_.end(), s); }
     /// Of an operator, its segment where that is computed again.
-    [[nodiscard]] stage_segment segment_of(std::size_t op) const noexcept {
-        auto const s = segment_at(how_, op);
-        return is_again(s) ? s : kept;
-    }
+    [[nodiscard]] stage_segment segment_of(std::size_t op) const { return again_[op] ? segment_at(how_, op) : kept; }
 
     /// `bytes` for as long as one of `operators` needs them, in each micro-batch; those of a segment from its recomputation on.
     void add(stage_segment const& segment, std::vector<std::uint32_t> const& operators, byte_count bytes) {
@@ -154,7 +150,7 @@ class activation_steps {
     std::vector<byte_count> shards_here_; ///< by operator, how many
     std::vector<sim::shard_memory> shards_;
     std::vector<moments> when_; ///< by operator, then micro-batch
-    std::vector<stage_segment> segments_;
+    std::vector<bool> again_;   ///< of each operator, whether its forward runs again
     std::vector<std::pair<std::int64_t, byte_count>> changes_;
 };
 } // namespace detail

@@ -87,16 +87,17 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 /// 2. Every number of groups of neighbours that divides the devices, with 1, 2, 4, ... stages each, and of micro-batches that divides the samples,
 ///    every degree of tensor parallelism in the groups, experts of mixtures split as far as they can be, over a stage or within a node, or not at
 ///    all, both orders, with a sharded optimizer, sharded parameters (with blocks at the ends joined or not), or neither, and computing again in no
-///    or more and more segments (`narrow_cuts`), in all stages or in those that must: in order of what `stage_estimator` says of them, what fits
-///    first. First comes the best of each family of textbook plans (`family_of`), whatever it takes. Then, of each number of stages, micro-batches
-///    and degree, the first way that fits is simulated, and the first with parameters sharded otherwise where that may be as good, with cuts of equal
-///    load
+///    or more and more segments (`narrow_cuts`), in all stages, in those that must, or in as few segments as must: in order of what `stage_estimator`
+///    says of them, what fits first. First comes the best of each family of textbook plans (`family_of`), whatever it takes. Then, of each number of
+///    stages, micro-batches and degree, the first way that fits is simulated, and the first with parameters sharded otherwise where that may be as
+///    good, with cuts of equal load
 ///    (`balanced_cuts`) between blocks (`stage_places`), but for what can not be better by the work of its stages. What is estimated not to fit, or
 ///    to take a quarter more than the best, waits until after step 4.
 /// 3. The strategies of experts (`expert_starts`) and all on one device, without a pipeline.
 /// 4. The best `beam` of the pipelines, different in stages, micro-batches, degree or experts, are improved: a cut moved by 1, 2, 4 or 8 places,
 ///    another degree of a stage or of the experts, a stage that computes again or no more, twice or half the segments, micro-batches or joined
-///    blocks, the other order, the optimizer or the parameters sharded or not; the first change that is better is taken, until none is.
+///    blocks, some segments more or less that do not compute again, the other order, the optimizer or the parameters sharded or not; the first change
+///    that is better is taken, until none is.
 ///
 /// Where nothing fits when the time is over, all of step 2 are estimated, for ten seconds at most, and textbook plans that are estimated to fit
 /// simulated until one does. Reason `exhausted` where it ended by itself, `out_of_memory` where a pipeline took more memory than there is: the best
@@ -263,6 +264,7 @@ struct partition_fn {
             c.sharded_parameters = how.sharded_parameters;
             c.recompute.assign(c.first.size(), how.segments > 0);
             c.segments = std::max<std::uint32_t>(1, how.segments);
+            c.kept = how.kept;
             c.joined = how.joined;
             if (how.fitted)
                 if (auto stages = estimate_.fitted(how)) {
@@ -366,6 +368,12 @@ struct partition_fn {
                             for (way.segments = 1; may_recompute() && way.segments <= most_segments; way.segments *= 4)
                                 for (bool const fitted : {false, true})
                                     if (way.fitted = fitted; !fitted || may_fit) add(way);
+                            way.fitted = false;
+                            for (way.segments = most_segments; may_recompute() && keeps && keeps->missing > 0 && way.segments > 4;
+                                 way.segments /= 4) {
+                                way.kept = estimate_.most_kept(way);
+                                if (way.kept > 0) add(way);
+                            }
                         }
                     }
             if (estimated.empty()) return;
@@ -457,8 +465,20 @@ struct partition_fn {
             if (may_recompute())
                 for (std::size_t s = 0; s < stages; ++s) with([&](auto& o) { o.recompute[s] = !o.recompute[s]; });
             if (std::ranges::find(c.recompute, true) != c.recompute.end()) {
-                if (c.segments < most_segments) with([](auto& o) { o.segments *= 2; });
-                if (c.segments > 1) with([](auto& o) { o.segments /= 2; });
+                if (c.segments < most_segments)
+                    with([](auto& o) {
+                        o.segments *= 2;
+                        o.kept *= 2;
+                    });
+                if (c.segments > 1)
+                    with([](auto& o) {
+                        o.segments /= 2;
+                        o.kept /= 2;
+                    });
+                for (auto const step : {1U, 4U}) {
+                    if (c.kept + step < c.segments) with([&](auto& o) { o.kept += step; });
+                    if (c.kept >= step) with([&](auto& o) { o.kept -= step; });
+                }
             }
             auto const twice = std::uint64_t{2} * c.micro_batches;
             if (twice <= most_micro_batches_ && samples_ % twice == 0) with([](auto& o) { o.micro_batches *= 2; });

@@ -30,7 +30,7 @@ template <class Shards, class Devices>
     };
     std::vector<std::map<std::uint32_t, stage_bytes>> on(count); // by stage
     graph::dense_graph kept = g;
-    for (std::size_t op = 0; op < g.size(); ++op) kept.trains[op] = g.trains[op] && !how.recomputes(how.stage[op]);
+    for (std::size_t op = 0; op < g.size(); ++op) kept.trains[op] = g.trains[op] && !how.computes_again(op);
     auto const add = [&](std::uint32_t d, byte_count bytes, std::uint32_t s) { on[d][s].kept += bytes; };
     sim::memory_account(kept, count)
         .for_activations(

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,7 +57,7 @@ struct pipeline_plan {
     if (how.micro_batches > 1) out += text(", ", how.micro_batches, " micro-batches");
     if (how.sharded_optimizer) out += how.sharded_parameters ? ", fully sharded" : ", sharded optimizer";
     auto const again = std::count(how.recompute.begin(), how.recompute.end(), true);
-    if (again > 0) out += ", computed again";
+    if (again > 0) out += std::ranges::find(how.kept, true) != how.kept.end() ? ", computed again in part" : ", computed again";
     if (again > 0 && again < static_cast<std::ptrdiff_t>(how.recompute.size())) out += text(" in ", again, again > 1 ? " stages" : " stage");
     return out;
 }
@@ -90,11 +91,13 @@ struct pipeline_plan {
                     " on ", counted(devices.size(), "device"), " from ", devices.front());
         if (s < plan.tensor_parallel.size()) out += text(", tensor parallel ", plan.tensor_parallel[s]);
         if (how.recomputes(s)) {
-            std::vector<std::uint32_t> segments;
-            for (auto const op : operators) segments.push_back(how.segment_of(op));
-            std::sort(segments.begin(), segments.end());
-            auto const count = std::unique(segments.begin(), segments.end()) - segments.begin();
-            out += text(", computes again in ", counted(count, "segment"));
+            std::set<std::uint32_t> segments, again;
+            for (auto const op : operators) {
+                segments.insert(how.segment_of(op));
+                if (how.computes_again(op)) again.insert(how.segment_of(op));
+            }
+            out +=
+                text(", computes again in ", again.size() < segments.size() ? text(again.size(), " of ") : "", counted(segments.size(), "segment"));
         }
         out += '\n';
     }

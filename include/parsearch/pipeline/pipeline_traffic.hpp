@@ -30,10 +30,8 @@ namespace parsearch::pipeline {
     constexpr auto partial = static_cast<std::size_t>(sim::traffic_kind::partial_sum);
     constexpr auto weights = static_cast<std::size_t>(sim::traffic_kind::weight_gradient);
     std::array<double, sim::traffic_kinds> sum{};
-    auto const segments = training ? detail::segments_again(g, how) : std::vector<detail::stage_segment>{};
-    auto const passes = [&](std::size_t op) { // forward ones of one micro-batch
-        return std::binary_search(segments.begin(), segments.end(), detail::segment_at(how, op)) ? 2.0 : 1.0;
-    };
+    auto const again = detail::computed_again(g, how);
+    auto const passes = [&](std::size_t op) { return training && again[op] ? 2.0 : 1.0; }; // forward ones of one micro-batch
     for (std::uint32_t e = 0; e < one.edges.size(); ++e) {
         if (!carriers.empty() && carriers[e] != e) continue;
         auto const forward = detail::enters(g, how, g.edges[e]) ? 1.0 : passes(g.edges[e].consumer);

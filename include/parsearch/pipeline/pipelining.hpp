@@ -24,6 +24,9 @@ struct pipelining {
     std::vector<bool> recompute{};
     /// Of each operator, its segment, counted in any way that rises along the edges within a stage. Empty: a stage is one segment.
     std::vector<std::uint32_t> segment{};
+    /// Of each operator, whether its activations are kept although its stage computes again: selective recomputation (Korthikanti et al., Reducing
+    /// activation recomputation in large transformer models, MLSys 2023, section 5). Empty: of none.
+    std::vector<bool> kept{};
     /// Each of the devices that hold copies of a weight keeps the optimizer's state of its share only, updates that, and gathers the rest
     /// (Rajbhandari et al., ZeRO, SC 2020, section 5.1).
     bool sharded_optimizer = false;
@@ -38,6 +41,8 @@ struct pipelining {
     [[nodiscard]] std::uint32_t block_of(std::size_t op) const noexcept { return block.empty() ? static_cast<std::uint32_t>(op) : block[op]; }
     [[nodiscard]] std::uint32_t segment_of(std::size_t op) const noexcept { return segment.empty() ? 0 : segment[op]; }
     [[nodiscard]] bool recomputes(std::uint32_t s) const noexcept { return s < recompute.size() && recompute[s]; }
+    /// Whether operator `op` does not keep its activations.
+    [[nodiscard]] bool computes_again(std::size_t op) const noexcept { return recomputes(stage[op]) && !(op < kept.size() && kept[op]); }
     /// A network as it is: one stage and micro-batch, nothing shared or computed again.
     [[nodiscard]] bool plain() const noexcept {
         return stages == 1 && micro_batches == 1 && !recomputes(0) && !sharded_optimizer && !sharded_parameters;
@@ -78,6 +83,8 @@ inline void validate(pipelining const& p, graph::dense_graph const& g) {
         throw invalid_input("pipeline: 'recompute' has the size ", p.recompute.size(), ", stages are ", p.stages, ": must be as many, or empty");
     if (!p.segment.empty() && p.segment.size() != g.size())
         throw invalid_input("pipeline: segments of ", p.segment.size(), " operators: the graph has ", g.size(), ", must be one each, or empty");
+    if (!p.kept.empty() && p.kept.size() != g.size())
+        throw invalid_input("pipeline: 'kept' has the size ", p.kept.size(), ": the graph has ", g.size(), " operators, must be as many, or empty");
     if (p.sharded_parameters && !p.sharded_optimizer)
         throw invalid_input(
             "pipeline: 'sharded_parameters' without 'sharded_optimizer': devices that share parameters share the optimizer's state, too");

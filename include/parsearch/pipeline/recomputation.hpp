@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -22,42 +23,41 @@ namespace detail {
 using stage_segment = std::pair<std::uint32_t, std::uint32_t>;
 [[nodiscard]] inline stage_segment segment_at(pipelining const& how, std::size_t op) noexcept { return {how.stage[op], how.segment_of(op)}; }
 
-/// The segments that are computed again: of stages that do so, and with an operator to which a gradient goes back. Ascending.
-[[nodiscard]] inline std::vector<stage_segment> segments_again(graph::dense_graph const& g, pipelining const& how) {
-    std::vector<stage_segment> out;
+/// Of each operator, whether its forward runs again: where it computes again, in a segment with another such operator to which a gradient goes back.
+[[nodiscard]] inline std::vector<bool> computed_again(graph::dense_graph const& g, pipelining const& how) {
+    std::vector<bool> out(g.size(), false);
+    std::set<stage_segment> segments;
     for (std::size_t op = 0; op < g.size(); ++op)
-        if (g.trains[op] && how.recomputes(how.stage[op])) out.push_back(segment_at(how, op));
-    std::sort(out.begin(), out.end());
-    out.erase(std::unique(out.begin(), out.end()), out.end());
+        if (g.trains[op] && how.computes_again(op)) segments.insert(segment_at(how, op));
+    for (std::size_t op = 0; op < g.size() && !segments.empty(); ++op) out[op] = how.computes_again(op) && segments.contains(segment_at(how, op));
     return out;
 }
 
-/// Whether edge `e` brings a segment something from outside.
+/// Whether edge `e` brings what is computed again something that is not.
 [[nodiscard]] inline bool enters(graph::dense_graph const& g, pipelining const& how, graph::edge const& e) {
-    return g.operations[e.producer].work == ops::work_class::source || segment_at(how, e.producer) != segment_at(how, e.consumer);
+    return g.operations[e.producer].work == ops::work_class::source || segment_at(how, e.producer) != segment_at(how, e.consumer) ||
+           !how.computes_again(e.producer);
 }
 } // namespace detail
 
-/// Calls `take(device, bytes, stage)` for what operators of segments that are computed again read from outside of them: what is kept of one
-/// micro-batch. `shards(op)` is the `sim::shard_memory` of an operator, `devices(op)` the device of each of its shards. A tensor is counted once per
-/// device, at the largest part that an operator there reads, in the first of their stages.
+/// Calls `take(device, bytes, stage)` for what operators that are computed again read of others, and from outside of their segments: what is kept of
+/// one micro-batch. `shards(op)` is the `sim::shard_memory` of an operator, `devices(op)` the device of each of its shards. A tensor is counted once
+/// per device, at the largest part that an operator there reads, in the first of their stages.
 template <class Shards, class Devices, class Take>
 void for_segment_inputs(graph::dense_graph const& g, pipelining const& how, Shards const& shards, Devices const& devices, Take const& take) {
-    auto const again = detail::segments_again(g, how);
+    auto const again = detail::computed_again(g, how);
     struct kept_part {
         byte_count bytes = 0;
         std::uint32_t stage = 0;
     };
     std::map<std::uint32_t, byte_count> read; // by device
     std::map<std::uint32_t, kept_part> most;
-    for (std::uint32_t op = 0; op < g.size() && !again.empty(); ++op)
+    for (std::uint32_t op = 0; op < g.size(); ++op)
         for (std::uint32_t slot = 0; slot < g.operations[op].outputs.size(); ++slot) {
             most.clear();
             for (auto const number : g.out(op)) {
                 auto const& e = g.edges[number];
-                if (e.slot != slot || !detail::enters(g, how, e) ||
-                    !std::binary_search(again.begin(), again.end(), detail::segment_at(how, e.consumer)))
-                    continue;
+                if (e.slot != slot || !again[e.consumer] || !detail::enters(g, how, e)) continue;
                 read.clear();
                 for (auto const d : devices(e.consumer)) read[d] += shards(e.consumer).inputs[e.input];
                 for (auto const& [d, bytes] : read) {
@@ -75,15 +75,18 @@ void for_segment_inputs(graph::dense_graph const& g, pipelining const& how, Shar
 template <class Shards, class Devices, class Take>
 void for_segments_again(graph::dense_graph const& g, pipelining const& how, Shards const& shards, Devices const& devices, std::size_t count,
                         Take const& take) {
-    auto const segments = detail::segments_again(g, how);
+    auto const again = detail::computed_again(g, how);
+    std::set<detail::stage_segment> segments;
+    for (std::size_t op = 0; op < g.size(); ++op)
+        if (again[op]) segments.insert(detail::segment_at(how, op));
     if (segments.empty()) return;
-    graph::dense_graph part = g; // in which only one segment trains: what the others read is not kept
+    graph::dense_graph part = g; // in which only that of one segment trains: what the others read is not kept
     for (auto const& e : g.edges)
         if (detail::enters(g, how, e)) part.operations[e.consumer].inputs[e.input].saved = false;
     sim::memory_account account(part, count);
     std::vector<byte_count> sum(count, 0);
     for (auto const& segment : segments) {
-        for (std::size_t op = 0; op < g.size(); ++op) part.trains[op] = g.trains[op] && detail::segment_at(how, op) == segment;
+        for (std::size_t op = 0; op < g.size(); ++op) part.trains[op] = g.trains[op] && again[op] && detail::segment_at(how, op) == segment;
         account.for_activations(
             shards, devices, [](std::size_t) { return 0U; }, [&](std::uint32_t d, byte_count bytes, std::uint32_t) { sum[d] += bytes; });
         for (std::uint32_t d = 0; d < count; ++d)

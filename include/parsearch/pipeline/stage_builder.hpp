@@ -31,6 +31,7 @@ struct candidate {
     std::vector<std::uint32_t> tensor; ///< degree of each stage
     std::vector<bool> recompute;
     std::uint32_t segments = 1; ///< of each stage that computes again, where it has as many places to cut
+    std::uint32_t kept = 0;     ///< of these, the last that keep their activations
     std::uint32_t micro_batches = 1;
     std::uint32_t interleaved = 1; ///< stages on each group of devices
     launch_order order = launch_order::one_f_one_b;
@@ -178,9 +179,13 @@ class stage_builder {
                 auto const& t = times(c.micro_batches, group, c.split(s));
                 auto const of_this = [&](auto const& all) { return std::span(all).subspan(c.first[s], end - c.first[s]); };
                 auto const cuts = narrow_cuts(of_this(busiest(t, s % groups * group)), of_this(t.bytes), c.segments);
-                for (auto i = c.first[s]; i < end; ++i)
-                    out.how.segment[order_[i]] =
-                        static_cast<std::uint32_t>(std::upper_bound(cuts.begin(), cuts.end(), i - c.first[s]) - cuts.begin() - 1);
+                auto const kept_from = cuts.size() - std::min<std::size_t>(c.kept, cuts.size());
+                if (c.kept > 0) out.how.kept.resize(graph_->size(), false);
+                for (auto i = c.first[s]; i < end; ++i) {
+                    auto const segment = static_cast<std::size_t>(std::upper_bound(cuts.begin(), cuts.end(), i - c.first[s]) - cuts.begin() - 1);
+                    out.how.segment[order_[i]] = static_cast<std::uint32_t>(segment);
+                    if (segment >= kept_from) out.how.kept[order_[i]] = true;
+                }
             }
         }
         return out;

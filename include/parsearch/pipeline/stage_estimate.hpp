@@ -39,6 +39,7 @@ struct equal_stages {
     launch_order order = launch_order::one_f_one_b;
     bool sharded_optimizer = false, sharded_parameters = false;
     std::uint32_t segments = 0; ///< that each stage computes again; 0: it keeps its activations
+    std::uint32_t kept = 0;     ///< of these, the last, which keep their activations all the same
     std::uint32_t joined = 0;   ///< blocks at either end of a stage with sharded parameters, see `stage_places::blocks`
     bool fitted = false;        ///< cut so that stages fit, where those that keep their activations may: see `stage_estimator::fitted`
 
@@ -102,6 +103,23 @@ class stage_estimator {
             out.missing = std::max(out.missing, use - capacity(g, how));
         }
         return out;
+    }
+
+    /// How many of `how.segments` segments may keep their activations where all fit, 0 where none, of a pipeline whose stages compute again.
+    /// Estimates of memory are taken to be 2% too low; they grow by equal steps. Complexity: that of an estimate.
+    [[nodiscard]] std::uint32_t most_kept(equal_stages how) {
+        auto const d = how.segments > 1 ? divided(how) : std::nullopt;
+        if (!d) return 0;
+        auto most = how.segments - 1;
+        for (std::uint32_t g = 0; g < how.groups() && most > 0; ++g) {
+            auto const with = [&](std::uint32_t kept) {
+                how.kept = kept;
+                return memory_of(*d, g, how);
+            };
+            auto const none = with(0), step = std::max<byte_count>(1, with(1) - none), room = capacity(g, how) / 51 * 50 - none;
+            most = std::min(most, static_cast<std::uint32_t>(std::clamp<byte_count>(room / step, 0, most)));
+        }
+        return most;
     }
 
     /// Stages with the least largest time, of those that fit: each keeps its activations where it can, else computes them again in `how.segments`
@@ -284,8 +302,8 @@ class stage_estimator {
             span_of_stage span{.forward = c.forward[end - 1] - (begin > 0 ? c.forward[begin - 1] : 0),
                                .backward = c.backward[begin] - (end < order_.size() ? c.backward[end] : 0)};
             if (d.recompute[s]) {
-                span.again = span.forward;
-                span.ahead = span.forward / how.segments;
+                span.again = span.forward / how.segments * (how.segments - how.kept);
+                span.ahead = how.kept > 0 ? 0 : span.forward / how.segments;
             }
             if (how.sharded_parameters && problem_.options().training) share_parameters(d, begin, end, rates_of(c, how, d.replicas), span);
             if (s > 0) span.message = message((s - 1) % groups * group, s % groups * group, c.crossing[begin]);
@@ -513,8 +531,9 @@ class stage_estimator {
             if (!d.recompute[s]) return activations[s];
             auto const crossing = std::span(c.crossing).subspan(begin(s), end(s) - begin(s));
             auto const behind = crossing.subspan(1); // places where segments may begin
-            auto const segments = std::min<std::size_t>(how.segments - 1, behind.size());
-            return crossing.front() + (segments > 0 ? static_cast<byte_count>(segments) * std::ranges::min(behind) : 0);
+            auto const inputs = std::min<std::size_t>(how.segments - how.kept - 1, behind.size());
+            return crossing.front() + (inputs > 0 ? static_cast<byte_count>(inputs) * std::ranges::min(behind) : 0) +
+                   activations[s] / how.segments * how.kept;
         };
         auto const beside = [&](std::uint32_t s) { return d.recompute[s] ? activations[s] / how.segments : 0; };
         auto const under_way = how.interleaved == 1 ? kept(group) * in_flight(how.launching(), group) + beside(group)

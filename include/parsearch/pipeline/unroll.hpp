@@ -15,6 +15,7 @@
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/pipeline/launch_order.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
+#include <parsearch/pipeline/recomputation.hpp>
 #include <parsearch/pipeline/zero_sharding.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/sim/schedule/task_graph.hpp>
@@ -34,7 +35,8 @@ struct task_origin {
 /// Unrolls task graphs over micro-batches; keeps its buffers from one to the next.
 ///
 /// Forward and backward tasks, and what moves for them, come once per micro-batch, in the order of `launches`. In a stage that recomputes the
-/// segments, last first, run their forward tasks again right before their backward tasks, but for what moves into a segment: that is kept.
+/// segments, last first, run their forward tasks again right before their backward tasks, but for those of operators whose activations are kept, and
+/// for what moves in from these or from outside of the segment: that is kept.
 /// Synchronisation comes with the last backward of the first stage that contributes (what stands behind all backward tasks of `one`, at the end), and
 /// waits for the gradients of all micro-batches; updates come last. Adding a gradient to that of the micro-batches before takes no time. A shared
 /// transfer (`shared_transfers`) is sent once: all its readers wait for that message, and its gradient waits for those of all of them. Where
@@ -157,6 +159,7 @@ class unroller {
         last_backward_ = none;
         for (std::uint32_t t = 0; t < one.size(); ++t)
             if (one.kind[t] == sim::task_kind::backward) last_backward_ = t;
+        runs_again_ = detail::computed_again(g, *how_);
         for (std::uint32_t t = 0; t < one.size(); ++t) {
             auto const& label = one.label[t];
             auto const s = how_->stage[label.op], segment = how_->segment_of(label.op);
@@ -179,8 +182,7 @@ class unroller {
             } else {
                 bool arrives = false;
                 if (moves(t) && label.edge != sim::task_label::no_edge) {
-                    auto const from = g.edges[label.edge].producer;
-                    arrives = how_->stage[from] != s || how_->segment_of(from) != segment;
+                    arrives = detail::enters(g, *how_, g.edges[label.edge]);
                 }
                 part_[t] = arrives ? part::arrival : part::forward;
                 stage_[t] = s;
@@ -192,7 +194,7 @@ class unroller {
             again_in_[s].clear();
             if (!how_->recomputes(s)) continue;
             for (auto const t : forward_[s])
-                if (part_[t] == part::forward) again_in_[s].push_back(t);
+                if (part_[t] == part::forward && runs_again_[one.label[t].op]) again_in_[s].push_back(t);
             auto const last_first = [&](auto a, auto b) { return segment_[a] > segment_[b]; };
             std::stable_sort(again_in_[s].begin(), again_in_[s].end(), last_first);
             std::stable_sort(backward_[s].begin(), backward_[s].end(), last_first);
@@ -319,7 +321,7 @@ class unroller {
     /// The number of `p` for a task that follows the recomputation of its segment.
     [[nodiscard]] std::uint32_t recomputed(std::uint32_t p, std::uint32_t t, std::uint32_t m) const noexcept {
         bool const together = stage_[p] == stage_[t] && segment_[p] == segment_[t];
-        return part_[p] == part::forward && together ? again_[p] : number_[m][p];
+        return part_[p] == part::forward && together && runs_again_[one_->label[p].op] ? again_[p] : number_[m][p];
     }
 
     void add_backward(std::uint32_t stage, std::uint32_t m, bool last) {
@@ -366,6 +368,7 @@ class unroller {
     pipelining const* how_ = nullptr;
     std::uint32_t last_backward_ = none;
     std::vector<part> part_;                           ///< of each task of one micro-batch
+    std::vector<bool> runs_again_;                     ///< of each operator
     std::vector<std::uint32_t> carrier_;               ///< of each task
     std::vector<std::uint32_t> before_, first_before_; ///< predecessors, where tasks are carried; else empty
     std::vector<std::uint32_t> stage_, segment_, tail_, again_, previous_;

@@ -296,6 +296,11 @@ TEST_CASE("plan JSON: random pipelines of random networks read back equal") {
                 if (g.operations[op].work != ops::work_class::source)
                     p.how.segment[op] = segment += static_cast<std::uint32_t>(uniform_index(rng, 3));
         }
+        if (bernoulli(rng, 0.3)) {
+            for (std::size_t op = 0; op < g.size(); ++op)
+                p.how.kept.push_back(g.operations[op].work != ops::work_class::source && bernoulli(rng, 0.5));
+            if (std::find(p.how.kept.begin(), p.how.kept.end(), true) == p.how.kept.end()) p.how.kept.clear(); // what is written is the same
+        }
         if (bernoulli(rng, 0.5))
             for (std::uint32_t s = 0; s < p.how.stages; ++s) p.how.recompute.push_back(bernoulli(rng, 0.5));
         if (bernoulli(rng, 0.5))

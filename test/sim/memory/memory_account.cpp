@@ -115,7 +115,7 @@ TEST_CASE("memory: more than a device has, under each policy") {
             // Everything on device 0, which needs 160 + 160 + 0 + 192 + 512 bytes; 2 forward, 2 backward, 1 update.
             topology.device[0].memory = 1024 - missing;
             topology.device[1].memory = 0;
-            auto const p = make_problem(small(), topology, ten, {.simulation = {.memory = policy, .memory_penalty = 3}});
+            auto const p = make_problem(small(), topology, ten, {.simulation = {.memory = policy, .memory_penalty = 3, .memory_kept_free = 0}});
             auto simulator = p.simulator();
             auto const s = support::all_on_first(p.graph());
             auto const cost = simulator(s);

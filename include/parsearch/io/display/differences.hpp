@@ -39,6 +39,8 @@ namespace detail {
 /// What a plan says beside its configurations, by name.
 [[nodiscard]] inline std::vector<std::pair<std::string, std::string>> schedule_texts(pipeline::pipelining const& how) {
     auto const again = static_cast<std::size_t>(std::count(how.recompute.begin(), how.recompute.end(), true));
+    auto const keeping = std::count(how.kept.begin(), how.kept.end(), true);
+    auto const kept = keeping > 0 ? text(", but for ", keeping, " operators") : std::string();
     bool const ordered = how.stages > 1 || how.micro_batches > 1;
     return {{"stages", text(how.stages, how.interleaved > 1 ? text(", ", how.interleaved, " on each group of devices") : "")},
             {"micro-batches", text(how.micro_batches)},
@@ -47,8 +49,8 @@ namespace detail {
                                    : how.sharded_optimizer ? "optimizer"
                                                            : "nothing"},
             {"computed again", again == 0            ? "nothing"
-                               : again == how.stages ? "all stages"
-                                                     : text(again, " of ", how.stages, " stages")}};
+                               : again == how.stages ? text("all stages", kept)
+                                                     : text(again, " of ", how.stages, " stages", kept)}};
 }
 
 /// "s8 o4 @0+4,1", with "stage 1: " ahead where there are several.
