@@ -1,7 +1,7 @@
 // Task graphs of FlexNet, simulated on their own network (parsearch/flexnet/simulate.hpp): per file the time of an iteration, the work of each device
 // and the bytes on each link.
 //
-//   taskgraphs FILE... [--in-order] [--each]     (see --help)
+//   taskgraphs FILE... [--in-order] [--each] [--gbps RATE]     (see --help)
 
 #include <algorithm>
 #include <cstddef>
@@ -48,15 +48,19 @@ int run(int argc, char** argv) {
     CLI::App app{"Task graphs of FlexNet, simulated on their own network."};
     std::vector<std::string> files;
     bool in_order = false, each = false;
+    double gbps = 0;
     app.add_option("file", files, "files of task graphs")->required()->type_name("FILE");
     app.add_flag("--in-order", in_order, "tasks run in the order of the file, not of the time when they are ready");
     app.add_flag("--each", each, "a line for each device and link");
+    app.add_option("--gbps", gbps, "the rate of every link of the network, Gb/s (default: what the file says)")->check(CLI::Range(1e-3, 1e6));
     CLI11_PARSE(app, argc, argv);
     fmt::print("{:<24} {:>7} {:>7} {:>12} {:>12} {:>12} {:>16} {:>16}\n", "file", "tasks", "devices", "iteration ms", "least work", "most work",
                "busiest link B", "all links B");
-    for (auto const& file : files)
-        print(file, ps::io::read_flexnet_task_graph(std::filesystem::path(file)),
-              in_order ? ps::sim::discipline::in_order : ps::sim::discipline::fifo, each);
+    for (auto const& file : files) {
+        auto graph = ps::io::read_flexnet_task_graph(std::filesystem::path(file));
+        if (gbps > 0) graph.link_bytes_per_ms = static_cast<float>(gbps * 1e6 / 8);
+        print(file, graph, in_order ? ps::sim::discipline::in_order : ps::sim::discipline::fifo, each);
+    }
     return 0;
 }
 
