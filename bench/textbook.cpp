@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <numeric>
 #include <optional>
-#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,6 +26,7 @@
 #include <parsearch/space/textbook/expert_parallel.hpp>
 #include <parsearch/space/textbook/tensor_parallel.hpp>
 
+#include "blocks.hpp"
 #include "guarded.hpp"
 #include "tools/model.hpp"
 
@@ -55,25 +55,6 @@ struct hand_plan {
                            again ? ", blocks computed again" : "");
     }
 };
-
-// The block of each operator, counted from 0 over all stacks of the network; operators outside of blocks belong to the one before.
-std::vector<std::uint32_t> blocks_of(ps::graph::dense_graph const& g) {
-    static std::regex const numbered(R"(^(.*?(?:block|layers?|h)[._/]?)(\d+)[._/].*)");
-    std::vector<std::uint32_t> out(g.size(), 0);
-    std::string last;
-    std::uint32_t block = 0;
-    for (auto const op : g.order) {
-        if (g.operations[op].work == ps::ops::work_class::source) continue;
-        std::smatch match;
-        if (std::regex_match(g.names[op], match, numbered)) {
-            auto const name = match[1].str() + match[2].str();
-            if (!last.empty() && name != last) ++block;
-            last = name;
-        }
-        out[op] = block;
-    }
-    return out;
-}
 
 std::vector<hand_plan> all_plans(ps::parallelization const& problem, std::uint32_t blocks) {
     std::vector<hand_plan> out;
@@ -105,8 +86,7 @@ std::vector<hand_plan> all_plans(ps::parallelization const& problem, std::uint32
 
 nlohmann::json best_of(ps::parallelization const& problem, double seconds) {
     auto const& g = problem.graph();
-    auto const block = blocks_of(g);
-    auto const blocks = 1 + *std::max_element(block.begin(), block.end());
+    auto const [block, blocks, behind] = blocks_of(g);
     auto const devices = static_cast<std::uint32_t>(problem.topology().size());
     pipeline::pipeline_simulator simulate(problem);
     std::optional<hand_plan> best;
