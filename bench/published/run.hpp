@@ -1,0 +1,59 @@
+#pragma once
+/// A run of training as it was published, and the pipeline that it stands for.
+
+#include <cstdint>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include <parsearch/core/error.hpp>
+#include <parsearch/pipeline/pipelining.hpp>
+#include <parsearch/sim/input/simulation_options.hpp>
+
+#include "../blocks.hpp"
+
+namespace bench {
+
+enum class again : std::uint8_t { none, every_other, all };
+NLOHMANN_JSON_SERIALIZE_ENUM(again, {{again::none, "none"}, {again::every_other, "every other"}, {again::all, "all"}})
+enum class sharded : std::uint8_t { nothing, optimizer, parameters };
+NLOHMANN_JSON_SERIALIZE_ENUM(sharded, {{sharded::nothing, "nothing"}, {sharded::optimizer, "optimizer"}, {sharded::parameters, "parameters"}})
+
+/// Degrees and micro-batches; of the model and the devices see `main`.
+struct published_run {
+    std::uint32_t data = 1, tensor = 1, context = 1, groups = 1; ///< groups of devices that stages go round
+    std::uint32_t rounds = 1;                                    ///< stages of each: above 1 they are interleaved
+    std::uint32_t micro_batch = 1, micro_batches = 1;            ///< samples of a replica at once; how often an iteration
+    bench::again again = bench::again::none;                     ///< blocks that are computed again in backward
+    bench::sharded sharded = bench::sharded::nothing;
+
+    [[nodiscard]] std::uint32_t replica() const noexcept { return tensor * context * groups; }
+    [[nodiscard]] std::uint32_t devices() const noexcept { return replica() * data; }
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(published_run, data, tensor, context, groups, rounds, micro_batch, micro_batches, again, sharded)
+
+/// The pipeline of a run. Of one group the output layer, and what is kept, are stages of their own, so that only what is to be computed again is.
+/// With several groups each stage computes all of its blocks again or none.
+inline parsearch::pipeline::pipelining pipelining_of(published_run const& run, network_blocks const& blocks) {
+    parsearch::pipeline::pipelining how{.stages = run.groups * run.rounds,
+                                        .interleaved = run.rounds,
+                                        .micro_batches = run.micro_batches,
+                                        .sharded_optimizer = run.sharded != sharded::nothing,
+                                        .sharded_parameters = run.sharded == sharded::parameters};
+    bool const apart = run.groups == 1 && run.again != again::none;
+    if (apart) how.stages = how.interleaved = blocks.count + 1;
+    if (how.stages > blocks.count + 1)
+        throw parsearch::invalid_input(how.stages, " stages of ", blocks.count, " blocks: must be as many blocks at least");
+    for (std::size_t op = 0; op < blocks.of.size(); ++op) {
+        auto const block = blocks.behind[op] ? blocks.count : blocks.of[op];
+        if (how.sharded_parameters) how.block.push_back(block);
+        if (run.again != again::none) how.segment.push_back(block);
+        how.stage.push_back(apart ? block : blocks.of[op] * how.stages / blocks.count);
+    }
+    if (run.again != again::none)
+        for (std::uint32_t s = 0; s < how.stages; ++s)
+            how.recompute.push_back(!apart || (s < blocks.count && (run.again == again::all || s % 2 == 1)));
+    return how;
+}
+
+} // namespace bench
