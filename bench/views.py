@@ -221,4 +221,21 @@ def textbook(rows):
     return table(columns, rows, right=[head for head, _ in columns if head not in ("case", "found", "textbook", "fits")])
 
 
-VIEWS = {view.__name__: view for view in (fabric, fabric_speedups, joint, machine_mapping, optimal, pipeline, profile, simulation, textbook)}
+def published(made):
+    def shown(key, form):
+        return lambda row: "-" if row[key] is None else format(row[key], form)
+
+    columns = [
+        ("runs", lambda row: f"{row['source']}, {row['part']}" if row["part"] else row["source"]),
+        ("rows", lambda row: row["rows"]),
+        ("geometric mean", shown("geometric_mean", ".2f")),
+        ("least", shown("least", ".2f")),
+        ("most", shown("most", ".2f")),
+        ("within 10%", shown("within_10_percent", ".0%")),
+        ("Spearman", shown("spearman", ".2f")),
+        ("memory", shown("memory_geometric_mean", ".2f")),
+    ]
+    return table(columns, made["sources"], right=[head for head, _ in columns[1:]])
+
+
+VIEWS = {view.__name__: view for view in (fabric, fabric_speedups, joint, machine_mapping, optimal, pipeline, profile, published, simulation, textbook)}

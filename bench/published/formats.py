@@ -64,8 +64,8 @@ def megatron(row):
     batch = row.integer("batch")
     flops = 96 * batch * sequence * layers * hidden**2 * (1 + sequence / (6 * hidden) + vocabulary / (16 * layers * hidden))
     # Its own data parallelism, which pipelines had (DDP=local), does not overlap.
-    question = training(gpt(layers, hidden, heads, sequence, vocabulary, "f16", 0.1), "a100", "adam", overlap=pipeline == 1, data=data, tensor=tensor, groups=pipeline,
-                        rounds=rounds, micro_batch=micro_batch, micro_batches=micro_batches, again="all")
+    question = training(gpt(layers, hidden, heads, sequence, vocabulary, "f16", 0.1), "a100", "adam", overlap=pipeline == 1, data=data, tensor=tensor,
+                        groups=pipeline, rounds=rounds, micro_batch=micro_batch, micro_batches=micro_batches, again="all")
     return asked(row, name, "Tflops per GPU", "tflops", flops / gpus / 1e12, question, notes, gpus=gpus)
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Predicts runs that were published, exactly as they were run, and compares.
 
-    main.py --programs FOLDER [--out FILE] [--memory 8GiB] [FILE.csv ...]
+    main.py --programs FOLDER [--out FILE] [--memory 8GiB] [FILE.csv|FOLDER ...]
 
 A file is recognised by its columns, in any order, behind lines of comments (#); an unknown one is refused with those that are known. By default all of
 $PARSEARCH_EXTERNAL_DATA/published. Writes `rows` (source, part, name, unit, predicted, published, ratio, gpus, notes: what is not as published, and
@@ -92,11 +92,13 @@ def main():
     parser.add_argument("--programs", type=pathlib.Path, required=True, help="the folder of a build: its bench/published and bench/taskgraphs are run")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "out/bench/published.json", help="the rows; the page is beside it (%(default)s)")
     parser.add_argument("--memory", help="what simulations may take, as 8GiB: larger runs have fewer replicas, and say so (half of the machine's)")
-    parser.add_argument("files", nargs="*", type=pathlib.Path, metavar="FILE.csv", help="default: all of $PARSEARCH_EXTERNAL_DATA/published")
+    parser.add_argument("files", nargs="*", type=pathlib.Path, metavar="FILE.csv|FOLDER",
+                        help="of a folder all its .csv; default: $PARSEARCH_EXTERNAL_DATA/published")
     given = parser.parse_args()
-    paths = given.files or sorted(pathlib.Path(os.environ.get("PARSEARCH_EXTERNAL_DATA", "."), "published").glob("*.csv"))
+    named = given.files or [pathlib.Path(os.environ.get("PARSEARCH_EXTERNAL_DATA", "."), "published")]
+    paths = [file for path in named for file in (sorted(path.glob("*.csv")) if path.is_dir() else [path])]
     if not paths:
-        parser.error("no files are given, and $PARSEARCH_EXTERNAL_DATA/published has none")
+        parser.error(f"no .csv in {', '.join(map(str, named))}")
     try:
         asked = asked_of(paths)
     except files.wrong as why:
