@@ -94,7 +94,7 @@ placed_run place(pipeline::pipeline_simulator& simulate, ps::parallelization con
 }
 
 // What a task of a pipeline takes while it is made and scheduled, as measured.
-constexpr double bytes_per_task = 125;
+constexpr double bytes_per_task = 110;
 
 // How many tasks each device has, from one micro-batch on one node or a little more. What is computed again and the blocks that are gathered add to
 // them, by factors as measured.

@@ -52,8 +52,6 @@ def megatron(row):
     notes = ["scores of attention priced as flash"]
     if tensor > 1:
         notes.append("norms and dropouts split among tensor ranks")
-    if pipeline > 1:
-        notes.append("output layer computed again")
     rounds = 1  # where interleaving is set
     if name in works.MEGATRON_STAGE_LAYERS:
         stages = layers // works.MEGATRON_STAGE_LAYERS[name]
@@ -103,15 +101,12 @@ def torchtitan(row):
     if pipeline > 1:  # torchtitan's default
         micro_batches = pipeline if batch % pipeline == 0 else batch
         notes += ["as many micro-batches as stages" if micro_batches == pipeline else "micro-batches of one sequence",
-                  "weights gathered for each micro-batch", "output layer computed again" if again != "none" else ""]
+                  "weights gathered for each micro-batch"]
         if rounds > 1 and micro_batches % pipeline:
             rounds = 1
             notes.append("interleaving not simulated: micro-batches are no multiple of pipeline")
     else:
         rounds = 1
-    if again == "every other" and pipeline > 1:
-        again = "all"
-        notes.append("all blocks computed again, not every other")
     if copies > 1:
         notes.append("sharded over all replicas, not within fsdp")
     data = gpus // (tensor * pipeline * context)
@@ -121,7 +116,7 @@ def torchtitan(row):
     degrees = " ".join(f"{column} {row.cells[column]}" for column in ("fsdp", "tensor", "pipeline", "context") if row.cells[column] != "1")
     name = ", ".join(part for part in (f"{row.cells['model']} {device}", degrees, row.cells["schedule"], f"sequence {sequence}", row.cells["type"],
                                        "compiled" if row.flag("compiled") else "", row.cells["checkpointing"]) if part)
-    return asked(row, name, "tokens/s per GPU", "tps", batch * sequence * data / gpus, question, [n for n in notes if n], device, gpus=gpus,
+    return asked(row, name, "tokens/s per GPU", "tps", batch * sequence * data / gpus, question, notes, device, gpus=gpus,
                  published_memory_gib=row.number("memory") if row.cells["memory"] else None)
 
 

@@ -32,27 +32,24 @@ struct published_run {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(published_run, data, tensor, context, groups, rounds, micro_batch, micro_batches, again, sharded)
 
-/// The pipeline of a run. Of one group the output layer, and what is kept, are stages of their own, so that only what is to be computed again is.
-/// With several groups each stage computes all of its blocks again or none.
+/// The pipeline of a run: stages of blocks, as many each as can be. Of what is computed again each block is a segment; the output layer never is.
 inline parsearch::pipeline::pipelining pipelining_of(published_run const& run, network_blocks const& blocks) {
     parsearch::pipeline::pipelining how{.stages = run.groups * run.rounds,
                                         .interleaved = run.rounds,
                                         .micro_batches = run.micro_batches,
                                         .sharded_optimizer = run.sharded != sharded::nothing,
                                         .sharded_parameters = run.sharded == sharded::parameters};
-    bool const apart = run.groups == 1 && run.again != again::none;
-    if (apart) how.stages = how.interleaved = blocks.count + 1;
-    if (how.stages > blocks.count + 1)
+    if (how.stages > blocks.count)
         throw parsearch::invalid_input(how.stages, " stages of ", blocks.count, " blocks: must be as many blocks at least");
+    how.recompute.assign(how.stages, run.again != again::none);
     for (std::size_t op = 0; op < blocks.of.size(); ++op) {
         auto const block = blocks.behind[op] ? blocks.count : blocks.of[op];
+        how.stage.push_back(blocks.of[op] * how.stages / blocks.count);
         if (how.sharded_parameters) how.block.push_back(block);
-        if (run.again != again::none) how.segment.push_back(block);
-        how.stage.push_back(apart ? block : blocks.of[op] * how.stages / blocks.count);
+        if (run.again == again::none) continue;
+        how.segment.push_back(block);
+        how.kept.push_back(block == blocks.count || (run.again == again::every_other && block % 2 == 0));
     }
-    if (run.again != again::none)
-        for (std::uint32_t s = 0; s < how.stages; ++s)
-            how.recompute.push_back(!apart || (s < blocks.count && (run.again == again::all || s % 2 == 1)));
     return how;
 }
 
