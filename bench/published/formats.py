@@ -69,8 +69,8 @@ def megatron(row):
 
 def mpt(row):
     device, (layers, hidden, heads), sequence = device_of(row), row.of("model", works.MPT), row.integer("sequence")
-    gpus, micro_batch, accumulation = whole_nodes(row, row.integer("gpus", most=8192)), row.integer("micro_batch"), row.integer("accumulation")
-    again = row.flag("checkpointing")
+    gpus, again = whole_nodes(row, row.integer("gpus", most=8192)), row.flag("checkpointing")
+    micro_batch, accumulation = row.integer("micro_batch", most=65536), row.integer("accumulation", most=65536)
     question = training(gpt(layers, hidden, heads, sequence, works.MPT_VOCABULARY, "bf16", 0), device, "adam", data=gpus, micro_batch=micro_batch,
                         micro_batches=accumulation, again="all" if again else "none", sharded="parameters" if gpus > 1 else "nothing")
     name = f"{row.cells['model']} {device}, sequence {sequence}, {gpus} GPUs, {micro_batch} x {accumulation}"
@@ -100,8 +100,9 @@ def torchtitan(row):
     micro_batches = 1
     if pipeline > 1:  # torchtitan's default
         micro_batches = pipeline if batch % pipeline == 0 else batch
-        notes += ["as many micro-batches as stages" if micro_batches == pipeline else "micro-batches of one sequence",
-                  "weights gathered for each micro-batch"]
+        notes.append("as many micro-batches as stages" if micro_batches == pipeline else "micro-batches of one sequence")
+        if fsdp * context > 1:
+            notes.append("weights gathered for each micro-batch")
         if rounds > 1 and micro_batches % pipeline:
             rounds = 1
             notes.append("interleaving not simulated: micro-batches are no multiple of pipeline")
