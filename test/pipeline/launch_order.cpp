@@ -29,6 +29,9 @@ TEST_CASE("launch_order: one stage after the other") {
     CHECK(of(launch_order::one_f_one_b, 1) == "F0 F1 B0 F2 B1 F3 B2 B3");
     CHECK(of(launch_order::one_f_one_b, 2) == "F0 B0 F1 B1 F2 B2 F3 B3");
     CHECK(of(launch_order::gpipe, 1) == "F0 F1 F2 F3 B3 B2 B1 B0");
+    CHECK(of(launch_order::eager_one_f_one_b, 0) == "F0 F1 F2 F3 B0 B1 B2 B3"); // 5 ahead, of 4
+    CHECK(of(launch_order::eager_one_f_one_b, 1) == "F0 F1 F2 B0 F3 B1 B2 B3");
+    CHECK(of(launch_order::eager_one_f_one_b, 2) == "F0 B0 F1 B1 F2 B2 F3 B3");
     CHECK(written(pipeline::launches_of({launch_order::one_f_one_b, 3, 4}, 0, false)) == "F0 F1 F2 F3");
     CHECK(written(pipeline::launches_of({launch_order::one_f_one_b, 5, 2}, 0)) == "F0 F1 B0 B1");
 }
@@ -47,12 +50,12 @@ TEST_CASE("launch_order: several stages on each group of devices") {
 }
 
 TEST_CASE("launch_order: all stages in one order, each group in its own, nothing before what it needs, no more under way than said") {
-    for (auto const order : {launch_order::gpipe, launch_order::one_f_one_b})
+    for (auto const order : pipeline::launch_orders)
         for (std::uint32_t groups = 1; groups <= 7; ++groups)
             for (std::uint32_t interleaved = 1; interleaved <= 3; ++interleaved)
                 for (std::uint32_t micro_batches = 1; micro_batches <= 9; ++micro_batches)
                     for (bool const training : {true, false}) {
-                        if (interleaved > 1 && order == launch_order::one_f_one_b && micro_batches % groups != 0) continue;
+                        if (interleaved > 1 && order != launch_order::gpipe && micro_batches % groups != 0) continue;
                         auto const stages = groups * interleaved;
                         INFO(name_of(order), ", ", stages, " stages, ", interleaved, " rounds, ", micro_batches, " micro-batches, training ",
                              training);

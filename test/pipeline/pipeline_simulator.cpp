@@ -90,7 +90,7 @@ int on_random(std::uint64_t seed, int rounds, Change const& change, Check const&
         pipeline::pipelining how{.stages = static_cast<std::uint32_t>(1 + ps::uniform_index(rng, std::min<std::size_t>(4, p.graph().size()))),
                                  .micro_batches = micro_batches};
         how.stage = random_stages(rng, p.graph(), how.stages);
-        how.order = ps::bernoulli(rng, 0.5) ? launch_order::gpipe : launch_order::one_f_one_b;
+        how.order = pipeline::launch_orders[ps::uniform_index(rng, pipeline::launch_orders.size())];
         if (how.stages % 2 == 0 && (how.order == launch_order::gpipe || micro_batches % (how.stages / 2) == 0) && ps::bernoulli(rng, 0.6))
             how.interleaved = 2;
         how.sharded_optimizer = options.synchronisation == sim::synchronisation::all_reduce && ps::bernoulli(rng, 0.3);
@@ -458,7 +458,7 @@ TEST_CASE("pipeline_simulator: bubbles, memory and recomputation of an even pipe
         strategy.push_back(space::whole(p.graph().operations[op], static_cast<std::int32_t>(layer)));
     }
     for (std::uint32_t const m : {1u, 2u, 4u, 8u, 64u})
-        for (auto const order : {launch_order::gpipe, launch_order::one_f_one_b}) {
+        for (auto const order : pipeline::launch_orders) {
             INFO(m, " micro-batches, ", name_of(order));
             how.micro_batches = m;
             how.order = order;

@@ -26,7 +26,7 @@ TEST_CASE("pipelining: what is wrong is named") {
     CHECK(refused([](auto& p) { p.stages = 4'000'000'000; }) ==
           parsearch::text("pipeline: 4000000000 stages: the graph has ", g.size(), " operators, must be at most as many"));
     CHECK(refused([](auto& p) { p.micro_batches = 0; }) == "pipeline: 0 micro-batches: must be at least 1");
-    CHECK(refused([](auto& p) { p.order = static_cast<pipeline::launch_order>(7); }) == "pipeline: order is number 7: must be gpipe or one_f_one_b");
+    CHECK(refused([](auto& p) { p.order = static_cast<pipeline::launch_order>(7); }) == "pipeline: order is number 7: must be one of those declared");
     CHECK(refused([](auto& p) { p.stage.pop_back(); }) ==
           parsearch::text("pipeline: stages of ", g.size() - 1, " operators: the graph has ", g.size(), ", must be one each"));
     CHECK(refused([](auto& p) { p.recompute = {true}; }) == "pipeline: 'recompute' has the size 1, stages are 2: must be as many, or empty");

@@ -144,7 +144,7 @@ TEST_CASE("stage_estimator: stages that are fitted fit, and compute again where 
         pipeline::detail::stage_builder builder(problem);
         for (std::uint32_t const stages : {2u, 4u, 8u})
             for (std::uint32_t const m : {4u, 8u, 16u})
-                for (auto const order : {pipeline::launch_order::one_f_one_b, pipeline::launch_order::gpipe})
+                for (auto const order : pipeline::launch_orders)
                     for (std::uint32_t const segments : {0u, 1u, 4u})
                         for (int const sharded : {0, 1, 2}) {
                             equal_stages how{stages, 1, m, {}, order, sharded > 0, sharded > 1, segments};

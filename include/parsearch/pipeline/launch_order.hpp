@@ -2,6 +2,7 @@
 /// In which order the stages of a pipeline launch their micro-batches.
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -13,11 +14,17 @@ namespace parsearch::pipeline {
 
 /// The order of launches, the same on all devices of a stage.
 enum class launch_order : std::uint8_t {
-    gpipe,      ///< all forward, then all backward in reverse (Huang et al., GPipe, NeurIPS 2019, section 2.3)
-    one_f_one_b ///< after a warm-up a forward and a backward in turn, so that few micro-batches are under way (Narayanan et al., PipeDream, SOSP
-                ///< 2019, section 3.2; with one update per batch: Narayanan et al., SC 2021, section 2.2)
+    gpipe,            ///< all forward, then all backward in reverse (Huang et al., GPipe, NeurIPS 2019, section 2.3)
+    one_f_one_b,      ///< after a warm-up a forward and a backward in turn, so that few micro-batches are under way (Narayanan et al., PipeDream,
+                      ///< SOSP 2019, section 3.2; with one update per batch: Narayanan et al., SC 2021, section 2.2)
+    eager_one_f_one_b ///< the same with a warm-up twice as long, so that messages have time (Zhuang et al., On optimizing the communication of model
+                      ///< parallelism, MLSys 2023); interleaved 1F1B has it anyway
 };
-[[nodiscard]] constexpr std::string_view name_of(launch_order o) noexcept { return o == launch_order::gpipe ? "gpipe" : "1f1b"; }
+inline constexpr std::array launch_orders{launch_order::gpipe, launch_order::one_f_one_b, launch_order::eager_one_f_one_b};
+[[nodiscard]] constexpr std::string_view name_of(launch_order o) noexcept {
+    constexpr std::array<std::string_view, launch_orders.size()> names{"gpipe", "1f1b", "eager-1f1b"};
+    return names[static_cast<std::size_t>(o)];
+}
 
 /// One micro-batch on one stage in one direction.
 struct launch {
@@ -43,11 +50,11 @@ struct launch_rule {
 inline void validate(launch_rule const& r) {
     if (r.stages < 1) throw invalid_input("pipeline: 0 stages: must be at least 1");
     if (r.micro_batches < 1) throw invalid_input("pipeline: 0 micro-batches: must be at least 1");
-    if (r.order > launch_order::one_f_one_b)
-        throw invalid_input("pipeline: order is number ", static_cast<int>(r.order), ": must be gpipe or one_f_one_b");
+    if (r.order > launch_orders.back())
+        throw invalid_input("pipeline: order is number ", static_cast<int>(r.order), ": must be one of those declared");
     if (r.interleaved < 1 || r.stages % r.interleaved != 0)
         throw invalid_input("pipeline: ", r.stages, " stages, ", r.interleaved, " on each group of devices: must be a divisor");
-    if (r.interleaved > 1 && r.order == launch_order::one_f_one_b && r.micro_batches % r.groups() != 0)
+    if (r.interleaved > 1 && r.order != launch_order::gpipe && r.micro_batches % r.groups() != 0)
         throw invalid_input("pipeline: ", r.micro_batches, " micro-batches of ", r.interleaved, " stages on each of ", r.groups(),
                             " groups of devices: interleaved 1f1b takes a multiple of the groups");
 }
@@ -65,8 +72,10 @@ inline void validate(launch_rule const& r) {
                 backward.push_back({round * groups + group, r.order == launch_order::gpipe ? r.micro_batches - 1 - m : m, true});
     }
     auto ahead = forward.size(); // of the first backward
-    if (training && r.order == launch_order::one_f_one_b)
-        ahead = std::min<std::size_t>(ahead, r.interleaved == 1 ? groups - group : 2 * (groups - 1 - group) + (r.interleaved - 1) * groups + 1);
+    if (training && r.order != launch_order::gpipe) {
+        bool const eager = r.interleaved > 1 || r.order == launch_order::eager_one_f_one_b;
+        ahead = std::min<std::size_t>(ahead, (eager ? 2 : 1) * (groups - 1 - group) + (r.interleaved - 1) * groups + 1);
+    }
     std::vector<launch> out(forward.begin(), forward.begin() + static_cast<std::ptrdiff_t>(ahead));
     for (auto const& b : backward) {
         out.push_back(b);
@@ -129,7 +138,7 @@ template <class Kept, class Beside> [[nodiscard]] auto fullest_moment(std::vecto
 /// launches.
 [[nodiscard]] inline std::uint32_t in_flight(launch_rule const& r, std::uint32_t stage) {
     if (r.order == launch_order::gpipe) return r.micro_batches;
-    if (r.interleaved == 1) return std::min(r.micro_batches, r.stages - stage);
+    if (r.interleaved == 1) return std::min(r.micro_batches, (r.order == launch_order::eager_one_f_one_b ? 2 : 1) * (r.stages - 1 - stage) + 1);
     return fullest_moment(
         launches_of(r, r.group_of(stage)), [&](std::uint32_t s) { return s == stage ? 1U : 0U; }, [](std::uint32_t) { return 0U; });
 }

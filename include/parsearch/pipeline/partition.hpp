@@ -86,7 +86,7 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 /// 1. The strategies given, without a pipeline.
 /// 2. Every number of groups of neighbours that divides the devices, with 1, 2, 4, ... stages each, and of micro-batches that divides the samples,
 ///    every degree of tensor parallelism in the groups, experts of mixtures split as far as they can be, over a stage or within a node, or not at
-///    all, both orders, with a sharded optimizer, sharded parameters (with blocks at the ends joined or not), or neither, and computing again in no
+///    all, all orders, with a sharded optimizer, sharded parameters (with blocks at the ends joined or not), or neither, and computing again in no
 ///    or more and more segments (`narrow_cuts`), in all stages, in those that must, or in as few segments as must: in order of what `stage_estimator`
 ///    says of them, what fits first. First comes the best of each family of textbook plans (`family_of`), whatever it takes. Then, of each number of
 ///    stages, micro-batches and degree, the first way that fits is simulated, and the first with parameters sharded otherwise where that may be as
@@ -96,7 +96,7 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 /// 3. The strategies of experts (`expert_starts`) and all on one device, without a pipeline.
 /// 4. The best `beam` of the pipelines, different in stages, micro-batches, degree or experts, are improved: a cut moved by 1, 2, 4 or 8 places,
 ///    another degree of a stage or of the experts, a stage that computes again or no more, twice or half the segments, micro-batches or joined
-///    blocks, some segments more or less that do not compute again, the other order, the optimizer or the parameters sharded or not; the first change
+///    blocks, some segments more or less that do not compute again, another order, the optimizer or the parameters sharded or not; the first change
 ///    that is better is taken, until none is.
 ///
 /// Where nothing fits when the time is over, all of step 2 are estimated, for ten seconds at most, and textbook plans that are estimated to fit
@@ -350,11 +350,11 @@ struct partition_fn {
                 if (e || !way.fitted) d.ways.push_back(way);
                 return e;
             };
-            for (auto const order : {launch_order::one_f_one_b, launch_order::gpipe})
+            for (auto const order : {launch_order::one_f_one_b, launch_order::gpipe, launch_order::eager_one_f_one_b})
                 for (bool const sharded : {false, true})
                     for (bool const parameters : {false, true}) {
-                        if ((order == launch_order::gpipe && !in_turn) || (sharded && !(shared && may_shard())) ||
-                            (parameters && !(sharded && d.interleaved == 1 && may_shard_parameters())))
+                        if ((order != launch_order::one_f_one_b && !in_turn) || (order == launch_order::eager_one_f_one_b && d.interleaved > 1) ||
+                            (sharded && !(shared && may_shard())) || (parameters && !(sharded && d.interleaved == 1 && may_shard_parameters())))
                             continue;
                         for (std::uint32_t joined = 0; joined <= (parameters ? 1 : 0); ++joined) {
                             equal_stages way{d.stages, d.interleaved, d.micro_batches, d.split, order, sharded, parameters};
@@ -485,7 +485,8 @@ struct partition_fn {
             bool const in_rounds = c.interleaved > 1; // whose micro-batches are a multiple of the groups
             if (c.micro_batches % (in_rounds ? 2 * c.groups() : 2) == 0) with([](auto& o) { o.micro_batches /= 2; });
             if (c.micro_batches > 1)
-                with([](auto& o) { o.order = o.order == launch_order::gpipe ? launch_order::one_f_one_b : launch_order::gpipe; });
+                for (auto const order : launch_orders)
+                    if (order != c.order) with([&](auto& o) { o.order = order; });
             if (may_shard())
                 with([](auto& o) {
                     o.sharded_optimizer = !o.sharded_optimizer;

@@ -168,7 +168,7 @@ TEST_CASE("plan JSON: what is wrong is named") {
     CHECK(refused("\"micro_batches\": 4", "\"micro_batches\": 0") == "p.json: micro_batches is 0: must be an integer from 1 to 4294967295");
     CHECK(refused("\"micro_batches\": 4", "\"micro_batches\": 3") ==
           "p.json: micro_batches: micro-batches: operator 'fc1' (linear) has 64 samples: 3 micro-batches must divide them");
-    CHECK(refused("\"1f1b\"", "\"interleaved\"") == "p.json: order is \"interleaved\": must be one of gpipe, 1f1b");
+    CHECK(refused("\"1f1b\"", "\"interleaved\"") == "p.json: order is \"interleaved\": must be one of gpipe, 1f1b, eager-1f1b");
     CHECK(refused("\"sharded_optimizer\": true", "\"sharded_optimizer\": 1") == "p.json: sharded_optimizer is 1: must be true or false");
     CHECK(refused("\"name\": \"x\"", "\"name\": \"fc1\"") == "p.json: inputs[0].name is \"fc1\": is no graph input: must be in a stage");
     CHECK(refused("{\"name\": \"relu\", \"start\": 1, \"segment\": 5}",
@@ -281,7 +281,7 @@ TEST_CASE("plan JSON: random pipelines of random networks read back equal") {
         pipeline_plan p{.how = {.stage = std::vector<std::uint32_t>(g.size(), 0),
                                 .stages = static_cast<std::uint32_t>(1 + uniform_index(rng, std::min<std::size_t>(3, g.size()))),
                                 .micro_batches = micro_batches,
-                                .order = bernoulli(rng, 0.5) ? pipeline::launch_order::gpipe : pipeline::launch_order::one_f_one_b,
+                                .order = pipeline::launch_orders[uniform_index(rng, pipeline::launch_orders.size())],
                                 .sharded_optimizer = bernoulli(rng, 0.5)},
                         .strategy = {}};
         if (p.how.stages == 2 && bernoulli(rng, 0.5)) p.how.interleaved = 2;

@@ -188,12 +188,12 @@ void write_plan_json(std::ostream& out, P const& problem, Plan const& plan, plan
         with({"micro_batches", "order", "interleaved", "sharded_optimizer", "sharded_parameters", "expert_parallel", "inputs", "stages"}));
     detail::configurations_reader reader(root, g, devices);
     return reader.read(notes, [&] {
-        constexpr std::array orders{pipeline::launch_order::gpipe, pipeline::launch_order::one_f_one_b};
+        constexpr auto& orders = pipeline::launch_orders;
         pipeline::pipeline_plan plan;
         auto const count = root.at("micro_batches");
         plan.how.micro_batches = count.integer<std::uint32_t>(1);
         auto const part = placed(count, [&] { return pipeline::micro_batch(g, plan.how.micro_batches); });
-        plan.how.order = orders[root.at("order").one_of({name_of(orders[0]), name_of(orders[1])})];
+        plan.how.order = orders[root.at("order").one_of({name_of(orders[0]), name_of(orders[1]), name_of(orders[2])})];
         if (auto const rounds = root.find("interleaved")) plan.how.interleaved = rounds->integer<std::uint32_t>(1);
         plan.how.sharded_optimizer = root.at("sharded_optimizer").boolean();
         if (auto const shared = root.find("sharded_parameters")) plan.how.sharded_parameters = shared->boolean();
