@@ -47,6 +47,7 @@ constexpr std::string_view examples_and_codes =
   plan --model zoo:dlrm,batch=4096 --fabric topoopt --servers 16 --degree 4 --time 1min --out plan-fabric
   plan --rerun plan-gpt/run.json --out plan-gpt-again
   plan --model zoo:gpt --cluster 2x4xv100 --import a/plan.json --diff b/plan.json
+  plan --model zoo:gpt --cluster 2x4xv100 --explain 'block{1..12}.attention'
   plan --list models; plan --list gpt; plan --list fabrics; plan --list torus
 
 Files in DIR:
@@ -178,10 +179,11 @@ void add_general(CLI::App& app, raw_command& raw) {
         app, "-p,--profile", input, "FILE|NAME",
         "measured kernels, to be used before the roofline: a profile, a file of FlexNet's measures, or the name of one of cuda_profiler/profiles",
         text(raw.asked.profile), "none");
-    tools::add_text(app, "--rerun", input, "FILE",
-                    "repeats the run whose run.json this is and tells whether the result is the same; of the other options "
-                    "only --out, --diff, --quiet, --memory and, where the files have moved, --model, --cluster, --profile and --rules go with it",
-                    text(raw.rerun));
+    tools::add_text(
+        app, "--rerun", input, "FILE",
+        "repeats the run whose run.json this is and tells whether the result is the same; of the other options "
+        "only --out, --diff, --explain, --quiet, --memory and, where the files have moved, --model, --cluster, --profile and --rules go with it",
+        text(raw.rerun));
     tools::add_text(app, "-s,--search", search, "NAME", "how to search: " + ps::io::search_names() + ", or none to evaluate the start",
                     text(raw.search), "portfolio");
     tools::add_text(app, "-t,--time", search, "TIME",
@@ -221,6 +223,18 @@ void add_general(CLI::App& app, raw_command& raw) {
     tools::add_text(app, "--diff", output, "NAME|FILE",
                     "a plan to hold against this one, the name of an expert or a file: shows its figures, and in what the two differ",
                     text(raw.asked.diff));
+    app.add_option_function<std::vector<std::string>>(
+           "--explain",
+           [&raw](std::vector<std::string> const& names) {
+               if (std::ranges::find(names, "") != names.end()) throw ps::invalid_input("--explain is empty: must be OPERATOR");
+               raw.asked.explain = names;
+           },
+           "shows what the plan would cost if this operator ran otherwise, and so why it runs as it does: an operator's name or, in quotes, a "
+           "line of the listing such as 'block{1..24}.attention'. May be given several times; they take as long as --time together, at most")
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->type_name("OPERATOR")
+        ->group(output);
     app.add_flag("-q,--quiet", raw.asked.quiet, "the table only: no progress, notes or operators")->group(output);
     tools::add_text(app, "--list", other, "WHAT",
                     "lists models, clusters, fabrics, searches or experts, or the options of one model, fabric or search, and ends", text(raw.list));
@@ -311,7 +325,7 @@ command read_command_line(int argc, char const* const* argv) {
         asked.model += ",constants=" + raw.constants;
     }
     if (!raw.rerun.empty()) {
-        static std::set<std::string> const allowed{"rerun", "out", "quiet", "memory", "model", "cluster", "profile", "rules", "diff"};
+        static std::set<std::string> const allowed{"rerun", "out", "quiet", "memory", "model", "cluster", "profile", "rules", "diff", "explain"};
         for (auto const* const option : app.get_options())
             if (auto const name = option->get_single_name(); option->count() > 0 && !allowed.contains(name))
                 throw ps::invalid_input("--", name, " is given beside --rerun, which takes it from ", raw.rerun);
@@ -358,6 +372,7 @@ command read_command_line(int argc, char const* const* argv) {
         throw ps::invalid_input("--rules is given, but the search is ", raw.search, ": say --search joint");
     if (raw.search == "joint" && app.count("--start") > 0)
         throw ps::invalid_input("--start ", asked.start, " is given, but search joint begins with the operators of the model and no strategy");
+    asked.explain_time = raw.time;
     if (raw.search == "none") {
         asked.pipelines.reset(); // a strategy is evaluated, nothing is searched
         return {.asked = asked};

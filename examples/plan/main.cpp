@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "command_line.hpp"
+#include "explain.hpp"
 #include "fabric.hpp"
 #include "tools/interrupt.hpp"
 #include "tools/limits.hpp"
@@ -41,6 +42,7 @@ int run(plan::command const& command) {
             unwritten = e.what();
         }
     }
+    for (auto const& note : explain_plan(asked, made, watch.token())) notes.push_back(note);
     print_plan(asked, given, made);
     if (!asked.out.empty() && unwritten.empty() && made.plan->report) tools::print("\nreport   {}/report.html\n", asked.out);
     bool const printed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;

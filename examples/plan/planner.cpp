@@ -17,6 +17,7 @@
 #include <parsearch/search/bounds/problem_bounds.hpp>
 
 #include "experts.hpp"
+#include "explain.hpp"
 #include "fabric.hpp"
 #include "joint.hpp"
 #include "profile.hpp"
@@ -360,6 +361,7 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
     cost_oracle const oracle(given.cluster.cluster, given.profile ? &*given.profile : nullptr);
     planned made{.problem = make_problem(asked, given, oracle), .oracle = oracle};
     made.notes = given.model.notes;
+    if (!is_joint(asked)) require_operators(asked, made.problem.graph()); // rules make other operators
     add_experts(made, asked.compare);
     if (is_joint(asked)) {
         made.start = "none";

@@ -13,6 +13,7 @@
 #include <parsearch/fabric/cooptimize/co_optimize.hpp>
 #include <parsearch/fabric/servers/network_report.hpp>
 #include <parsearch/io/display/comparison.hpp>
+#include <parsearch/io/display/explanation.hpp>
 #include <parsearch/io/names/cluster_name.hpp>
 #include <parsearch/io/report/report_data.hpp>
 #include <parsearch/problem/cost_sources.hpp>
@@ -79,6 +80,7 @@ struct planned {
     std::optional<chosen_plan> plan{};                           // what is planned, in the end
     std::optional<ps::pipeline::pipeline_plan> other{};          // of `request::diff`, of the model's operators
     std::optional<ps::io::compared> other_figures{};
+    std::vector<ps::io::explanation> explained{};        // of the plan: the operators of `request::explain`
     std::optional<ps::source_times> computed{};          // of the plan, where there is a profile
     std::optional<ps::fabric::network_report> traffic{}; // of the plan, where the cluster is a fabric
     std::optional<double> price{};                       // of the fabric in US dollars, where its parts are listed

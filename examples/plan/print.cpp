@@ -1,3 +1,4 @@
+#include "explain.hpp"
 #include "output.hpp"
 
 #include <algorithm>
@@ -88,6 +89,47 @@ void print_differences(request const& asked, planned const& made) {
     if (rows.empty()) return tools::print("\nThe plan is that of {}.\n", asked.diff);
     tools::print("\n");
     print_table({{"", ""}, {"", "differs in", true}, {"", "kind", true}, {"", "the plan", true}, {"", asked.diff, true}}, rows);
+}
+
+// "+1.250 ms": what is shown of how much `now` is more than `before`.
+template <class N, class F> std::string shown_difference(N now, N before, F const& shown) {
+    if (now == before) return "0";
+    return now > before ? '+' + shown(now - before) : '-' + shown(before - now);
+}
+
+// Why an operator has its configuration.
+void print_explanation(ps::io::explanation const& e, planned const& made) {
+    auto const& operation = made.plan->part.graph().operations[e.op];
+    auto const& now = e.chosen.alone;
+    bool const training = made.problem.options().training;
+    bool costs = now.cost != now.time;
+    for (auto const& o : e.others) costs = costs || o.alone.cost != o.alone.time;
+    auto const all = fmt::format("all {}", e.alike.size());
+    std::vector<column> columns{{"", "configuration", true}, {"", "iteration"}, {"", "difference"}};
+    if (e.alike.size() > 1) columns.push_back({all, "alike"});
+    columns.push_back({"shard", "forward"});
+    if (training) columns.push_back({"shard", "backward"});
+    columns.insert(columns.end(), {{"", "moved"}, {"fullest", "device"}, {"", "fits"}});
+    if (costs) columns.push_back({"cost with", "memory"});
+    auto const cells_of = [&](ps::io::operator_option const& o, bool chosen) {
+        std::vector<std::string> row{ps::space::to_string(o.configuration, operation), tools::shown_time(o.alone.time),
+                                     chosen ? "the plan" : shown_difference(o.alone.time, now.time, tools::shown_time)};
+        if (e.alike.size() > 1)
+            row.push_back(!o.alike ? ""
+                                   : shown_difference(o.alike->time, now.time, tools::shown_time) + (o.alike->fullest.fits ? "" : ", does NOT fit"));
+        row.push_back(tools::shown_time(o.forward));
+        if (training) row.push_back(tools::shown_time(o.backward));
+        row.push_back(chosen ? tools::shown_bytes(now.moved) : shown_difference(o.alone.moved, now.moved, tools::shown_bytes));
+        row.push_back(tools::shown_memory(o.alone.fullest.use));
+        row.push_back(o.alone.fullest.fits ? "yes" : "NO");
+        if (costs) row.push_back(shown_cost(o.alone.cost));
+        return row;
+    };
+    std::vector<std::vector<std::string>> rows{cells_of(e.chosen, true)};
+    for (auto const& o : e.others) rows.push_back(cells_of(o, false));
+    tools::print("\nwhy      {}\n", title_of(e, made));
+    print_table(columns, rows);
+    for (auto const& line : reasons_of(e, made)) tools::print("  {}\n", line);
 }
 
 // The rounds in which strategy and fabric were made for each other.
@@ -276,6 +318,7 @@ void print_plan(request const& asked, inputs const& given, planned const& made) 
     if (made.traffic) tools::print("\nnetwork  {}\n", summary_of_network(asked.cluster, *given.cluster.network, made));
     if (made.pipeline) print_pipeline(*made.pipeline, made.plan->text);
     if (made.other) print_differences(asked, made);
+    for (auto const& e : made.explained) print_explanation(e, made);
     if (asked.quiet) return;
     if (!made.moves.empty()) {
         rows.clear();

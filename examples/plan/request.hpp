@@ -31,8 +31,10 @@ struct request {
     ps::sim::simulation_options simulation{};
     ps::space::space_options space{};
     std::vector<std::string> compare{"all"};
-    std::string diff{}; // a file of a plan, or the name of an expert, from which the plan's differences are shown; empty: none
-    std::string out{};  // a folder; empty: no files
+    std::string diff{};                 // a file of a plan, or the name of an expert, from which the plan's differences are shown; empty: none
+    std::vector<std::string> explain{}; // operators of which the plan says why they have their configurations
+    std::optional<std::chrono::nanoseconds> explain_time{std::chrono::seconds{10}}; // that this may take; nothing: not limited
+    std::string out{};                                                              // a folder; empty: no files
     bool quiet = false;
     std::optional<std::uint64_t> memory{};       // bytes that the program may take; nothing: not limited
     std::optional<ps::io::run_manifest> rerun{}; // what this run repeats

@@ -258,6 +258,72 @@ class Plans(Folder):
         out, _ = plan(*Pipeline.LARGE, "--diff", "data_parallel", "--quiet", pipelines=True)
         self.assertRegex(out, r"(?m)^ +shared by replicas +optimizer, gradients, parameters +nothing$")
 
+    def explained(self, out):
+        """Of each explanation that was printed its title, its rows by configuration, the plan's first, and the lines below."""
+        parts = []
+        for part in re.split(r"(?m)^why {6}", out)[1:]:
+            title, *lines = part.split("\n\n")[0].splitlines()
+            heads = 2 if "alike" in title else 1 + ("shard" in lines[0])
+            rows = [re.split(r"\s{2,}", line.strip()) for line in lines[heads:] if re.search(r"  (yes|NO)( |$)", line)]
+            parts.append((title, {r[0]: r[1:] for r in rows}, [line.strip() for line in lines[heads + len(rows):]]))
+        return parts
+
+    def test_explanations(self):
+        asked = ["--model", GPT, "--cluster", "1x4xp100", "--compare", "none", "--quiet"]
+        chosen = [*asked, "--search", "none", "--start", "tensor_parallel_2"]
+        out, _ = plan(*chosen, "--explain", "block2.mlp.1", "--explain", "logits", "--out", self.path / "a")
+        (title, rows, said), (other, _, _) = self.explained(out)
+        self.assertEqual(title, "block2.mlp.1, linear, one of 2 alike: s2 o2 @0+2,1")
+        self.assertEqual(other, "logits, linear: s2 o2 @0+2,1")
+        self.assertEqual(len(rows), 13)
+        self.assertEqual((next(iter(rows)), rows["s2 o2 @0+2,1"][:2]), ("s2 o2 @0+2,1", [row(out, "chosen: tensor parallel 2")[1], "the plan"]))
+        self.assertRegex(said[0], r"^Of 29 other configurations (none costs|1 costs|\d+ cost) less")
+        self.assertEqual(said[-1], "Listed are the cheapest 12 of 14 splits, each on the devices where it costs least.")
+        # What is told of a change is what a plan with it costs: of one operator, and of all alike.
+        made = self.load("a", "plan.json")
+        for names, cell in [(("block2.mlp.1",), 1), (("block1.mlp.1", "block2.mlp.1"), 2)]:
+            for o in (o for s in made["stages"] for o in s["operators"] if o["name"] in names):
+                o["configuration"] = {**o["configuration"], "degrees": {"o": 4}, "strides": {"o": 1}} if isinstance(o["configuration"], dict) else "o4 @0+1"
+            changed = self.path / "changed.json"
+            changed.write_text(json.dumps(made), encoding="utf-8")
+            cost = picoseconds(row(plan(*asked, "--import", changed)[0], "changed.json")[1])
+            before, difference = picoseconds(rows["s2 o2 @0+2,1"][0]), rows["o4 @0+1"][cell]
+            self.assertAlmostEqual((before + picoseconds(difference.removeprefix("+"))) / cost, 1, delta=2e-3)
+        # A line of the listing.
+        out, _ = plan(*chosen, "--explain", "block{1,2}.mlp.{1,2}")
+        self.assertEqual([t.split(",")[0] for t, _, _ in self.explained(out)], ["block1.mlp.1", "block1.mlp.2"])
+        # In forward alone; on one device.
+        out, _ = plan(*chosen, "--simulation.training", "false", "--explain", "loss")
+        self.assertNotIn("backward", out)
+        out, _ = plan("--model", GPT, "--cluster", "1x1xp100", "--evaluations", 1, "--explain", "logits")
+        self.assertIn("\n  It can have no other configuration.\n", out)
+        # A rerun explains other operators.
+        plan(*asked, "--evaluations", 50, "--out", self.path / "b")
+        out, _ = plan("--rerun", self.path / "b" / "run.json", "--explain", "logits")
+        self.assertEqual(len(self.explained(out)), 1)
+        for wrong, message in [("block1.atention", "--explain 'block1.atention' is none of the 26 operators; the nearest names are block{1,2}.attention, "),
+                               ("block{3..9}.attention", "--explain 'block{3..9}.attention' is none of"), ("", "--explain is empty: must be OPERATOR")]:
+            out, error = plan(*asked, "--explain", wrong, code=2)
+            self.assertIn(message, error)
+            self.assertNotIn("strategy or plan", out)
+
+    def test_explanations_in_little_time(self):
+        out, notes = plan("--model", GPT, "--cluster", "2x8xp100", "--search", "none", "--compare", "none", "--time", "1ms", "--explain", "logits", "--explain", "loss")
+        self.assertLess(len(self.explained(out)), 3)
+        for _, _, said in self.explained(out):
+            self.assertRegex(said[-1], r"^\d+ of \d+ configurations were priced, the likely ones first\.$")
+        self.assertEqual(len(self.explained(out)) + notes.count("left out: the explanation of"), 2)
+
+    def test_explanations_of_a_pipeline(self):
+        out, _ = plan("--model", "zoo:mlp,features=2048,hidden=2048x2048x2048,batch=16", "--cluster", "2x1xp100", "--evaluations", 20, "--simulation.memory_kept_free", 0.9,
+                      "--explain", "fc1", pipelines=True)
+        self.assertEqual(len(self.explained(out)), 1)
+
+    def test_explanations_of_rewritten_operators(self):
+        out, notes = plan("--model", LAYERS, "--cluster", "1x4xp100", "--search", "joint", "--evaluations", 50, "--explain", "nobody", "--explain", "loss")
+        self.assertEqual(len(self.explained(out)), 1)
+        self.assertIn("--explain 'nobody' is none of the ", notes)
+
     def test_compare_and_quiet(self):
         out, _ = plan("--model", GPT, "--cluster", "1x4xp100", "--evaluations", 50, "--compare", "tensor_parallel_2,one_weird_trick", "--quiet")
         self.assertEqual([line.split("  ")[1] for line in out.splitlines() if line.endswith("yes")],

@@ -28,6 +28,9 @@ TEST_CASE("ranges of numbers are short and say which they are") {
     CHECK(range_text({1, 2, 3, 7, 9}) == "{1..3,7,9}");
     CHECK(range_text({0, 4, 8, 12}) == "{0,4..12}");
     CHECK(range_text({0, 4, 8}) == "{0,4,8}");
+    CHECK(range_text({1, 3, 5, 7}) == "{1,3..7}");
+    CHECK(range_text({1, 3, 4, 5, 6, 7}) == "{1,3,4..7}"); // not as the line above
+    CHECK(range_text({1, 3, 4, 5, 6}) == "{1,3..6}");
     CHECK(range_text({1, 10, 100, 1000, 5000, 9000, 9999, 20000}) == "{1,10,100,1000,5000,9000,...,20000}");
 }
 

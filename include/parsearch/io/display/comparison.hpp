@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -98,13 +99,40 @@ template <topology::DescribesDeviceSpecs C> [[nodiscard]] double seconds_at_peak
     return seconds;
 }
 
+/// The device with the largest share of its memory in use.
+struct fullest_device {
+    std::size_t device = 0;
+    byte_count use = 0, memory = 0; ///< bytes on it, and what it has
+    bool fits = true;               ///< no device needs more than it has
+};
+[[nodiscard]] inline fullest_device fullest_of(std::span<sim::memory_use const> memory, std::span<device_description const> devices) noexcept {
+    fullest_device out;
+    double fullest = -1;
+    for (std::size_t d = 0; d < memory.size(); ++d) {
+        auto const use = memory[d].total(), have = devices[d].memory;
+        out.fits = out.fits && use <= have;
+        auto const share = have > 0 ? static_cast<double>(use) / static_cast<double>(have) : static_cast<double>(use);
+        if (share <= fullest) continue;
+        fullest = share;
+        out.device = d;
+        out.use = use;
+        out.memory = have;
+    }
+    return out;
+}
+
+/// What searches minimise: the makespan, and the penalty for memory that is missing.
+[[nodiscard]] inline picoseconds cost_with_memory(parallelization const& p, picoseconds makespan, std::span<sim::memory_use const> memory) noexcept {
+    auto const penalty = sim::memory_cost(p.options(), sim::bytes_over_capacity(memory, p.topology().devices), p.topology().size());
+    return penalty == cost_traits<picoseconds>::infinity() ? penalty : sim::total_cost(makespan, penalty);
+}
+
 /// The figures of a strategy of `p` that is simulated already as `r`; `cluster` is the topology `p` was made of.
 template <topology::DescribesDeviceSpecs C>
 [[nodiscard]] compared compare(parallelization const& p, C const& cluster, std::string name, sim::report const& r, picoseconds baseline) {
-    auto const penalty = sim::memory_cost(p.options(), sim::bytes_over_capacity(r.memory, p.topology().devices), p.topology().size());
     compared out{.name = std::move(name),
                  .time = r.makespan,
-                 .cost = penalty == cost_traits<picoseconds>::infinity() ? penalty : sim::total_cost(r.makespan, penalty),
+                 .cost = cost_with_memory(p, r.makespan, r.memory),
                  .moved = r.traffic,
                  .peak_memory = r.peak_memory()};
     auto const seconds = to_seconds(r.makespan);
@@ -116,17 +144,11 @@ template <topology::DescribesDeviceSpecs C>
         out.samples_per_second = batch.size / seconds;
         out.flops_utilisation = seconds_at_peak(p.graph(), cluster, p.options().training) / seconds;
     }
-    double fullest = -1;
-    for (std::size_t d = 0; d < r.memory.size(); ++d) {
-        auto const use = r.memory[d].total(), have = p.topology().devices[d].memory;
-        out.fits = out.fits && use <= have;
-        auto const share = have > 0 ? static_cast<double>(use) / static_cast<double>(have) : static_cast<double>(use);
-        if (share <= fullest) continue;
-        fullest = share;
-        out.fullest_device = d;
-        out.fullest_device_use = use;
-        out.fullest_device_memory = have;
-    }
+    auto const fullest = fullest_of(r.memory, p.topology().devices);
+    out.fullest_device = fullest.device;
+    out.fullest_device_memory = fullest.memory;
+    out.fullest_device_use = fullest.use;
+    out.fits = fullest.fits;
     return out;
 }
 

@@ -96,9 +96,9 @@ namespace detail {
         if (numbers.contains(second.graph.names[op]) && !is_input(second.graph, op))
             add(second.graph.names[op], second.graph.operations[op].kind, "-", detail::placed_configuration(second, op));
     for (auto& group : detail::group_names(names, kinds)) {
-        auto& line = out.emplace_back(single[group.first]);
+        auto& line = out.emplace_back(single[group.members.front()]);
         line.name = std::move(group.name);
-        line.operators = group.members;
+        line.operators = group.members.size();
     }
     return out;
 }

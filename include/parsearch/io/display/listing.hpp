@@ -51,16 +51,24 @@ struct numbered_name {
     return out;
 }
 
+/// Whether "0,4..92" is a progression of this step (4), the second number being so far (88) from the last; else a number and a range.
+[[nodiscard]] constexpr bool reads_as_progression(std::int64_t step, std::int64_t length) noexcept {
+    return step > 1 && length >= 2 * step && length % step == 0;
+}
+
 /// "7", "{1..24}", "{0,4..92}" (0, 4, 8, ... 92), "{1,2,5..9}"; past `most` pieces the last numbers are left out but for the very last.
 [[nodiscard]] inline std::string range_text(std::set<std::int64_t> const& numbers, std::size_t most = 6) {
     std::vector<std::int64_t> const v(numbers.begin(), numbers.end());
     if (v.size() == 1) return text(v[0]);
     std::vector<std::string> pieces;
+    bool after_single = false;
     for (std::size_t i = 0, n; i < v.size(); i += n) {
         for (n = 1; i + n < v.size() && (n == 1 || v[i + n] - v[i + n - 1] == v[i + 1] - v[i]);) ++n;
         auto const step = n > 1 ? v[i + 1] - v[i] : 1;
         // Two numbers of a kind make no progression, nor do three unless they follow each other.
         if (n < (step == 1 ? 3U : 4U)) n = 1;
+        if (n > 1 && step == 1 && after_single && reads_as_progression(v[i] - v[i - 1], v[i + n - 1] - v[i])) n = 1;
+        after_single = n == 1;
         if (n == 1) pieces.push_back(text(v[i]));
         else pieces.push_back(step == 1 ? text(v[i], "..", v[i + n - 1]) : text(v[i], ',', v[i + 1], "..", v[i + n - 1]));
     }
@@ -95,9 +103,8 @@ struct numbered_name {
 }
 /// Things that are equal but for numbers in their names.
 struct name_group {
-    std::string name;        ///< stands for exactly these
-    std::size_t members = 0; ///< how many
-    std::size_t first = 0;   ///< number of the first of them
+    std::string name;                 ///< stands for exactly these
+    std::vector<std::size_t> members; ///< their numbers, by the numbers in their names
 };
 
 /// Groups names[i] that differ only in numbers and have one kinds[i], by number of the first of each group.
@@ -121,20 +128,22 @@ struct name_group {
     std::vector<name_group> out;
     for (auto const& f : families)
         for (auto const& box : products_of(f.numbers)) {
-            std::vector<std::int64_t> first;
-            name_group group{.name = {}, .members = 1};
-            for (auto const& numbers : box) {
-                first.push_back(*numbers.begin());
-                group.members *= numbers.size();
-            }
+            name_group group;
             std::size_t position = 0;
             for (auto const c : f.pattern)
                 if (c == '\0') group.name += range_text(box[position++]);
                 else group.name += c;
-            group.first = f.place.at(first);
+            std::vector<std::vector<std::int64_t>> tuples{{}};
+            for (auto const& numbers : box) {
+                std::vector<std::vector<std::int64_t>> longer;
+                for (auto const& t : tuples)
+                    for (auto const n : numbers) longer.emplace_back(t).push_back(n);
+                tuples = std::move(longer);
+            }
+            for (auto const& t : tuples) group.members.push_back(f.place.at(t));
             out.push_back(std::move(group));
         }
-    std::sort(out.begin(), out.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+    std::sort(out.begin(), out.end(), [](auto const& a, auto const& b) { return a.members.front() < b.members.front(); });
     return out;
 }
 } // namespace detail
@@ -149,28 +158,46 @@ struct listing_line {
     friend bool operator==(listing_line const&, listing_line const&) = default;
 };
 
-/// The operators of `g` with tasks, by number of the first of each line. Those of a line have names that differ only in numbers, one
-/// kind, one shape of output and one configuration; its name stands for exactly these.
-template <Strategy<space::configuration> S> [[nodiscard]] std::vector<listing_line> listing(graph::dense_graph const& g, S const& s) {
-    std::vector<listing_line> single;
+/// Operators that share a line of a listing.
+struct operator_group {
+    std::string name;                   ///< "block{1..24}.attention": stands for exactly these
+    std::vector<std::size_t> operators; ///< their numbers
+};
+
+/// The operators of `g` with tasks, by number of the first of each group. Those of a group have names that differ only in numbers, one kind, one
+/// shape of output and one configuration.
+template <Strategy<space::configuration> S> [[nodiscard]] std::vector<operator_group> operator_groups(graph::dense_graph const& g, S const& s) {
     std::vector<std::string> names;
-    std::vector<std::size_t> kinds;
+    std::vector<std::size_t> kinds, numbers;
     std::map<std::tuple<std::string, std::string, std::string>, std::size_t> known;
     for (std::size_t op = 0; op < g.size(); ++op) {
         auto const& operation = g.operations[op];
         if (operation.work == ops::work_class::source) continue;
-        auto const& line = single.emplace_back(listing_line{.name = {},
-                                                            .kind = operation.kind,
-                                                            .shape = ops::to_string(ops::tensor_of(operation.outputs.front())),
-                                                            .configuration = space::to_string(configuration_of(s, op), operation)});
+        std::tuple key(operation.kind, ops::to_string(ops::tensor_of(operation.outputs.front())),
+                       space::to_string(configuration_of(s, op), operation));
         names.push_back(g.names[op]);
-        kinds.push_back(known.try_emplace({line.kind, line.shape, line.configuration}, known.size()).first->second);
+        kinds.push_back(known.try_emplace(std::move(key), known.size()).first->second);
+        numbers.push_back(op);
     }
-    std::vector<listing_line> out;
+    std::vector<operator_group> out;
     for (auto& group : detail::group_names(names, kinds)) {
-        auto& line = out.emplace_back(single[group.first]);
-        line.name = std::move(group.name);
-        line.operators = group.members;
+        for (auto& member : group.members) member = numbers[member];
+        out.push_back({std::move(group.name), std::move(group.members)});
+    }
+    return out;
+}
+
+/// A line for each of `operator_groups`.
+template <Strategy<space::configuration> S> [[nodiscard]] std::vector<listing_line> listing(graph::dense_graph const& g, S const& s) {
+    std::vector<listing_line> out;
+    for (auto& group : operator_groups(g, s)) {
+        auto const first = group.operators.front();
+        auto const& operation = g.operations[first];
+        out.push_back({.name = std::move(group.name),
+                       .operators = group.operators.size(),
+                       .kind = operation.kind,
+                       .shape = ops::to_string(ops::tensor_of(operation.outputs.front())),
+                       .configuration = space::to_string(configuration_of(s, first), operation)});
     }
     return out;
 }
@@ -202,10 +229,10 @@ struct parameter_line {
         }
     std::vector<parameter_line> out;
     for (auto& group : detail::group_names(names, kinds)) {
-        auto& line = out.emplace_back(single[group.first]);
+        auto& line = out.emplace_back(single[group.members.front()]);
         line.name = std::move(group.name);
-        line.tensors = group.members;
-        line.elements *= static_cast<std::int64_t>(group.members);
+        line.tensors = group.members.size();
+        line.elements *= static_cast<std::int64_t>(group.members.size());
     }
     return out;
 }
