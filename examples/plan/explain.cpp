@@ -94,16 +94,20 @@ std::vector<std::string> explain_plan(request const& asked, planned& made, std::
         auto const leave_out = [&](auto const&... why) {
             notes.push_back(ps::text("left out: the explanation of ", made.plan->part.graph().names[operators[i]], why...));
         };
+        if (stop.stop_requested()) {
+            leave_out(" was not begun when the program was to end");
+            continue;
+        }
         auto time = asked.explain_time; // each has an equal part of what is left: half to price configurations, half to tell of them
         if (time)
             *time = std::max(*time - (std::chrono::steady_clock::now() - began), std::chrono::nanoseconds::zero()) /
                     static_cast<std::int64_t>(operators.size() - i);
-        tools::deadline const limit(stop, time), half(stop, time ? std::optional(*time / 2) : std::nullopt);
+        tools::deadline const limit({}, time), half(stop, time ? std::optional(*time / 2) : std::nullopt);
         try {
             made.explained.push_back(
                 ps::io::explain(made.plan->problem, made.plan->plan, operators[i], {.price = half.token(), .stop = limit.token()}));
         } catch (ps::interrupted const&) {
-            leave_out(stop.stop_requested() ? " was not ready when the program was to end" : " takes longer than its part of the time: see --time");
+            leave_out(" takes longer than its part of the time: a longer --time waits for it");
         } catch (std::bad_alloc const&) {
             leave_out(" takes more memory than there is; --memory may allow more");
         } catch (ps::invalid_input const& e) {

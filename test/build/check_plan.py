@@ -268,6 +268,16 @@ class Plans(Folder):
             parts.append((title, {r[0]: r[1:] for r in rows}, [line.strip() for line in lines[heads + len(rows):]]))
         return parts
 
+    def check_change(self, folder, names, configuration, asked, before, difference):
+        """The plan of a folder costs so much more with another configuration of these operators."""
+        made = self.load(folder, "plan.json")
+        for o in (o for s in made["stages"] for o in s["operators"] if o["name"] in names):
+            o.update(configuration)
+        changed = self.path / "changed.json"
+        changed.write_text(json.dumps(made), encoding="utf-8")
+        cost = picoseconds(row(plan(*asked, "--import", changed)[0], "changed.json")[1])
+        self.assertAlmostEqual((picoseconds(before) + picoseconds(difference.removeprefix("+"))) / cost, 1, delta=2e-3)
+
     def test_explanations(self):
         asked = ["--model", GPT, "--cluster", "1x4xp100", "--compare", "none", "--quiet"]
         chosen = [*asked, "--search", "none", "--start", "tensor_parallel_2"]
@@ -280,15 +290,8 @@ class Plans(Folder):
         self.assertRegex(said[0], r"^Of 29 other configurations (none costs|1 costs|\d+ cost) less")
         self.assertEqual(said[-1], "Listed are the cheapest 12 of 14 splits, each on the devices where it costs least.")
         # What is told of a change is what a plan with it costs: of one operator, and of all alike.
-        made = self.load("a", "plan.json")
-        for names, cell in [(("block2.mlp.1",), 1), (("block1.mlp.1", "block2.mlp.1"), 2)]:
-            for o in (o for s in made["stages"] for o in s["operators"] if o["name"] in names):
-                o["configuration"] = {**o["configuration"], "degrees": {"o": 4}, "strides": {"o": 1}} if isinstance(o["configuration"], dict) else "o4 @0+1"
-            changed = self.path / "changed.json"
-            changed.write_text(json.dumps(made), encoding="utf-8")
-            cost = picoseconds(row(plan(*asked, "--import", changed)[0], "changed.json")[1])
-            before, difference = picoseconds(rows["s2 o2 @0+2,1"][0]), rows["o4 @0+1"][cell]
-            self.assertAlmostEqual((before + picoseconds(difference.removeprefix("+"))) / cost, 1, delta=2e-3)
+        for names, cell in [({"block2.mlp.1"}, 1), ({"block1.mlp.1", "block2.mlp.1"}, 2)]:
+            self.check_change("a", names, {"degrees": {"o": 4}, "start": 0, "strides": {"o": 1}}, asked, rows["s2 o2 @0+2,1"][0], rows["o4 @0+1"][cell])
         # A line of the listing.
         out, _ = plan(*chosen, "--explain", "block{1,2}.mlp.{1,2}")
         self.assertEqual([t.split(",")[0] for t, _, _ in self.explained(out)], ["block1.mlp.1", "block1.mlp.2"])
@@ -315,9 +318,16 @@ class Plans(Folder):
         self.assertEqual(len(self.explained(out)) + notes.count("left out: the explanation of"), 2)
 
     def test_explanations_of_a_pipeline(self):
-        out, _ = plan("--model", "zoo:mlp,features=2048,hidden=2048x2048x2048,batch=16", "--cluster", "2x1xp100", "--evaluations", 20, "--simulation.memory_kept_free", 0.9,
-                      "--explain", "fc1", pipelines=True)
-        self.assertEqual(len(self.explained(out)), 1)
+        asked = [*Pipeline.LARGE[:4], "--compare", "none", "--quiet"]
+        out, _ = plan(*asked, "--evaluations", 50, "--space.sharded_optimizer", "false", "--explain", "block3.attention", "--out", self.path / "a", pipelines=True)
+        (title, rows, said), = self.explained(out)
+        stages = self.load("a", "plan.json")["stages"]
+        stage = next(i for i, s in enumerate(stages) if any(o["name"] == "block3.attention" for o in s["operators"]))
+        self.assertRegex(title, rf"^block3\.attention, multi_head_attention, one of \d alike, stage {stage}: ")
+        self.assertRegex(said[0], r"^Of \d+ other configurations on the devices of its stage ")
+        self.assertTrue(all(re.search(r" @[01]", c) for c in rows), rows)
+        now = next(iter(rows))
+        self.check_change("a", {"block3.attention"}, {"degrees": {"heads": 2}, "start": 0, "strides": {"heads": 1}}, asked, rows[now][0], rows["heads2 @0+1"][1])
 
     def test_explanations_of_rewritten_operators(self):
         out, notes = plan("--model", LAYERS, "--cluster", "1x4xp100", "--search", "joint", "--evaluations", 50, "--explain", "nobody", "--explain", "loss")
@@ -859,7 +869,7 @@ class Help(unittest.TestCase):
                      "--simulation.training", "--simulation.optimizer", "--simulation.memory", "--simulation.memory_penalty", "--simulation.movement",
                      "--simulation.synchronisation", "--simulation.overlap", "--simulation.discipline", "--space.sample", "--space.attribute",
                      "--space.parameter", "--space.reduction", "--space.min_shard", "--space.max_shards", "--space.placements", "--space.all_orders",
-                     "--fabric", "--servers", "--gpus-per-server", "--degree", "--interface", "--routing", "--rounds", "--space.pipelines ", "--space.max_stages", "--space.max_micro_batches", "--space.max_interleaved", "--space.recomputation", "--space.sharded_optimizer",
+                     "--fabric", "--servers", "--gpus-per-server", "--degree", "--interface", "--routing", "--rounds", "--explain", "--space.pipelines ", "--space.max_stages", "--space.max_micro_batches", "--space.max_interleaved", "--space.recomputation", "--space.sharded_optimizer",
                      "Examples:", "Exit codes:", "130", *FILES]:
             self.assertIn(word, out)
         self.assertLessEqual(max(len(line) for line in out.splitlines()), 120)
