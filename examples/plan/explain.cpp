@@ -118,11 +118,11 @@ std::vector<std::string> explain_plan(request const& asked, planned& made, std::
 }
 
 std::string title_of(ps::io::explanation const& e, planned const& made) {
-    auto const& [plan, problem, part, applied, lines, report] = *made.plan;
-    auto const& operation = part.graph().operations[e.op];
-    return ps::text(part.graph().names[e.op], ", ", operation.kind, e.alike.size() > 1 ? ps::text(", one of ", e.alike.size(), " alike") : "",
-                    plan.how.stages > 1 ? ps::text(", stage ", plan.how.stage[e.op]) : "", ": ",
-                    ps::space::to_string(e.chosen.configuration, operation));
+    auto const& graph = made.plan->part.graph();
+    auto const& how = made.plan->plan.how;
+    auto const& operation = graph.operations[e.op];
+    return ps::text(graph.names[e.op], ", ", operation.kind, e.alike.size() > 1 ? ps::text(", one of ", e.alike.size(), " alike") : "",
+                    how.stages > 1 ? ps::text(", stage ", how.stage[e.op]) : "", ": ", ps::space::to_string(e.chosen.configuration, operation));
 }
 
 std::vector<std::string> reasons_of(ps::io::explanation const& e, planned const& made) {
