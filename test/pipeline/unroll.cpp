@@ -33,6 +33,7 @@ TEST_CASE("unroll: by hand") {
     ps::graph::dense_graph g;
     g.names = {"in", "a", "b"};
     g.operations.resize(3);
+    g.trains = {false, true, true};
     g.edges = {{0, 0, 1, 0}, {1, 0, 2, 0}};
     sim::task_graph one;
     one.clear(4);
