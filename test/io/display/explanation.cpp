@@ -144,7 +144,7 @@ TEST_CASE("explanation: lists the cheapest, and prices no more than asked") {
     constexpr std::size_t every = 100'000;
     auto const all = io::explain(p, plan, op, {.listed = every, .priced = every});
     CHECK(all.alike.size() == 2);
-    for (std::size_t const listed : {0, 1, 3, 8}) {
+    for (std::size_t const listed : {0U, 1U, 3U, 8U}) {
         auto const some = io::explain(p, plan, op, {.listed = listed, .priced = every});
         CHECK(some.alone == all.alone);
         CHECK(some.together == all.together);
