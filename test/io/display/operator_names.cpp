@@ -76,6 +76,9 @@ TEST_CASE("operator names: patterns match the names that they stand for") {
     CHECK(braces.matches("a{b}c{1"));
     CHECK(!name_pattern("x1{2..3}").matches("x12")); // a listing writes no numbers side by side
     CHECK(!name_pattern("x{1..2}3").matches("x13"));
+    CHECK(!name_pattern("x{1..2}3").matches("x1"));
+    CHECK(!name_pattern("x{1..2}{3..4}").matches("x13"));
+    CHECK(name_pattern("x1{2..3}").matches("x1{2..3}"));
 }
 
 TEST_CASE("operator names: the lines of a listing stand for their operators") {

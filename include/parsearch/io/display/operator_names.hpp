@@ -67,10 +67,13 @@ struct progression {
 class name_pattern {
   public:
     explicit name_pattern(std::string_view given) : given_(given) {
+        auto const is_digit = [](char c) { return c >= '0' && c <= '9'; };
         std::string plain; // with a 0 in the place of each range
         for (std::size_t i = 0; i < given.size();) {
             auto const end = given[i] == '{' ? given.find('}', i) : given.npos;
-            auto const range = end == given.npos ? std::nullopt : read_range(given.substr(i + 1, end - i - 1));
+            // Beside a digit it would stand for a part of a number.
+            bool const whole = end != given.npos && !(i > 0 && is_digit(plain.back())) && !(end + 1 < given.size() && is_digit(given[end + 1]));
+            auto const range = whole ? read_range(given.substr(i + 1, end - i - 1)) : std::nullopt;
             if (range) ranges_.emplace_back(take_apart(plain).numbers.size(), *range);
             if (range) plain += '0';
             else plain += given[i];
