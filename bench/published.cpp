@@ -38,6 +38,18 @@ namespace {
 namespace ps = parsearch;
 namespace pipeline = parsearch::pipeline;
 
+// What a fit tries replaces what the device is known to reach: {"matmul": {"bf16": 0.6}, "memory": 0.9}.
+void replace_reached(ps::topology::reached_parts& reached, nlohmann::json const& tried) {
+    for (auto const& [name, value] : tried.items()) {
+        if (name == "memory") {
+            reached.memory = value.get<double>();
+            continue;
+        }
+        auto& parts = name == "matmul" ? reached.matmul : name == "convolution" ? reached.convolution : reached.attention;
+        for (auto const& [type, part] : value.items()) (type == "f32" ? parts.f32 : type == "tf32" ? parts.tf32 : type == "f16" ? parts.f16 : parts.bf16) = part;
+    }
+}
+
 // Nodes of eight of a preset, or fewer devices on one; what the run says of its memory replaces the preset's.
 ps::topology::cluster cluster_of(nlohmann::json const& device, std::uint32_t devices) {
     auto const* const preset = ps::io::find_device(device.at("preset").get<std::string>());
@@ -56,8 +68,34 @@ ps::topology::cluster cluster_of(nlohmann::json const& device, std::uint32_t dev
     o.device.kind = device.value("kind", preset->kind);
     o.device.memory = device.value("memory", preset->memory);
     o.device.memory_rate.bytes_per_second = device.value("memory_rate", preset->memory_rate.bytes_per_second);
+    replace_reached(o.device.reached, device.value("reached", nlohmann::json::object()));
     return ps::topology::nodes(o);
 }
+
+// A roofline of runs that split sequences among tensor ranks in the simulation, and did not: norms, dropouts and sums of all positions on each rank.
+class published_oracle {
+  public:
+    published_oracle(ps::topology::cluster const& c, published_run const& run)
+        : roofline_(c, {.fused_dropout = run.fused_dropout}), whole_(!run.sequence_parallel) {}
+    [[nodiscard]] ps::picoseconds operator()(ps::ops::shard_work work, std::size_t device) const {
+        auto const& op = *work.op;
+        if (whole_ && (op.work == ps::ops::work_class::normalization || op.work == ps::ops::work_class::elementwise))
+            for (std::size_t k = 0; k < op.dims.size(); ++k)
+                if (op.dims[k].name == "l") {
+                    work.flops *= work.degrees[k];
+                    work.bytes *= work.degrees[k];
+                    work.degrees[k] = 1;
+                }
+        return roofline_(work, device);
+    }
+    [[nodiscard]] ps::picoseconds collective_time(ps::collective_kind kind, ps::byte_count bytes, ps::collective_group const& group) const {
+        return roofline_.collective_time(kind, bytes, group);
+    }
+
+  private:
+    ps::cost::roofline roofline_;
+    bool whole_;
+};
 
 nlohmann::json all_reduce(nlohmann::json const& asked) {
     auto const devices = asked.at("devices").get<std::uint32_t>();
@@ -74,7 +112,7 @@ ps::parallelization problem_of(nlohmann::json const& asked, published_run const&
     auto const cluster = cluster_of(asked.at("device"), run.devices());
     auto const model =
         fmt::format("{},batch={}", asked.at("model").get<std::string>(), std::uint64_t{run.data} * run.micro_batch * run.micro_batches);
-    return ps::make_problem(tools::load_model(model, run.devices()).graph, cluster, ps::cost::roofline{cluster},
+    return ps::make_problem(tools::load_model(model, run.devices()).graph, cluster, published_oracle(cluster, run),
                             {.simulation = {.overlap = asked.at("overlap").get<bool>(),
                                             .optimizer = asked.at("optimizer") == "adam" ? ps::sim::optimizer::adam : ps::sim::optimizer::momentum,
                                             .memory = ps::sim::memory_policy::ignore}});

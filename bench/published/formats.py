@@ -13,15 +13,19 @@ class format:
 
 
 def asked(row, name, unit, published, amount, question, notes=(), part="", **more):
-    """What is to be predicted: `amount` per second of what `question` takes."""
+    """What is to be predicted: `amount` per second of what `question` takes. `fit`: (device, type, classes of operators) whose reached part of the
+    peak the row tells."""
     return {"name": name, "part": part, "unit": unit, "published": row.number(published), "amount": amount, "notes": list(notes),
             "question": {"place": row.place, **question}, **more}
+
+
+TRANSFORMER = ["matmul", "attention"]
 
 
 def training(model, device, optimizer, overlap=True, **run):
     return {"model": model, "device": works.DEVICES[device], "optimizer": optimizer, "overlap": overlap,
             "run": {"data": 1, "tensor": 1, "context": 1, "groups": 1, "rounds": 1, "micro_batch": 1, "micro_batches": 1, "again": "none",
-                    "sharded": "nothing", **run}}
+                    "sharded": "nothing", "sequence_parallel": True, "fused_dropout": False, **run}}
 
 
 def device_of(row):
@@ -29,8 +33,9 @@ def device_of(row):
     return row.cells["device"]
 
 
-def gpt(layers, hidden, heads, sequence, vocabulary, dtype, dropout):
-    return f"zoo:gpt,layers={layers},hidden={hidden},heads={heads},sequence={sequence},vocabulary={vocabulary},type={dtype},dropout={dropout}"
+def gpt(layers, hidden, heads, sequence, vocabulary, dtype, dropout, flash=True):
+    return (f"zoo:gpt,layers={layers},hidden={hidden},heads={heads},sequence={sequence},vocabulary={vocabulary},type={dtype},dropout={dropout},"
+            f"flash={str(flash).lower()}")
 
 
 def whole_nodes(row, gpus):
@@ -49,9 +54,7 @@ def megatron(row):
     row.quotient("layers", pipeline, "pipeline")
     micro_batch = row.integer("micro_batch")
     micro_batches = row.quotient("batch", data * micro_batch, "replicas x micro_batch")
-    notes = ["scores of attention priced as flash"]
-    if tensor > 1:
-        notes.append("norms and dropouts split among tensor ranks")
+    notes = []
     rounds = 1  # where interleaving is set
     if name in works.MEGATRON_STAGE_LAYERS:
         stages = layers // works.MEGATRON_STAGE_LAYERS[name]
@@ -62,9 +65,10 @@ def megatron(row):
     batch = row.integer("batch")
     flops = 96 * batch * sequence * layers * hidden**2 * (1 + sequence / (6 * hidden) + vocabulary / (16 * layers * hidden))
     # Its own data parallelism, which pipelines had (DDP=local), does not overlap.
-    question = training(gpt(layers, hidden, heads, sequence, vocabulary, "f16", 0.1), "a100", "adam", overlap=pipeline == 1, data=data, tensor=tensor,
-                        groups=pipeline, rounds=rounds, micro_batch=micro_batch, micro_batches=micro_batches, again="all")
-    return asked(row, name, "Tflops per GPU", "tflops", flops / gpus / 1e12, question, notes, gpus=gpus)
+    question = training(gpt(layers, hidden, heads, sequence, vocabulary, "f16", 0.1, flash=False), "a100", "adam", overlap=pipeline == 1, data=data, tensor=tensor,
+                        groups=pipeline, rounds=rounds, micro_batch=micro_batch, micro_batches=micro_batches, again="all",
+                        sequence_parallel=False, fused_dropout=True)
+    return asked(row, name, "Tflops per GPU", "tflops", flops / gpus / 1e12, question, notes, gpus=gpus, fit=("a100", "f16", TRANSFORMER))
 
 
 def mpt(row):
@@ -75,7 +79,8 @@ def mpt(row):
                         micro_batches=accumulation, again="all" if again else "none", sharded="parameters" if gpus > 1 else "nothing")
     name = f"{row.cells['model']} {device}, sequence {sequence}, {gpus} GPUs, {micro_batch} x {accumulation}"
     return asked(row, name, "tokens/s per GPU", "tokens_per_second_per_gpu", micro_batch * accumulation * sequence, question,
-                 works.DEVICE_NOTES.get(device, []), f"{device}, checkpointing" if again else device, gpus=gpus)
+                 works.DEVICE_NOTES.get(device, []), f"{device}, checkpointing" if again else device, gpus=gpus,
+                 fit=None if again else (device, "bf16", TRANSFORMER))
 
 
 SCHEDULES = {"": 1, "1f1b": 1, "1F1B": 1, "interleaved": 2, "interleaved1f1b": 2, "Interleaved1F1B": 2, "interleaved 1f1b": 2, "Interleaved 1F1B": 2}
@@ -117,7 +122,9 @@ def torchtitan(row):
     degrees = " ".join(f"{column} {row.cells[column]}" for column in ("fsdp", "tensor", "pipeline", "context") if row.cells[column] != "1")
     name = ", ".join(part for part in (f"{row.cells['model']} {device}", degrees, row.cells["schedule"], f"sequence {sequence}", row.cells["type"],
                                        "compiled" if row.flag("compiled") else "", row.cells["checkpointing"]) if part)
+    as_fitted = row.cells["type"] == "bf16" and not row.flag("compiled")
     return asked(row, name, "tokens/s per GPU", "tps", batch * sequence * data / gpus, question, notes, device, gpus=gpus,
+                 fit=(device, "bf16", TRANSFORMER) if as_fitted else None,
                  published_memory_gib=row.number("memory") if row.cells["memory"] else None)
 
 
@@ -130,9 +137,11 @@ def one_device(row):
     device, gpus = device_of(row), whole_nodes(row, row.integer("gpus", most=8192))
     dtype, batch = row.of("type", {t: t for t in ("f32", "tf32", "f16", "bf16")}), row.integer("batch_per_gpu")
     row.of("unit", {unit: unit})
-    question = training(f"{model},type={dtype}" + (f",sequence={sequence}" if sequence else ""), device, optimizer, data=gpus, micro_batch=batch)
+    of_bert = f",sequence={sequence},flash=false,predictions={works.bert_predictions(int(sequence))}" if sequence else ""
+    question = training(f"{model},type={dtype}{of_bert}", device, optimizer, data=gpus, micro_batch=batch)
     return asked(row, f"{work} {device} {dtype}, batch {batch}" + (f", {gpus} GPUs" if gpus > 1 else ""), unit, "published", batch * gpus, question,
-                 [*notes, *works.DEVICE_NOTES.get(device, [])], gpus=gpus)
+                 [*notes, *works.DEVICE_NOTES.get(device, [])], gpus=gpus,
+                 fit=(device, dtype, ["convolution"] if base == "resnet50" else TRANSFORMER))
 
 
 SEVERAL = 4  # nodes, where a file says "several"

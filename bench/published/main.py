@@ -21,6 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.dont_write_bytecode = True
 import figures  # noqa: E402
+import fit  # noqa: E402
 import formats  # noqa: E402
 import page  # noqa: E402
 import rows as files  # noqa: E402
@@ -62,6 +63,26 @@ def of_task_graph(programs, question):
     return {"seconds": float(done.stdout.splitlines()[1].split()[3]) / 1e3}
 
 
+def ratios(programs, memory):
+    """What a fit asks: ratios of predicted to published of rows, where their devices reach other parts of their peaks."""
+
+    def price(rows, parts):
+        changed = []
+        for one in rows:
+            question = dict(one["question"])
+            reached = {name: {one["fit"][1]: part} for name, part in parts.items()}
+            question["device"] = {**question["device"], "reached": reached}
+            changed.append({**one, "question": question})
+        out = []
+        for one, answer in zip(changed, answers(programs, changed, memory)):
+            if "error" in answer:
+                raise SystemExit(f"{one['question']['place']}: not predicted: {answer['error']}")
+            out.append(one["amount"] / answer["seconds"] / one["published"])
+        return out
+
+    return price
+
+
 def compared(one, answer):
     """A row of what is written."""
     row = {key: one[key] for key in ("source", "part", "name", "unit")}
@@ -92,6 +113,8 @@ def main():
     parser.add_argument("--programs", type=pathlib.Path, required=True, help="the folder of a build: its bench/published and bench/taskgraphs are run")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "out/bench/published.json", help="the rows; the page is beside it (%(default)s)")
     parser.add_argument("--memory", help="what simulations may take, as 8GiB: larger runs have fewer replicas, and say so (half of the machine's)")
+    parser.add_argument("--fit", action="store_true", help="print instead the parts of peaks, by device and type, with which predictions come nearest to"
+                        " the runs, and to all but those of one source, and how near they come")
     parser.add_argument("files", nargs="*", type=pathlib.Path, metavar="FILE.csv|FOLDER",
                         help="of a folder all its .csv; default: $PARSEARCH_EXTERNAL_DATA/published")
     given = parser.parse_args()
@@ -104,6 +127,9 @@ def main():
     except files.wrong as why:
         print(f"error: {why}", file=sys.stderr)
         return 2
+    if given.fit:
+        fit.report(asked, ratios(given.programs, given.memory))
+        return 0
     rows = []
     print(f"{'source':<14} {'predicted':>10} {'published':>10} {'ratio':>6}  row; what is not as published")
     for one, answer in zip(asked, answers(given.programs, asked, given.memory)):

@@ -26,11 +26,14 @@ struct published_run {
     std::uint32_t micro_batch = 1, micro_batches = 1;            ///< samples of a replica at once; how often an iteration
     bench::again again = bench::again::none;                     ///< blocks that are computed again in backward
     bench::sharded sharded = bench::sharded::nothing;
+    bool sequence_parallel = true; ///< norms, dropouts and sums are split among tensor ranks, else each does all
+    bool fused_dropout = false;    ///< in the kernel of the sum behind it
 
     [[nodiscard]] std::uint32_t replica() const noexcept { return tensor * context * groups; }
     [[nodiscard]] std::uint32_t devices() const noexcept { return replica() * data; }
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(published_run, data, tensor, context, groups, rounds, micro_batch, micro_batches, again, sharded)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(published_run, data, tensor, context, groups, rounds, micro_batch, micro_batches, again, sharded, sequence_parallel,
+                                   fused_dropout)
 
 /// The pipeline of a run: stages of blocks, as many each as can be. Of what is computed again each block is a segment; the output layer never is.
 inline parsearch::pipeline::pipelining pipelining_of(published_run const& run, network_blocks const& blocks) {

@@ -20,12 +20,18 @@ LLAMA = {
     "llama3_70b": llama(80, 8192, 64, 8, 28672, 128256), "llama3_405b": llama(126, 16384, 128, 8, 53248, 128256),
 }
 
-# (network, optimizer, unit, what is not as published). BERT: NVIDIA/DeepLearningExamples predicts 20 tokens of 128 in its first phase.
+# (network, optimizer, unit, what is not as published).
 SINGLE = {
     "resnet50": ("zoo:resnet50", "momentum", "images/s", []),
-    "bert_base": ("zoo:bert_base", "adam", "sequences/s", ["output layer at all positions", "LAMB priced as Adam"]),
-    "bert_large": ("zoo:bert_large", "adam", "sequences/s", ["output layer at all positions", "LAMB priced as Adam"]),
+    "bert_base": ("zoo:bert_base", "adam", "sequences/s", ["LAMB priced as Adam"]),
+    "bert_large": ("zoo:bert_large", "adam", "sequences/s", ["LAMB priced as Adam"]),
 }
+
+
+def bert_predictions(sequence):
+    """Masked tokens of a sample: 20 of 128 and 80 of 512 in NVIDIA/DeepLearningExamples, else as many by proportion."""
+    return {128: 20, 512: 80}.get(sequence, max(1, sequence * 20 // 128))
+
 
 # Presets, and what differs from them. h100_500w: benchmarks/llama3_h100_202412_torchtitan.md of pytorch/torchtitan; a100_40gb: A100 data sheet.
 DEVICES = {

@@ -25,6 +25,16 @@ TEST_CASE("bert: multiply-adds by hand") {
     CHECK(sum.multiply_adds == b * s * (l * (4 * h * h + 2 * s * h + 8 * h * h) + h * h + h * v));
 }
 
+TEST_CASE("bert: the head of the masked tokens alone") {
+    double const b = 2, h = 1024, v = 30522;
+    auto const all = models::summarize(models::bert({.sequence = 128, .batch = 2}));
+    auto const masked = support::check_model(models::bert({.sequence = 128, .batch = 2, .predictions = 20}));
+    CHECK(masked.parameters == models::summarize(models::bert({.sequence = 128, .batch = 2})).parameters);
+    CHECK(all.multiply_adds - masked.multiply_adds == b * (128 - 20) * (h * h + h * v));
+    CHECK(support::refusal([] { return models::bert({.sequence = 128, .predictions = 129}); }) ==
+          "bert: predictions is 129: must be at most sequence, which is 128");
+}
+
 TEST_CASE("bert: bad options are refused") {
     CHECK(support::refusal([] { return models::bert({.hidden = 1000}); }) == "bert: hidden is 1000: must be a multiple of heads, which is 16");
     CHECK(support::refusal([] { return models::bert({.layers = -1}); }) == "bert: layers is -1: must be at least 1");

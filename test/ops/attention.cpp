@@ -57,15 +57,49 @@ TEST_CASE("multi_head_attention: grouped heads, other widths, cross attention") 
     CHECK(shard_interval(op, op.weights[1], 0, {1, 1, 2, 1}, 1) == ops::interval{4, 8});
 }
 
-TEST_CASE("multi_head_attention: flash keeps a statistic per row, otherwise probabilities are kept; causal costs the same") {
+TEST_CASE("multi_head_attention: without flash scores go through memory; flash leaves out those that a causal mask hides") {
     auto const x = f32({2, 10, 12});
+    double const scores = 2 * 3 * 10 * 10, bytes = scores * 4;
     ops::multi_head_attention options{.heads = 3};
     auto const flash = infer(options, {x, x, x});
     options.flash = false;
     auto const plain = infer(options, {x, x, x});
-    CHECK(plain.saved_bytes - flash.saved_bytes == 2 * 3 * 10 * 10 * 4 - 2 * 3 * 10 * 4);
+    CHECK(plain.flops == flash.flops);
+    CHECK(plain.saved_bytes - flash.saved_bytes == bytes - 2 * 3 * 10 * 4);
+    CHECK(plain.intermediate_bytes - flash.intermediate_bytes == 3 * bytes);
+    CHECK(plain.backward_intermediate_bytes - flash.backward_intermediate_bytes == 6 * bytes);
+    options.dropout = 0.1;
+    auto const dropped = infer(options, {x, x, x});
+    CHECK(dropped.saved_bytes - plain.saved_bytes == bytes + scores); // what is left, and a mask
+    CHECK(dropped.intermediate_bytes - plain.intermediate_bytes == bytes);
+    CHECK(dropped.backward_intermediate_bytes - plain.backward_intermediate_bytes == bytes);
+    options.dropout = 0;
     options.causal = true;
     CHECK(infer(options, {x, x, x}) == plain);
+    options.flash = true;
+    auto const causal = infer(options, {x, x, x});
+    CHECK(causal.multiply_adds == flash.multiply_adds);
+    CHECK(flash.flops - causal.flops == (4 * 4 + 6) * scores * 9 / 20); // 55 of 100 scores are left
+    CHECK(flash.backward_flops - causal.backward_flops == (8 * 4 + 5) * scores * 9 / 20);
+    CHECK(causal.product_flops == flash.product_flops);
+    CHECK(refusal(ops::multi_head_attention{.heads = 3, .dropout = 1}, {x, x, x}) == "option dropout is 1: must be at least 0 and below 1");
+}
+
+TEST_CASE("multi_head_attention: the projections are matrix products, and what is between them goes through memory") {
+    auto const x = f32({2, 10, 12});
+    auto const op = infer(ops::multi_head_attention{.heads = 3, .bias = false}, {x, x, x});
+    double const projections = 2.0 * 10 * 4 * 12 * 12, between = 2 * 10 * 12 * 4;
+    CHECK(op.product_flops == 2 * projections);
+    std::vector<std::int32_t> const by_head{1, 1, 3, 1};
+    auto const forward = ops::work_of(op, by_head, ops::pass::forward);
+    CHECK(forward.product_flops == doctest::Approx(2 * projections / 3));
+    CHECK(forward.flops - forward.product_flops == doctest::Approx((4 * 4 + 6) * 2.0 * 10 * 10));
+    auto const backward = ops::work_of(op, by_head, ops::pass::backward);
+    CHECK(backward.product_flops == doctest::Approx(4 * projections / 3));
+    // Without the gradient of the inputs three of the eight products are left out.
+    CHECK(ops::work_of(op, by_head, ops::pass::backward, 0).product_flops == doctest::Approx(4 * projections / 3 * 5 / 8));
+    CHECK(op.intermediate_bytes == 4 * between);
+    CHECK(op.backward_intermediate_bytes == 12 * between);
 }
 
 TEST_CASE("attention: the core splits by head without partial sums") {

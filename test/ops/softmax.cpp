@@ -26,6 +26,12 @@ TEST_CASE("cross_entropy: a loss per sample") {
     CHECK_FALSE(op.inputs[1].differentiable);
     CHECK(op.inputs[1].saved);
     CHECK(op.saved_bytes == 4 * 6 * 50 * 4);
+    CHECK(op.intermediate_bytes == 0);
+    // 16 bits: logits become 32 and are read again, as gradients do before they are narrowed.
+    auto const narrow = infer(ops::cross_entropy{}, {{{4, 6, 50}, ops::dtype::bf16}, i64({4, 6})});
+    CHECK(narrow.saved_bytes == 4 * 6 * 50 * 4);
+    CHECK(narrow.intermediate_bytes == 2 * 4 * 6 * 50 * 4);
+    CHECK(narrow.backward_intermediate_bytes == 2 * 4 * 6 * 50 * 4);
     CHECK(extents(infer(ops::cross_entropy{}, {f32({4, 50}), i64({4})}).outputs[0]) == shape{4});
 }
 

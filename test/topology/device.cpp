@@ -1,6 +1,7 @@
 #include <parsearch/topology/device.hpp>
 
 #include <initializer_list>
+#include <limits>
 
 #include <doctest/doctest.h>
 
@@ -23,7 +24,8 @@ static_assert(!DescribesDeviceSpecs<undescribed>);
 
 TEST_CASE("the presets are valid, of different kinds, and faster by generation") {
     device_spec const* before = nullptr;
-    for (auto const* d : {&k80, &p100_sxm, &v100_sxm, &a100_sxm, &h100_sxm}) {
+    for (auto const* d : {&k80, &p100_sxm, &v100_sxm, &a100_sxm, &h100_sxm, &b200_sxm}) {
+        CHECK(d->multiprocessors > 0);
         CHECK_NOTHROW(validate(*d, "preset"));
         CHECK(d->contraction.f32 > 0);
         CHECK(d->elementwise.f32 > 0);
@@ -48,4 +50,20 @@ TEST_CASE("figures of the data sheets") {
     CHECK(a100_sxm.contraction.bf16 == 312e12);
     CHECK(h100_sxm.contraction.bf16 == 989.4e12);
     CHECK(h100_sxm.memory_rate.bytes_per_second == 3350e9);
+    CHECK(h200_sxm.contraction == h100_sxm.contraction);
+    CHECK(h200_sxm.memory_rate.bytes_per_second == 4800e9);
+    CHECK(b200_sxm.contraction.bf16 == 2250e12);
+}
+
+TEST_CASE("parts of peaks are from 0 to 1") {
+    auto d = a100_sxm;
+    CHECK_NOTHROW(validate(d, "device 3"));
+    d.reached.matmul.bf16 = 1.5;
+    CHECK_THROWS_WITH_AS(validate(d, "device 3"), "device 3 (a100_sxm) reaches a part of 1.5 in matmul: must be from 0 (not known) to 1", invalid_input);
+    d = a100_sxm;
+    d.reached.attention.f16 = -0.1;
+    CHECK_THROWS_WITH_AS(validate(d, "it"), doctest::Contains("-0.1 in attention"), invalid_input);
+    d = a100_sxm;
+    d.reached.memory = std::numeric_limits<double>::quiet_NaN();
+    CHECK_THROWS_WITH_AS(validate(d, "it"), doctest::Contains("in memory: must be from 0"), invalid_input);
 }

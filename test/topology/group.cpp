@@ -107,25 +107,26 @@ TEST_CASE("two nodes of H100: NVLink inside, an interface per GPU between") {
     CHECK(all.shape.size == 16);
     CHECK(all.shape.nodes == 2);
     CHECK(all.shape.per_node == 8);
-    // Interfaces of GPUs 7 and 15 are passed once out and once in: 50 GB/s. A hop between nodes: 1 us interface, 2 us PCIe.
-    CHECK(all.shape.ring_rate.bytes_per_second == doctest::Approx(50e9));
+    // Eight rings at once, each with an eighth of the bytes. A ring passes the switch in seven hops of its eight on a node: NVLink bounds them
+    // at 370 GB/s * 8 / 7, the interfaces, of which a ring passes one out and one in, at 8 * 48 GB/s. A hop between nodes: 1 us interface, 2 us PCIe.
+    CHECK(all.shape.ring_rate.bytes_per_second == doctest::Approx(384e9));
     CHECK(all.shape.ring_latency == microseconds{3});
-    CHECK(all.shape.inside_rate.bytes_per_second == doctest::Approx(450e9));
+    CHECK(all.shape.inside_rate.bytes_per_second == doctest::Approx(370e9));
     CHECK(all.shape.inside_latency == microseconds{1});
-    CHECK(all.shape.between_rate.bytes_per_second == doctest::Approx(50e9));
+    CHECK(all.shape.between_rate.bytes_per_second == doctest::Approx(48e9));
     CHECK(all.shape.between_latency == microseconds{3});
-    // 14 hops inside of 2 links each, 2 between of 4 links each.
-    CHECK(all.links.size() == 36);
+    // Of each GPU two links to the switch, passed by seven rings, two to its interface and two of the interface, passed by one.
+    CHECK(all.links.size() == 16 * 6);
     for (std::size_t i = 0; i < all.links.size(); ++i) {
         auto const rate = t.links[all.links[i].link].rate.bytes_per_second;
-        CHECK(all.links[i].share == doctest::Approx(50e9 / rate));
+        CHECK(all.links[i].share == doctest::Approx(384e9 / 8 / rate * (rate == 370e9 ? 7 : 1)));
         if (i > 0) CHECK(all.links[i - 1].link < all.links[i].link);
     }
 
     auto const inside = group(t, {8, 9, 11});
     CHECK(inside.shape.nodes == 1);
     CHECK(inside.shape.per_node == 3);
-    CHECK(inside.shape.ring_rate.bytes_per_second == doctest::Approx(450e9));
+    CHECK(inside.shape.ring_rate.bytes_per_second == doctest::Approx(370e9));
     CHECK(inside.shape.inside_rate == inside.shape.ring_rate);
     CHECK(inside.links.size() == 6);
 
@@ -137,7 +138,7 @@ TEST_CASE("two nodes of H100: NVLink inside, an interface per GPU between") {
     CHECK(one_each.links.size() == 8);
 }
 
-TEST_CASE("P100 nodes: the ring passes the one interface once, four rings at once share it") {
+TEST_CASE("P100 nodes: rings of all their GPUs share the one interface, as do four rings of one GPU per node") {
     auto const t = dense(p100_cluster(4));
     auto const all = group(t, first(16)).shape;
     CHECK(all.nodes == 4);
@@ -180,8 +181,9 @@ TEST_CASE("nodes with different numbers of members") {
     auto const g = group(t, {0, 1, 2, 8}).shape; // three members and one: three rings between share the interface of device 8
     CHECK(g.nodes == 2);
     CHECK(g.per_node == 3);
-    CHECK(g.between_rate.bytes_per_second == doctest::Approx(25e9 / 3));
-    CHECK(g.inside_rate.bytes_per_second == doctest::Approx(300e9));
+    CHECK(g.between_rate.bytes_per_second == doctest::Approx(24e9 / 3));
+    CHECK(g.ring_rate.bytes_per_second == doctest::Approx(24e9)); // each ring goes through it once
+    CHECK(g.inside_rate.bytes_per_second == doctest::Approx(232.5e9));
 }
 
 TEST_CASE("a single member has no links; no member and no such device are refused") {

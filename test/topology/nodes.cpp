@@ -71,14 +71,14 @@ TEST_CASE("DGX H100 and A100: NVSwitch inside, an interface per GPU outside") {
     CHECK(c == dgx_h100(4));
     CHECK(c.size() == 32);
     CHECK(stops(c, 0, 7) == names{"node 0 nvswitch", "7"});
-    CHECK(rates(c, 0, 7) == std::vector<double>{450, 450});
+    CHECK(rates(c, 0, 7) == std::vector<double>{370, 370});
     CHECK(latency_of(c, 0, 7) == microseconds{1});
     CHECK(stops(c, 2, 31) == names{"node 0 nic 2", "network", "node 3 nic 7", "31"});
-    CHECK(rates(c, 2, 31) == std::vector<double>{63, 50, 50, 63});
+    CHECK(rates(c, 2, 31) == std::vector<double>{63, 48, 48, 63});
     CHECK(c.describe_link(c.route(2, 31)[1]).latency == nanoseconds{500});
     CHECK(c.route(0, 8)[1] != c.route(1, 8)[1]);
-    CHECK(rates(dgx_a100(2), 0, 1) == std::vector<double>{300, 300});
-    CHECK(rates(dgx_a100(2), 0, 8) == std::vector<double>{31.5, 25, 25, 31.5});
+    CHECK(rates(dgx_a100(2), 0, 1) == std::vector<double>{232.5, 232.5});
+    CHECK(rates(dgx_a100(2), 0, 8) == std::vector<double>{31.5, 24, 24, 31.5});
 }
 
 TEST_CASE("Summit: two sockets of three") {

@@ -140,10 +140,11 @@ template <class Oracle, class KeyOf = each_device, class Hash = question_hash> c
     }
     [[nodiscard]] static bool same(answer const& a, ops::shard_work const& work) {
         auto const &x = a.op, &y = *work.op;
-        return a.work.pass == work.pass && a.work.degrees == work.degrees && a.work.flops == work.flops && a.work.bytes == work.bytes &&
-               a.work.input_gradients == work.input_gradients && x.kind == y.kind && x.work == y.work && x.dims == y.dims &&
-               same(x.inputs, y.inputs) && same(x.weights, y.weights) && same(x.outputs, y.outputs) && x.flops == y.flops &&
-               x.multiply_adds == y.multiply_adds && x.backward_flops == y.backward_flops && x.saved_bytes == y.saved_bytes;
+        return a.work.pass == work.pass && a.work.degrees == work.degrees && a.work.flops == work.flops &&
+               a.work.product_flops == work.product_flops && a.work.bytes == work.bytes && a.work.input_gradients == work.input_gradients &&
+               x.kind == y.kind && x.work == y.work && x.dims == y.dims && same(x.inputs, y.inputs) && same(x.weights, y.weights) &&
+               same(x.outputs, y.outputs) &&
+               std::ranges::equal(ops::amounts_of(x), ops::amounts_of(y), [](auto const* u, auto const* v) { return *u == *v; });
     }
 
     Oracle oracle_;

@@ -16,14 +16,15 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/cost/collectives.hpp>
+#include <parsearch/cost/product_tiles.hpp>
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/ops/shard.hpp>
 #include <parsearch/topology/device.hpp>
 
 namespace parsearch::cost {
 
-/// The part of the peak arithmetic rate that each class of operators reaches where arithmetic bounds it. One number stands for all
-/// shapes, so these are what large shards reach; measure where the absolute time matters.
+/// The part of the peak arithmetic rate that each class of operators reaches where arithmetic bounds it: what large shards reach. The values here
+/// are for devices that do not tell theirs (`topology::device_spec::reached`); measure where the absolute time matters.
 /// - matmul 0.7: the best square f16 products reach 0.7 to 0.9 of the tensor cores' peak, those of a transformer less.
 /// - convolution 0.5: ResNet-like layers, between the large 3x3 (near matmul) and the 1x1 and strided ones.
 /// - attention 0.5: FlashAttention-2 reaches 0.5 to 0.73 of A100's peak forward, less backward (T. Dao, 2023, section 4).
@@ -56,27 +57,38 @@ struct work_efficiency {
 
 /// The settings of a `roofline`.
 struct roofline_options {
-    work_efficiency efficiency{};
-    /// The part of the memory bandwidth of the data sheet that a copy reaches: BabelStream measures 0.75 to 0.93 on
-    /// the GPUs from K80 to V100 (T. Deakin et al., 2016 and after).
-    double memory_efficiency = 0.8;
+    /// Where set, replaces what devices say they reach. Else these have precedence, and the defaults of `work_efficiency` stand for what they
+    /// do not say.
+    std::optional<work_efficiency> efficiency{};
+    /// The part of the memory bandwidth of the data sheet that a copy reaches, in place of what devices say; 0.8 where neither does:
+    /// BabelStream measures 0.75 to 0.93 on the GPUs from K80 to V100 (T. Deakin et al., 2016 and after).
+    std::optional<double> memory_efficiency{};
     /// Where set, replaces the launch overhead of every device.
     std::optional<picoseconds> launch_overhead{};
+    /// Dropout runs in the kernel of the sum behind it, as compiled and hand-written kernels have it: it moves its mask alone.
+    bool fused_dropout = false;
 };
 
-/// The peak rate of a number format: `f32`'s where the device has none of its own, and for wide integers.
-[[nodiscard]] constexpr double peak_of(topology::peak_rates const& rates, ops::dtype type) noexcept {
-    double rate = 0;
+namespace detail {
+/// The number of a format; `f32`'s for wide integers.
+[[nodiscard]] constexpr double of_format(topology::by_format const& numbers, ops::dtype type) noexcept {
     switch (type) {
-    case ops::dtype::f64: rate = rates.f64; break;
-    case ops::dtype::tf32: rate = rates.tf32; break;
-    case ops::dtype::f16: rate = rates.f16; break;
-    case ops::dtype::bf16: rate = rates.bf16; break;
-    case ops::dtype::i8: rate = rates.i8; break;
+    case ops::dtype::f64: return numbers.f64;
+    case ops::dtype::tf32: return numbers.tf32;
+    case ops::dtype::f16: return numbers.f16;
+    case ops::dtype::bf16: return numbers.bf16;
+    case ops::dtype::i8: return numbers.i8;
     case ops::dtype::f32:
     case ops::dtype::i64:
     case ops::dtype::i32: break;
     }
+    return numbers.f32;
+}
+} // namespace detail
+
+/// The peak rate of a number format: `f32`'s where the device has none of its own, and for wide integers.
+[[nodiscard]] constexpr double peak_of(topology::peak_rates const& rates, ops::dtype type) noexcept {
+    double const rate = detail::of_format(rates, type);
     return rate > 0 ? rate : rates.f32;
 }
 
@@ -85,8 +97,9 @@ struct roofline_options {
     return c == ops::work_class::matmul || c == ops::work_class::convolution || c == ops::work_class::attention || c == ops::work_class::recurrent;
 }
 
-/// A `CostOracle` from data sheets: time = max(flops / (peak * efficiency), bytes / (memory rate * efficiency)) + launch overhead,
-/// the peak being that of the class of the operator and the type of its first output. The update pass is priced like the others,
+/// A `CostOracle` from data sheets and what devices reach of them: time = max(flops / (peak * efficiency), bytes / (memory rate * efficiency)) +
+/// launch overhead, the peak being that of the class of the operator and the type of its first output. Matrix products and convolutions run in
+/// tiles (`tiled_flops`), where the device tells its multiprocessors. An attention's projections run as matrix products. The update pass is priced like the others,
 /// by the few flops and the bytes of the optimizer. Views, sources and shards without flops and bytes take no time. Transfers
 /// take the default (latency + bytes / bandwidth), collectives `alpha_beta`. Source: S. Williams, A. Waterman, D. Patterson, Roofline, CACM 52(4),
 /// 2009. Devices are named by their position in `devices(topology)`. The topology is read at construction and not kept.
@@ -96,7 +109,7 @@ class roofline {
     /// kind that differ. Complexity: O(devices).
     template <class T>
         requires topology::DescribesDeviceSpecs<T>
-    explicit roofline(T const& t, roofline_options const& options = {}) {
+    explicit roofline(T const& t, roofline_options const& options = {}) : fused_dropout_(options.fused_dropout) {
         check(options);
         std::unordered_map<std::string, std::uint32_t> numbers;
         for (auto const& d : parsearch::devices(t)) {
@@ -131,8 +144,13 @@ class roofline {
                                 work.bytes, " bytes: must not be negative");
         if (work.flops == 0 && work.bytes == 0) return picoseconds{0};
         auto const& k = kinds_[kind_[device]];
-        double const arithmetic = work.flops / k.rate[static_cast<std::size_t>(work.op->work)][static_cast<std::size_t>(work.type())];
-        return from_seconds(std::max(arithmetic, work.bytes / k.memory_rate)) + k.launch;
+        auto const rate = [&](ops::work_class c) { return k.rate[static_cast<std::size_t>(c)][static_cast<std::size_t>(work.type())]; };
+        auto const c = work.op->work;
+        bool const tiled = c == ops::work_class::matmul || c == ops::work_class::convolution;
+        double const flops = tiled ? tiled_flops(work, k.spec.multiprocessors) : work.flops - work.product_flops;
+        double const arithmetic = flops / rate(c) + work.product_flops / rate(ops::work_class::matmul);
+        double const bytes = fused_dropout_ && work.op->kind == "dropout" ? mask_bytes(work) : work.bytes;
+        return from_seconds(std::max(arithmetic, bytes / k.memory_rate)) + k.launch;
     }
 
     /// The time of a collective.
@@ -143,7 +161,8 @@ class roofline {
   private:
     struct kind_rates {
         kind_rates(topology::device_spec const& device, roofline_options const& options, std::size_t number)
-            : spec(device), memory_rate(device.memory_rate.bytes_per_second * options.memory_efficiency),
+            : spec(device), memory_rate(device.memory_rate.bytes_per_second *
+                                        options.memory_efficiency.value_or(device.reached.memory > 0 ? device.reached.memory : 0.8)),
               launch(options.launch_overhead.value_or(device.launch_overhead)) {
             auto const place = text("device ", number);
             topology::validate(device, place);
@@ -154,9 +173,21 @@ class roofline {
             for (std::size_t c = 0; c < ops::work_classes; ++c)
                 for (std::size_t t = 0; t < ops::dtypes; ++t) {
                     auto const work = static_cast<ops::work_class>(c);
+                    auto const type = static_cast<ops::dtype>(t);
                     auto const& peaks = contracts(work) ? device.contraction : device.elementwise;
-                    rate[c][t] = peak_of(peaks, static_cast<ops::dtype>(t)) * options.efficiency.of(work);
+                    rate[c][t] = peak_of(peaks, type) * part(options, work, type);
                 }
+        }
+        /// The part of the peak that the class reaches.
+        [[nodiscard]] double part(roofline_options const& options, ops::work_class work, ops::dtype type) const noexcept {
+            if (options.efficiency) return options.efficiency->of(work);
+            // A format without a peak of its own runs as f32 does.
+            if (!(detail::of_format(spec.contraction, type) > 0)) type = ops::dtype::f32;
+            double known = 0;
+            if (work == ops::work_class::matmul) known = detail::of_format(spec.reached.matmul, type);
+            else if (work == ops::work_class::convolution) known = detail::of_format(spec.reached.convolution, type);
+            else if (work == ops::work_class::attention) known = detail::of_format(spec.reached.attention, type);
+            return known > 0 ? known : work_efficiency{}.of(work);
         }
         /// Memory size is no matter of time.
         [[nodiscard]] bool same_rates(topology::device_spec other) const {
@@ -173,15 +204,21 @@ class roofline {
         auto const part = [](double value, std::string_view what) {
             if (!(value > 0) || value > 1) throw invalid_input("roofline: efficiency of ", what, " is ", value, ": must be above 0 and at most 1");
         };
-        for (std::size_t c = 0; c < ops::work_classes; ++c) {
+        for (std::size_t c = 0; options.efficiency && c < ops::work_classes; ++c) {
             auto const work = static_cast<ops::work_class>(c);
-            part(options.efficiency.of(work), ops::name_of(work));
+            part(options.efficiency->of(work), ops::name_of(work));
         }
-        part(options.memory_efficiency, "memory bandwidth");
+        if (options.memory_efficiency) part(*options.memory_efficiency, "memory bandwidth");
         if (options.launch_overhead && *options.launch_overhead < picoseconds{0})
             throw invalid_input("roofline: launch_overhead is ", options.launch_overhead->count(), " ps: must not be negative");
     }
 
+    /// Of a dropout: what is kept of it, a mask.
+    [[nodiscard]] static double mask_bytes(ops::shard_work const& work) {
+        return work.op->saved_bytes / static_cast<double>(ops::work_shards(*work.op, work.degrees));
+    }
+
+    bool fused_dropout_;
     std::vector<kind_rates> kinds_;
     std::vector<std::uint32_t> kind_; ///< of each device
 };

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <parsearch/models/transformer.hpp>
+#include <parsearch/ops/indexing.hpp>
 #include <parsearch/ops/shape.hpp>
 
 namespace parsearch::models {
@@ -17,12 +18,14 @@ struct bert_options {
     std::int64_t vocabulary = 30522;
     std::int64_t batch = 64;
     ops::dtype type = ops::dtype::f32;
-    double dropout = 0.1;       ///< probability, after the embedding and in each residual branch; 0 leaves the operators out
+    double dropout = 0.1;       ///< probability, after the embedding, of attention and in each residual branch; 0 leaves the operators out
+    bool flash = true;          ///< false: kernels of attention keep scores in memory
+    std::int64_t predictions = 0; ///< masked tokens of a sample, that alone are predicted; 0: all tokens are
     bool next_sentence = false; ///< adds the pooler of the first token, its classifier and its loss
 };
 
 /// The masked-token head (dense layer, GELU, normalization, output layer that shares the embedding of tokens) is applied to all
-/// positions. By default 335,174,458 parameters. Throws `invalid_input` naming the option.
+/// positions, as Hugging Face has it, or to `predictions` of each sample, which are gathered, as NVIDIA has it (DeepLearningExamples). By default 335,174,458 parameters. Throws `invalid_input` naming the option.
 [[nodiscard]] inline graph::operator_graph bert(bert_options const& o = {}) {
     detail::transformer const t{.layers = o.layers,
                                 .hidden = o.hidden,
@@ -32,9 +35,12 @@ struct bert_options {
                                 .batch = o.batch,
                                 .norm = detail::norm_place::after,
                                 .causal = false,
+                                .flash = o.flash,
                                 .dropout = o.dropout,
                                 .type = o.type};
     detail::check("bert", t);
+    detail::check_size("bert", "predictions", o.predictions, 0);
+    if (o.predictions > o.sequence) throw invalid_input("bert: predictions is ", o.predictions, ": must be at most sequence, which is ", o.sequence);
     graph::operator_graph g;
     auto const tokens = detail::embed(g, t, "tokens", o.vocabulary, o.batch);
     auto x = detail::sum(g, "embedding.add1", tokens, detail::embed(g, t, "segments", 2, o.batch));
@@ -43,6 +49,10 @@ struct bert_options {
     detail::drop(embedding, "embedding.dropout", o.dropout);
     auto const encoded = detail::blocks(g, t, embedding.end);
     detail::chain head{g, encoded};
+    if (o.predictions) {
+        auto const masked = g.input("masked", {{o.batch, o.predictions, 1}, ops::dtype::i64});
+        head.end = g.add("head.gather", ops::gather_nd{.batch_axes = 1}, encoded, masked);
+    }
     head.then("head", ops::linear{.out = o.hidden}).then("head.gelu", ops::unary{ops::function::gelu}).then("head.norm", ops::layer_norm{});
     detail::add_loss(g, head.then("logits", ops::linear{.out = o.vocabulary, .parameter = "tokens"}).end);
     if (o.next_sentence) {

@@ -39,9 +39,21 @@ inline void add_attention_dims(operation& op, std::span<tensor const> inputs, st
     add_dim(op, "lk", inputs[1].extents[1], dim_kind::fixed);
 }
 
-/// Bytes kept beside operands: a statistic (f32) per row of scores, or all probabilities.
-[[nodiscard]] inline double saved_scores(double rows, double length, dtype type, bool flash) noexcept {
-    return flash ? rows * static_cast<double>(size_of(dtype::f32)) : rows * length * static_cast<double>(size_of(type));
+/// What the scores of an attention of `rows` rows cost: a row is of one query and head.
+struct score_cost {
+    double computed;            ///< scores that are computed: with a causal mask, flash kernels leave out those above the diagonal
+    double saved;               ///< bytes kept
+    double memory = 0;          ///< bytes of intermediate results that forward moves
+    double backward_memory = 0; ///< and backward
+};
+/// Flash keeps a statistic (f32) of each row, and nothing goes through memory. Else a kernel each makes scores, probabilities (kept) and, with dropout,
+/// a mask of bytes and what it leaves (both kept), and each reads what the one before wrote; backward has kernels for the gradients of these in
+/// turn, the last of which two products read.
+[[nodiscard]] inline score_cost scores_of(double rows, double length, dtype type, bool causal, bool flash, bool dropout) noexcept {
+    if (flash) return {rows * (causal ? (length + 1) / 2 : length), rows * static_cast<double>(size_of(dtype::f32))};
+    double const scores = rows * length, bytes = scores * static_cast<double>(size_of(type));
+    if (dropout) return {scores, 2 * bytes + scores, 4 * bytes, 7 * bytes};
+    return {scores, bytes, 3 * bytes, 6 * bytes};
 }
 } // namespace detail
 
@@ -49,8 +61,9 @@ inline void add_attention_dims(operation& op, std::span<tensor const> inputs, st
 /// Heads are a parameter dim: splitting them splits all four projections, and leaves partial sums of y, since the output projection sums over
 /// heads. With grouped heads (`kv_heads` below `heads`) the dim counts the key/value heads. Splitting lq replicates k and v; their projections
 /// are counted once in all, as where every shard projects its part and the parts are gathered (as many bytes as reading k and v whole).
-/// A causal mask does not halve the flops: the literature counts scores whole (Narayanan et al., SC 2021, appendix). The recomputation of the
-/// scores in a flash backward pass (Dao et al., NeurIPS 2022) is not counted, as in that formula.
+/// With a causal mask, flash kernels compute the scores up to the diagonal alone: half of them. `multiply_adds` counts all, as the literature does
+/// (Narayanan et al., SC 2021, appendix). The recomputation of the scores in a flash backward pass (Dao et al., NeurIPS 2022) is not counted.
+/// Without flash, scores and probabilities go through memory, and all are computed.
 struct multi_head_attention {
     static constexpr std::string_view kind = "multi_head_attention";
     std::int64_t heads = 0;
@@ -60,7 +73,8 @@ struct multi_head_attention {
     bool causal = false;        ///< needs lq = lk
     bool bias = true;
     std::string parameter{};
-    bool flash = true; ///< keeps a statistic per row of scores for backward, else all probabilities
+    bool flash = true;  ///< keeps a statistic per row of scores for backward, else all probabilities
+    double dropout = 0; ///< probability that one of these is dropped
     /// Weights: q_weight[heads * d, e], k_weight[kv * d, ek], v_weight[kv * d, ev], out_weight[out, heads * d] and a bias for each.
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
         detail::expect_attention_inputs(inputs);
@@ -74,6 +88,7 @@ struct multi_head_attention {
         auto const wide = kit::checked_product("heads * head_size", heads, d);
         auto const results = kit::checked("out", out, 0) ? out : embedded;
         if (causal) kit::expect_extent(inputs, 1, 1, q.extents[1], "the length of input 0 (option causal)");
+        if (!(dropout >= 0 && dropout < 1)) throw invalid_input("option dropout is ", dropout, ": must be at least 0 and below 1");
 
         operation op{.kind = std::string(kind), .work = work_class::attention};
         detail::add_attention_dims(op, inputs, groups, dim_kind::parameter);
@@ -100,15 +115,23 @@ struct multi_head_attention {
         if (bias) kit::add_weight(op, parameter, "out_bias", type, {kit::whole(results)}, queries * static_cast<double>(results));
         kit::add_output(op, "y", type, {kit::along(op, 0), kit::along(op, 1), kit::whole(results)});
 
-        double const core = heads_rows * length * static_cast<double>(d); // multiply-adds of the scores, and of the context
-        op.multiply_adds += joined + 2 * core;
-        op.flops = 2 * op.multiply_adds + detail::score_forward * heads_rows * length;
+        auto const scores = detail::scores_of(heads_rows, length, type, causal, flash, dropout > 0);
+        double const core = scores.computed * static_cast<double>(d); // multiply-adds of the scores, and of the context
+        op.multiply_adds += joined;
+        op.product_flops = 2 * op.multiply_adds;
+        op.multiply_adds += 2 * heads_rows * length * static_cast<double>(d);
+        op.flops = op.product_flops + 4 * core + detail::score_forward * scores.computed;
         if (bias) op.flops += queries * static_cast<double>(wide + results) + 2 * keys * static_cast<double>(groups * d);
         // Gradients of the context, and of scores, probabilities, projected keys and values.
-        op.backward_flops = 2 * joined + 8 * core + detail::score_backward * heads_rows * length;
-        // Projected queries, context, projected keys and values.
-        op.saved_bytes = (2 * queries * static_cast<double>(wide) + 2 * keys * static_cast<double>(groups * d)) * static_cast<double>(size_of(type)) +
-                         detail::saved_scores(heads_rows, length, type, flash);
+        op.backward_product_flops = 2 * joined;
+        op.backward_flops = op.backward_product_flops + 8 * core + detail::score_backward * scores.computed;
+        // Between the products: projected queries and the context, projected keys and values. Forward reads each once. Backward reads the context
+        // twice; it writes the gradient of the context and reads it, writes the other three and reads each for its input and its weight.
+        double const rows = queries * static_cast<double>(wide) * static_cast<double>(size_of(type));
+        double const memory = keys * static_cast<double>(groups * d) * static_cast<double>(size_of(type));
+        op.saved_bytes = 2 * rows + 2 * memory + scores.saved;
+        op.intermediate_bytes = 2 * rows + 2 * memory + scores.memory;
+        op.backward_intermediate_bytes = 6 * rows + 6 * memory + scores.backward_memory;
         return kit::finished(std::move(op));
     }
 };
@@ -173,8 +196,8 @@ struct head_extents {
 /// Scaled dot-product attention: q[s, lq, heads * d], k[s, lk, kv * d], v[s, lk, kv * dv] -> y[s, lq, heads * dv], or other layouts of these.
 /// Further inputs are masks, each of which is added to the scores, or selects among them: their axes are those of [s, heads, lq, lk], from the
 /// last, with extent 1 where they are repeated, or those of [s * heads, lq, lk]. A gradient flows to a mask that is computed from parameters.
-/// Nothing is summed over heads here, so splitting them (an attribute dim: there are no weights) splits every operand. Flops as in
-/// `multi_head_attention`, and one per score for each mask.
+/// Nothing is summed over heads here, so splitting them (an attribute dim: there are no weights) splits every operand. Work as in
+/// `multi_head_attention`, and a flop per score for each mask.
 struct attention {
     static constexpr std::string_view kind = "attention";
     std::int64_t heads = 0;
@@ -207,7 +230,8 @@ struct attention {
         kit::add_dim(op, "lk", k.length, dim_kind::fixed);
         double const rows = static_cast<double>(q.samples) * static_cast<double>(q.length) * static_cast<double>(heads);
         double const length = static_cast<double>(k.length);
-        double const scores = rows * length * static_cast<double>(q.size), context = rows * length * static_cast<double>(v.size);
+        auto const cost = detail::scores_of(rows, length, inputs[0].type, causal, flash, false);
+        double const scores = cost.computed * static_cast<double>(q.size), context = cost.computed * static_cast<double>(v.size);
         auto const add_operand = [&](std::string name, std::size_t i, std::uint32_t along_length, std::int64_t heads_per_group, std::int64_t size,
                                      double gradient) {
             auto& in =
@@ -221,14 +245,16 @@ struct attention {
         for (std::size_t i = 3; i < inputs.size(); ++i) {
             auto& mask = kit::add_input(op, inputs.size() == 4 ? "mask" : text("mask", i - 3), inputs[i].type, mask_axes(op, inputs, i, per_group));
             mask.saved = flash; // the scores are computed again
-            if (mask.differentiable) mask.gradient_flops = kit::elements(inputs[i]) < rows * length ? rows * length : 0;
+            if (mask.differentiable) mask.gradient_flops = kit::elements(inputs[i]) < rows * length ? cost.computed : 0;
         }
         auto& y = kit::add_output(op, "y", inputs[0].type, detail::head_axes(op, layouts[3], 0, 1, 2, per_group, v.size));
         y.saved = flash; // a flash backward pass starts from the output
-        op.multiply_adds = scores + context;
-        op.flops = 2 * op.multiply_adds + (detail::score_forward + static_cast<double>(inputs.size() - 3)) * rows * length;
-        op.backward_flops = 2 * context + detail::score_backward * rows * length; // the gradient of the probabilities, and softmax
-        op.saved_bytes = detail::saved_scores(rows, length, inputs[0].type, flash);
+        op.multiply_adds = rows * length * static_cast<double>(q.size + v.size);
+        op.flops = 2 * (scores + context) + (detail::score_forward + static_cast<double>(inputs.size() - 3)) * cost.computed;
+        op.backward_flops = 2 * context + detail::score_backward * cost.computed; // the gradient of the probabilities, and softmax
+        op.saved_bytes = cost.saved;
+        op.intermediate_bytes = cost.memory;
+        op.backward_intermediate_bytes = cost.backward_memory;
         return kit::finished(std::move(op));
     }
 

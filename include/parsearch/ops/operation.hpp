@@ -129,8 +129,14 @@ struct operation {
     flop_count multiply_adds = 0;
     /// Backward flops beside those of its inputs' and weights' gradients.
     flop_count backward_flops = 0;
+    /// Of `flops` and `backward_flops`, those of matrix products where `work` is another class: an attention's projections. Where there are some, the
+    /// gradients of operands are such products, too.
+    flop_count product_flops = 0, backward_product_flops = 0;
     /// Bytes kept until backward beside saved operands (masks, statistics), split evenly over the shards.
     double saved_bytes = 0;
+    /// Bytes of intermediate results that a pass writes to memory and reads again, each time they are, split evenly over the shards. Forward's
+    /// writes of `saved_bytes` and backward's first reads of them are counted without.
+    double intermediate_bytes = 0, backward_intermediate_bytes = 0;
     friend bool operator==(operation const&, operation const&) = default;
 };
 
@@ -170,6 +176,12 @@ struct tensor {
     return n;
 }
 
+/// The amounts of work of an operation that grow with its iteration space, beside those of its operands.
+template <class Operation> [[nodiscard]] constexpr auto amounts_of(Operation& op) noexcept {
+    return std::array{&op.flops,       &op.multiply_adds,      &op.backward_flops,    &op.product_flops, &op.backward_product_flops,
+                      &op.saved_bytes, &op.intermediate_bytes, &op.backward_intermediate_bytes};
+}
+
 /// Checks an operation that a user wrote. Throws `invalid_input` naming `where`, the value and the rule.
 inline void validate(operation const& op, std::string_view where) {
     auto const place = text("operator '", where, "' (", op.kind, "): ");
@@ -183,6 +195,14 @@ inline void validate(operation const& op, std::string_view where) {
     not_negative(op.multiply_adds, "multiply_adds");
     not_negative(op.backward_flops, "backward_flops");
     not_negative(op.saved_bytes, "saved_bytes");
+    not_negative(op.intermediate_bytes, "intermediate_bytes");
+    not_negative(op.backward_intermediate_bytes, "backward_intermediate_bytes");
+    auto const among = [&](double part, double all, std::string_view name, std::string_view of) {
+        not_negative(part, name);
+        if (part > all) throw invalid_input(place, name, " is ", part, ": must be at most ", of, ", ", all);
+    };
+    among(op.product_flops, op.flops, "product_flops", "flops");
+    among(op.backward_product_flops, op.backward_flops, "backward_product_flops", "backward_flops");
     auto const has = [&](dim_kind k) { return std::count_if(op.dims.begin(), op.dims.end(), [&](auto const& d) { return d.kind == k; }); };
     for (auto const k : {dim_kind::copies, dim_kind::sums})
         if (has(k) > 1) throw invalid_input(place, has(k), " dims of ", k == dim_kind::copies ? "copies" : "partial sums", ": at most one");

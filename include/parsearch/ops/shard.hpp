@@ -106,6 +106,7 @@ struct shard_work {
     std::array<std::int32_t, max_dims> degrees{}; ///< one per iteration dim of `op`
     ops::pass pass = ops::pass::forward;
     flop_count flops = 0;              ///< of this shard
+    flop_count product_flops = 0;      ///< of these, by matrix products where the operator's class is another
     double bytes = 0;                  ///< read and written by this shard
     std::uint64_t input_gradients = 0; ///< backward: bit i says that the gradient of input i is computed
 
@@ -122,8 +123,8 @@ struct shard_work {
 }
 
 /// The work of a shard. `input_gradients`: bit i says that the gradient of input i is wanted (none is for graph inputs).
-/// Forward reads inputs and weights and writes outputs. Backward reads output gradients, saved operands and weights and
-/// writes the gradients of inputs and weights. Updates depend on what a device holds: the simulator fills them in. Operands'
+/// Forward reads inputs and weights and writes outputs and what is kept beside them. Backward reads output gradients, what is kept, and weights, and
+/// writes the gradients of inputs and weights. Both move their intermediate results. Updates depend on what a device holds: the simulator fills them in. Operands'
 /// shards are measured at the middle shard (see `middle_shard`). Complexity: O(operands).
 [[nodiscard]] inline shard_work work_of(operation const& op, std::span<std::int32_t const> degrees, pass p,
                                         std::uint64_t input_gradients = ~std::uint64_t{0}) {
@@ -133,9 +134,11 @@ struct shard_work {
     if (op.work == work_class::view || op.work == work_class::source) return w;
     box const b = middle_shard(op, degrees);
     auto const count = [&](operand const& o) { w.bytes += traffic(o, shard_elements(o, b), shards); };
-    double flops = 0;
+    double flops = 0, products = 0;
     if (p == pass::forward) {
         flops = op.flops;
+        products = op.product_flops;
+        w.bytes += (op.saved_bytes + op.intermediate_bytes) / static_cast<double>(shards);
         for (auto const& o : op.inputs) count(o);
         for (auto const& o : op.weights) count(o);
         for (auto const& o : op.outputs) count(o);
@@ -159,9 +162,11 @@ struct shard_work {
             count(o);
             if (o.saved) count(o);
         }
-        w.bytes += op.saved_bytes / static_cast<double>(shards);
+        if (op.product_flops > 0) products = op.backward_product_flops + flops - op.backward_flops;
+        w.bytes += (op.saved_bytes + op.backward_intermediate_bytes) / static_cast<double>(shards);
     }
     w.flops = flops / static_cast<double>(shards);
+    w.product_flops = products / static_cast<double>(shards);
     return w;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 /// Softmax, and the cross entropy that follows it.
 
+#include <algorithm>
+
 #include <parsearch/ops/kit/inference.hpp>
 #include <parsearch/ops/operation.hpp>
 
@@ -27,7 +29,8 @@ struct softmax {
 };
 
 /// logits[s, ..., c], labels[s, ...] -> loss[s, ...], softmax included. The classes are not divisible. The logarithms of the
-/// probabilities are kept for backward.
+/// probabilities are kept for backward, of at least 32 bits: narrower logits are converted, and the gradient back, through memory, as frameworks do
+/// that do not fuse it.
 struct cross_entropy {
     static constexpr std::string_view kind = "cross_entropy";
     /// Inputs: logits of at least two axes, labels (i64 or i32).
@@ -45,7 +48,9 @@ struct cross_entropy {
         kit::add_dim(op, "v", logits.extents.back(), dim_kind::fixed);
         double const n = kit::elements(logits);
         op.flops = 5 * n;
-        op.saved_bytes = n * static_cast<double>(size_of(logits.type));
+        auto const wide = static_cast<double>(std::max(size_of(logits.type), size_of(dtype::f32)));
+        op.saved_bytes = n * wide;
+        if (size_of(logits.type) < size_of(dtype::f32)) op.intermediate_bytes = op.backward_intermediate_bytes = 2 * n * wide;
         kit::add_input(op, "logits", logits.type, kit::along_dims(op, 0, outer + 1)).gradient_flops = 3 * n; // exponential, subtraction, scaling
         kit::add_input(op, "labels", inputs[1].type, kit::along_dims(op, 0, outer)).saved = true;
         kit::add_output(op, "loss", logits.type, kit::along_dims(op, 0, outer));

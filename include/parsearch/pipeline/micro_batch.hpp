@@ -76,10 +76,7 @@ namespace detail {
     shorten(op.weights, true);
     shorten(op.outputs, false);
     samples.extent /= n;
-    op.flops /= parts;
-    op.multiply_adds /= parts;
-    op.backward_flops /= parts;
-    op.saved_bytes /= parts;
+    for (auto* amount : ops::amounts_of(op)) *amount /= parts;
     return op;
 }
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <concepts>
+#include <cstdint>
 #include <limits>
 #include <string_view>
 
@@ -12,18 +13,31 @@
 
 namespace parsearch::topology {
 
-/// Peak flops per second by number format. Zero: the device has no such unit and runs the format at the rate of `f32`.
-struct peak_rates {
+/// A number for each number format.
+struct by_format {
     double f64 = 0, f32 = 0, tf32 = 0, f16 = 0, bf16 = 0, i8 = 0;
-    friend bool operator==(peak_rates const&, peak_rates const&) = default;
+    friend bool operator==(by_format const&, by_format const&) = default;
+};
+
+/// Peak flops per second. Zero: the device has no such unit and runs the format at the rate of `f32`.
+using peak_rates = by_format;
+
+/// The parts of its peaks, at most 1, that a device reaches in large kernels of a kind: of `contraction`, and of the rate of the memory. Zero: not
+/// known.
+struct reached_parts {
+    by_format matmul{}, convolution{}, attention{};
+    double memory = 0;
+    friend bool operator==(reached_parts const&, reached_parts const&) = default;
 };
 
 /// A device as `device_description` has it, and what a roofline needs beside.
 struct device_spec : device_description {
-    peak_rates contraction{};      ///< matrix products and convolutions: tensor cores where the device has them
-    peak_rates elementwise{};      ///< everything else: vector units
-    bandwidth memory_rate{};       ///< of the device's memory
-    picoseconds launch_overhead{}; ///< between the ends of two queued kernels that do nothing
+    peak_rates contraction{};          ///< matrix products and convolutions: tensor cores where the device has them
+    peak_rates elementwise{};          ///< everything else: vector units
+    bandwidth memory_rate{};           ///< of the device's memory
+    picoseconds launch_overhead{};     ///< between the ends of two queued kernels that do nothing
+    std::uint32_t multiprocessors = 0; ///< that tiles of a product are dealt to; zero: not known
+    reached_parts reached{};
     friend bool operator==(device_spec const&, device_spec const&) = default;
 };
 
@@ -42,23 +56,38 @@ inline void validate(device_spec const& d, std::string_view where) {
     check(d.memory_rate.bytes_per_second, "memory bytes");
     for (auto const* const rates : {&d.contraction, &d.elementwise})
         for (double const rate : {rates->f64, rates->f32, rates->tf32, rates->f16, rates->bf16, rates->i8}) check(rate, "flops");
+    auto const check_part = [&](double value, std::string_view what) {
+        if (!(value >= 0 && value <= 1)) throw invalid_input(place, " reaches a part of ", value, " in ", what, ": must be from 0 (not known) to 1");
+    };
+    auto const check_parts = [&](by_format const& p, std::string_view what) {
+        for (double const part : {p.f64, p.f32, p.tf32, p.f16, p.bf16, p.i8}) check_part(part, what);
+    };
+    check_parts(d.reached.matmul, "matmul");
+    check_parts(d.reached.convolution, "convolution");
+    check_parts(d.reached.attention, "attention");
+    check_part(d.reached.memory, "memory");
 }
 
-// The presets. Peaks are those of the data sheets at boost clock and without sparsity. Memory sizes are in binary units, as the
+// The presets. What they reach is fitted to published runs of training: `./bench/run published --fit` prints the parts, with which runs they rest on and
+// what they say of the runs of other sources (docs/fidelity.md). V100 f32 and f16, A100 tf32 and f16: ResNet-50 and BERT-Large (NVIDIA,
+// DeepLearningExamples), A100 f16 also Megatron (SC 2021). A100 bf16: MPT and Llama (llm-foundry, torchtitan). H100 bf16: MPT; other formats of
+// tensor cores as bf16. Convolutions of V100 in f32 reach more than products, as libraries multiply less by Winograd's algorithm.
+// Peaks are those of the data sheets at boost clock and without sparsity. Memory sizes are in binary units, as the
 // stacks are made. Data sheets know no launch overhead: the values are the round numbers that the gap between two queued empty kernels
 // is usually found at, 5 us on the older three and 3 us since A100; set `launch_overhead` where you have measured it.
 
 /// One of the two GK210 of a Tesla K80. Source: NVIDIA, Tesla K80 GPU accelerator board specification BD-07317-001 (for the board:
 /// 2 x 2,496 cores at 875 MHz = 8.74 Tflops f32 and 2.91 Tflops f64, 2 x 12 GB, 2 x 240 GB/s). No half precision arithmetic.
 inline device_spec const k80{
-    {"k80", byte_count{12} << 30}, {.f64 = 1.455e12, .f32 = 4.37e12}, {.f64 = 1.455e12, .f32 = 4.37e12}, {240e9}, std::chrono::microseconds{5}};
+    {"k80", byte_count{12} << 30}, {.f64 = 1.455e12, .f32 = 4.37e12}, {.f64 = 1.455e12, .f32 = 4.37e12}, {240e9}, std::chrono::microseconds{5}, 13};
 
 /// Tesla P100 SXM2, 16 GB. Source: NVIDIA, Tesla P100 data sheet (5.3 / 10.6 / 21.2 Tflops f64 / f32 / f16, 732 GB/s).
 inline device_spec const p100_sxm{{"p100_sxm", byte_count{16} << 30},
                                   {.f64 = 5.3e12, .f32 = 10.6e12, .f16 = 21.2e12},
                                   {.f64 = 5.3e12, .f32 = 10.6e12, .f16 = 21.2e12},
                                   {732e9},
-                                  std::chrono::microseconds{5}};
+                                  std::chrono::microseconds{5},
+                                  56};
 
 /// Tesla V100 SXM2, 16 GB, as in Summit. Source: NVIDIA, V100 data sheet (7.8 / 15.7 Tflops f64 / f32, 125 on tensor cores, 900 GB/s);
 /// f16 on vector units is twice f32 and i8 four times (Tesla V100 architecture white paper WP-08608).
@@ -66,7 +95,9 @@ inline device_spec const v100_sxm{{"v100_sxm", byte_count{16} << 30},
                                   {.f64 = 7.8e12, .f32 = 15.7e12, .f16 = 125e12, .i8 = 62.8e12},
                                   {.f64 = 7.8e12, .f32 = 15.7e12, .f16 = 31.4e12, .i8 = 62.8e12},
                                   {900e9},
-                                  std::chrono::microseconds{5}};
+                                  std::chrono::microseconds{5},
+                                  80,
+                                  {.matmul = {.f32 = 0.96, .f16 = 0.56}, .convolution = {.f32 = 1, .f16 = 0.61}}};
 
 /// A100 SXM4, 80 GB. Source: NVIDIA, A100 tensor core GPU data sheet (tensor cores: f64 19.5, tf32 156, f16 and bf16 312 Tflops, i8 624
 /// Tops; vector units: f64 9.7, f32 19.5; 2,039 GB/s); f16 78 and bf16 39 Tflops on vector units from the A100 architecture white paper.
@@ -74,7 +105,11 @@ inline device_spec const a100_sxm{{"a100_sxm", byte_count{80} << 30},
                                   {.f64 = 19.5e12, .f32 = 19.5e12, .tf32 = 156e12, .f16 = 312e12, .bf16 = 312e12, .i8 = 624e12},
                                   {.f64 = 9.7e12, .f32 = 19.5e12, .f16 = 78e12, .bf16 = 39e12},
                                   {2039e9},
-                                  std::chrono::microseconds{3}};
+                                  std::chrono::microseconds{3},
+                                  108,
+                                  {.matmul = {.tf32 = 0.65, .f16 = 0.62, .bf16 = 0.66},
+                                   .convolution = {.tf32 = 0.32, .f16 = 0.51, .bf16 = 0.51},
+                                   .attention = {.f16 = 0.26, .bf16 = 0.26}}};
 
 /// H100 SXM5, 80 GB. Source: NVIDIA, H100 tensor core GPU architecture white paper (tensor cores without sparsity: f64 66.9, tf32 494.7,
 /// f16 and bf16 989.4 Tflops, i8 1,978.9 Tops; vector units: f64 33.5, f32 66.9, f16 and bf16 133.8) and data sheet (3.35 TB/s).
@@ -82,7 +117,28 @@ inline device_spec const h100_sxm{{"h100_sxm", byte_count{80} << 30},
                                   {.f64 = 66.9e12, .f32 = 66.9e12, .tf32 = 494.7e12, .f16 = 989.4e12, .bf16 = 989.4e12, .i8 = 1978.9e12},
                                   {.f64 = 33.5e12, .f32 = 66.9e12, .f16 = 133.8e12, .bf16 = 133.8e12},
                                   {3350e9},
-                                  std::chrono::microseconds{3}};
+                                  std::chrono::microseconds{3},
+                                  132,
+                                  {.matmul = {.tf32 = 0.48, .f16 = 0.48, .bf16 = 0.48}, .attention = {.f16 = 0.155, .bf16 = 0.155}}};
+
+/// H200 SXM, 141 GB: an H100 with HBM3e. Source: NVIDIA, H200 tensor core GPU data sheet (4.8 TB/s; the peaks of H100).
+inline device_spec const h200_sxm{{"h200_sxm", byte_count{141'000'000'000}},
+                                  h100_sxm.contraction,
+                                  h100_sxm.elementwise,
+                                  {4800e9},
+                                  h100_sxm.launch_overhead,
+                                  h100_sxm.multiprocessors,
+                                  h100_sxm.reached};
+
+/// B200 SXM, 180 GB. Source: NVIDIA, DGX B200 data sheet, by eight (8 TB/s) and HGX B200 data sheet (dense: f64 37 Tflops, tf32 1,125, f16 and bf16
+/// 2,250, i8 4,500 Tops; vector units: f64 37, f32 75, of which f16 and bf16 are twice). Nobody told what it reaches: as H100.
+inline device_spec const b200_sxm{{"b200_sxm", byte_count{180'000'000'000}},
+                                  {.f64 = 37e12, .f32 = 75e12, .tf32 = 1125e12, .f16 = 2250e12, .bf16 = 2250e12, .i8 = 4500e12},
+                                  {.f64 = 37e12, .f32 = 75e12, .f16 = 150e12, .bf16 = 150e12},
+                                  {8000e9},
+                                  h100_sxm.launch_overhead,
+                                  148,
+                                  h100_sxm.reached};
 
 /// A topology whose `describe_device(t, d)` converts to `device_spec`: it tells peaks and memory bandwidth beside kind and memory.
 /// What an analytic cost model needs; measured costs do with `DeviceTopology`.

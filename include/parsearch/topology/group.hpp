@@ -118,9 +118,10 @@ struct node_members {
 } // namespace detail
 
 /// Reads off `t` what a collective over `members` costs (any order; a device named twice counts once).
-/// - `shape.ring_*` and `links`: the ring through the members in device order. A link that h hops pass gives each its rate / h. Where `t` has rings
-///   through exactly the nodes of the members, all of these at once, each with an equal part of the bytes: from node to node in their order, on each
-///   node through its members, ring r beginning with member r modulo their number.
+/// - `shape.ring_*` and `links`: rings at once, each with an equal part of the bytes: from node to node, on each node through its members in device
+///   order, ring r beginning with member r modulo their number. There are as many as the fullest node has members, so that they leave and enter
+///   nodes by all interfaces, as NCCL's do; where `t` has rings through exactly the nodes of the members, these; on one node or with one member on
+///   each, one. A link that h hops pass gives each its rate / h.
 /// - `shape.inside_*`: a ring through the members of each node, all nodes at once.
 /// - `shape.between_*`: as many rings at once as the fullest node has members, ring j through member j modulo m of every node
 ///   that has m: the second step of a hierarchical collective. Where `t` has rings through these nodes, each is split over them.
@@ -142,12 +143,17 @@ struct node_members {
     shape.nodes = static_cast<std::uint32_t>(nodes.size());
     for (auto const& node : nodes) shape.per_node = std::max(shape.per_node, static_cast<std::uint32_t>(node.members.size()));
 
-    auto orders = detail::ring_orders(t, nodes);
-    detail::passages whole(t, std::max<std::size_t>(orders.size(), 1));
-    if (orders.empty()) whole.add_ring(ring);
-    for (std::size_t r = 0; r < orders.size(); ++r) {
+    auto orders = detail::ring_orders(t, nodes); // of nodes
+    std::size_t rings = orders.size();
+    if (orders.empty()) {
+        orders.emplace_back(nodes.size());
+        std::iota(orders.front().begin(), orders.front().end(), std::size_t{0});
+        rings = shape.nodes > 1 ? shape.per_node : 1;
+    }
+    detail::passages whole(t, rings);
+    for (std::size_t r = 0; r < rings; ++r) {
         std::vector<std::uint32_t> through;
-        for (auto const k : orders[r])
+        for (auto const k : orders[r % orders.size()])
             for (std::size_t i = 0; i < nodes[k].members.size(); ++i) through.push_back(nodes[k].members[(r + i) % nodes[k].members.size()]);
         whole.add_ring(through);
     }
@@ -158,10 +164,6 @@ struct node_members {
         shape.inside_rate = shape.ring_rate;
         shape.inside_latency = shape.ring_latency;
         return out;
-    }
-    if (orders.empty()) {
-        orders.emplace_back(nodes.size());
-        std::iota(orders.front().begin(), orders.front().end(), std::size_t{0});
     }
     detail::passages inside(t), between(t, orders.size());
     for (auto const& node : nodes) inside.add_ring(node.members);

@@ -58,10 +58,12 @@ struct node_defaults {
 };
 
 // PCI Express x16 moves 15.75 GB/s per direction in generation 3, twice that in 4, four times in 5 (PCI-SIG base specifications). One NVLink
-// moves 20 GB/s per direction in generation 1 and 25 GB/s since (NVIDIA NVLink page): P100 has 4, V100 6, A100 12, H100 18.
+// moves 20 GB/s per direction in generation 1 and 25 GB/s since (NVIDIA NVLink page): P100 has 4, V100 6, A100 12, H100 and H200 18; 50 GB/s in
+// generation 5: B200 has 18. Through switches, rings of NCCL reach 0.775 of that on A100 (232.5 GB/s: nccl-tests, issue 175) and 0.82 on H100 (370:
+// issue 212; taken for H200 and B200), and 0.96 of the rate of InfiniBand interfaces (8 of 25 GB/s: 192; nccl, issue 812): the links have these rates.
 // Latencies are round figures: 1 us between two GPUs and over PCIe as in FlexFlow's machine_config_example, 1 us between
 // two InfiniBand interfaces.
-inline std::array<node_defaults, 5> const known_nodes{{
+inline std::array<node_defaults, 7> const known_nodes{{
     {"k80", intra_node::pcie, {{15.75e9}, std::chrono::microseconds{1}}, false, {{7e9}, std::chrono::microseconds{1}}, {}},
     // Four GPUs: three of the links of each lead to one neighbour each.
     {"p100_sxm",
@@ -79,15 +81,27 @@ inline std::array<node_defaults, 5> const known_nodes{{
      {{15.75e9}, std::chrono::microseconds{1}}},
     {"a100_sxm",
      intra_node::nvswitch,
-     {{300e9}, std::chrono::microseconds{1}},
+     {{232.5e9}, std::chrono::microseconds{1}},
      true,
-     {{25e9}, std::chrono::microseconds{1}},
+     {{24e9}, std::chrono::microseconds{1}},
      {{31.5e9}, std::chrono::microseconds{1}}},
     {"h100_sxm",
      intra_node::nvswitch,
-     {{450e9}, std::chrono::microseconds{1}},
+     {{370e9}, std::chrono::microseconds{1}},
      true,
-     {{50e9}, std::chrono::microseconds{1}},
+     {{48e9}, std::chrono::microseconds{1}},
+     {{63e9}, std::chrono::microseconds{1}}},
+    {"h200_sxm",
+     intra_node::nvswitch,
+     {{370e9}, std::chrono::microseconds{1}},
+     true,
+     {{48e9}, std::chrono::microseconds{1}},
+     {{63e9}, std::chrono::microseconds{1}}},
+    {"b200_sxm",
+     intra_node::nvswitch,
+     {{740e9}, std::chrono::microseconds{1}},
+     true,
+     {{48e9}, std::chrono::microseconds{1}},
      {{63e9}, std::chrono::microseconds{1}}},
 }};
 

@@ -73,6 +73,11 @@ cluster random_cluster(std::mt19937_64& rng) {
         for (auto* const rates : {&spec.contraction, &spec.elementwise})
             for (auto* const rate : {&rates->f64, &rates->f32, &rates->tf32, &rates->f16, &rates->bf16, &rates->i8})
                 if (chance(0.5)) *rate = static_cast<double>(uniform_bits(rng)) * 1e-3;
+        if (chance(0.5)) spec.multiprocessors = static_cast<std::uint32_t>(below(200));
+        for (auto* const parts : {&spec.reached.matmul, &spec.reached.convolution, &spec.reached.attention})
+            for (auto* const part : {&parts->f64, &parts->f32, &parts->tf32, &parts->f16, &parts->bf16, &parts->i8})
+                if (chance(0.2)) *part = uniform_unit(rng);
+        if (chance(0.2)) spec.reached.memory = uniform_unit(rng);
         kinds.push_back(spec);
     }
     std::vector<vertex> devices, all;
@@ -148,7 +153,7 @@ constexpr char const* small = R"({
   "description": "two of one kind and a fast one",
   "kinds": {
     "slow": {"memory_bytes": 1000, "contraction_flops_per_second": {"f32": 1e12}, "launch_overhead_s": 5e-6},
-    "fast": {"preset": "h100_sxm", "memory_bytes": 2000}
+    "fast": {"preset": "h100_sxm", "memory_bytes": 2000, "multiprocessors": 114, "reached": {"matmul": {"f16": 0.5}, "memory": 0.9}}
   },
   "devices": [{"kind": "slow", "count": 2}, {"kind": "fast", "node": 1, "memory_bytes": 3000}],
   "switches": ["leaf"],
@@ -178,6 +183,9 @@ TEST_CASE("topology JSON: a document by hand") {
     auto fast = topology::h100_sxm;
     fast.kind = "fast";
     fast.memory = 3000;
+    fast.multiprocessors = 114;
+    fast.reached.matmul.f16 = 0.5;
+    fast.reached.memory = 0.9;
     CHECK(c.describe_device(2) == fast);
     CHECK(c.node_of(1) == 0);
     CHECK(c.node_of(2) == 1);
@@ -210,7 +218,8 @@ TEST_CASE("topology JSON: the example of the documentation") {
 
 TEST_CASE("topology JSON: every cluster that the library makes reads back equal, with the routes that are not the shortest") {
     link_description const link{{3e9}, picoseconds{11}};
-    for (auto const& device : {topology::k80, topology::p100_sxm, topology::v100_sxm, topology::a100_sxm, topology::h100_sxm})
+    for (auto const& device : {topology::k80, topology::p100_sxm, topology::v100_sxm, topology::a100_sxm, topology::h100_sxm, topology::h200_sxm,
+                               topology::b200_sxm})
         for (auto const intra : {topology::intra_node::direct, topology::intra_node::nvswitch, topology::intra_node::pcie})
             for (std::uint32_t const count : {1u, 3u}) {
                 auto const c = topology::nodes({.count = count,
@@ -299,9 +308,13 @@ TEST_CASE("topology JSON: what is wrong is named") {
     CHECK(refused(changed("\"count\": 2", "\"count\": 8193")) == "c.json: devices[0].count is 8193: must be an integer from 1 to 8192");
     CHECK(refused(changed("\"count\": 2", "\"count\": 8192")) == "c.json: devices[1]: device 8192: a cluster has at most 8192");
     CHECK(refused(changed("\"h100_sxm\"", "\"h100\"")) ==
-          "c.json: kinds.fast.preset is \"h100\": must be one of k80, p100_sxm, v100_sxm, a100_sxm, h100_sxm");
+          "c.json: kinds.fast.preset is \"h100\": must be one of k80, p100_sxm, v100_sxm, a100_sxm, h100_sxm, h200_sxm, b200_sxm");
     CHECK(refused(changed("\"f32\": 1e12", "\"f32\": -1")) ==
           "c.json: kinds.slow.contraction_flops_per_second.f32 is -1: must be a number of at least 0");
+    CHECK(refused(changed("\"f16\": 0.5", "\"f16\": 1.5")) ==
+          "c.json: kinds.fast: the kind (fast) reaches a part of 1.5 in matmul: must be from 0 (not known) to 1");
+    CHECK(refused(changed("\"memory\": 0.9", "\"cache\": 0.9")) ==
+          "c.json: kinds.fast.reached.cache: unknown member: known are memory, matmul, convolution, attention");
     CHECK(refused(changed("\"f32\": 1e12", "\"fp32\": 1")) ==
           "c.json: kinds.slow.contraction_flops_per_second.fp32: unknown member: known are f64, f32, tf32, f16, bf16, i8");
     CHECK(refused(changed("\"launch_overhead_s\": 5e-6", "\"launch_overhead_s\": 5e-6, \"launch_overhead_ps\": 5")) ==

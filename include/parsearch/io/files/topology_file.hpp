@@ -31,13 +31,19 @@ inline constexpr std::uint64_t topology_version = 1;
 
 namespace detail {
 
-/// The number formats of `peak_rates` by the names of the members.
-inline constexpr std::array<std::pair<std::string_view, double topology::peak_rates::*>, 6> peak_members{{{"f64", &topology::peak_rates::f64},
-                                                                                                          {"f32", &topology::peak_rates::f32},
-                                                                                                          {"tf32", &topology::peak_rates::tf32},
-                                                                                                          {"f16", &topology::peak_rates::f16},
-                                                                                                          {"bf16", &topology::peak_rates::bf16},
-                                                                                                          {"i8", &topology::peak_rates::i8}}};
+/// The number formats by name.
+inline constexpr std::array<std::pair<std::string_view, double topology::by_format::*>, 6> format_members{{{"f64", &topology::by_format::f64},
+                                                                                                           {"f32", &topology::by_format::f32},
+                                                                                                           {"tf32", &topology::by_format::tf32},
+                                                                                                           {"f16", &topology::by_format::f16},
+                                                                                                           {"bf16", &topology::by_format::bf16},
+                                                                                                           {"i8", &topology::by_format::i8}}};
+
+/// What a device reaches of its peaks, by kinds of kernels.
+inline constexpr std::array<std::pair<std::string_view, topology::by_format topology::reached_parts::*>, 3> reached_members{
+    {{"matmul", &topology::reached_parts::matmul},
+     {"convolution", &topology::reached_parts::convolution},
+     {"attention", &topology::reached_parts::attention}}};
 
 class topology_reader {
   public:
@@ -75,7 +81,7 @@ class topology_reader {
 
     [[nodiscard]] static topology::device_spec read_kind(std::string const& name, json_value const& value) {
         auto const o = value.object({"preset", "memory_bytes", "memory_bytes_per_second", "launch_overhead_ps", "launch_overhead_s",
-                                     "contraction_flops_per_second", "elementwise_flops_per_second"});
+                                     "contraction_flops_per_second", "elementwise_flops_per_second", "multiprocessors", "reached"});
         topology::device_spec spec;
         if (auto const preset = o.find("preset")) {
             member_names names;
@@ -86,17 +92,27 @@ class topology_reader {
         if (auto const memory = o.find("memory_bytes")) spec.memory = memory->integer<byte_count>(0);
         if (auto const rate = o.find("memory_bytes_per_second")) spec.memory_rate = {rate->number(0)};
         if (auto const overhead = read_time(o, "launch_overhead")) spec.launch_overhead = *overhead;
-        if (auto const rates = o.find("contraction_flops_per_second")) read_peaks(*rates, spec.contraction);
-        if (auto const rates = o.find("elementwise_flops_per_second")) read_peaks(*rates, spec.elementwise);
+        if (auto const rates = o.find("contraction_flops_per_second")) read_formats(*rates, spec.contraction);
+        if (auto const rates = o.find("elementwise_flops_per_second")) read_formats(*rates, spec.elementwise);
+        if (auto const processors = o.find("multiprocessors")) spec.multiprocessors = processors->integer<std::uint32_t>();
+        if (auto const parts = o.find("reached")) read_reached(*parts, spec.reached);
         placed(value, [&] { topology::validate(spec, "the kind"); });
         return spec;
     }
-    static void read_peaks(json_value const& value, topology::peak_rates& rates) {
+    static void read_formats(json_value const& value, topology::by_format& numbers) {
         member_names names;
-        for (auto const& [name, member] : peak_members) names.push_back(name);
+        for (auto const& [name, member] : format_members) names.push_back(name);
         auto const o = value.object(std::move(names));
-        for (auto const& [name, member] : peak_members)
-            if (auto const rate = o.find(name)) rates.*member = rate->number(0);
+        for (auto const& [name, member] : format_members)
+            if (auto const number = o.find(name)) numbers.*member = number->number(0);
+    }
+    static void read_reached(json_value const& value, topology::reached_parts& reached) {
+        member_names names{"memory"};
+        for (auto const& [name, member] : reached_members) names.push_back(name);
+        auto const o = value.object(std::move(names));
+        if (auto const memory = o.find("memory")) reached.memory = memory->number(0);
+        for (auto const& [name, member] : reached_members)
+            if (auto const parts = o.find(name)) read_formats(*parts, reached.*member);
     }
 
     void add_device(json_value const& value) {
@@ -185,14 +201,21 @@ class topology_reader {
     if (d.memory != std::numeric_limits<byte_count>::max()) kind["memory_bytes"] = d.memory;
     kind["memory_bytes_per_second"] = d.memory_rate.bytes_per_second;
     kind["launch_overhead_ps"] = d.launch_overhead.count();
-    auto const peaks = [&](char const* member, topology::peak_rates const& rates) {
+    auto const formats = [](topology::by_format const& numbers) {
         auto object = ordered_json::object();
-        for (auto const& [name, rate] : peak_members)
-            if (rates.*rate != 0) object[std::string(name)] = rates.*rate;
-        kind[member] = std::move(object);
+        for (auto const& [name, number] : format_members)
+            if (numbers.*number != 0) object[std::string(name)] = numbers.*number;
+        return object;
     };
-    peaks("contraction_flops_per_second", d.contraction);
-    peaks("elementwise_flops_per_second", d.elementwise);
+    kind["contraction_flops_per_second"] = formats(d.contraction);
+    kind["elementwise_flops_per_second"] = formats(d.elementwise);
+    if (d.multiprocessors) kind["multiprocessors"] = d.multiprocessors;
+    if (d.reached == topology::reached_parts{}) return kind;
+    auto reached = ordered_json::object();
+    for (auto const& [name, parts] : reached_members)
+        if (d.reached.*parts != topology::by_format{}) reached[std::string(name)] = formats(d.reached.*parts);
+    if (d.reached.memory != 0) reached["memory"] = d.reached.memory;
+    kind["reached"] = std::move(reached);
     return kind;
 }
 

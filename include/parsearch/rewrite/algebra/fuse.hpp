@@ -32,6 +32,8 @@ namespace detail {
     y.saved = stage.outputs[0].saved;
     y.type = stage.outputs[0].type;
     y.differentiable = stage.outputs[0].differentiable;
+    producer.intermediate_bytes += stage.intermediate_bytes;
+    producer.backward_intermediate_bytes += stage.backward_intermediate_bytes;
     producer.flops += stage.flops;
     producer.multiply_adds += stage.multiply_adds;
     // The gradient of what is between the two is needed in any case: for every input and every weight.

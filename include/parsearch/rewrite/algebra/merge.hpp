@@ -122,10 +122,9 @@ inline void resize(ops::operation& op, std::uint32_t d, std::int64_t extent) {
 
 /// Adds the work of `more` to `op`, operand by operand, of which both have as many.
 inline void add_work(ops::operation& op, ops::operation const& more) {
-    op.flops += more.flops;
-    op.multiply_adds += more.multiply_adds;
-    op.backward_flops += more.backward_flops;
-    op.saved_bytes += more.saved_bytes;
+    auto const amounts = ops::amounts_of(op);
+    auto const added = ops::amounts_of(more);
+    for (std::size_t i = 0; i < amounts.size(); ++i) *amounts[i] += *added[i];
     for (std::size_t i = 0; i < op.inputs.size(); ++i) op.inputs[i].gradient_flops += more.inputs[i].gradient_flops;
     for (std::size_t i = 0; i < op.weights.size(); ++i) {
         op.weights[i].gradient_flops += more.weights[i].gradient_flops;
@@ -136,7 +135,7 @@ inline void add_work(ops::operation& op, ops::operation const& more) {
 /// The part of the work that belongs to `size` of `whole` equal shares.
 inline void scale_work(ops::operation& op, std::int64_t size, std::int64_t whole) {
     auto const share = [&](double& v) { v = v / static_cast<double>(whole) * static_cast<double>(size); };
-    for (auto* v : {&op.flops, &op.multiply_adds, &op.backward_flops, &op.saved_bytes}) share(*v);
+    for (auto* amount : ops::amounts_of(op)) share(*amount);
     for (auto& in : op.inputs) share(in.gradient_flops);
     for (auto& w : op.weights) {
         share(w.gradient_flops);

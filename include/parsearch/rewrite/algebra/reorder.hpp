@@ -47,7 +47,8 @@ namespace detail {
     ops::kit::add_axis_dims(out, shape, shape.extents.size(), shape.extents.size());
     for (auto* operand : {&out.inputs[0], &out.outputs[0]}) operand->axes = ops::kit::along_dims(out, 0, shape.extents.size());
     auto const before = static_cast<double>(ops::elements_of(function.inputs[0])), after = static_cast<double>(ops::elements_of(o));
-    for (auto* v : {&out.flops, &out.backward_flops, &out.saved_bytes, &out.inputs[0].gradient_flops}) *v = *v / before * after;
+    for (auto* amount : ops::amounts_of(out)) *amount = *amount / before * after;
+    out.inputs[0].gradient_flops = out.inputs[0].gradient_flops / before * after;
     return out;
 }
 
