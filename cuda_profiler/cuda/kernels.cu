@@ -333,12 +333,6 @@ template <class T, bool Pairs> __global__ void lookup_backward(lookup l, T* grad
 
 // ---- pooling
 
-struct pool_shape {
-    bool average;
-    std::int64_t channels;
-    pool_axis rows, columns;
-};
-
 template <class T> __global__ void pool_forward(pool_shape p, bool last, T const* x, T* y, std::int64_t items) {
     float const count = static_cast<float>(p.rows.window * p.columns.window);
     for (std::int64_t item = first_item(); item < items; item += step()) {
@@ -356,20 +350,9 @@ template <class T> __global__ void pool_forward(pool_shape p, bool last, T const
     }
 }
 template <class T> __global__ void pool_backward(pool_shape p, bool last, T const* x, T const* y, T const* dy, T* dx, std::int64_t items) {
-    float const count = static_cast<float>(p.rows.window * p.columns.window);
-    for (std::int64_t item = first_item(); item < items; item += step()) {
-        pixel at = pixel_at(item, p.channels, p.rows.size, p.columns.size, last);
-        slice const rows = windows_over(p.rows, at.y);
-        slice const columns = windows_over(p.columns, at.x);
-        auto const own = widened<float>(x[item]);
-        float sum = 0;
-        for (at.y = rows.begin; at.y < rows.end; ++at.y)
-            for (at.x = columns.begin; at.x < columns.end; ++at.x) {
-                std::int64_t const from = place_of(at, p.channels, p.rows.results, p.columns.results, last);
-                if (p.average || widened<float>(y[from]) == own) sum += widened<float>(dy[from]);
-            }
-        dx[item] = narrowed<T>(p.average ? sum / count : sum);
-    }
+    auto const reader = [](T const* from) { return [from](std::int64_t i) { return widened<float>(from[i]); }; };
+    for (std::int64_t item = first_item(); item < items; item += step())
+        dx[item] = narrowed<T>(pool_gradient(p, last, item, reader(x), reader(y), reader(dy)));
 }
 
 // ---- optimizer, mask

@@ -63,7 +63,7 @@ void run_optimizer_update(cudaStream_t stream, std::int64_t elements, std::int64
                           float const* gradient, int multiprocessors, std::string_view what);
 [[nodiscard]] std::int64_t fmas_of(optimizer_update const& o) noexcept;
 
-/// Pooling, for the types that cuDNN does not pool. Averages count the padding. Of equal largest elements of a window each takes the gradient.
+/// Pooling, for the types that cuDNN does not pool. Averages count the padding. Of equal largest elements of a window the first takes the gradient.
 /// Forward: y of x. Backward: dx of x, y, dy.
 void run_pooling(cudaStream_t stream, pooling const& p, bool channels_last, void const* x, void* y, void const* dy, void* dx, int multiprocessors,
                  std::string_view what);

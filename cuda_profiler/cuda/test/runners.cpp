@@ -52,6 +52,14 @@ double number(dtype t, std::byte const* p) {
     return 0;
 }
 
+/// Stores `v` as an element of a floating-point type of 32 or 16 bits.
+void store(dtype t, std::byte* p, float v) {
+    auto const as = [p](auto e) { std::memcpy(p, &e, sizeof e); };
+    if (t == dtype::f16) as(__float2half(v));
+    else if (t == dtype::bf16) as(__float2bfloat16(v));
+    else as(v);
+}
+
 /// A launch that is ready on the device.
 class trial {
   public:
@@ -69,6 +77,19 @@ class trial {
         for (std::size_t const o : outputs)
             check(cudaMemsetAsync(sequence_.array(0, o), 0xff, spec(o).bytes(), session()->context().stream), "cudaMemsetAsync", what_);
         sequence_.run_once();
+    }
+    /// Writes `v` into an array of elements of `type`, and makes again what the launch finds of another pass.
+    void put(std::size_t array, numbers const& v) {
+        array_spec const s = spec(array);
+        REQUIRE(v.size() == static_cast<std::size_t>(s.elements));
+        auto const size = static_cast<std::size_t>(ops::size_of(s.type));
+        std::vector<std::byte> raw(s.bytes());
+        for (std::size_t i = 0; i < v.size(); ++i) store(s.type, raw.data() + i * size, static_cast<float>(v[i]));
+        check(cudaMemcpy(sequence_.array(0, array), raw.data(), raw.size(), cudaMemcpyHostToDevice), "cudaMemcpy", what_);
+        std::vector<void*> all;
+        for (std::size_t i = 0; i < sequence_.of(0).arrays().size(); ++i) all.push_back(sequence_.array(0, i));
+        sequence_.of(0).initialize(session()->context(), {0, all, nullptr});
+        check(cudaStreamSynchronize(session()->context().stream), "cudaStreamSynchronize", what_);
     }
     array_spec spec(std::size_t array) { return sequence_.of(0).arrays()[array]; }
     void* address(std::size_t array) { return sequence_.array(0, array); }
@@ -163,7 +184,6 @@ TEST_SUITE("device") {
         for (dtype const type : types)
             for (bool const average : {false, true})
                 for (bool const backward : {false, true}) {
-                    if (type == dtype::bf16 && backward && !average) continue; // has so few values that two in a window are equal
                     pooling const p{.average = average,
                                     .backward = backward,
                                     .n = 2,
@@ -176,9 +196,17 @@ TEST_SUITE("device") {
                                     .result = {4, 3},
                                     .type = type};
                     trial t(p);
+                    CAPTURE(t.choices());
                     std::size_t const out = backward ? 3 : 1;
-                    t.run({out});
                     bool const last = type != dtype::f32;
+                    // Which of equal elements cuDNN pays is not said: no two of a map are equal, and every type has them exactly.
+                    numbers x(static_cast<std::size_t>(p.n * p.channels * p.size[0] * p.size[1]));
+                    for (std::size_t i = 0; i < x.size(); ++i) {
+                        std::size_t const place = last ? i / 8 % 48 : i % 48;
+                        x[i] = (static_cast<double>(place * 29 % 48) - 23.5) / 32;
+                    }
+                    t.put(0, x);
+                    t.run({out});
                     auto const array = [&](std::size_t i) { return last ? channels_first(t[i], p.n, p.channels) : t[i]; };
                     compare(describe(p), array(out), pooled(p, array(0), backward ? array(2) : numbers{}), tolerance(type));
                 }
@@ -190,7 +218,6 @@ TEST_SUITE("device") {
             for (bool const average : {false, true})
                 for (bool const backward : {false, true})
                     for (bool const last : {false, true}) {
-                        if (type == dtype::bf16 && backward && !average) continue; // has so few values that two in a window are equal
                         pooling const p{.average = average,
                                         .backward = backward,
                                         .n = 2,
