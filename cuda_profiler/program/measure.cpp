@@ -215,6 +215,7 @@ bool measure_links(request const& asked, std::string const& kind, device& on, st
             leave_out(text(name_of(copy), " copies are"), e.what());
         }
     }
+    if (ordinals.size() < 2) leave_out("peer copies and collectives are", "one device is used");
     std::vector<std::size_t> sizes;
     for (std::size_t n = 2; n < ordinals.size(); n *= 2) sizes.push_back(n);
     if (ordinals.size() >= 2) sizes.push_back(ordinals.size());

@@ -23,6 +23,7 @@ struct request {
     std::vector<std::string> types{}; // with which the models are built; empty: as they are named
     std::string kind{};               // of device, under which the entries are written; empty: the cluster's only one
     bool list = false, list_kernels = false;
+    bool name_device = false; // and nothing else
     std::string out{}, resume{};
     bool retry = false;                // what failed before
     bool kernels = true, links = true; // what is measured

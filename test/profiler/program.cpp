@@ -6,6 +6,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -261,13 +262,41 @@ TEST_CASE("program: no device, wrong options, kinds") {
     auto const a100 = run(other, with(small, {"--out", dir / "a100.json", "--links-only"}));
     CHECK(a100.code == ok);
     CHECK(has(a100.err, "the device is 'NVIDIA A100-SXM4-80GB'"));
+    // What needs several devices is left out with a word.
+    CHECK(has(a100.err, "peer copies and collectives are not measured: one device is used"));
+}
+
+TEST_CASE("program: --name-device says what clusters call the device that is there") {
+    auto const said = [](std::string const& name, std::vector<std::string> const& more = {}) {
+        auto const script = new_script();
+        script->name = name;
+        return run(script, with({"--name-device"}, more));
+    };
+    for (auto const& [name, device] : {std::pair{"NVIDIA H100 80GB HBM3", "h100"},
+                                       {"NVIDIA H200", "h200"},
+                                       {"NVIDIA A100-SXM4-80GB", "a100"},
+                                       {"Tesla V100-SXM2-16GB", "v100"},
+                                       {"Tesla K80", "k80"}}) {
+        auto const o = said(name);
+        CHECK(o.code == ok);
+        CHECK(o.out == std::string(device) + "\n");
+        CHECK(o.err.empty());
+    }
+    for (std::string const name : {"NVIDIA GH200 480GB", "NVIDIA H100 PCIe", "NVIDIA H100 NVL", "NVIDIA GeForce RTX 4090"}) {
+        auto const o = said(name);
+        CHECK(o.code == bad_input);
+        CHECK(has(o.err, "the device is '" + name + "': is none of those that clusters name, which are k80, "));
+    }
+    CHECK(said("NVIDIA H200", {"--device", "3"}).code == device_missing);
 }
 
 TEST_CASE("program: several devices: peers and collectives") {
     support::scratch const dir;
     auto const script = new_script();
     script->devices = 4;
-    REQUIRE(run(script, with(small, {"--out", dir / "t.json", "--links-only"})).code == ok);
+    auto const links = run(script, with(small, {"--out", dir / "t.json", "--links-only"}));
+    REQUIRE(links.code == ok);
+    CHECK_FALSE(has(links.err, "not measured"));
     auto const t = support::read_table(dir / "t.json");
     CHECK(t.empty());
     CHECK(t.links().size() == 4);

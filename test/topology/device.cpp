@@ -23,7 +23,7 @@ static_assert(!DescribesDeviceSpecs<undescribed>);
 
 TEST_CASE("the presets are valid, of different kinds, and faster by generation") {
     device_spec const* before = nullptr;
-    for (auto const* d : {&k80, &p100_sxm, &v100_sxm, &a100_sxm, &h100_sxm}) {
+    for (auto const* d : {&k80, &p100_sxm, &v100_sxm, &a100_sxm, &h100_sxm, &h200_sxm}) {
         CHECK_NOTHROW(validate(*d, "preset"));
         CHECK(d->contraction.f32 > 0);
         CHECK(d->elementwise.f32 > 0);
@@ -48,4 +48,6 @@ TEST_CASE("figures of the data sheets") {
     CHECK(a100_sxm.contraction.bf16 == 312e12);
     CHECK(h100_sxm.contraction.bf16 == 989.4e12);
     CHECK(h100_sxm.memory_rate.bytes_per_second == 3350e9);
+    CHECK(h200_sxm.contraction == h100_sxm.contraction);
+    CHECK(h200_sxm.memory_rate.bytes_per_second == 4800e9);
 }

@@ -84,6 +84,10 @@ inline device_spec const h100_sxm{{"h100_sxm", byte_count{80} << 30},
                                   {3350e9},
                                   std::chrono::microseconds{3}};
 
+/// H200 SXM5, 141 GB: an H100 SXM5 with other memory. Source: NVIDIA, H200 tensor core GPU data sheet (peaks as those of H100 SXM; 4.8 TB/s).
+inline device_spec const h200_sxm{
+    {"h200_sxm", byte_count{141} << 30}, h100_sxm.contraction, h100_sxm.elementwise, {4800e9}, h100_sxm.launch_overhead};
+
 /// A topology whose `describe_device(t, d)` converts to `device_spec`: it tells peaks and memory bandwidth beside kind and memory.
 /// What an analytic cost model needs; measured costs do with `DeviceTopology`.
 template <class T>

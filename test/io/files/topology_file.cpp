@@ -210,7 +210,7 @@ TEST_CASE("topology JSON: the example of the documentation") {
 
 TEST_CASE("topology JSON: every cluster that the library makes reads back equal, with the routes that are not the shortest") {
     link_description const link{{3e9}, picoseconds{11}};
-    for (auto const& device : {topology::k80, topology::p100_sxm, topology::v100_sxm, topology::a100_sxm, topology::h100_sxm})
+    for (auto const& device : {topology::k80, topology::p100_sxm, topology::v100_sxm, topology::a100_sxm, topology::h100_sxm, topology::h200_sxm})
         for (auto const intra : {topology::intra_node::direct, topology::intra_node::nvswitch, topology::intra_node::pcie})
             for (std::uint32_t const count : {1u, 3u}) {
                 auto const c = topology::nodes({.count = count,
@@ -299,7 +299,7 @@ TEST_CASE("topology JSON: what is wrong is named") {
     CHECK(refused(changed("\"count\": 2", "\"count\": 8193")) == "c.json: devices[0].count is 8193: must be an integer from 1 to 8192");
     CHECK(refused(changed("\"count\": 2", "\"count\": 8192")) == "c.json: devices[1]: device 8192: a cluster has at most 8192");
     CHECK(refused(changed("\"h100_sxm\"", "\"h100\"")) ==
-          "c.json: kinds.fast.preset is \"h100\": must be one of k80, p100_sxm, v100_sxm, a100_sxm, h100_sxm");
+          "c.json: kinds.fast.preset is \"h100\": must be one of k80, p100_sxm, v100_sxm, a100_sxm, h100_sxm, h200_sxm");
     CHECK(refused(changed("\"f32\": 1e12", "\"f32\": -1")) ==
           "c.json: kinds.slow.contraction_flops_per_second.f32 is -1: must be a number of at least 0");
     CHECK(refused(changed("\"f32\": 1e12", "\"fp32\": 1")) ==

@@ -15,13 +15,14 @@ struct device_name {
     std::string_view name;
     topology::device_spec const* spec;
 };
-inline constexpr std::array<device_name, 5> device_names{{{"k80", &topology::k80},
+inline constexpr std::array<device_name, 6> device_names{{{"k80", &topology::k80},
                                                           {"p100", &topology::p100_sxm},
                                                           {"v100", &topology::v100_sxm},
                                                           {"a100", &topology::a100_sxm},
-                                                          {"h100", &topology::h100_sxm}}};
+                                                          {"h100", &topology::h100_sxm},
+                                                          {"h200", &topology::h200_sxm}}};
 
-/// "k80, p100, v100, a100, h100".
+/// "k80, p100, v100, a100, h100, h200".
 [[nodiscard]] inline std::string known_devices() {
     std::string out;
     for (auto const& d : device_names) out += text(out.empty() ? "" : ", ", d.name);
