@@ -70,7 +70,7 @@ class prepared_sequence {
     /// Bytes of device memory that it holds: buffers and work spaces.
     [[nodiscard]] virtual byte_count memory() const = 0;
 
-    /// What the libraries chose, for people: "cudnn engine 38; cublasLt algorithm 21". May be empty.
+    /// What runs each launch, for people: "cudnn engine 38 nhwc; cublasLt algorithm 21". May be empty.
     [[nodiscard]] virtual std::string choices() const { return {}; }
 };
 

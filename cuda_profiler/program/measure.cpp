@@ -33,12 +33,13 @@ std::string today() {
     return fmt::format("{:04}-{:02}-{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday);
 }
 
-// The library's texts may have anything; a table has UTF-8, and reasons are lines.
-std::string as_reason(std::string_view what) {
+// The library's texts may have anything; a table has UTF-8, and lines.
+std::string as_line(std::string_view what) {
     std::string out;
     for (char const c : what) out += c >= ' ' && c <= '~' ? c : c == '\n' || c == '\t' ? ' ' : '?';
-    return out.empty() ? "no reason was given" : out;
+    return out;
 }
+std::string as_reason(std::string_view what) { return what.empty() ? "no reason was given" : as_line(what); }
 
 class progress_line {
   public:
@@ -66,13 +67,14 @@ class progress_line {
 };
 } // namespace
 
-cost::profile_entry entry_of(std::string const& kind, work_item const& item, timing const& t, byte_count memory) {
+cost::profile_entry entry_of(std::string const& kind, work_item const& item, timing const& t, prepared_sequence const& ran) {
     cost::profile_entry e{.device = kind, .kernel = item.kernel, .time = t.median, .runs = t.runs, .spread = t.spread};
     e.flops = item.work.flops;
     e.bytes = item.work.bytes;
     // Updates of operations of several classes are one kernel.
     if (item.kernel.pass != ops::pass::update) e.work = item.work.op->work;
-    e.memory = memory;
+    e.memory = ran.memory();
+    if (auto choices = ran.choices(); !choices.empty()) e.implementation = as_line(choices);
     return e;
 }
 
@@ -140,7 +142,7 @@ measured_work measure_kernels(request const& asked, listed_work const& work, dev
                     done.stopped = true;
                     break;
                 }
-                table.table().add(entry_of(work.kind, item, *t, ready->memory()));
+                table.table().add(entry_of(work.kind, item, *t, *ready));
                 ++done.measured;
                 done.imprecise += !t->reached;
             } catch (launch_failure const& e) {

@@ -16,7 +16,7 @@ struct measured_work {
 };
 
 // The entry of a kernel that was measured, and the failure of one that was not.
-[[nodiscard]] cost::profile_entry entry_of(std::string const& kind, work_item const& item, timing const& t, byte_count memory);
+[[nodiscard]] cost::profile_entry entry_of(std::string const& kind, work_item const& item, timing const& t, prepared_sequence const& ran);
 [[nodiscard]] cost::profile_failure failure_of(std::string const& kind, work_item const& item, std::string const& reason);
 // What the table says of the device.
 [[nodiscard]] io::profile_notes notes_of(device_facts const& facts, environment_reading const& now, std::string const& machine);

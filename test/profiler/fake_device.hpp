@@ -48,6 +48,7 @@ class fake_sequence final : public profiler::prepared_sequence {
     fake_sequence(std::shared_ptr<fake_script> script, std::span<profiler::launch const> sequence)
         : script_(std::move(script)), time_(fake_time(sequence)) {
         for (auto const& l : sequence) memory_ += static_cast<byte_count>(profiler::traffic_of(l).all());
+        launches_ = sequence.size();
     }
     picoseconds run(std::int64_t times) override {
         ++script_->runs;
@@ -55,11 +56,13 @@ class fake_sequence final : public profiler::prepared_sequence {
         return times * time_;
     }
     byte_count memory() const override { return memory_; }
+    std::string choices() const override { return parsearch::text("fake, ", launches_, " launches\n"); }
 
   private:
     std::shared_ptr<fake_script> script_;
     picoseconds time_;
     byte_count memory_ = 0;
+    std::size_t launches_ = 0;
 };
 
 class fake_device final : public profiler::device {

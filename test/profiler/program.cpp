@@ -64,6 +64,8 @@ TEST_CASE("program: measures, and the table says what the device took") {
         CHECK(e.runs >= 5);
         CHECK(e.spread == picoseconds{0});
         CHECK(e.time >= picoseconds{2'000'000});
+        CHECK(e.implementation.starts_with("fake, "));
+        CHECK(e.implementation.find('\n') == std::string::npos);
     }
     CHECK(t.links().size() == 3);
     for (auto const& l : t.links()) CHECK(std::abs(to_seconds(l.fitted.latency) / 3e-6 - 1) < 0.01);

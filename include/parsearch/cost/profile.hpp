@@ -131,6 +131,7 @@ struct profile_entry {
     std::optional<double> bytes{};
     std::optional<ops::work_class> work{};
     std::optional<byte_count> memory{}; ///< that running it needs, in bytes, where known
+    std::string implementation{};       ///< what ran it, for people: "cudnn engine 38 nhwc; own streaming"; empty where not known
     friend bool operator==(profile_entry const&, profile_entry const&) = default;
 };
 

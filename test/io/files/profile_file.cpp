@@ -66,7 +66,8 @@ constexpr char const* small = R"({
       "flops": 67108864,
       "bytes": 1245184.5,
       "work": "matmul",
-      "memory_bytes": 2490368
+      "memory_bytes": 2490368,
+      "implementation": "cublasLt algorithm 66"
     },
     {"device": "h100_sxm", "op": "update", "pass": "update", "dims": [["flops", 0], ["bytes", 24]], "time_ps": 7}
   ],
@@ -109,7 +110,8 @@ TEST_CASE("profile JSON: a document by hand, written as it was read") {
               .flops = 67108864,
               .bytes = 1245184.5,
               .work = ops::work_class::matmul,
-              .memory = 2490368});
+              .memory = 2490368,
+              .implementation = "cublasLt algorithm 66"});
     CHECK(p.entries()[1] == cost::profile_entry{.device = "h100_sxm",
                                                 .kernel = {"update", ops::pass::update, {{"flops", 0}, {"bytes", 24}}, ""},
                                                 .time = picoseconds{7}});
@@ -152,7 +154,7 @@ TEST_CASE("profile JSON: what is wrong is named") {
           "m.json: kernels[1].dims is an array of 11: must have at most 10");
     CHECK(refused("\"time_ps\": 7", "\"time_ps\": 7.5") == "m.json: kernels[1].time_ps is 7.5: must be an integer from 0 to 9223372036854775807");
     CHECK(refused("\"time_ps\": 7", "\"time_s\": 7") == "m.json: kernels[1].time_s: unknown member: known are device, op, pass, dims, operands, "
-                                                        "time_ps, runs, spread_ps, flops, bytes, work, memory_bytes");
+                                                        "time_ps, runs, spread_ps, flops, bytes, work, memory_bytes, implementation");
     CHECK(refused("\"runs\": 20", "\"runs\": 0") == "m.json: kernels[0].runs is 0: must be an integer from 1 to 9223372036854775807");
     CHECK(refused("\"kernels\": [",
                   R"("kernels": [{"device": "h100_sxm", "op": "update", "pass": "update", "dims": [["flops", 0], ["bytes", 24]], "time_ps": 8},)") ==

@@ -83,8 +83,8 @@ namespace detail {
 }
 
 [[nodiscard]] inline cost::profile_entry read_profile_entry(json_value const& value) {
-    auto const o =
-        value.object({"device", "op", "pass", "dims", "operands", "time_ps", "runs", "spread_ps", "flops", "bytes", "work", "memory_bytes"});
+    auto const o = value.object(
+        {"device", "op", "pass", "dims", "operands", "time_ps", "runs", "spread_ps", "flops", "bytes", "work", "memory_bytes", "implementation"});
     cost::profile_entry e{.device = o.at("device").string(), .kernel = read_kernel(o)};
     e.time = picoseconds{o.at("time_ps").integer<std::int64_t>(0)};
     if (auto const runs = o.find("runs")) e.runs = runs->integer<std::int64_t>(1);
@@ -97,6 +97,7 @@ namespace detail {
         e.work = static_cast<ops::work_class>(work->one_of(classes));
     }
     if (auto const memory = o.find("memory_bytes")) e.memory = memory->integer<byte_count>(0);
+    if (auto const implementation = o.find("implementation")) e.implementation = implementation->string();
     return e;
 }
 
@@ -109,6 +110,7 @@ namespace detail {
     if (e.bytes) j["bytes"] = *e.bytes;
     if (e.work) j["work"] = ops::name_of(*e.work);
     if (e.memory) j["memory_bytes"] = *e.memory;
+    if (!e.implementation.empty()) j["implementation"] = e.implementation;
     return j;
 }
 
