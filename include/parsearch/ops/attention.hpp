@@ -10,6 +10,9 @@
 
 namespace parsearch::ops {
 
+/// `operation::variant` of attention where a query sees the keys up to its own position alone.
+inline constexpr std::string_view causal_variant = "causal";
+
 namespace detail {
 /// Elementwise flops per score: scale, maximum, subtraction, exponential, sum, division; and per score in backward.
 inline constexpr double score_forward = 6, score_backward = 5;
@@ -76,6 +79,7 @@ struct multi_head_attention {
         if (causal) kit::expect_extent(inputs, 1, 1, q.extents[1], "the length of input 0 (option causal)");
 
         operation op{.kind = std::string(kind), .work = work_class::attention};
+        if (causal) op.variant = causal_variant;
         detail::add_attention_dims(op, inputs, groups, dim_kind::parameter);
         auto const queries = static_cast<double>(q.extents[0]) * static_cast<double>(q.extents[1]);
         auto const keys = static_cast<double>(q.extents[0]) * static_cast<double>(inputs[1].extents[1]);
@@ -201,6 +205,7 @@ struct attention {
         (void)kit::checked_product("heads * value size", heads, v.size);
 
         operation op{.kind = std::string(kind), .work = work_class::attention};
+        if (causal) op.variant = causal_variant;
         kit::add_dim(op, "s", q.samples, dim_kind::sample);
         kit::add_dim(op, "lq", q.length, dim_kind::attribute);
         kit::add_dim(op, "heads", groups, dim_kind::attribute);

@@ -131,6 +131,8 @@ struct operation {
     flop_count backward_flops = 0;
     /// Bytes kept until backward beside saved operands (masks, statistics), split evenly over the shards.
     double saved_bytes = 0;
+    /// What leaves no trace in kind, dims and operands and yet makes it run otherwise: "causal", of attention. Measured times are told apart by it.
+    std::string variant{};
     friend bool operator==(operation const&, operation const&) = default;
 };
 
