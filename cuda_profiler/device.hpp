@@ -51,6 +51,7 @@ struct device_facts {
 /// Clocks and temperature, read and never set; empty where the device does not say.
 struct environment_reading {
     std::optional<std::int64_t> sm_mhz{}, memory_mhz{}, celsius{}, milliwatts{};
+    std::vector<std::string> throttled_by{}; ///< what holds its clock down now: "power cap", "heat"; not that it idles
     friend bool operator==(environment_reading const&, environment_reading const&) = default;
 };
 

@@ -112,6 +112,9 @@ void add_options(CLI::App& app, request& asked, bool& version) {
     add_text(
         app, "--warm-up", how, "TIME", "of each kernel before it is timed",
         [&](std::string const& s) { io::read_option(s, "warm-up", "--warm-up", asked.timing.warm_up); }, "50ms");
+    add_text(
+        app, "--from-idle", how, "TIME", "that the device works before the first kernel, until its clocks have risen",
+        [&](std::string const& s) { io::read_option(s, "from-idle", "--from-idle", asked.from_idle); }, "500ms");
     add_text(app, "--time-limit", how, "TIME", "of the whole run, such as 10min: ends as Ctrl-C does, with exit code 4 [none]",
              [&](std::string const& s) {
                  io::read_option(s, "time-limit", "--time-limit", asked.time_limit.emplace());

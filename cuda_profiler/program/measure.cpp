@@ -96,6 +96,17 @@ io::profile_notes notes_of(device_facts const& facts, environment_reading const&
     return n;
 }
 
+void wake(request const& asked, device& on, std::function<bool()> const& stop) {
+    if (asked.from_idle.count() == 0) return;
+    launch const work = matmul{.m = 4096, .n = 4096, .k = 4096, .type = ops::dtype::f32};
+    try {
+        auto const ready = on.prepare({&work, 1});
+        for (auto const begin = host_clock::now(); host_clock::now() - begin < asked.from_idle && !stop();) (void)ready->run(1);
+    } catch (launch_failure const&) {
+        // What it cannot run it cannot be woken by; kernels have a warm-up of their own.
+    }
+}
+
 measured_work measure_kernels(request const& asked, listed_work const& work, device& on, table_file& table, console const& to,
                               std::function<bool()> const& stop) {
     measured_work done;
@@ -143,6 +154,7 @@ measured_work measure_kernels(request const& asked, listed_work const& work, dev
                     break;
                 }
                 table.table().add(entry_of(work.kind, item, *t, *ready));
+                for (auto const& by : on.read_environment().throttled_by) ++table.notes().throttled[by];
                 ++done.measured;
                 done.imprecise += !t->reached;
             } catch (launch_failure const& e) {

@@ -21,6 +21,9 @@ struct measured_work {
 // What the table says of the device.
 [[nodiscard]] io::profile_notes notes_of(device_facts const& facts, environment_reading const& now, std::string const& machine);
 
+// Keeps the device busy for `asked.from_idle`, so that its clocks rise; what it cannot run it leaves.
+void wake(request const& asked, device& on, std::function<bool()> const& stop);
+
 // Measures what the table does not have, in `measuring_order` of the whole list, and saves the table as it goes. `stop()` is asked between samples.
 // Throws `device_failure` where the device breaks down and `unwritable`; the table in memory has what was measured.
 [[nodiscard]] measured_work measure_kernels(request const& asked, listed_work const& work, device& on, table_file& table, console const& to,

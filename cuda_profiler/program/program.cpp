@@ -133,6 +133,7 @@ int measure_all(request const& asked, listed_work const& work, device_source con
     table.save(); // now, rather than after the first minutes, is the time to find out that it cannot be
     measured_work done;
     try {
+        wake(asked, *opened.on, stop);
         if (asked.kernels) done = measure_kernels(asked, work, *opened.on, table, to, stop);
         bool stopped = done.stopped;
         if (asked.links && !stopped) stopped = measure_links(asked, work.kind, *opened.on, opened.ordinals, devices, table, to, stop);
@@ -163,8 +164,9 @@ int validate_all(request const& asked, listed_work const& work, device_source co
     say_differences(table, to);
     if (asked.retry) table.table().clear_failures();
     try {
+        if (asked.measure) table.save();
+        wake(asked, *opened.on, stop);
         if (asked.measure) {
-            table.save();
             auto const done = measure_kernels(asked, work, *opened.on, table, to, stop);
             conclude(table, *opened.on);
             fmt::print(to.out, "{}: {} kernels; of those of the iterations {} measured now, {} failed, {} were there\n", table.path(),

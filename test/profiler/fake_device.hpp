@@ -33,6 +33,7 @@ struct fake_script {
     double iteration = 1;         ///< the time of a whole iteration, by the sum of its kernels
     std::vector<double> noise{0}; ///< of one iteration after the other, in turns: part of the time that is added
     std::function<void(std::span<std::vector<profiler::launch> const>)> on_iterate = [](std::span<std::vector<profiler::launch> const>) {};
+    std::vector<std::string> throttled_by{};
     std::int64_t prepared = 0, runs = 0;
 };
 
@@ -77,7 +78,9 @@ class fake_device final : public profiler::device {
                 .driver = "550.54.15",
                 .libraries = {{"cuda", "12.4"}, {"cudnn", "9.1.0"}}};
     }
-    profiler::environment_reading read_environment() const override { return {.sm_mhz = 1980, .memory_mhz = 2619, .celsius = 41}; }
+    profiler::environment_reading read_environment() const override {
+        return {.sm_mhz = 1980, .memory_mhz = 2619, .celsius = 41, .throttled_by = script_->throttled_by};
+    }
     std::unique_ptr<profiler::prepared_sequence> prepare(std::span<profiler::launch const> sequence) override {
         ++script_->prepared;
         script_->on_prepare(sequence);

@@ -51,7 +51,8 @@ constexpr char const* small = R"({
     "libraries": {"cuBLAS": "12.4.5", "cuDNN": "9.1"},
     "date": "2025-03-01",
     "begin": {"sm_mhz": 1980, "memory_mhz": 2619, "temperature_c": 34},
-    "end": {"temperature_c": -1}
+    "end": {"temperature_c": -1},
+    "throttled": {"heat": 2, "power cap": 12}
   },
   "kernels": [
     {
@@ -98,7 +99,8 @@ TEST_CASE("profile JSON: a document by hand, written as it was read") {
                                  .libraries = {{"cuBLAS", "12.4.5"}, {"cuDNN", "9.1"}},
                                  .date = "2025-03-01",
                                  .begin = device_state{.sm_mhz = 1980, .memory_mhz = 2619, .temperature_c = 34},
-                                 .end = device_state{.temperature_c = -1}});
+                                 .end = device_state{.temperature_c = -1},
+                                 .throttled = {{"heat", 2}, {"power cap", 12}}});
     REQUIRE(p.size() == 2);
     CHECK(p.entries()[0] ==
           cost::profile_entry{
@@ -141,7 +143,7 @@ TEST_CASE("profile JSON: what is wrong is named") {
     CHECK(refused("parsearch.profile", "profile") == "m.json: format is \"profile\": must be \"parsearch.profile\"");
     CHECK(
         refused("\"driver\"", "\"drivers\"") ==
-        "m.json: measured.drivers: unknown member: known are machine, device, memory_bytes, compute_capability, driver, libraries, date, begin, end");
+        "m.json: measured.drivers: unknown member: known are machine, device, memory_bytes, compute_capability, driver, libraries, date, begin, end, throttled");
     CHECK(refused("\"9.1\"", "9.1") == "m.json: measured.libraries.cuDNN is 9.1: must be a string");
     for (auto const* const date : {"2025-13-01", "2025-3-1", "01.03.2025", "2025-03-00", "20a5-03-01", ""})
         CHECK(refused("2025-03-01", date) == text("m.json: measured.date is \"", date, "\": must be like 2025-03-01"));
