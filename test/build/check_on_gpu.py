@@ -15,10 +15,10 @@ import time
 import unittest
 
 SCRIPT, PACK = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
-STEPS = ["device", "checks", "own: memcheck", "own: racecheck", "own: initcheck", "iteration", "links", "samples", "parameters", "zoo", "all"]
+STEPS = ["device", "checks", "own: memcheck", "own: racecheck", "own: initcheck", "iteration", "links", "samples", "torch", "parameters", "zoo", "all"]
 CASES = ["a matmul", "streaming", "a device: facts, copies, an iteration"]
 # Small networks, and no time for warming up.
-FAST = {"NETWORKS": "mlp,batch=64 lenet,batch=64", "ZOO": "ncf,batch=64", "OPTIONS": "--kernel-time 1ms --warm-up 0ms"}
+FAST = {"NETWORKS": "mlp,batch=64 lenet,batch=64", "ZOO": "ncf,batch=64", "OPTIONS": "--kernel-time 1ms --warm-up 0ms --from-idle 0ms"}
 
 
 class OnGpu(unittest.TestCase):
@@ -28,10 +28,25 @@ class OnGpu(unittest.TestCase):
         self.out = self.folder / "out"
         self.pack = self.folder / "pack"
         shutil.copytree(PACK, self.pack, ignore=lambda folder, names: [n for n in names if n not in ("parsearch-profile", "test_cuda")])
+        shutil.copy(SCRIPT.parent / "torch_steps.py", self.pack)
         self.tools = self.folder / "tools"
         self.tools.mkdir()
         # It is called as the real one is, and runs the tests.
-        self.tool("compute-sanitizer", 'echo "$@" >>"$SANITIZED"; while [[ $1 == --* ]]; do case $1 in --tool | --report-api-errors | --error-exitcode) shift 2 ;; esac; done; exec "$@"')
+        self.tool(
+            "compute-sanitizer",
+            'echo "$@" >>"$SANITIZED"; while [[ $1 == --* ]]; do shift 2; done; exec "$@"',
+        )
+
+        # PyTorch on a GPU is not what is rehearsed: whether the script is called, and how.
+        self.tool(
+            "python3",
+            f"""[[ $1 == -c ]] && exit ${{FAKE_TORCH:-0}}
+[[ $1 == */torch_steps.py ]] || exec {sys.executable} "$@"
+echo "$@" >>"$SANITIZED.torch"
+while [[ $1 != --out ]]; do shift; done
+echo '{{}}' >"$2"
+""",
+        )
 
     def tool(self, name, body):
         path = self.tools / name
@@ -74,7 +89,9 @@ class OnGpu(unittest.TestCase):
         self.assertIn("peer copies and collectives are not measured: one device is used", log)
         sanitized = (self.folder / "sanitized").read_text().splitlines()
         self.assertEqual([line.split()[1] for line in sanitized], ["memcheck", "racecheck", "initcheck"] + 3 * ["memcheck"])
-        self.assertEqual(sorted(p.name for p in self.out.iterdir()), ["log.txt", "profile.json", "state", "validation.json"])
+        self.assertEqual(sorted(p.name for p in self.out.iterdir()), ["log.txt", "profile.json", "state", "torch.json", "validation.json"])
+        called = (self.folder / "sanitized.torch").read_text().split()
+        self.assertEqual(called[called.index("--networks") + 1 :][:2], FAST["NETWORKS"].split())
         # Again: nothing is done twice.
         again = self.slice()
         self.assertEqual(again.returncode, 0)
@@ -122,7 +139,7 @@ class OnGpu(unittest.TestCase):
                 mended = self.slice()
                 self.assertEqual(mended.returncode, 0, mended.stdout + mended.stderr)
                 again = [part for _, _, part in self.state()[len(before) :]]
-                self.assertEqual(again, [s for s in STEPS if s != "device"] + ["memcheck: streaming"])
+                self.assertEqual(again, [s for s in STEPS if s not in ("device", "torch")] + ["memcheck: streaming"])
 
     def test_kernels_that_fail_are_in_the_table_and_are_tried_again_by_another_pack(self):
         done = self.slice(FAKE_REFUSE="softmax")
@@ -137,13 +154,25 @@ class OnGpu(unittest.TestCase):
         self.assertNotIn("failures", self.table())
         self.assertEqual(len(self.table()["kernels"]), len(before["kernels"]) + len(before["failures"]))
 
+    def test_a_kernel_that_breaks_the_device_ends_no_step(self):
+        # LeNet has two such kernels, in the first step that has any.
+        done = self.slice(FAKE_BREAK="pooling")
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        failed = [part for result, _, part in self.state() if result == "failed"]
+        self.assertEqual(failed[:2], ["iteration", "iteration again"])
+        table = self.table()
+        self.assertEqual({f["reason"] for f in table["failures"]}, {"the device broke down: an illegal address"})
+        self.assertGreater(len(table["kernels"]), 300)
+        self.assertIn("all", [part for _, _, part in self.state()])
+
     def test_without_tools_their_steps_are_left_out(self):
         (self.tools / "compute-sanitizer").unlink()
         if shutil.which("compute-sanitizer"):
             self.skipTest("compute-sanitizer is installed")
-        done = self.slice()
+        done = self.slice(FAKE_TORCH="1")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("own: memcheck: left-out (compute-sanitizer is not found)", done.stdout)
+        self.assertIn("torch: left-out (python3 has no PyTorch that sees a GPU)", done.stdout)
 
     def test_no_gpu_and_no_library(self):
         none = self.slice(FAKE_GPU="none")

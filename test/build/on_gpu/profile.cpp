@@ -1,5 +1,5 @@
 // parsearch-profile on a fake device, for check_on_gpu.py. Environment: FAKE_GPU=none there is no device; FAKE_SLEEP_US the microseconds that a run
-// takes; FAKE_REFUSE=softmax what fails.
+// takes; FAKE_REFUSE=softmax what fails; FAKE_BREAK=pooling what breaks the device.
 #include <cstdlib>
 #include <string>
 
@@ -24,6 +24,12 @@ int main(int argc, char** argv) {
         script->on_prepare = [](std::span<launch const> sequence) {
             for (auto const& l : sequence)
                 if (std::holds_alternative<softmax>(l)) throw launch_failure("no engine");
+        };
+    if (environment("FAKE_BREAK") == "pooling")
+        script->on_prepare = [](std::span<launch const> sequence) {
+            for (auto const& l : sequence)
+                if (auto const* const p = std::get_if<pooling>(&l); p != nullptr && p->backward && p->type == dtype::bf16)
+                    throw device_failure("an illegal address");
         };
     return run_program(argc, argv, support::fake_devices(script));
 }
