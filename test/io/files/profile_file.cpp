@@ -141,9 +141,8 @@ TEST_CASE("profile JSON: the example of the documentation") {
 
 TEST_CASE("profile JSON: what is wrong is named") {
     CHECK(refused("parsearch.profile", "profile") == "m.json: format is \"profile\": must be \"parsearch.profile\"");
-    CHECK(
-        refused("\"driver\"", "\"drivers\"") ==
-        "m.json: measured.drivers: unknown member: known are machine, device, memory_bytes, compute_capability, driver, libraries, date, begin, end, throttled");
+    CHECK(refused("\"driver\"", "\"drivers\"") == "m.json: measured.drivers: unknown member: known are machine, device, memory_bytes, "
+                                                  "compute_capability, driver, libraries, date, begin, end, throttled");
     CHECK(refused("\"9.1\"", "9.1") == "m.json: measured.libraries.cuDNN is 9.1: must be a string");
     for (auto const* const date : {"2025-13-01", "2025-3-1", "01.03.2025", "2025-03-00", "20a5-03-01", ""})
         CHECK(refused("2025-03-01", date) == text("m.json: measured.date is \"", date, "\": must be like 2025-03-01"));
