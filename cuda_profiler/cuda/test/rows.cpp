@@ -92,7 +92,7 @@ template <class F> void every_form(F f) {
 
 } // namespace
 
-TEST_CASE("threads: softmax of rows, forward and backward") {
+TEST_CASE("teams of threads: softmax of rows, forward and backward") {
     every_form([](int threads, std::int64_t columns, auto each) {
         constexpr int Each = each();
         softmax const s{.rows = rows, .columns = columns};
@@ -119,7 +119,7 @@ TEST_CASE("threads: softmax of rows, forward and backward") {
     });
 }
 
-TEST_CASE("threads: layer and RMS normalization of rows, forward and backward") {
+TEST_CASE("teams of threads: layer and RMS normalization of rows, forward and backward") {
     for (bool const centred : {true, false})
         every_form([&](int threads, std::int64_t columns, auto each) {
             constexpr int Each = each();
