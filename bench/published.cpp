@@ -46,7 +46,8 @@ void replace_reached(ps::topology::reached_parts& reached, nlohmann::json const&
             continue;
         }
         auto& parts = name == "matmul" ? reached.matmul : name == "convolution" ? reached.convolution : reached.attention;
-        for (auto const& [type, part] : value.items()) (type == "f32" ? parts.f32 : type == "tf32" ? parts.tf32 : type == "f16" ? parts.f16 : parts.bf16) = part;
+        for (auto const& [type, part] : value.items())
+            (type == "f32" ? parts.f32 : type == "tf32" ? parts.tf32 : type == "f16" ? parts.f16 : parts.bf16) = part;
     }
 }
 

@@ -51,6 +51,7 @@ struct device_facts {
 /// Clocks and temperature, read and never set; empty where the device does not say.
 struct environment_reading {
     std::optional<std::int64_t> sm_mhz{}, memory_mhz{}, celsius{}, milliwatts{};
+    std::vector<std::string> throttled_by{}; ///< what holds its clock down now: "power cap", "heat"; not that it idles
     friend bool operator==(environment_reading const&, environment_reading const&) = default;
 };
 
@@ -70,7 +71,7 @@ class prepared_sequence {
     /// Bytes of device memory that it holds: buffers and work spaces.
     [[nodiscard]] virtual byte_count memory() const = 0;
 
-    /// What the libraries chose, for people: "cudnn engine 38; cublasLt algorithm 21". May be empty.
+    /// What runs each launch, for people: "cudnn engine 38 nhwc; cublasLt algorithm 21". May be empty.
     [[nodiscard]] virtual std::string choices() const { return {}; }
 };
 

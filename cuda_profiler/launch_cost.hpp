@@ -149,8 +149,8 @@ template <class... F> overloaded(F...) -> overloaded<F...>;
                                           x.features, "->", x.hidden, ' ', name_of(x.type));
                           },
                           [&](attention const& x) {
-                              return text("attention", direction(x.backward), " n", x.batch, " heads", x.heads, '/', x.kv_heads, ' ', x.queries, 'x',
-                                          x.keys, " size", x.size, ' ', name_of(x.type));
+                              return text(x.causal ? "causal " : "", "attention", direction(x.backward), " n", x.batch, " heads", x.heads, '/',
+                                          x.kv_heads, ' ', x.queries, 'x', x.keys, " size", x.size, ' ', name_of(x.type));
                           },
                           [](streaming const& x) {
                               std::int64_t n = 0;

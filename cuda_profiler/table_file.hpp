@@ -161,9 +161,9 @@ class table_file {
     }
 
     /// Goes on with the table in `path`, which must have been measured on the same device as `notes` say (its name, where both know it); where there
-    /// is no such file it begins one. The notes are renewed; the first state of the device stays; `differences()` says what else is not as it was.
-    /// Throws `invalid_input` where the file cannot be read, is no profile, is of another device, or is being written by another process,
-    /// `unwritable` where it cannot be written; the file is then as before.
+    /// is no such file it begins one. The notes are renewed; the first state of the device and the counts of throttled kernels stay; `differences()`
+    /// says what else is not as it was. Throws `invalid_input` where the file cannot be read, is no profile, is of another device, or is being
+    /// written by another process, `unwritable` where it cannot be written; the file is then as before.
     [[nodiscard]] static table_file resume(std::string path, io::profile_notes notes) {
         std::error_code error;
         if (!std::filesystem::exists(path, error)) return create(std::move(path), std::move(notes));
@@ -176,6 +176,7 @@ class table_file {
         if (!before.device.empty() && !notes.device.empty() && before.device != notes.device)
             throw invalid_input(path, ": was measured on '", before.device, "': this device is '", notes.device, "', which needs a table of its own");
         if (before.begin) notes.begin = before.begin;
+        notes.throttled = before.throttled;
         auto different = profiler::differences(before, notes);
         table_file resumed(std::move(path), std::move(lock), std::move(table), std::move(notes));
         resumed.differences_ = std::move(different);

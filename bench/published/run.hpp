@@ -32,8 +32,8 @@ struct published_run {
     [[nodiscard]] std::uint32_t replica() const noexcept { return tensor * context * groups; }
     [[nodiscard]] std::uint32_t devices() const noexcept { return replica() * data; }
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(published_run, data, tensor, context, groups, rounds, micro_batch, micro_batches, again, sharded, sequence_parallel,
-                                   fused_dropout)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(published_run, data, tensor, context, groups, rounds, micro_batch, micro_batches, again, sharded,
+                                   sequence_parallel, fused_dropout)
 
 /// The pipeline of a run: stages of blocks, as many each as can be. Of what is computed again each block is a segment; the output layer never is.
 inline parsearch::pipeline::pipelining pipelining_of(published_run const& run, network_blocks const& blocks) {

@@ -17,7 +17,7 @@ void fail(std::string_view library, std::string_view call, std::string_view stat
     (void)cudaGetLastError();
     cudaError_t const left = cudaDeviceSynchronize();
     bool const capturing = left >= cudaErrorStreamCaptureUnsupported && left <= cudaErrorStreamCaptureWrongThread; // says nothing of the device
-    if (left != cudaSuccess && !capturing && left != cudaErrorNoDevice && left != cudaErrorInsufficientDriver)
+    if (left != cudaSuccess && !capturing && left != cudaErrorNoDevice && left != cudaErrorInsufficientDriver && left != cudaErrorStubLibrary)
         throw device_failure(text(message, "; the device is lost: ", cudaGetErrorName(left)));
     throw launch_failure(message);
 }

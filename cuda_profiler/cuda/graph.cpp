@@ -256,6 +256,7 @@ void describe_engine(cudnn_descriptor const& configuration, cudnn_plan& p, std::
 
 bool cudnn_graph::close(cudnn_target t) {
     if (!graph_.empty()) return true;
+    if (t.handle == nullptr && t.properties == nullptr) throw launch_failure(text(what_, ": cuDNN is asked for engines without a device"));
     cudnn_descriptor g(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, what_);
     std::vector<cudnnBackendDescriptor_t> raw;
     for (auto const& op : operations_) raw.push_back(op.raw());
@@ -274,18 +275,22 @@ std::vector<cudnn_plan> cudnn_graph::plans(cudnn_target t, plan_limits const& li
     for (cudnnBackendHeurMode_t const mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
         for (cudnn_descriptor const& configuration : proposals(graph_.front(), mode, t, what_, why_)) {
             if (found.size() >= limits.plans) return found;
-            cudnn_plan p{.plan = cudnn_descriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, what_)};
-            describe_engine(configuration, p, what_);
-            if (!limits.tensor_cores && (p.tensor_cores || p.lowered_inputs)) continue;
-            p.plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
-            if (t.handle != nullptr) p.plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &t.handle);
+            try {
+                cudnn_plan p{.plan = cudnn_descriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, what_)};
+                describe_engine(configuration, p, what_);
+                if (!limits.tensor_cores && (p.tensor_cores || p.lowered_inputs)) continue;
+                p.plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+                if (t.handle != nullptr) p.plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &t.handle);
 #if CUDNN_VERSION >= 90800
-            if (t.properties != nullptr) p.plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *t.properties);
+                if (t.properties != nullptr) p.plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *t.properties);
 #endif
-            if (!p.plan.finalize_if_supported(why_)) continue;
-            p.workspace = p.plan.integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
-            if (p.workspace <= limits.workspace) found.push_back(std::move(p));
-            else why_ = text("engines need more than ", limits.workspace, " bytes of work space");
+                if (!p.plan.finalize_if_supported(why_)) continue;
+                p.workspace = p.plan.integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
+                if (p.workspace <= limits.workspace) found.push_back(std::move(p));
+                else why_ = text("engines need more than ", limits.workspace, " bytes of work space");
+            } catch (launch_failure const& e) {
+                why_ = e.what(); // of this engine; the next may run
+            }
         }
     return found;
 }

@@ -13,13 +13,13 @@ namespace {
 /// Arrays whose content matters beyond its being a number keep their place; all others share a ring.
 bool is_kept(array_spec const& a) { return a.holds != content::random && a.holds != content::positive; }
 
-} // namespace
-
-std::vector<picoseconds> time_iterations(cuda_session const& s, std::span<std::vector<launch> const> kernels, std::int64_t times) {
-    s.select();
+/// Throws `graph_failure` where a launch has another form that is to be taken.
+std::vector<picoseconds> time_in_form(cuda_session const& s, std::span<std::vector<launch> const> kernels, std::int64_t times,
+                                      refused_graphs const& refused) {
     run_context c = s.context();
     std::string const what = "an iteration";
     struct way {
+        launch runs;
         std::unique_ptr<runner> r;
         std::size_t uses = 0, kept = 0; // bytes
         std::size_t at = 0;             // of what is kept
@@ -35,7 +35,7 @@ std::vector<picoseconds> time_iterations(cuda_session const& s, std::span<std::v
             if (found == same.end()) {
                 same.emplace_back(l, ways.size());
                 found = std::prev(same.end());
-                ways.push_back({make_runner(c, l)});
+                ways.push_back({l, make_runner(c, l, refused)});
             }
             order.push_back(found->second);
         }
@@ -96,8 +96,10 @@ std::vector<picoseconds> time_iterations(cuda_session const& s, std::span<std::v
         }
         if (u.number == 0) {
             buffer_set const b{0, u.arrays, work.get()};
-            w.r->choose(c, b);
-            w.r->initialize(c, b);
+            try_out(w.runs, *w.r, [&] {
+                w.r->choose(c, b);
+                w.r->initialize(c, b);
+            });
         }
         uses.push_back(std::move(u));
     }
@@ -128,6 +130,17 @@ std::vector<picoseconds> time_iterations(cuda_session const& s, std::span<std::v
         result.push_back(from_seconds(static_cast<double>(ms) * 1e-3));
     }
     return result;
+}
+
+} // namespace
+
+std::vector<picoseconds> time_iterations(cuda_session const& s, std::span<std::vector<launch> const> kernels, std::int64_t times) {
+    s.select();
+    for (refused_graphs refused;;) try {
+            return time_in_form(s, kernels, times, refused);
+        } catch (graph_failure const& e) {
+            refused.emplace_back(e.refused, e.what());
+        }
 }
 
 } // namespace parsearch::profiler

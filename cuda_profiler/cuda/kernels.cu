@@ -6,81 +6,13 @@
 #include <limits>
 #include <type_traits>
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include <parsearch/core/error.hpp>
 
-#include "check.hpp"
+#include "elements.cuh"
 
 namespace parsearch::profiler {
 
 namespace {
-
-// ---- elements
-
-template <class T> struct element {
-    using sum = float; // that in which they are added up
-    static constexpr int bits = 24;
-};
-template <> struct element<double> {
-    using sum = double;
-    static constexpr int bits = 24;
-};
-template <> struct element<__half> {
-    using sum = float;
-    static constexpr int bits = 11;
-};
-template <> struct element<__nv_bfloat16> {
-    using sum = float;
-    static constexpr int bits = 8;
-};
-template <> struct element<std::int64_t> {
-    using sum = std::int64_t;
-    static constexpr int bits = 6;
-};
-template <> struct element<std::int32_t> {
-    using sum = std::int32_t;
-    static constexpr int bits = 6;
-};
-template <> struct element<std::int8_t> {
-    using sum = std::int32_t;
-    static constexpr int bits = 6;
-};
-
-template <class A, class T> __device__ A widened(T v) {
-    if constexpr (std::is_same_v<T, __half>) return static_cast<A>(__half2float(v));
-    else if constexpr (std::is_same_v<T, __nv_bfloat16>) return static_cast<A>(__bfloat162float(v));
-    else return static_cast<A>(v);
-}
-template <class T, class A> __device__ T narrowed(A v) {
-    if constexpr (std::is_same_v<T, __half>) return __float2half(static_cast<float>(v));
-    else if constexpr (std::is_same_v<T, __nv_bfloat16>) return __float2bfloat16(static_cast<float>(v));
-    else return static_cast<T>(v);
-}
-
-/// `N` elements that are loaded and stored at once.
-template <class T, int N> struct alignas(sizeof(T) * N) pack {
-    T of[N];
-};
-
-/// Calls f with a value of the type that stores elements of type `t`.
-template <class F> void with_type(dtype t, F f) {
-    switch (t) {
-    case dtype::f64: return f(double{});
-    case dtype::f32:
-    case dtype::tf32: return f(float{});
-    case dtype::f16: return f(__half{});
-    case dtype::bf16: return f(__nv_bfloat16{});
-    case dtype::i64: return f(std::int64_t{});
-    case dtype::i32: return f(std::int32_t{});
-    case dtype::i8: return f(std::int8_t{});
-    }
-}
-[[nodiscard]] dtype stored(dtype t) { return t == dtype::tf32 ? dtype::f32 : t; }
-
-__device__ std::int64_t first_item() { return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
-__device__ std::int64_t step() { return static_cast<std::int64_t>(gridDim.x) * blockDim.x; }
 
 // ---- filling
 
@@ -333,12 +265,6 @@ template <class T, bool Pairs> __global__ void lookup_backward(lookup l, T* grad
 
 // ---- pooling
 
-struct pool_shape {
-    bool average;
-    std::int64_t channels;
-    pool_axis rows, columns;
-};
-
 template <class T> __global__ void pool_forward(pool_shape p, bool last, T const* x, T* y, std::int64_t items) {
     float const count = static_cast<float>(p.rows.window * p.columns.window);
     for (std::int64_t item = first_item(); item < items; item += step()) {
@@ -356,20 +282,9 @@ template <class T> __global__ void pool_forward(pool_shape p, bool last, T const
     }
 }
 template <class T> __global__ void pool_backward(pool_shape p, bool last, T const* x, T const* y, T const* dy, T* dx, std::int64_t items) {
-    float const count = static_cast<float>(p.rows.window * p.columns.window);
-    for (std::int64_t item = first_item(); item < items; item += step()) {
-        pixel at = pixel_at(item, p.channels, p.rows.size, p.columns.size, last);
-        slice const rows = windows_over(p.rows, at.y);
-        slice const columns = windows_over(p.columns, at.x);
-        auto const own = widened<float>(x[item]);
-        float sum = 0;
-        for (at.y = rows.begin; at.y < rows.end; ++at.y)
-            for (at.x = columns.begin; at.x < columns.end; ++at.x) {
-                std::int64_t const from = place_of(at, p.channels, p.rows.results, p.columns.results, last);
-                if (p.average || widened<float>(y[from]) == own) sum += widened<float>(dy[from]);
-            }
-        dx[item] = narrowed<T>(p.average ? sum / count : sum);
-    }
+    auto const reader = [](T const* from) { return [from](std::int64_t i) { return widened<float>(from[i]); }; };
+    for (std::int64_t item = first_item(); item < items; item += step())
+        dx[item] = narrowed<T>(pool_gradient(p, last, item, reader(x), reader(y), reader(dy)));
 }
 
 // ---- optimizer, mask
@@ -408,8 +323,6 @@ __global__ void delay_kernel(std::uint64_t span) {
     for (std::uint64_t const begin = nanoseconds(); nanoseconds() - begin < span;) {
     }
 }
-
-void check_launch(std::string_view kernel, std::string_view what) { check(cudaGetLastError(), kernel, what); }
 
 } // namespace
 

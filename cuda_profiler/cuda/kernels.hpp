@@ -63,10 +63,37 @@ void run_optimizer_update(cudaStream_t stream, std::int64_t elements, std::int64
                           float const* gradient, int multiprocessors, std::string_view what);
 [[nodiscard]] std::int64_t fmas_of(optimizer_update const& o) noexcept;
 
-/// Pooling, for the types that cuDNN does not pool. Averages count the padding. Of equal largest elements of a window each takes the gradient.
+/// Pooling, for the types that cuDNN does not pool. Averages count the padding. Of equal largest elements of a window the first takes the gradient.
 /// Forward: y of x. Backward: dx of x, y, dy.
 void run_pooling(cudaStream_t stream, pooling const& p, bool channels_last, void const* x, void* y, void const* dy, void* dx, int multiprocessors,
                  std::string_view what);
+
+/// Softmax of rows in one kernel. Forward: `to` is y of x (may be x). Backward: `to` is dx of y, which is `x`, and dy. Throws `launch_failure` for
+/// integers, as what follows.
+void run_softmax(cudaStream_t stream, softmax const& s, void const* x, void const* dy, void* to, int multiprocessors, std::string_view what);
+
+/// Arrays of layer and RMS normalization: x, y, dy, dx[n, channels]; mean (null: rms) and deviation (one over it) [n]; scale, bias (null: none) and
+/// their gradients (dbias may be null) [channels]. All but the first four are f32 (f64 for f64).
+struct row_normalization_arrays {
+    void const* x = nullptr;
+    void const* scale = nullptr;
+    void const* bias = nullptr;
+    void* y = nullptr;
+    void* mean = nullptr;
+    void* deviation = nullptr;
+    void const* dy = nullptr;
+    void* dx = nullptr;
+    void* dscale = nullptr;
+    void* dbias = nullptr;
+};
+/// y, mean and deviation; epsilon 1e-5.
+void run_row_normalization(cudaStream_t stream, normalization const& n, row_normalization_arrays const& a, int multiprocessors,
+                           std::string_view what);
+/// dx, dscale and dbias, of x, dy, scale, mean and deviation.
+void run_row_normalization_gradient(cudaStream_t stream, normalization const& n, row_normalization_arrays const& a, void* workspace,
+                                    int multiprocessors, std::string_view what);
+/// Bytes of its work space: sums of parts.
+[[nodiscard]] std::size_t row_normalization_workspace(normalization const& n, int multiprocessors) noexcept;
 
 /// One thread that waits for so many seconds of the device's clock: what is submitted meanwhile begins when it ends.
 void run_delay(cudaStream_t stream, double seconds, std::string_view what);

@@ -118,6 +118,37 @@ PARSEARCH_HD constexpr std::int64_t place_of(pixel const& p, std::int64_t channe
     return channels_last ? ((p.n * height + p.y) * width + p.x) * channels + p.channel : ((p.n * channels + p.channel) * height + p.y) * width + p.x;
 }
 
+/// Windows over both axes of every map.
+struct pool_shape {
+    bool average;
+    std::int64_t channels;
+    pool_axis rows, columns;
+};
+/// Element `item` of dx, in the order of memory: what the windows that cover it pay. The gradient of a largest element goes to the first that equals
+/// it, row by row, as in PyTorch. `x`, `y` and `dy` read the elements at a place.
+template <class X, class Y, class Dy>
+PARSEARCH_HD constexpr float pool_gradient(pool_shape const& p, bool channels_last, std::int64_t item, X x, Y y, Dy dy) {
+    pixel const own = pixel_at(item, p.channels, p.rows.size, p.columns.size, channels_last);
+    slice const over_rows = windows_over(p.rows, own.y), over_columns = windows_over(p.columns, own.x);
+    float const value = x(item);
+    float sum = 0;
+    pixel window = own;
+    for (window.y = over_rows.begin; window.y < over_rows.end; ++window.y)
+        for (window.x = over_columns.begin; window.x < over_columns.end; ++window.x) {
+            std::int64_t const from = place_of(window, p.channels, p.rows.results, p.columns.results, channels_last);
+            bool pays = p.average || y(from) == value;
+            if (!p.average && pays) {
+                slice const rows = window_at(p.rows, window.y), columns = window_at(p.columns, window.x);
+                pixel before = own;
+                for (before.y = rows.begin; pays && before.y <= own.y; ++before.y)
+                    for (before.x = columns.begin; pays && before.x < (before.y < own.y ? columns.end : own.x); ++before.x)
+                        pays = x(place_of(before, p.channels, p.rows.size, p.columns.size, channels_last)) != value;
+            }
+            if (pays) sum += dy(from);
+        }
+    return p.average ? sum / static_cast<float>(p.rows.window * p.columns.window) : sum;
+}
+
 inline constexpr int max_axes = 10;
 inline constexpr int tile = 32;     ///< edge of a transposed tile
 inline constexpr int tile_rows = 8; ///< rows of threads of a block that moves one

@@ -14,8 +14,17 @@ using find_device = int(char const*, void**);
 using read_clock = int(void*, int, unsigned*);
 using read_temperature = int(void*, int, unsigned*);
 using read_power = int(void*, unsigned*);
+using read_reasons = int(void*, unsigned long long*);
 using read_version = int(char*, unsigned);
 constexpr int multiprocessor_clock = 1, memory_clock = 2, gpu_sensor = 0;
+
+/// Why a clock is below its most, as bits (nvmlClocksEventReasons; throttle reasons before driver 535).
+struct reason_bit {
+    unsigned long long bit;
+    char const* words;
+};
+constexpr std::array<reason_bit, 6> reason_bits{
+    {{0x2, "application clocks"}, {0x4, "power cap"}, {0x8, "hardware slowdown"}, {0x20, "heat"}, {0x40, "heat (hardware)"}, {0x80, "power brake"}}};
 } // namespace
 
 template <class F> F* nvml::find(char const* name) const {
@@ -48,6 +57,11 @@ environment_reading nvml::read() const {
         if (clock(device_, memory_clock, &v) == 0) r.memory_mhz = v;
     }
     if (auto* const heat = find<read_temperature>("nvmlDeviceGetTemperature"); heat != nullptr && heat(device_, gpu_sensor, &v) == 0) r.celsius = v;
+    auto* reasons = find<read_reasons>("nvmlDeviceGetCurrentClocksEventReasons");
+    if (reasons == nullptr) reasons = find<read_reasons>("nvmlDeviceGetCurrentClocksThrottleReasons");
+    if (unsigned long long bits = 0; reasons != nullptr && reasons(device_, &bits) == 0)
+        for (auto const& [bit, words] : reason_bits)
+            if ((bits & bit) != 0) r.throttled_by.emplace_back(words);
     if (auto* const power = find<read_power>("nvmlDeviceGetPowerUsage"); power != nullptr && power(device_, &v) == 0) r.milliwatts = v;
     return r;
 }

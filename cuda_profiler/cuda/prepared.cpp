@@ -40,15 +40,31 @@ std::size_t cuda_session::free_memory() const {
     return free;
 }
 
-cuda_sequence::cuda_sequence(cuda_session const& s, std::span<launch const> sequence) : session_(s) {
+cuda_sequence::cuda_sequence(cuda_session const& s, std::span<launch const> sequence, refused_graphs refused) : session_(s) {
     s.select();
+    check(cudaEventCreate(begin_.out()), "cudaEventCreate", "a sequence");
+    check(cudaEventCreate(end_.out()), "cudaEventCreate", "a sequence");
+    for (bool ready = false; !ready;) try {
+            make_ready(sequence, refused);
+            ready = true;
+        } catch (graph_failure const& e) {
+            refused.emplace_back(e.refused, e.what());
+            for (device_memory* const m : {&buffers_, &common_, &workspace_, &flush_}) *m = device_memory();
+            runners_.clear();
+            first_.clear();
+            addresses_.clear();
+        }
+}
+
+void cuda_sequence::make_ready(std::span<launch const> sequence, refused_graphs const& refused) {
+    cuda_session const& s = session_;
     run_context c = s.context();
     std::string const what = sequence.empty() ? "an empty sequence" : describe(sequence.front());
     array_bytes one;
     std::size_t workspace = 0;
     first_.push_back(0);
     for (launch const& l : sequence) {
-        runner const& r = *runners_.emplace_back(make_runner(c, l));
+        runner const& r = *runners_.emplace_back(make_runner(c, l, refused));
         array_bytes const b = bytes_of(r.arrays());
         one = {one.own + b.own, one.common + b.common, one.touched + b.touched};
         workspace = std::max(workspace, r.workspace());
@@ -73,8 +89,6 @@ cuda_sequence::cuda_sequence(cuda_session const& s, std::span<launch const> sequ
                 at += aligned(a.bytes());
             }
     }
-    check(cudaEventCreate(begin_.out()), "cudaEventCreate", what);
-    check(cudaEventCreate(end_.out()), "cudaEventCreate", what);
 
     // The first set is filled, serves to choose, is filled again (an algorithm may write over what it reads elsewhere) and is copied. Indices alone
     // are others in every set: the same rows of a common table would stay in the cache.
@@ -99,9 +113,9 @@ cuda_sequence::cuda_sequence(cuda_session const& s, std::span<launch const> sequ
     auto const first_set = [&](std::size_t i) {
         return buffer_set{0, std::span(addresses_).subspan(first_[i], first_[i + 1] - first_[i]), workspace_.get()};
     };
-    for (std::size_t i = 0; i < runners_.size(); ++i) runners_[i]->choose(c, first_set(i));
+    for (std::size_t i = 0; i < runners_.size(); ++i) try_out(sequence[i], *runners_[i], [&] { runners_[i]->choose(c, first_set(i)); });
     fill_set(0, false);
-    for (std::size_t i = 0; i < runners_.size(); ++i) runners_[i]->initialize(c, first_set(i));
+    for (std::size_t i = 0; i < runners_.size(); ++i) try_out(sequence[i], *runners_[i], [&] { runners_[i]->initialize(c, first_set(i)); });
     copy_first(buffers_, plan_.set, plan_.sets);
     copy_first(common_, plan_.common, plan_.copies);
     for (std::size_t k = 1; k < plan_.sets; ++k) fill_set(k, true);
@@ -166,8 +180,7 @@ picoseconds cuda_sequence::run(std::int64_t times) {
 
 std::string cuda_sequence::choices() const {
     std::string all;
-    for (auto const& r : runners_)
-        if (std::string const one = r->choice(); !one.empty()) all += text(all.empty() ? "" : "; ", one);
+    for (auto const& r : runners_) all += text(all.empty() ? "" : "; ", r->account());
     return all;
 }
 

@@ -54,7 +54,8 @@ template <class Enqueue> [[nodiscard]] executable_owner record(run_context const
 
 class cuda_sequence final : public prepared_sequence {
   public:
-    cuda_sequence(cuda_session const& s, std::span<launch const> sequence);
+    /// Launches of which the graph turns out not to run are taken in their other form, those of `refused` from the beginning.
+    cuda_sequence(cuda_session const& s, std::span<launch const> sequence, refused_graphs refused = {});
     [[nodiscard]] picoseconds run(std::int64_t times) override;
     [[nodiscard]] byte_count memory() const override { return static_cast<byte_count>(plan_.total() + flush_.bytes()); }
     [[nodiscard]] std::string choices() const override;
@@ -68,6 +69,7 @@ class cuda_sequence final : public prepared_sequence {
     void run_once(std::size_t set = 0);
 
   private:
+    void make_ready(std::span<launch const> sequence, refused_graphs const& refused);
     void enqueue(std::size_t set);
     [[nodiscard]] std::size_t arrays_of_set() const noexcept { return first_.back(); }
 

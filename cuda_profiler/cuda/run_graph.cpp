@@ -225,7 +225,7 @@ std::unique_ptr<runner> make_graph_runner(run_context const& c, launch const& l,
         std::unique_ptr<runner> forward = n->backward ? forward_of(c, *n, why) : nullptr;
         if (n->backward && !forward) return nullptr;
         auto r = std::make_unique<normalization_runner>(*n, std::move(forward));
-        if (!r->add(c, normalization_graph(*n), "", limits, why)) return nullptr;
+        if (!r->add(c, normalization_graph(*n), n->kind == normalization_kind::batch ? " nhwc" : "", limits, why)) return nullptr;
         return r;
     }
     attention const& a = std::get<attention>(l);
@@ -233,7 +233,7 @@ std::unique_ptr<runner> make_graph_runner(run_context const& c, launch const& l,
     std::unique_ptr<runner> forward = a.backward ? forward_of(c, a, why) : nullptr;
     if (a.backward && !forward) return nullptr;
     auto r = std::make_unique<attention_runner>(a, std::move(forward));
-    if (!r->add(c, attention_graph(a), "", limits, why)) return nullptr;
+    if (!r->add(c, attention_graph(a), " fused", limits, why)) return nullptr;
     return r;
 }
 

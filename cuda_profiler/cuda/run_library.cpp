@@ -1,4 +1,4 @@
-/// Launches that cuDNN's older functions run: pooling, softmax, batch normalization where the graphs have no engine, recurrent layers.
+/// Launches that cuDNN's older functions run: pooling, batch normalization where the graphs have no engine, recurrent layers.
 
 #include <limits>
 
@@ -20,12 +20,14 @@ using sequence_owner = owned<cudnnRNNDataDescriptor_t, &cudnnDestroyRNNDataDescr
 
 /// cuDNN's older functions count in 32 bits.
 int narrow(std::int64_t v, std::string_view what) {
-    if (v < 0 || v > std::numeric_limits<int>::max()) throw launch_failure(text(what, ": an extent of ", v, ", and cuDNN counts in 32 bits"));
+    if (v < 0 || v > std::numeric_limits<int>::max())
+        throw launch_failure(text(what, ": extents or elements of ", v, ", and cuDNN counts in 32 bits"));
     return static_cast<int>(v);
 }
 
 tensor_owner make_tensor(cudnnDataType_t type, std::array<std::int64_t, 4> const& e, layout l, std::string_view what) {
     tensor_owner t;
+    (void)narrow(e[0] * e[1] * e[2] * e[3], what); // strides too
     check(cudnnCreateTensorDescriptor(t.out()), "cudnnCreateTensorDescriptor", what);
     check(cudnnSetTensor4dDescriptor(t.get(), l == layout::nchw ? CUDNN_TENSOR_NCHW : CUDNN_TENSOR_NHWC, type, narrow(e[0], what), narrow(e[1], what),
                                      narrow(e[2], what), narrow(e[3], what)),
@@ -53,35 +55,28 @@ layout layout_for(dtype t) { return t == dtype::f16 || t == dtype::bf16 || t == 
 class pooling_runner final : public runner {
   public:
     explicit pooling_runner(pooling const& given) : p_(normalized(given)), what_(describe(given)), factors_(given.type) {
-        cudnnDataType_t const type = cudnn_type(p_.type, what_);
-        layout const l = layout_for(p_.type);
-        x_ = make_tensor(type, {p_.n, p_.channels, p_.size[0], p_.size[1]}, l, what_);
-        y_ = make_tensor(type, {p_.n, p_.channels, p_.result[0], p_.result[1]}, l, what_);
-        check(cudnnCreatePoolingDescriptor(window_.out()), "cudnnCreatePoolingDescriptor", what_);
-        std::array<int, 2> window{}, padding{}, stride{};
-        for (std::size_t i = 0; i < 2; ++i) {
-            window[i] = narrow(p_.window[i], what_);
-            padding[i] = narrow(p_.padding[i], what_);
-            stride[i] = narrow(p_.stride[i], what_);
-        }
-        check(cudnnSetPoolingNdDescriptor(window_.get(), p_.average ? CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING : CUDNN_POOLING_MAX,
-                                          CUDNN_NOT_PROPAGATE_NAN, 2, window.data(), padding.data(), stride.data()),
-              "cudnnSetPoolingNdDescriptor", what_);
         array_spec const x{.type = p_.type, .elements = p_.n * p_.channels * p_.size[0] * p_.size[1]};
         array_spec const y{.type = p_.type, .elements = p_.n * p_.channels * p_.result[0] * p_.result[1]};
         arrays_ = {x, y};
         if (p_.backward) arrays_ = {x, y, y, x};
+        try {
+            describe_to_cudnn();
+        } catch (launch_failure const& e) {
+            fall_back(e.what());
+        }
     }
     void choose(run_context const& c, buffer_set const& b) override {
         try {
             forward(c, b);
             enqueue(c, b);
-        } catch (launch_failure const&) {
-            own_ = true;
+        } catch (launch_failure const& e) {
+            if (own_) throw;
+            fall_back(e.what());
+            forward(c, b);
             enqueue(c, b);
         }
     }
-    std::string choice() const override { return own_ ? "own pooling" : "cudnn pooling"; }
+    std::string choice() const override { return text(own_ ? "own" : "cudnn", " pooling", layout_for(p_.type) == layout::nhwc ? " nhwc" : " nchw"); }
     void initialize(run_context const& c, buffer_set const& b) override {
         if (p_.backward) forward(c, b);
     }
@@ -96,6 +91,26 @@ class pooling_runner final : public runner {
     }
 
   private:
+    void describe_to_cudnn() {
+        cudnnDataType_t const type = cudnn_type(p_.type, what_);
+        layout const l = layout_for(p_.type);
+        x_ = make_tensor(type, {p_.n, p_.channels, p_.size[0], p_.size[1]}, l, what_);
+        y_ = make_tensor(type, {p_.n, p_.channels, p_.result[0], p_.result[1]}, l, what_);
+        check(cudnnCreatePoolingDescriptor(window_.out()), "cudnnCreatePoolingDescriptor", what_);
+        std::array<int, 2> window{}, padding{}, stride{};
+        for (std::size_t i = 0; i < 2; ++i) {
+            window[i] = narrow(p_.window[i], what_);
+            padding[i] = narrow(p_.padding[i], what_);
+            stride[i] = narrow(p_.stride[i], what_);
+        }
+        check(cudnnSetPoolingNdDescriptor(window_.get(), p_.average ? CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING : CUDNN_POOLING_MAX,
+                                          CUDNN_NOT_PROPAGATE_NAN, 2, window.data(), padding.data(), stride.data()),
+              "cudnnSetPoolingNdDescriptor", what_);
+    }
+    void fall_back(std::string why) {
+        own_ = true;
+        set_refusal(std::move(why));
+    }
     void forward(run_context const& c, buffer_set const& b) {
         if (own_) {
             pooling p = p_;
@@ -112,35 +127,6 @@ class pooling_runner final : public runner {
     tensor_owner x_{}, y_{};
     pooling_owner window_{};
     bool own_ = false;
-};
-
-/// Arrays: x, y (may be one); backward: y, dy, dx.
-class softmax_runner final : public runner {
-  public:
-    explicit softmax_runner(softmax const& s)
-        : s_(s), what_(describe(s)), factors_(s.type), x_(make_tensor(cudnn_type(s.type, what_), {s.rows, s.columns, 1, 1}, layout::nchw, what_)) {
-        arrays_.assign(s.backward ? 3 : 2, {.type = s.type, .elements = s.rows * s.columns});
-    }
-    void initialize(run_context const& c, buffer_set const& b) override {
-        if (s_.backward) forward(c, b.arrays[0], b.arrays[0]);
-    }
-    void enqueue(run_context const& c, buffer_set const& b) override {
-        if (!s_.backward) return forward(c, b.arrays[0], b.arrays[1]);
-        check(cudnnSoftmaxBackward(c.cudnn, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE, factors_.one(), x_.get(), b.arrays[0], x_.get(),
-                                   b.arrays[1], factors_.zero(), x_.get(), b.arrays[2]),
-              "cudnnSoftmaxBackward", what_);
-    }
-
-  private:
-    void forward(run_context const& c, void const* x, void* y) {
-        check(cudnnSoftmaxForward(c.cudnn, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE, factors_.one(), x_.get(), x, factors_.zero(),
-                                  x_.get(), y),
-              "cudnnSoftmaxForward", what_);
-    }
-    softmax s_;
-    std::string what_;
-    factors factors_;
-    tensor_owner x_;
 };
 
 /// Arrays as `normalization_graph` has them, in NCHW: x, scale, bias, y, mean, 1/deviation, running mean and variance before and after (updated in
@@ -169,7 +155,7 @@ class batch_runner final : public runner {
                                               x_.get(), a[0], x_.get(), a[1], x_.get(), a[5], channel_.get(), a[2], a[6], a[7], epsilon, a[3], a[4]),
               "cudnnBatchNormalizationBackward", what_);
     }
-    std::string choice() const override { return "cudnnBatchNormalization nchw"; }
+    std::string choice() const override { return "cudnn batch normalization nchw"; }
 
   private:
     static constexpr double epsilon = 1e-5;
@@ -246,6 +232,8 @@ class recurrent_runner final : public runner {
               "cudnnRNNBackwardWeights_v8", what_);
     }
 
+    std::string choice() const override { return "cudnn rnn"; }
+
   private:
     void forward(run_context const& c, buffer_set const& b) {
         auto const& a = b.arrays;
@@ -267,7 +255,6 @@ class recurrent_runner final : public runner {
 
 std::unique_ptr<runner> make_library_runner(run_context const& c, launch const& l) {
     if (auto const* p = std::get_if<pooling>(&l)) return std::make_unique<pooling_runner>(*p);
-    if (auto const* s = std::get_if<softmax>(&l)) return std::make_unique<softmax_runner>(*s);
     if (auto const* n = std::get_if<normalization>(&l)) return std::make_unique<batch_runner>(*n);
     return std::make_unique<recurrent_runner>(c, std::get<recurrent>(l));
 }

@@ -160,7 +160,7 @@ class composed_attention final : public runner {
             return make_runner(c, matmul{.batch = batch, .m = m, .n = n, .k = k, .transpose_a = ta, .transpose_b = tb, .type = a.type}, s);
         };
         auto const scores = [&](bool backward) {
-            return make_library_runner(c, softmax{.backward = backward, .rows = batch * rows, .columns = a.keys, .type = a.type});
+            return make_own_runner(c, softmax{.backward = backward, .rows = batch * rows, .columns = a.keys, .type = a.type});
         };
         auto const array = [&](std::int64_t elements) { arrays_.push_back({.type = a.type, .elements = elements}); };
         std::int64_t const q = batch * rows * a.size, k = batch * a.keys * a.size, v = batch * a.keys * a.value_size;
@@ -195,7 +195,7 @@ class composed_attention final : public runner {
     void enqueue(run_context const& c, buffer_set const& b) override { run(c, steps_, b); }
     std::string choice() const override {
         std::string all = "attention composed of";
-        for (step const& s : steps_) all += text(&s == steps_.data() ? " " : ", ", s.r->choice().empty() ? "cudnn softmax" : s.r->choice());
+        for (step const& s : steps_) all += text(&s == steps_.data() ? " " : ", ", s.r->choice());
         return all;
     }
 

@@ -28,6 +28,7 @@ class streaming_runner final : public runner {
         run_streaming(c.stream, arrays.first(s_.reads.size()), arrays.subspan(s_.reads.size(), s_.writes.size()), fmas_of(s_),
                       static_cast<double*>(b.arrays.back()), c.multiprocessors, what_);
     }
+    std::string choice() const override { return "own streaming"; }
 
   private:
     streaming s_;
@@ -45,6 +46,7 @@ class reduction_runner final : public runner {
     void enqueue(run_context const& c, buffer_set const& b) override {
         run_reduction(c.stream, shape_, r_.type, b.arrays[0], b.arrays[1], b.workspace, c.multiprocessors, what_);
     }
+    std::string choice() const override { return "own reduction"; }
 
   private:
     reduction r_;
@@ -64,6 +66,7 @@ class permutation_runner final : public runner {
     void enqueue(run_context const& c, buffer_set const& b) override {
         run_permutation(c.stream, plan_, bytes_, b.arrays[0], b.arrays[1], c.multiprocessors, what_);
     }
+    std::string choice() const override { return "own permutation"; }
 
   private:
     std::string what_;
@@ -84,10 +87,89 @@ class lookup_runner final : public runner {
     void enqueue(run_context const& c, buffer_set const& b) override {
         run_lookup(c.stream, l_, b.arrays[0], static_cast<std::int32_t const*>(b.arrays[1]), b.arrays[2], c.multiprocessors, what_);
     }
+    std::string choice() const override { return "own lookup"; }
 
   private:
     lookup l_;
     std::string what_;
+};
+
+/// Arrays: x, y (may be one); backward: y, dy, dx.
+class softmax_runner final : public runner {
+  public:
+    explicit softmax_runner(softmax const& s) : s_(s), what_(describe(s)) {
+        arrays_.assign(s.backward ? 3 : 2, {.type = s.type, .elements = s.rows * s.columns});
+    }
+    void initialize(run_context const& c, buffer_set const& b) override {
+        softmax forward = s_;
+        forward.backward = false;
+        if (s_.backward) run_softmax(c.stream, forward, b.arrays[0], nullptr, b.arrays[0], c.multiprocessors, what_);
+    }
+    void enqueue(run_context const& c, buffer_set const& b) override {
+        run_softmax(c.stream, s_, b.arrays[0], s_.backward ? b.arrays[1] : nullptr, b.arrays[s_.backward ? 2 : 1], c.multiprocessors, what_);
+    }
+    std::string choice() const override { return "own softmax"; }
+
+  private:
+    softmax s_;
+    std::string what_;
+};
+
+/// Layer and RMS normalization. Arrays: those of `normalization_graph`; scale, bias and statistics of f64 are f64.
+class row_normalization_runner final : public runner {
+  public:
+    row_normalization_runner(run_context const& c, normalization const& n)
+        : n_(n), rms_(n.kind == normalization_kind::rms), what_(describe(n)), multiprocessors_(c.multiprocessors) {
+        if (n.kind == normalization_kind::batch) throw launch_failure(text(what_, ": our own kernels normalize rows"));
+        dtype const narrow = n.type == dtype::f64 ? dtype::f64 : dtype::f32;
+        array_spec const data{.type = n.type, .elements = n.n * n.channels}, channel{.type = narrow, .elements = n.channels};
+        array_spec const statistic{.type = narrow, .elements = n.n};
+        if (n.backward) arrays_ = {data, data, channel, statistic, statistic, data, channel, channel};
+        else arrays_ = {data, channel, channel, data, statistic, statistic};
+        // RMS normalization has no mean, no bias, and no gradient of one.
+        if (rms_ && n.backward) arrays_ = {data, data, channel, statistic, data, channel};
+        if (rms_ && !n.backward) arrays_ = {data, channel, data, statistic};
+    }
+    std::size_t workspace() const override { return n_.backward ? row_normalization_workspace(n_, multiprocessors_) : 0; }
+    void initialize(run_context const& c, buffer_set const& b) override {
+        if (!n_.backward) return;
+        row_normalization_arrays a = arrays_of(b); // statistics of x; the result goes where dx will
+        a.y = a.dx;
+        run_row_normalization(c.stream, n_, a, c.multiprocessors, what_);
+    }
+    void enqueue(run_context const& c, buffer_set const& b) override {
+        if (n_.backward) run_row_normalization_gradient(c.stream, n_, arrays_of(b), b.workspace, c.multiprocessors, what_);
+        else run_row_normalization(c.stream, n_, arrays_of(b), c.multiprocessors, what_);
+    }
+    std::string choice() const override { return "own normalization"; }
+
+  private:
+    row_normalization_arrays arrays_of(buffer_set const& b) const {
+        std::size_t i = 0;
+        auto const next = [&](bool there = true) { return there ? b.arrays[i++] : nullptr; };
+        row_normalization_arrays r;
+        r.x = next();
+        if (n_.backward) {
+            r.dy = next();
+            r.scale = next();
+        } else {
+            r.scale = next();
+            r.bias = next(!rms_);
+            r.y = next();
+        }
+        r.mean = next(!rms_);
+        r.deviation = next();
+        if (n_.backward) {
+            r.dx = next();
+            r.dscale = next();
+            r.dbias = next(!rms_);
+        }
+        return r;
+    }
+    normalization n_;
+    bool rms_;
+    std::string what_;
+    int multiprocessors_;
 };
 
 /// Arrays: parameter, first and second moment, gradient, all f32.
@@ -102,6 +184,7 @@ class optimizer_runner final : public runner {
         auto const at = [&](std::size_t i) { return static_cast<float*>(b.arrays[i]); };
         run_optimizer_update(c.stream, elements_of(o_), fmas_of(o_), at(0), at(1), at(2), at(3), c.multiprocessors, what_);
     }
+    std::string choice() const override { return "own Adam"; }
 
   private:
     optimizer_update o_;
@@ -114,6 +197,8 @@ std::unique_ptr<runner> make_own_runner(run_context const& c, launch const& l) {
     if (auto const* s = std::get_if<streaming>(&l)) return std::make_unique<streaming_runner>(*s);
     if (auto const* r = std::get_if<reduction>(&l)) return std::make_unique<reduction_runner>(c, *r);
     if (auto const* p = std::get_if<permutation>(&l)) return std::make_unique<permutation_runner>(*p);
+    if (auto const* m = std::get_if<softmax>(&l)) return std::make_unique<softmax_runner>(*m);
+    if (auto const* n = std::get_if<normalization>(&l)) return std::make_unique<row_normalization_runner>(c, *n);
     if (auto const* t = std::get_if<lookup>(&l)) return std::make_unique<lookup_runner>(*t);
     return std::make_unique<optimizer_runner>(std::get<optimizer_update>(l));
 }

@@ -31,41 +31,71 @@ void cool(run_context const& c, double submission, std::string_view what) {
     run_delay(c.stream, std::clamp(1.5 * submission, least_delay, most_delay), what);
 }
 
-std::unique_ptr<runner> make_runner(run_context const& c, launch const& l) {
-    struct chooser {
-        run_context const& c;
-        launch const& l;
-        std::unique_ptr<runner> operator()(matmul const& m) const { return make_runner(c, m, 1); }
-        std::unique_ptr<runner> operator()(convolution const&) const { return graph(); }
-        std::unique_ptr<runner> operator()(normalization const& n) const {
-            if (n.kind != normalization_kind::batch) return graph();
-            std::string why; // cuDNN's newer engines take channels that 8 divide
-            std::unique_ptr<runner> r = make_graph_runner(c, l, why);
-            return r ? std::move(r) : make_library_runner(c, l);
-        }
-        std::unique_ptr<runner> operator()(attention const& a) const {
-            std::string why;
-            std::unique_ptr<runner> r;
-            if (a.type == dtype::f16 || a.type == dtype::bf16) r = make_graph_runner(c, l, why);
-            return r ? std::move(r) : make_composed_attention(c, a);
-        }
-        std::unique_ptr<runner> operator()(pooling const&) const { return make_library_runner(c, l); }
-        std::unique_ptr<runner> operator()(softmax const&) const { return make_library_runner(c, l); }
-        std::unique_ptr<runner> operator()(recurrent const&) const { return make_library_runner(c, l); }
-        std::unique_ptr<runner> operator()(streaming const&) const { return make_own_runner(c, l); }
-        std::unique_ptr<runner> operator()(reduction const&) const { return make_own_runner(c, l); }
-        std::unique_ptr<runner> operator()(permutation const&) const { return make_own_runner(c, l); }
-        std::unique_ptr<runner> operator()(lookup const&) const { return make_own_runner(c, l); }
-        std::unique_ptr<runner> operator()(optimizer_update const&) const { return make_own_runner(c, l); }
+bool has_plain_form(launch const& l) noexcept {
+    auto const* const a = std::get_if<attention>(&l);
+    return std::holds_alternative<normalization>(l) || (a != nullptr && (a->type == dtype::f16 || a->type == dtype::bf16));
+}
 
-        std::unique_ptr<runner> graph() const {
-            std::string why;
-            std::unique_ptr<runner> r = make_graph_runner(c, l, why);
-            if (!r) throw launch_failure(text(describe(l), ": cuDNN has no engine for it: ", why));
-            return r;
+namespace {
+
+struct chooser {
+    run_context const& c;
+    launch const& l;
+    refused_graphs const& refused;
+    std::unique_ptr<runner> operator()(matmul const& m) const { return make_runner(c, m, 1); }
+    std::unique_ptr<runner> operator()(convolution const&) const {
+        std::string why;
+        std::unique_ptr<runner> r = graph(why);
+        if (!r) throw launch_failure(text(describe(l), ": cuDNN has no engine for it: ", why));
+        return r;
+    }
+    std::unique_ptr<runner> operator()(normalization const& n) const {
+        return graph_or([&] { return n.kind == normalization_kind::batch ? make_library_runner(c, l) : make_own_runner(c, l); });
+    }
+    std::unique_ptr<runner> operator()(attention const& a) const {
+        if (!has_plain_form(l)) return make_composed_attention(c, a); // no library fuses f32
+        return graph_or([&] { return make_composed_attention(c, a); });
+    }
+    std::unique_ptr<runner> operator()(pooling const&) const { return make_library_runner(c, l); }
+    std::unique_ptr<runner> operator()(recurrent const&) const { return make_library_runner(c, l); }
+    std::unique_ptr<runner> operator()(softmax const&) const { return make_own_runner(c, l); }
+    std::unique_ptr<runner> operator()(streaming const&) const { return make_own_runner(c, l); }
+    std::unique_ptr<runner> operator()(reduction const&) const { return make_own_runner(c, l); }
+    std::unique_ptr<runner> operator()(permutation const&) const { return make_own_runner(c, l); }
+    std::unique_ptr<runner> operator()(lookup const&) const { return make_own_runner(c, l); }
+    std::unique_ptr<runner> operator()(optimizer_update const&) const { return make_own_runner(c, l); }
+
+    /// Null where there is none, with the reason.
+    std::unique_ptr<runner> graph(std::string& why) const {
+        for (auto const& [given, reason] : refused)
+            if (given == l) {
+                why = reason;
+                return nullptr;
+            }
+        try {
+            return make_graph_runner(c, l, why);
+        } catch (launch_failure const& e) {
+            why = e.what();
+            return nullptr;
         }
-    };
-    return std::visit(chooser{c, l}, l);
+    }
+    template <class Plain> std::unique_ptr<runner> graph_or(Plain plain) const {
+        std::string why;
+        if (std::unique_ptr<runner> r = graph(why)) return r;
+        try {
+            std::unique_ptr<runner> r = plain();
+            r->set_refusal(why.empty() ? "no reason is given" : why);
+            return r;
+        } catch (launch_failure const& e) {
+            throw launch_failure(text(e.what(), "; and by a graph: ", why));
+        }
+    }
+};
+
+} // namespace
+
+std::unique_ptr<runner> make_runner(run_context const& c, launch const& l, refused_graphs const& refused) {
+    return std::visit(chooser{c, l, refused}, l);
 }
 
 } // namespace parsearch::profiler

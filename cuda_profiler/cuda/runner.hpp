@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <parsearch/core/error.hpp>
@@ -73,11 +74,19 @@ class runner {
     /// copies of it. May take a little more memory while it runs.
     virtual void initialize(run_context const&, buffer_set const&) {}
     virtual void enqueue(run_context const&, buffer_set const&) = 0;
-    /// What was chosen, for people; empty where there was nothing to choose.
-    [[nodiscard]] virtual std::string choice() const { return {}; }
+    /// What runs it, for people: "cudnn engine 38 nhwc", "own softmax".
+    [[nodiscard]] virtual std::string choice() const = 0;
+    /// Why it is not run by what is preferred (a graph, cuDNN's pooling); empty where it is, or where there is no other form of such a launch.
+    [[nodiscard]] std::string const& refusal() const noexcept { return refusal_; }
+    void set_refusal(std::string why) { refusal_ = std::move(why); }
+    /// Both, as a table has them.
+    [[nodiscard]] std::string account() const { return refusal_.empty() ? choice() : text(choice(), " (in place of cudnn: ", refusal_, ")"); }
 
   protected:
     std::vector<array_spec> arrays_{};
+
+  private:
+    std::string refusal_{};
 };
 
 /// Seconds that the host spends in `f`.
@@ -130,18 +139,43 @@ template <class Trial> [[nodiscard]] std::size_t fastest_way(std::size_t ways, s
     return *best;
 }
 
+/// Launches of which the graph was found not to run, each with the reason.
+using refused_graphs = std::vector<std::pair<launch, std::string>>;
+
+/// The graph of `refused` does not run when it is tried, and the launch has another form.
+class graph_failure : public launch_failure {
+  public:
+    graph_failure(launch l, std::string const& why) : launch_failure(why), refused(std::move(l)) {}
+    launch refused;
+};
+
+/// Whether a launch that is preferably run by a cuDNN graph has another form: normalizations, and attention of f16 and bf16.
+[[nodiscard]] bool has_plain_form(launch const& l) noexcept;
+
+/// Calls f(), which tries out the runner `r` of `l`. Throws `graph_failure` in place of a `launch_failure` where the graph of a launch with another
+/// form fails.
+template <class F> void try_out(launch const& l, runner const& r, F f) {
+    try {
+        f();
+    } catch (launch_failure const& e) {
+        if (has_plain_form(l) && r.refusal().empty()) throw graph_failure(l, e.what());
+        throw;
+    }
+}
+
 /// How matmul multiplies: c = scale * a b.
 [[nodiscard]] std::unique_ptr<runner> make_runner(run_context const& c, matmul const& m, double scale);
-/// The runner of a launch. Throws `launch_failure` where there is none on this device.
-[[nodiscard]] std::unique_ptr<runner> make_runner(run_context const& c, launch const& l);
+/// The runner of a launch, in its other form where the graph is among `refused` or cannot be made: `refusal()` then says why. Throws `launch_failure`
+/// where there is none on this device.
+[[nodiscard]] std::unique_ptr<runner> make_runner(run_context const& c, launch const& l, refused_graphs const& refused = {});
 /// Attention as matmuls and softmax over scores in memory; forward: q, k, v, o, scores; backward: q, k, v, do, probabilities, dq, dk, dv, two of
 /// scores.
 [[nodiscard]] std::unique_ptr<runner> make_composed_attention(run_context const& c, attention const& a);
 /// By cuDNN's graphs: null where cuDNN has no engine, with the reason in `why`.
 [[nodiscard]] std::unique_ptr<runner> make_graph_runner(run_context const& c, launch const& l, std::string& why);
-/// By cuDNN's older functions: pooling, softmax, batch normalization, recurrent layers.
+/// By cuDNN's older functions: pooling, batch normalization, recurrent layers.
 [[nodiscard]] std::unique_ptr<runner> make_library_runner(run_context const& c, launch const& l);
-/// By kernels of our own: streaming, reduction, permutation, lookup, optimizer update.
+/// By kernels of our own: softmax, layer and RMS normalization, streaming, reduction, permutation, lookup, optimizer update.
 [[nodiscard]] std::unique_ptr<runner> make_own_runner(run_context const& c, launch const& l);
 
 } // namespace parsearch::profiler

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <vector>
 
+#include <parsearch/ops/attention.hpp>
+
 #include "shard.hpp"
 
 namespace parsearch::profiler::detail {
 
 /// Fused for f16 and bf16; in the other types, for which no library has a fused one, products with a softmax between, of which the probabilities are
-/// kept for backward. An operation does not say whether it is causal: it is measured without a mask.
+/// kept for backward; these work on all scores, causal or not.
 inline void append_attention_core(launches& out, attention const& a) {
     if (a.type == ops::dtype::f16 || a.type == ops::dtype::bf16) {
         out.emplace_back(a);
@@ -33,6 +35,9 @@ inline void append_attention_core(launches& out, attention const& a) {
     product(a.keys, a.size, rows, true, false);  // of k
 }
 
+/// Whether a fused kernel may leave out the keys behind each query. Where queries are split, a shard's are not the first: it is measured on all keys.
+[[nodiscard]] inline bool is_causal(shard const& s, attention const& a) { return s.op().variant == ops::causal_variant && a.queries == a.keys; }
+
 /// The sizes of a head, from the elements that a shard touches of each operand.
 [[nodiscard]] inline attention core_of(shard const& s) {
     auto const& op = s.op();
@@ -52,6 +57,7 @@ inline void append_attention_core(launches& out, attention const& a) {
     a.value_size = per(v, a.batch * a.keys * a.kv_heads);
     a.heads = per(q, a.batch * a.queries * a.size);
     s.expect(a.heads % a.kv_heads == 0, "the heads of the queries are no multiple of those of the keys");
+    a.causal = is_causal(s, a);
     return a;
 }
 
@@ -105,6 +111,7 @@ inline void append_attention_core(launches& out, attention const& a) {
     auto const rows_of = [&](ops::operand const& w) { return s.touched(w.axes[0]); };
     core.size = core.value_size = rows_of(*kw) / core.kv_heads;
     core.heads = rows_of(*qw) / core.size;
+    core.causal = is_causal(s, core);
     auto const queries = core.batch * core.queries, parts = queries > 0 ? s.count() / (s.degree(0) * s.degree(2)) : 1;
     auto const keys = ceil_division(core.batch * core.keys, parts);
     auto const wide = rows_of(*qw), results = s.touched(ow->axes[0]);

@@ -112,6 +112,9 @@ void add_options(CLI::App& app, request& asked, bool& version) {
     add_text(
         app, "--warm-up", how, "TIME", "of each kernel before it is timed",
         [&](std::string const& s) { io::read_option(s, "warm-up", "--warm-up", asked.timing.warm_up); }, "50ms");
+    add_text(
+        app, "--from-idle", how, "TIME", "that the device works before the first kernel, until its clocks have risen",
+        [&](std::string const& s) { io::read_option(s, "from-idle", "--from-idle", asked.from_idle); }, "500ms");
     add_text(app, "--time-limit", how, "TIME", "of the whole run, such as 10min: ends as Ctrl-C does, with exit code 4 [none]",
              [&](std::string const& s) {
                  io::read_option(s, "time-limit", "--time-limit", asked.time_limit.emplace());
@@ -160,6 +163,9 @@ void add_options(CLI::App& app, request& asked, bool& version) {
     app.add_flag("--list", asked.list, "prints the work and ends: kernels by operator and pass, with flops, bytes and predicted time. Needs no GPU")
         ->group(output);
     app.add_flag("--kernels", asked.list_kernels, "with --list: each kernel, and the launches that it is made of")->group(output);
+    app.add_flag("--name-device", asked.name_device,
+                 "prints the name that clusters give the GPU that is there (the first, or that of --device), such as h100, and ends")
+        ->group(output);
     app.add_flag("-q,--quiet", asked.quiet, "no progress")->group(output);
     app.add_flag("--version", version, "prints the version and ends")->group(other);
     app.set_help_flag("-h,--help", "prints this and ends")->group(other);
@@ -172,7 +178,8 @@ void add_options(CLI::App& app, request& asked, bool& version) {
 command read_command_line(int argc, char const* const* argv, console const& to) {
     CLI::App app{std::string(description)};
     app.formatter(std::make_shared<tools::help_formatter>("parsearch-profile --model MODEL --cluster CLUSTER (--list | --out FILE | --resume FILE |\n"
-                                                          "           --validate --profile TABLE [--out FILE]) [OPTIONS]"));
+                                                          "           --validate --profile TABLE [--out FILE]) [OPTIONS]\n"
+                                                          "       parsearch-profile --name-device [--device NUMBER]"));
     app.footer(std::string(examples_and_codes));
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
     app.set_help_flag();
@@ -192,7 +199,7 @@ command read_command_line(int argc, char const* const* argv, console const& to) 
         fmt::print(to.out, "parsearch-profile {}\n", parsearch::version);
         return {};
     }
-    if (asked.cluster.empty() || (asked.models.empty() && asked.kernels))
+    if (!asked.name_device && (asked.cluster.empty() || (asked.models.empty() && asked.kernels)))
         throw invalid_input(asked.cluster.empty() ? "--cluster" : "--model",
                             " is missing: parsearch-profile needs a model and a cluster; parsearch-profile --help shows examples");
     if (asked.list_kernels && !asked.list) throw invalid_input("--kernels is given without --list, to which it adds");
@@ -205,7 +212,7 @@ command read_command_line(int argc, char const* const* argv, console const& to) 
         if (asked.list && !asked.out.empty()) throw invalid_input("more than one of --list and --out is given: must be one");
         if (!asked.list && asked.profile.empty()) throw invalid_input("--validate is given without --profile: must name a table");
         if (asked.retry && !asked.measure) throw invalid_input("--retry-failed is given with --no-measure");
-    } else if (places != 1)
+    } else if (!asked.name_device && places != 1)
         throw invalid_input(places == 0 ? "none" : "more than one", " of --list, --out and --resume is given: must be one: what to do with the work");
     if (asked.retry && asked.resume.empty() && !asked.validate)
         throw invalid_input("--retry-failed is given without --resume, whose failures it tries again");

@@ -33,12 +33,13 @@ std::string today() {
     return fmt::format("{:04}-{:02}-{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday);
 }
 
-// The library's texts may have anything; a table has UTF-8, and reasons are lines.
-std::string as_reason(std::string_view what) {
+// The library's texts may have anything; a table has UTF-8, and lines.
+std::string as_line(std::string_view what) {
     std::string out;
     for (char const c : what) out += c >= ' ' && c <= '~' ? c : c == '\n' || c == '\t' ? ' ' : '?';
-    return out.empty() ? "no reason was given" : out;
+    return out;
 }
+std::string as_reason(std::string_view what) { return what.empty() ? "no reason was given" : as_line(what); }
 
 class progress_line {
   public:
@@ -66,13 +67,14 @@ class progress_line {
 };
 } // namespace
 
-cost::profile_entry entry_of(std::string const& kind, work_item const& item, timing const& t, byte_count memory) {
+cost::profile_entry entry_of(std::string const& kind, work_item const& item, timing const& t, prepared_sequence const& ran) {
     cost::profile_entry e{.device = kind, .kernel = item.kernel, .time = t.median, .runs = t.runs, .spread = t.spread};
     e.flops = item.work.flops;
     e.bytes = item.work.bytes;
     // Updates of operations of several classes are one kernel.
     if (item.kernel.pass != ops::pass::update) e.work = item.work.op->work;
-    e.memory = memory;
+    e.memory = ran.memory();
+    if (auto choices = ran.choices(); !choices.empty()) e.implementation = as_line(choices);
     return e;
 }
 
@@ -92,6 +94,17 @@ io::profile_notes notes_of(device_facts const& facts, environment_reading const&
     if (now.sm_mhz || now.memory_mhz || now.celsius)
         n.begin = io::device_state{.sm_mhz = now.sm_mhz, .memory_mhz = now.memory_mhz, .temperature_c = now.celsius};
     return n;
+}
+
+void wake(request const& asked, device& on, std::function<bool()> const& stop) {
+    if (asked.from_idle.count() == 0) return;
+    launch const work = matmul{.m = 4096, .n = 4096, .k = 4096, .type = ops::dtype::f32};
+    try {
+        auto const ready = on.prepare({&work, 1});
+        for (auto const begin = host_clock::now(); host_clock::now() - begin < asked.from_idle && !stop();) (void)ready->run(1);
+    } catch (launch_failure const&) {
+        // What it cannot run it cannot be woken by; kernels have a warm-up of their own.
+    }
 }
 
 measured_work measure_kernels(request const& asked, listed_work const& work, device& on, table_file& table, console const& to,
@@ -140,7 +153,8 @@ measured_work measure_kernels(request const& asked, listed_work const& work, dev
                     done.stopped = true;
                     break;
                 }
-                table.table().add(entry_of(work.kind, item, *t, ready->memory()));
+                table.table().add(entry_of(work.kind, item, *t, *ready));
+                for (auto const& by : on.read_environment().throttled_by) ++table.notes().throttled[by];
                 ++done.measured;
                 done.imprecise += !t->reached;
             } catch (launch_failure const& e) {
@@ -215,6 +229,7 @@ bool measure_links(request const& asked, std::string const& kind, device& on, st
             leave_out(text(name_of(copy), " copies are"), e.what());
         }
     }
+    if (ordinals.size() < 2) leave_out("peer copies and collectives are", "one device is used");
     std::vector<std::size_t> sizes;
     for (std::size_t n = 2; n < ordinals.size(); n *= 2) sizes.push_back(n);
     if (ordinals.size() >= 2) sizes.push_back(ordinals.size());

@@ -16,10 +16,13 @@ struct measured_work {
 };
 
 // The entry of a kernel that was measured, and the failure of one that was not.
-[[nodiscard]] cost::profile_entry entry_of(std::string const& kind, work_item const& item, timing const& t, byte_count memory);
+[[nodiscard]] cost::profile_entry entry_of(std::string const& kind, work_item const& item, timing const& t, prepared_sequence const& ran);
 [[nodiscard]] cost::profile_failure failure_of(std::string const& kind, work_item const& item, std::string const& reason);
 // What the table says of the device.
 [[nodiscard]] io::profile_notes notes_of(device_facts const& facts, environment_reading const& now, std::string const& machine);
+
+// Keeps the device busy for `asked.from_idle`, so that its clocks rise; what it cannot run it leaves.
+void wake(request const& asked, device& on, std::function<bool()> const& stop);
 
 // Measures what the table does not have, in `measuring_order` of the whole list, and saves the table as it goes. `stop()` is asked between samples.
 // Throws `device_failure` where the device breaks down and `unwritable`; the table in memory has what was measured.

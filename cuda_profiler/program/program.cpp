@@ -9,11 +9,14 @@
 #include <ranges>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include <parsearch/io/text/device_names.hpp>
 
 #include "cuda_profiler/program/measure.hpp"
 #include "cuda_profiler/program/validate.hpp"
@@ -23,14 +26,29 @@
 namespace parsearch::profiler {
 namespace {
 
-// "H100" of "h100_sxm": the part of a kind that the name of its devices has.
-bool looks_like(std::string name, std::string kind) {
-    auto const lower = [](std::string& s) {
-        std::ranges::transform(s, s.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    };
-    lower(name);
-    lower(kind);
-    return name.find(kind.substr(0, kind.find('_'))) != std::string::npos;
+// The words of a device's name or kind, in small letters: "nvidia", "a100", "sxm4", "80gb".
+std::vector<std::string> words_of(std::string const& name) {
+    std::vector<std::string> words(1);
+    for (char const c : name)
+        if (auto const u = static_cast<unsigned char>(c); std::isalnum(u) != 0) words.back() += static_cast<char>(std::tolower(u));
+        else if (!words.back().empty()) words.emplace_back();
+    return words;
+}
+
+// "H100" of "h100_sxm": the word of a kind that the name of its devices has.
+bool looks_like(std::string const& name, std::string const& kind) {
+    auto const words = words_of(name);
+    return std::ranges::find(words, words_of(kind).front()) != words.end();
+}
+
+// The library's device that the driver calls so, by its short name. Cards for PCIe have other clocks and memory than the modules that are known.
+std::string_view device_named(std::string const& name) {
+    auto const words = words_of(name);
+    for (auto const& d : io::device_names)
+        if (looks_like(name, d.spec->kind) && std::ranges::find(words, "pcie") == words.end() && std::ranges::find(words, "nvl") == words.end())
+            return d.name;
+    throw invalid_input("the device is '", name, "': is none of those that clusters name, which are ", io::known_devices(),
+                        ": a cluster's file must describe it");
 }
 
 std::vector<int> chosen_devices(request const& asked, device_source const& devices) {
@@ -115,6 +133,7 @@ int measure_all(request const& asked, listed_work const& work, device_source con
     table.save(); // now, rather than after the first minutes, is the time to find out that it cannot be
     measured_work done;
     try {
+        wake(asked, *opened.on, stop);
         if (asked.kernels) done = measure_kernels(asked, work, *opened.on, table, to, stop);
         bool stopped = done.stopped;
         if (asked.links && !stopped) stopped = measure_links(asked, work.kind, *opened.on, opened.ordinals, devices, table, to, stop);
@@ -145,8 +164,9 @@ int validate_all(request const& asked, listed_work const& work, device_source co
     say_differences(table, to);
     if (asked.retry) table.table().clear_failures();
     try {
+        if (asked.measure) table.save();
+        wake(asked, *opened.on, stop);
         if (asked.measure) {
-            table.save();
             auto const done = measure_kernels(asked, work, *opened.on, table, to, stop);
             conclude(table, *opened.on);
             fmt::print(to.out, "{}: {} kernels; of those of the iterations {} measured now, {} failed, {} were there\n", table.path(),
@@ -173,6 +193,10 @@ int run(int argc, char const* const* argv, device_source const& devices, console
     auto const command = read_command_line(argc, argv, to);
     if (!command.asked) return command.code;
     auto const& asked = *command.asked;
+    if (asked.name_device) {
+        fmt::print(to.out, "{}\n", device_named(devices.open(chosen_devices(asked, devices).front())->facts().name));
+        return ok;
+    }
     auto const work = make_work(asked);
     for (auto const& note : work.notes)
         if (!asked.quiet) fmt::print(to.err, "note: {}\n", note);

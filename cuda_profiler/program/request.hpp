@@ -23,6 +23,7 @@ struct request {
     std::vector<std::string> types{}; // with which the models are built; empty: as they are named
     std::string kind{};               // of device, under which the entries are written; empty: the cluster's only one
     bool list = false, list_kernels = false;
+    bool name_device = false; // and nothing else
     std::string out{}, resume{};
     bool retry = false;                // what failed before
     bool kernels = true, links = true; // what is measured
@@ -33,8 +34,9 @@ struct request {
     work_limits limits{};
     unknown_kinds unknown = unknown_kinds::refuse;
     timing_options timing{};
-    std::optional<std::chrono::nanoseconds> time_limit{}; // of the whole run
-    bool validate = false;                                // whole iterations, with the table `profile`, of which `out` is the report
+    std::chrono::nanoseconds from_idle = std::chrono::milliseconds{500}; // that the device works before anything is timed
+    std::optional<std::chrono::nanoseconds> time_limit{};                // of the whole run
+    bool validate = false;                                               // whole iterations, with the table `profile`, of which `out` is the report
     std::string profile{};
     bool measure = true; // what the table lacks for that
     double within = 0.1;

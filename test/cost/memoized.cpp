@@ -121,6 +121,7 @@ TEST_CASE_TEMPLATE("everything that an answer can depend on makes another questi
     CHECK(other([](auto& op, auto&) { op.multiply_adds += 1; }) == 1);
     CHECK(other([](auto& op, auto&) { op.backward_flops += 1; }) == 1);
     CHECK(other([](auto& op, auto&) { op.saved_bytes += 1; }) == 1);
+    CHECK(other([](auto& op, auto&) { op.variant = "causal"; }) == 1);
     CHECK(other([](auto&, auto& w) { w.flops += 1; }) == 1);
     CHECK(other([](auto&, auto& w) { w.bytes += 1; }) == 1);
     CHECK(other([](auto&, auto& w) { w.degrees[1] = 2; }) == 1);

@@ -11,6 +11,8 @@
 
 #include <doctest/doctest.h>
 
+#include <parsearch/cost/kernel_family.hpp>
+
 #include "support/operator_types.hpp"
 #include "support/product.hpp"
 #include "support/random_operators.hpp"
@@ -75,6 +77,16 @@ TEST_CASE("kernel: the same shard of differently split operators is the same ker
     unnamed.dims[0].name = unnamed.dims[1].name = "i";
     unnamed.dims[2].name.clear();
     CHECK(spelled(unnamed, whole) == "product forward #0=64 #1=32 #2=16 (x:f32[#0,#2] w:f32[#1,#2] -> y:f32[#0,#1])");
+}
+
+TEST_CASE("kernel: variants of an operation are told apart, and are families of their own") {
+    auto op = support::product(64, 32, 16);
+    auto const plain = kernel_of(ops::work_of(op, std::vector<std::int32_t>{1, 1, 1}, ops::pass::forward));
+    op.variant = "causal";
+    auto const causal = kernel_of(ops::work_of(op, std::vector<std::int32_t>{1, 1, 1}, ops::pass::forward));
+    CHECK(causal.operands == plain.operands + ", causal");
+    CHECK(family_of(causal) != family_of(plain));
+    CHECK(output_type(causal) == output_type(plain));
 }
 
 TEST_CASE("kernel: updates are told apart by their amounts") {

@@ -75,7 +75,12 @@ TEST_CASE("multi_head_attention: without flash scores go through memory; flash l
     CHECK(dropped.backward_intermediate_bytes - plain.backward_intermediate_bytes == bytes);
     options.dropout = 0;
     options.causal = true;
-    CHECK(infer(options, {x, x, x}) == plain);
+    auto masked = infer(options, {x, x, x});
+    CHECK(masked.variant == "causal");
+    masked.variant.clear();
+    CHECK(masked == plain);
+    CHECK(infer(ops::attention{.heads = 3, .causal = true}, {x, x, x}).variant == "causal");
+    CHECK(infer(ops::attention{.heads = 3}, {x, x, x}).variant.empty());
     options.flash = true;
     auto const causal = infer(options, {x, x, x});
     CHECK(causal.multiply_adds == flash.multiply_adds);

@@ -33,6 +33,7 @@ struct fake_script {
     double iteration = 1;         ///< the time of a whole iteration, by the sum of its kernels
     std::vector<double> noise{0}; ///< of one iteration after the other, in turns: part of the time that is added
     std::function<void(std::span<std::vector<profiler::launch> const>)> on_iterate = [](std::span<std::vector<profiler::launch> const>) {};
+    std::vector<std::string> throttled_by{};
     std::int64_t prepared = 0, runs = 0;
 };
 
@@ -48,6 +49,7 @@ class fake_sequence final : public profiler::prepared_sequence {
     fake_sequence(std::shared_ptr<fake_script> script, std::span<profiler::launch const> sequence)
         : script_(std::move(script)), time_(fake_time(sequence)) {
         for (auto const& l : sequence) memory_ += static_cast<byte_count>(profiler::traffic_of(l).all());
+        launches_ = sequence.size();
     }
     picoseconds run(std::int64_t times) override {
         ++script_->runs;
@@ -55,11 +57,13 @@ class fake_sequence final : public profiler::prepared_sequence {
         return times * time_;
     }
     byte_count memory() const override { return memory_; }
+    std::string choices() const override { return parsearch::text("fake, ", launches_, " launches\n"); }
 
   private:
     std::shared_ptr<fake_script> script_;
     picoseconds time_;
     byte_count memory_ = 0;
+    std::size_t launches_ = 0;
 };
 
 class fake_device final : public profiler::device {
@@ -74,7 +78,9 @@ class fake_device final : public profiler::device {
                 .driver = "550.54.15",
                 .libraries = {{"cuda", "12.4"}, {"cudnn", "9.1.0"}}};
     }
-    profiler::environment_reading read_environment() const override { return {.sm_mhz = 1980, .memory_mhz = 2619, .celsius = 41}; }
+    profiler::environment_reading read_environment() const override {
+        return {.sm_mhz = 1980, .memory_mhz = 2619, .celsius = 41, .throttled_by = script_->throttled_by};
+    }
     std::unique_ptr<profiler::prepared_sequence> prepare(std::span<profiler::launch const> sequence) override {
         ++script_->prepared;
         script_->on_prepare(sequence);

@@ -197,6 +197,30 @@ TEST_CASE("lower: recurrent layers and attention compute twice as much backward 
     }
 }
 
+TEST_CASE("lower: causal attention is measured as such, but where its queries are split") {
+    auto const causal_in = [](ops::operation const& op, std::vector<std::int32_t> const& degrees, ops::pass pass) {
+        std::size_t causal = 0, cores = 0;
+        for (auto const& l : lower(ops::work_of(op, degrees, pass)).launches)
+            if (auto const* const a = std::get_if<attention>(&l)) {
+                ++cores;
+                causal += a->causal;
+            }
+        CHECK(cores == 1);
+        return causal == 1;
+    };
+    ops::tensor const x{{4, 128, 768}, ops::dtype::bf16};
+    for (bool const causal : {true, false})
+        for (auto const pass : {ops::pass::forward, ops::pass::backward}) {
+            auto const core = ops::attention{.heads = 12, .causal = causal}.infer(std::vector<ops::tensor>{x, x, x});
+            auto const full = ops::multi_head_attention{.heads = 12, .causal = causal}.infer(std::vector<ops::tensor>{x, x, x});
+            for (auto const& op : {core, full}) {
+                CHECK(causal_in(op, {1, 1, 1, 1}, pass) == causal);
+                CHECK(causal_in(op, {2, 1, 4, 1}, pass) == causal);
+                CHECK_FALSE(causal_in(op, {1, 2, 1, 1}, pass));
+            }
+        }
+}
+
 TEST_CASE("lower: what streams moves the bytes that the operation counts") {
     std::set<std::string> exact{"linear",
                                 "batched_matmul",

@@ -1,11 +1,16 @@
 #include "cuda_profiler/program/program.hpp"
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -33,7 +38,8 @@ namespace {
 
 // Samples end by their error, however slow this machine is.
 std::vector<std::string> const small{
-    "--model", "zoo:mlp,features=64,hidden=64,classes=16,batch=64", "--cluster", "1x4xh100", "--kernel-time", "1h", "--warm-up", "0ms"};
+    "--model", "zoo:mlp,features=64,hidden=64,classes=16,batch=64", "--cluster", "1x4xh100", "--kernel-time", "1h", "--warm-up", "0ms", "--from-idle",
+    "0ms"};
 std::vector<std::string> with(std::vector<std::string> a, std::vector<std::string> const& b) {
     a.insert(a.end(), b.begin(), b.end());
     return a;
@@ -63,6 +69,8 @@ TEST_CASE("program: measures, and the table says what the device took") {
         CHECK(e.runs >= 5);
         CHECK(e.spread == picoseconds{0});
         CHECK(e.time >= picoseconds{2'000'000});
+        CHECK(e.implementation.starts_with("fake, "));
+        CHECK(e.implementation.find('\n') == std::string::npos);
     }
     CHECK(t.links().size() == 3);
     for (auto const& l : t.links()) CHECK(std::abs(to_seconds(l.fitted.latency) / 3e-6 - 1) < 0.01);
@@ -76,6 +84,39 @@ TEST_CASE("program: measures, and the table says what the device took") {
     CHECK(second.code == bad_input);
     CHECK(has(second.err, "is there already"));
     CHECK(text_of(dir / "t.json") == before);
+}
+
+TEST_CASE("program: the device works before anything is timed, and what held its clocks down is noted") {
+    support::scratch const dir;
+    auto const script = new_script();
+    std::vector<std::string> first;
+    script->on_prepare = [&](std::span<launch const> sequence) {
+        if (first.empty()) first.push_back(to_string(sequence.front()));
+    };
+    script->throttled_by = {"power cap", "heat"};
+    auto asked = small;
+    asked.back() = "30ms"; // --from-idle
+    auto const begin = std::chrono::steady_clock::now();
+    REQUIRE(run(script, with(asked, {"--out", dir / "t.json", "--kernels-only", "--operators", "relu"})).code == ok);
+    CHECK(std::chrono::steady_clock::now() - begin >= std::chrono::milliseconds{30});
+    CHECK(first == std::vector<std::string>{"matmul 4096x4096x4096 f32"});
+    io::profile_notes notes;
+    auto const some = static_cast<std::int64_t>(support::read_table(dir / "t.json", &notes).size());
+    CHECK(some > 0);
+    CHECK(notes.throttled == std::map<std::string, std::int64_t>{{"heat", some}, {"power cap", some}});
+    // Those of a run that goes on are added.
+    script->throttled_by = {"heat"};
+    REQUIRE(run(script, with(small, {"--resume", dir / "t.json", "--kernels-only"})).code == ok);
+    auto const all = static_cast<std::int64_t>(support::read_table(dir / "t.json", &notes).size());
+    CHECK(all > some);
+    CHECK(notes.throttled == std::map<std::string, std::int64_t>{{"heat", all}, {"power cap", some}});
+    // A device that cannot run that work is measured all the same.
+    auto const other = new_script();
+    other->on_prepare = [](std::span<launch const> sequence) {
+        if (auto const* const m = std::get_if<matmul>(&sequence.front()); m != nullptr && m->m == 4096) throw launch_failure("too large");
+    };
+    CHECK(run(other, with(asked, {"--out", dir / "u.json", "--kernels-only"})).code == ok);
+    CHECK(run(other, {"--name-device", "--from-idle", "-1ms"}).code == bad_input);
 }
 
 TEST_CASE("program: Ctrl-C loses nothing, and --resume makes the table that an uninterrupted run makes") {
@@ -261,13 +302,41 @@ TEST_CASE("program: no device, wrong options, kinds") {
     auto const a100 = run(other, with(small, {"--out", dir / "a100.json", "--links-only"}));
     CHECK(a100.code == ok);
     CHECK(has(a100.err, "the device is 'NVIDIA A100-SXM4-80GB'"));
+    // What needs several devices is left out with a word.
+    CHECK(has(a100.err, "peer copies and collectives are not measured: one device is used"));
+}
+
+TEST_CASE("program: --name-device says what clusters call the device that is there") {
+    auto const said = [](std::string const& name, std::vector<std::string> const& more = {}) {
+        auto const script = new_script();
+        script->name = name;
+        return run(script, with({"--name-device"}, more));
+    };
+    for (auto const& [name, device] : {std::pair{"NVIDIA H100 80GB HBM3", "h100"},
+                                       {"NVIDIA H200", "h200"},
+                                       {"NVIDIA A100-SXM4-80GB", "a100"},
+                                       {"Tesla V100-SXM2-16GB", "v100"},
+                                       {"Tesla K80", "k80"}}) {
+        auto const o = said(name);
+        CHECK(o.code == ok);
+        CHECK(o.out == std::string(device) + "\n");
+        CHECK(o.err.empty());
+    }
+    for (std::string const name : {"NVIDIA GH200 480GB", "NVIDIA H100 PCIe", "NVIDIA H100 NVL", "NVIDIA GeForce RTX 4090"}) {
+        auto const o = said(name);
+        CHECK(o.code == bad_input);
+        CHECK(has(o.err, "the device is '" + name + "': is none of those that clusters name, which are k80, "));
+    }
+    CHECK(said("NVIDIA H200", {"--device", "3"}).code == device_missing);
 }
 
 TEST_CASE("program: several devices: peers and collectives") {
     support::scratch const dir;
     auto const script = new_script();
     script->devices = 4;
-    REQUIRE(run(script, with(small, {"--out", dir / "t.json", "--links-only"})).code == ok);
+    auto const links = run(script, with(small, {"--out", dir / "t.json", "--links-only"}));
+    REQUIRE(links.code == ok);
+    CHECK_FALSE(has(links.err, "not measured"));
     auto const t = support::read_table(dir / "t.json");
     CHECK(t.empty());
     CHECK(t.links().size() == 4);

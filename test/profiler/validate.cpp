@@ -36,6 +36,7 @@ std::vector<std::string> const networks{"--model",       "zoo:mlp,features=64,hi
                                         "--cluster",     "1x4xh100",
                                         "--kernel-time", "1ms",
                                         "--warm-up",     "0ms",
+                                        "--from-idle",   "0ms",
                                         "--validate"};
 std::vector<std::string> with(std::vector<std::string> a, std::vector<std::string> const& b) {
     a.insert(a.end(), b.begin(), b.end());
@@ -116,7 +117,7 @@ TEST_CASE("validate: what a table does not have is estimated with --no-measure, 
     support::scratch const dir;
     // A table of one of the two models.
     REQUIRE(run(new_script(), {"--model", "zoo:mlp,features=64,hidden=64*3,classes=16,batch=64", "--cluster", "1x1xh100", "--kernel-time", "1ms",
-                               "--warm-up", "0ms", "--kernels-only", "--out", dir / "t.json"})
+                               "--warm-up", "0ms", "--from-idle", "0ms", "--kernels-only", "--out", dir / "t.json"})
                 .code == ok);
     auto const before = support::text_of(dir / "t.json");
     auto const script = new_script();
@@ -228,9 +229,12 @@ TEST_CASE("validate: --list, and options that do not go together") {
 
 TEST_CASE("time limit: ends as Ctrl-C does, with a code of its own, and --resume goes on") {
     support::scratch const dir;
-    std::vector<std::string> const small{
-        "--model",       "zoo:mlp,features=64,hidden=64,classes=16,batch=64", "--cluster", "1x4xh100", "--kernel-time", "1ms", "--warm-up", "0ms",
-        "--kernels-only"};
+    std::vector<std::string> const small{"--model",       "zoo:mlp,features=64,hidden=64,classes=16,batch=64",
+                                         "--cluster",     "1x4xh100",
+                                         "--kernel-time", "1ms",
+                                         "--warm-up",     "0ms",
+                                         "--from-idle",   "0ms",
+                                         "--kernels-only"};
     REQUIRE(run(new_script(), with(small, {"--out", dir / "whole.json"})).code == ok);
     auto const whole = support::read_table(dir / "whole.json");
     auto const slow = new_script();

@@ -59,7 +59,8 @@ TEST_CASE("parts of peaks are from 0 to 1") {
     auto d = a100_sxm;
     CHECK_NOTHROW(validate(d, "device 3"));
     d.reached.matmul.bf16 = 1.5;
-    CHECK_THROWS_WITH_AS(validate(d, "device 3"), "device 3 (a100_sxm) reaches a part of 1.5 in matmul: must be from 0 (not known) to 1", invalid_input);
+    CHECK_THROWS_WITH_AS(validate(d, "device 3"), "device 3 (a100_sxm) reaches a part of 1.5 in matmul: must be from 0 (not known) to 1",
+                         invalid_input);
     d = a100_sxm;
     d.reached.attention.f16 = -0.1;
     CHECK_THROWS_WITH_AS(validate(d, "it"), doctest::Contains("-0.1 in attention"), invalid_input);

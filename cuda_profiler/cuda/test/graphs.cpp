@@ -12,6 +12,7 @@
 
 #include "describe.hpp"
 #include "graphs.hpp"
+#include "runner.hpp"
 
 using namespace parsearch;
 using namespace parsearch::profiler;
@@ -152,4 +153,58 @@ TEST_CASE("cuDNN knows the graphs of normalizations") {
                 std::size_t const engines = g.graph.proposed({.properties = &device});
                 if (has_driver()) CHECK(engines > 0);
             }
+}
+
+TEST_CASE("a launch whose graph cannot be made is run in its other form, and says why") {
+    // Without a device cuDNN makes no plan.
+    run_context const none{};
+    normalization const rows{.kind = normalization_kind::layer, .n = 4, .channels = 3, .type = dtype::f64};
+    auto const r = make_runner(none, launch{rows});
+    CHECK(r->choice() == "own normalization");
+    CHECK_FALSE(r->refusal().empty());
+    CHECK(r->account() == "own normalization (in place of cudnn: " + r->refusal() + ")");
+    CHECK(r->arrays().size() == 6);
+    normalization const back{.kind = normalization_kind::rms, .backward = true, .n = 4, .channels = 3, .type = dtype::f16};
+    auto const given = make_runner(none, launch{back}, {{launch{rows}, "not this"}, {launch{back}, "it failed"}});
+    CHECK(given->account() == "own normalization (in place of cudnn: it failed)");
+    CHECK(given->arrays().size() == 6);
+    CHECK(given->workspace() == 2 * 3 * sizeof(float));
+    // What has no other form says so, and what fails in both says both reasons.
+    CHECK_THROWS_WITH_AS((void)make_runner(none, launch{convolution{.size = {4, 4}, .kernel = {3, 3}, .result = {2, 2}}}),
+                         doctest::Contains("cuDNN has no engine for it: "), launch_failure);
+    CHECK_THROWS_WITH_AS((void)make_runner(none, launch{attention{.queries = 8, .keys = 8, .size = 8, .value_size = 8}}, {}),
+                         doctest::Contains("; and by a graph: "), launch_failure);
+    // Extents that cuDNN's older functions do not count: our own kernel.
+    pooling const large{.n = 1 << 16, .channels = 1 << 10, .size = {8, 8}, .window = {2, 2}, .stride = {2, 2}, .result = {4, 4}, .type = dtype::f16};
+    auto const pool = make_runner(none, launch{large});
+    CHECK(pool->account() == "own pooling nhwc (in place of cudnn: " + pool->refusal() + ")");
+    CHECK(pool->refusal().find("4294967296") != std::string::npos);
+}
+
+TEST_CASE("a graph that fails when it is tried asks for the other form, once") {
+    struct failing final : runner {
+        void choose(run_context const&, buffer_set const&) override { throw launch_failure("no engine of cuDNN runs"); }
+        void enqueue(run_context const&, buffer_set const&) override {}
+        std::string choice() const override { return "x"; }
+    } r;
+    auto const tried = [&](launch const& l) {
+        try {
+            try_out(l, r, [&] { r.choose({}, {}); });
+        } catch (graph_failure const& e) {
+            CHECK(e.refused == l);
+            CHECK(std::string(e.what()) == "no engine of cuDNN runs");
+            return true;
+        } catch (launch_failure const&) {
+            return false;
+        }
+        return false;
+    };
+    CHECK(tried(attention{.type = dtype::bf16}));
+    CHECK(tried(normalization{}));
+    CHECK_FALSE(tried(attention{.type = dtype::f32}));
+    CHECK_FALSE(tried(convolution{}));
+    CHECK_FALSE(tried(matmul{}));
+    r.set_refusal("it failed before");
+    CHECK_FALSE(tried(normalization{}));
+    CHECK_NOTHROW(try_out(launch{normalization{}}, r, [] {}));
 }

@@ -12,6 +12,7 @@
 
 #include "../../device.hpp"
 #include "kernels.hpp"
+#include "reference.hpp"
 
 using namespace parsearch;
 using namespace parsearch::profiler;
@@ -133,6 +134,52 @@ TEST_CASE("elements of channelled arrays are found where they lie") {
         }
     CHECK(place_of({0, 1, 0, 0}, 3, 4, 5, true) == 1);
     CHECK(place_of({0, 0, 0, 1}, 3, 4, 5, false) == 1);
+}
+
+TEST_CASE("our own gradient of pooling is the reference's, where elements of a window are equal too") {
+    split_mix bits(20261124);
+    auto const few = [&](std::int64_t n, std::uint64_t values) { // so few values that most windows have equal ones
+        testing::numbers v(static_cast<std::size_t>(n));
+        for (double& x : v) x = static_cast<double>(uniform_index(bits, values)) - 1;
+        return v;
+    };
+    for (bool const average : {false, true})
+        for (bool const last : {false, true})
+            for (std::int64_t const front : {0, 1})
+                for (std::int64_t const stride : {1, 2, 3}) {
+                    pooling const forward{.average = average,
+                                          .n = 2,
+                                          .channels = 3,
+                                          .size = {7, 6},
+                                          .window = {3, 2},
+                                          .stride = {stride, stride},
+                                          .padding = {front, front},
+                                          .result = {(7 + front - 3) / stride + 1, (6 + front - 2) / stride + 1}};
+                    pooling backward = forward;
+                    backward.backward = true;
+                    testing::numbers const x = few(2 * 3 * 7 * 6, 3), dy = few(2 * 3 * forward.result[0] * forward.result[1], 100);
+                    testing::numbers const y = testing::pooled(forward, x, {}), wanted = testing::pooled(backward, x, dy);
+                    auto const axis = [&](std::size_t i) {
+                        return pool_axis{forward.size[i], forward.window[i], forward.stride[i], forward.padding[i], forward.result[i]};
+                    };
+                    pool_shape const shape{average, 3, axis(0), axis(1)};
+                    // Where the element at a place in memory is in the reference's order.
+                    auto const reader = [&](testing::numbers const& v, pool_axis const& rows, pool_axis const& columns, bool inputs) {
+                        std::int64_t const height = inputs ? rows.size : rows.results, width = inputs ? columns.size : columns.results;
+                        return [&v, height, width, last](std::int64_t i) {
+                            std::int64_t const at = place_of(pixel_at(i, 3, height, width, last), 3, height, width, false);
+                            return static_cast<float>(v.at(static_cast<std::size_t>(at)));
+                        };
+                    };
+                    auto const read_x = reader(x, shape.rows, shape.columns, true), read_wanted = reader(wanted, shape.rows, shape.columns, true);
+                    auto const read_y = reader(y, shape.rows, shape.columns, false), read_dy = reader(dy, shape.rows, shape.columns, false);
+                    CAPTURE(average);
+                    CAPTURE(last);
+                    CAPTURE(front);
+                    CAPTURE(stride);
+                    for (std::int64_t i = 0; i < static_cast<std::int64_t>(x.size()); ++i)
+                        CHECK(pool_gradient(shape, last, i, read_x, read_y, read_dy) == doctest::Approx(static_cast<double>(read_wanted(i))));
+                }
 }
 
 namespace {

@@ -290,6 +290,7 @@ TEST_CASE("reference: convolutions and pooling by hand") {
     CHECK(pooled(p, {1, 3, 5, 4}, {}) == numbers{3, 5});
     p.backward = true;
     CHECK(pooled(p, {1, 3, 5, 4}, {7, 9}) == numbers{0, 7, 9, 0});
+    CHECK(pooled(p, {3, 3, 5, 5}, {7, 9}) == numbers{7, 0, 9, 0}); // the first of equal ones
     p.average = true;
     CHECK(pooled(p, {1, 3, 5, 4}, {8, 2}) == numbers{4, 4, 1, 1});
     p.backward = false;

@@ -75,12 +75,12 @@ struct memo_statistics {
     std::size_t entries = 0;
 };
 
-/// An oracle that asks `Oracle` once per question. Two questions are the same where operation (kind, class, dims, operands, amounts of
-/// work; all but the names that tie shared parameters together), degrees, pass, flops, bytes, gradients wanted and the key of the device are
-/// all equal; `Hash` only finds candidates. `KeyOf` maps a device to a number, equal for devices on which the oracle answers the same.
-/// Memory: at most `capacity` answers with a copy of their operation (about 1 to 3 KB each); when full, all are forgotten.
-/// Answers change the object, so it is for one thread; copies are independent and start with the answers known so far.
-/// Transfers and collectives are passed through. Exceptions of the oracle pass, and nothing is remembered.
+/// An oracle that asks `Oracle` once per question. Two questions are the same where operation (kind, class, variant, dims, operands,
+/// amounts of work; all but the names that tie shared parameters together), degrees, pass, flops, bytes, gradients wanted and the key of the device
+/// are all equal; `Hash` only finds candidates. `KeyOf` maps a device to a number, equal for devices on which the oracle answers the same. Memory: at
+/// most `capacity` answers with a copy of their operation (about 1 to 3 KB each); when full, all are forgotten. Answers change the object, so it is
+/// for one thread; copies are independent and start with the answers known so far. Transfers and collectives are passed through. Exceptions of the
+/// oracle pass, and nothing is remembered.
 template <class Oracle, class KeyOf = each_device, class Hash = question_hash> class memoized {
   public:
     explicit memoized(Oracle oracle, KeyOf key = {}, std::size_t capacity = std::size_t{1} << 16)
@@ -142,8 +142,8 @@ template <class Oracle, class KeyOf = each_device, class Hash = question_hash> c
         auto const &x = a.op, &y = *work.op;
         return a.work.pass == work.pass && a.work.degrees == work.degrees && a.work.flops == work.flops &&
                a.work.product_flops == work.product_flops && a.work.bytes == work.bytes && a.work.input_gradients == work.input_gradients &&
-               x.kind == y.kind && x.work == y.work && x.dims == y.dims && same(x.inputs, y.inputs) && same(x.weights, y.weights) &&
-               same(x.outputs, y.outputs) &&
+               x.kind == y.kind && x.variant == y.variant && x.work == y.work && x.dims == y.dims && same(x.inputs, y.inputs) &&
+               same(x.weights, y.weights) && same(x.outputs, y.outputs) &&
                std::ranges::equal(ops::amounts_of(x), ops::amounts_of(y), [](auto const* u, auto const* v) { return *u == *v; });
     }
 

@@ -91,8 +91,8 @@ inline constexpr double product_overhead = 64;
     return std::max(least, p.flops());
 }
 
-/// The flops that the arithmetic of a shard takes as long as: `work.flops`, with its products in tiles. An operation that says that it takes less than
-/// the product of its dims (it is sparse, say) has as much less beside.
+/// The flops that the arithmetic of a shard takes as long as: `work.flops`, with its products in tiles. An operation that says that it takes less
+/// than the product of its dims (it is sparse, say) has as much less beside.
 [[nodiscard]] inline flop_count tiled_flops(ops::shard_work const& work, std::uint32_t multiprocessors) {
     if (multiprocessors == 0) return work.flops;
     auto const [products, count] = products_of(work);

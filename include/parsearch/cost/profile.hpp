@@ -38,7 +38,7 @@ struct kernel {
     /// Inputs, weights and outputs by name, type and axes: "x:bf16[s,k] weight:bf16[o,k] -> y:bf16[s,o]". An axis is the sum of stride * dim, an
     /// offset, ":span" where a point touches more than one position, "=size" where the shard touches fewer positions than that
     /// would be ("2*h-3:7=224": a padded window), and a number alone where every point touches all of it. In backward the inputs and
-    /// weights whose gradients are computed have a prime: "x':bf16[s,k]". Empty for updates.
+    /// weights whose gradients are computed have a prime: "x':bf16[s,k]". Behind all stands the variant: ", causal". Empty for updates.
     std::string operands;
     friend auto operator<=>(kernel const&, kernel const&) = default;
 };
@@ -94,8 +94,8 @@ inline void append_operand(std::string& out, ops::operand const& o, bool gradien
 } // namespace detail
 
 /// The kernel of a shard, at the size that stands for all shards of its configuration (`ops::middle_shard`). Fields of an operator that leave
-/// no trace in kind, dims and operands (a causal mask) do not tell kernels apart: give such operations kinds of their own. An update is told
-/// apart by its flops and bytes alone. Complexity: O(operands).
+/// no trace in kind, dims, operands and variant do not tell kernels apart. An update is told apart by its flops and bytes alone.
+/// Complexity: O(operands).
 [[nodiscard]] inline kernel kernel_of(ops::shard_work const& work) {
     if (work.pass == ops::pass::update) {
         auto const amount = [](double v) { return v < 9e18 ? static_cast<std::int64_t>(v) : std::int64_t{9'000'000'000'000'000'000}; };
@@ -115,6 +115,7 @@ inline void append_operand(std::string& out, ops::operand const& o, bool gradien
     for (auto const& w : op.weights) detail::append_operand(k.operands, w, backward, shard, names);
     k.operands += k.operands.empty() ? "->" : " ->";
     for (auto const& o : op.outputs) detail::append_operand(k.operands, o, false, shard, names);
+    if (!op.variant.empty()) k.operands += text(", ", op.variant);
     return k;
 }
 
@@ -131,6 +132,7 @@ struct profile_entry {
     std::optional<double> bytes{};
     std::optional<ops::work_class> work{};
     std::optional<byte_count> memory{}; ///< that running it needs, in bytes, where known
+    std::string implementation{};       ///< what ran it, for people: "cudnn engine 38 nhwc; own streaming"; empty where not known
     friend bool operator==(profile_entry const&, profile_entry const&) = default;
 };
 

@@ -99,10 +99,10 @@ namespace detail {
 
 /// A `CostOracle` from data sheets and what devices reach of them: time = max(flops / (peak * efficiency), bytes / (memory rate * efficiency)) +
 /// launch overhead, the peak being that of the class of the operator and the type of its first output. Matrix products and convolutions run in
-/// tiles (`tiled_flops`), where the device tells its multiprocessors. An attention's projections run as matrix products. The update pass is priced like the others,
-/// by the few flops and the bytes of the optimizer. Views, sources and shards without flops and bytes take no time. Transfers
-/// take the default (latency + bytes / bandwidth), collectives `alpha_beta`. Source: S. Williams, A. Waterman, D. Patterson, Roofline, CACM 52(4),
-/// 2009. Devices are named by their position in `devices(topology)`. The topology is read at construction and not kept.
+/// tiles (`tiled_flops`), where the device tells its multiprocessors. An attention's projections run as matrix products. The update pass is priced
+/// like the others, by the few flops and the bytes of the optimizer. Views, sources and shards without flops and bytes take no time. Transfers take
+/// the default (latency + bytes / bandwidth), collectives `alpha_beta`. Source: S. Williams, A. Waterman, D. Patterson, Roofline, CACM 52(4), 2009.
+/// Devices are named by their position in `devices(topology)`. The topology is read at construction and not kept.
 class roofline {
   public:
     /// Reads the devices of `t`. Throws `invalid_input` on a device or option that breaks a rule, and on two devices of one

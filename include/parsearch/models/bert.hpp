@@ -18,14 +18,15 @@ struct bert_options {
     std::int64_t vocabulary = 30522;
     std::int64_t batch = 64;
     ops::dtype type = ops::dtype::f32;
-    double dropout = 0.1;       ///< probability, after the embedding, of attention and in each residual branch; 0 leaves the operators out
-    bool flash = true;          ///< false: kernels of attention keep scores in memory
+    double dropout = 0.1;         ///< probability, after the embedding, of attention and in each residual branch; 0 leaves the operators out
+    bool flash = true;            ///< false: kernels of attention keep scores in memory
     std::int64_t predictions = 0; ///< masked tokens of a sample, that alone are predicted; 0: all tokens are
-    bool next_sentence = false; ///< adds the pooler of the first token, its classifier and its loss
+    bool next_sentence = false;   ///< adds the pooler of the first token, its classifier and its loss
 };
 
 /// The masked-token head (dense layer, GELU, normalization, output layer that shares the embedding of tokens) is applied to all
-/// positions, as Hugging Face has it, or to `predictions` of each sample, which are gathered, as NVIDIA has it (DeepLearningExamples). By default 335,174,458 parameters. Throws `invalid_input` naming the option.
+/// positions, as Hugging Face has it, or to `predictions` of each sample, which are gathered, as NVIDIA has it (DeepLearningExamples). By default
+/// 335,174,458 parameters. Throws `invalid_input` naming the option.
 [[nodiscard]] inline graph::operator_graph bert(bert_options const& o = {}) {
     detail::transformer const t{.layers = o.layers,
                                 .hidden = o.hidden,

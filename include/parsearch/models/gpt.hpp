@@ -18,7 +18,7 @@ struct gpt_options {
     std::int64_t batch = 64;
     ops::dtype type = ops::dtype::f32;
     double dropout = 0.1; ///< probability, after the embedding, of attention and in each residual branch; 0 leaves the operators out
-    bool flash = true; ///< false: kernels of attention keep scores in memory
+    bool flash = true;    ///< false: kernels of attention keep scores in memory
 };
 
 /// The output layer shares its weights with the embedding of tokens. 124,439,808 parameters by default; forward and backward take

@@ -10,6 +10,9 @@
 
 namespace parsearch::ops {
 
+/// `operation::variant` of attention where a query sees the keys up to its own position alone.
+inline constexpr std::string_view causal_variant = "causal";
+
 namespace detail {
 /// Elementwise flops per score: scale, maximum, subtraction, exponential, sum, division; and per score in backward.
 inline constexpr double score_forward = 6, score_backward = 5;
@@ -46,9 +49,9 @@ struct score_cost {
     double memory = 0;          ///< bytes of intermediate results that forward moves
     double backward_memory = 0; ///< and backward
 };
-/// Flash keeps a statistic (f32) of each row, and nothing goes through memory. Else a kernel each makes scores, probabilities (kept) and, with dropout,
-/// a mask of bytes and what it leaves (both kept), and each reads what the one before wrote; backward has kernels for the gradients of these in
-/// turn, the last of which two products read.
+/// Flash keeps a statistic (f32) of each row, and nothing goes through memory. Else a kernel each makes scores, probabilities (kept) and, with
+/// dropout, a mask of bytes and what it leaves (both kept), and each reads what the one before wrote; backward has kernels for the gradients of these
+/// in turn, the last of which two products read.
 [[nodiscard]] inline score_cost scores_of(double rows, double length, dtype type, bool causal, bool flash, bool dropout) noexcept {
     if (flash) return {rows * (causal ? (length + 1) / 2 : length), rows * static_cast<double>(size_of(dtype::f32))};
     double const scores = rows * length, bytes = scores * static_cast<double>(size_of(type));
@@ -91,6 +94,7 @@ struct multi_head_attention {
         if (!(dropout >= 0 && dropout < 1)) throw invalid_input("option dropout is ", dropout, ": must be at least 0 and below 1");
 
         operation op{.kind = std::string(kind), .work = work_class::attention};
+        if (causal) op.variant = causal_variant;
         detail::add_attention_dims(op, inputs, groups, dim_kind::parameter);
         auto const queries = static_cast<double>(q.extents[0]) * static_cast<double>(q.extents[1]);
         auto const keys = static_cast<double>(q.extents[0]) * static_cast<double>(inputs[1].extents[1]);
@@ -224,6 +228,7 @@ struct attention {
         (void)kit::checked_product("heads * value size", heads, v.size);
 
         operation op{.kind = std::string(kind), .work = work_class::attention};
+        if (causal) op.variant = causal_variant;
         kit::add_dim(op, "s", q.samples, dim_kind::sample);
         kit::add_dim(op, "lq", q.length, dim_kind::attribute);
         kit::add_dim(op, "heads", groups, dim_kind::attribute);

@@ -137,6 +137,8 @@ struct operation {
     /// Bytes of intermediate results that a pass writes to memory and reads again, each time they are, split evenly over the shards. Forward's
     /// writes of `saved_bytes` and backward's first reads of them are counted without.
     double intermediate_bytes = 0, backward_intermediate_bytes = 0;
+    /// What leaves no trace in kind, dims and operands and yet makes it run otherwise: "causal", of attention. Measured times are told apart by it.
+    std::string variant{};
     friend bool operator==(operation const&, operation const&) = default;
 };
 
@@ -178,8 +180,14 @@ struct tensor {
 
 /// The amounts of work of an operation that grow with its iteration space, beside those of its operands.
 template <class Operation> [[nodiscard]] constexpr auto amounts_of(Operation& op) noexcept {
-    return std::array{&op.flops,       &op.multiply_adds,      &op.backward_flops,    &op.product_flops, &op.backward_product_flops,
-                      &op.saved_bytes, &op.intermediate_bytes, &op.backward_intermediate_bytes};
+    return std::array{&op.flops,
+                      &op.multiply_adds,
+                      &op.backward_flops,
+                      &op.product_flops,
+                      &op.backward_product_flops,
+                      &op.saved_bytes,
+                      &op.intermediate_bytes,
+                      &op.backward_intermediate_bytes};
 }
 
 /// Checks an operation that a user wrote. Throws `invalid_input` naming `where`, the value and the rule.

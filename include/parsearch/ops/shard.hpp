@@ -124,8 +124,8 @@ struct shard_work {
 
 /// The work of a shard. `input_gradients`: bit i says that the gradient of input i is wanted (none is for graph inputs).
 /// Forward reads inputs and weights and writes outputs and what is kept beside them. Backward reads output gradients, what is kept, and weights, and
-/// writes the gradients of inputs and weights. Both move their intermediate results. Updates depend on what a device holds: the simulator fills them in. Operands'
-/// shards are measured at the middle shard (see `middle_shard`). Complexity: O(operands).
+/// writes the gradients of inputs and weights. Both move their intermediate results. Updates depend on what a device holds: the simulator fills them
+/// in. Operands' shards are measured at the middle shard (see `middle_shard`). Complexity: O(operands).
 [[nodiscard]] inline shard_work work_of(operation const& op, std::span<std::int32_t const> degrees, pass p,
                                         std::uint64_t input_gradients = ~std::uint64_t{0}) {
     shard_work w{.op = &op, .pass = p};

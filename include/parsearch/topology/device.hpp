@@ -68,8 +68,8 @@ inline void validate(device_spec const& d, std::string_view where) {
     check_part(d.reached.memory, "memory");
 }
 
-// The presets. What they reach is fitted to published runs of training: `./bench/run published --fit` prints the parts, with which runs they rest on and
-// what they say of the runs of other sources (docs/fidelity.md). V100 f32 and f16, A100 tf32 and f16: ResNet-50 and BERT-Large (NVIDIA,
+// The presets. What they reach is fitted to published runs of training: `./bench/run published --fit` prints the parts, with which runs they rest on
+// and what they say of the runs of other sources (docs/fidelity.md). V100 f32 and f16, A100 tf32 and f16: ResNet-50 and BERT-Large (NVIDIA,
 // DeepLearningExamples), A100 f16 also Megatron (SC 2021). A100 bf16: MPT and Llama (llm-foundry, torchtitan). H100 bf16: MPT; other formats of
 // tensor cores as bf16. Convolutions of V100 in f32 reach more than products, as libraries multiply less by Winograd's algorithm.
 // Peaks are those of the data sheets at boost clock and without sparsity. Memory sizes are in binary units, as the
@@ -121,8 +121,8 @@ inline device_spec const h100_sxm{{"h100_sxm", byte_count{80} << 30},
                                   132,
                                   {.matmul = {.tf32 = 0.48, .f16 = 0.48, .bf16 = 0.48}, .attention = {.f16 = 0.155, .bf16 = 0.155}}};
 
-/// H200 SXM, 141 GB: an H100 with HBM3e. Source: NVIDIA, H200 tensor core GPU data sheet (4.8 TB/s; the peaks of H100).
-inline device_spec const h200_sxm{{"h200_sxm", byte_count{141'000'000'000}},
+/// H200 SXM5, 141 GB: an H100 SXM5 with other memory. Source: NVIDIA, H200 tensor core GPU data sheet (peaks as those of H100 SXM; 4.8 TB/s).
+inline device_spec const h200_sxm{{"h200_sxm", byte_count{141} << 30},
                                   h100_sxm.contraction,
                                   h100_sxm.elementwise,
                                   {4800e9},
@@ -132,7 +132,7 @@ inline device_spec const h200_sxm{{"h200_sxm", byte_count{141'000'000'000}},
 
 /// B200 SXM, 180 GB. Source: NVIDIA, DGX B200 data sheet, by eight (8 TB/s) and HGX B200 data sheet (dense: f64 37 Tflops, tf32 1,125, f16 and bf16
 /// 2,250, i8 4,500 Tops; vector units: f64 37, f32 75, of which f16 and bf16 are twice). Nobody told what it reaches: as H100.
-inline device_spec const b200_sxm{{"b200_sxm", byte_count{180'000'000'000}},
+inline device_spec const b200_sxm{{"b200_sxm", byte_count{180} << 30},
                                   {.f64 = 37e12, .f32 = 75e12, .tf32 = 1125e12, .f16 = 2250e12, .bf16 = 2250e12, .i8 = 4500e12},
                                   {.f64 = 37e12, .f32 = 75e12, .f16 = 150e12, .bf16 = 150e12},
                                   {8000e9},

@@ -60,9 +60,9 @@ struct node_defaults {
 // PCI Express x16 moves 15.75 GB/s per direction in generation 3, twice that in 4, four times in 5 (PCI-SIG base specifications). One NVLink
 // moves 20 GB/s per direction in generation 1 and 25 GB/s since (NVIDIA NVLink page): P100 has 4, V100 6, A100 12, H100 and H200 18; 50 GB/s in
 // generation 5: B200 has 18. Through switches, rings of NCCL reach 0.775 of that on A100 (232.5 GB/s: nccl-tests, issue 175) and 0.82 on H100 (370:
-// issue 212; taken for H200 and B200), and 0.96 of the rate of InfiniBand interfaces (8 of 25 GB/s: 192; nccl, issue 812): the links have these rates.
-// Latencies are round figures: 1 us between two GPUs and over PCIe as in FlexFlow's machine_config_example, 1 us between
-// two InfiniBand interfaces.
+// issue 212; taken for H200 and B200), and 0.96 of the rate of InfiniBand interfaces (8 of 25 GB/s: 192; nccl, issue 812): the links have these
+// rates. Latencies are round figures: 1 us between two GPUs and over PCIe as in FlexFlow's machine_config_example, 1 us between two InfiniBand
+// interfaces.
 inline std::array<node_defaults, 7> const known_nodes{{
     {"k80", intra_node::pcie, {{15.75e9}, std::chrono::microseconds{1}}, false, {{7e9}, std::chrono::microseconds{1}}, {}},
     // Four GPUs: three of the links of each lead to one neighbour each.
@@ -159,8 +159,8 @@ struct half_links {
 /// with half of `nic.latency` (as FlexFlow has it), and the receiver's PCIe link; the network between the interfaces is an ideal switch.
 /// Without further options a known device gives: `k80` PCIe 3 tree, one 56 Gb/s interface per node; `p100_sxm` one NVLink (20 GB/s) per
 /// pair, `v100_sxm` two NVLinks (50 GB/s) per pair (what a GPU has links for in nodes of four), one 100 Gb/s interface per node; `a100_sxm`
-/// NVSwitch at 300 GB/s, a 200 Gb/s interface per GPU; `h100_sxm` NVSwitch at 450 GB/s, a 400 Gb/s interface per GPU. Routes are the
-/// shortest. Throws `invalid_input` on zero counts, a `nics_per_node` that does not divide the GPUs, links that break the rules of
+/// NVSwitch at 300 GB/s, a 200 Gb/s interface per GPU; `h100_sxm` and `h200_sxm` NVSwitch at 450 GB/s, a 400 Gb/s interface per GPU.
+/// Routes are the shortest. Throws `invalid_input` on zero counts, a `nics_per_node` that does not divide the GPUs, links that break the rules of
 /// `cluster_builder`, an option that is left open for another device.
 [[nodiscard]] inline cluster nodes(nodes_options const& o) {
     auto const c = complete(o);

@@ -51,7 +51,8 @@ constexpr char const* small = R"({
     "libraries": {"cuBLAS": "12.4.5", "cuDNN": "9.1"},
     "date": "2025-03-01",
     "begin": {"sm_mhz": 1980, "memory_mhz": 2619, "temperature_c": 34},
-    "end": {"temperature_c": -1}
+    "end": {"temperature_c": -1},
+    "throttled": {"heat": 2, "power cap": 12}
   },
   "kernels": [
     {
@@ -66,7 +67,8 @@ constexpr char const* small = R"({
       "flops": 67108864,
       "bytes": 1245184.5,
       "work": "matmul",
-      "memory_bytes": 2490368
+      "memory_bytes": 2490368,
+      "implementation": "cublasLt algorithm 66"
     },
     {"device": "h100_sxm", "op": "update", "pass": "update", "dims": [["flops", 0], ["bytes", 24]], "time_ps": 7}
   ],
@@ -97,7 +99,8 @@ TEST_CASE("profile JSON: a document by hand, written as it was read") {
                                  .libraries = {{"cuBLAS", "12.4.5"}, {"cuDNN", "9.1"}},
                                  .date = "2025-03-01",
                                  .begin = device_state{.sm_mhz = 1980, .memory_mhz = 2619, .temperature_c = 34},
-                                 .end = device_state{.temperature_c = -1}});
+                                 .end = device_state{.temperature_c = -1},
+                                 .throttled = {{"heat", 2}, {"power cap", 12}}});
     REQUIRE(p.size() == 2);
     CHECK(p.entries()[0] ==
           cost::profile_entry{
@@ -109,7 +112,8 @@ TEST_CASE("profile JSON: a document by hand, written as it was read") {
               .flops = 67108864,
               .bytes = 1245184.5,
               .work = ops::work_class::matmul,
-              .memory = 2490368});
+              .memory = 2490368,
+              .implementation = "cublasLt algorithm 66"});
     CHECK(p.entries()[1] == cost::profile_entry{.device = "h100_sxm",
                                                 .kernel = {"update", ops::pass::update, {{"flops", 0}, {"bytes", 24}}, ""},
                                                 .time = picoseconds{7}});
@@ -137,9 +141,8 @@ TEST_CASE("profile JSON: the example of the documentation") {
 
 TEST_CASE("profile JSON: what is wrong is named") {
     CHECK(refused("parsearch.profile", "profile") == "m.json: format is \"profile\": must be \"parsearch.profile\"");
-    CHECK(
-        refused("\"driver\"", "\"drivers\"") ==
-        "m.json: measured.drivers: unknown member: known are machine, device, memory_bytes, compute_capability, driver, libraries, date, begin, end");
+    CHECK(refused("\"driver\"", "\"drivers\"") == "m.json: measured.drivers: unknown member: known are machine, device, memory_bytes, "
+                                                  "compute_capability, driver, libraries, date, begin, end, throttled");
     CHECK(refused("\"9.1\"", "9.1") == "m.json: measured.libraries.cuDNN is 9.1: must be a string");
     for (auto const* const date : {"2025-13-01", "2025-3-1", "01.03.2025", "2025-03-00", "20a5-03-01", ""})
         CHECK(refused("2025-03-01", date) == text("m.json: measured.date is \"", date, "\": must be like 2025-03-01"));
@@ -152,7 +155,7 @@ TEST_CASE("profile JSON: what is wrong is named") {
           "m.json: kernels[1].dims is an array of 11: must have at most 10");
     CHECK(refused("\"time_ps\": 7", "\"time_ps\": 7.5") == "m.json: kernels[1].time_ps is 7.5: must be an integer from 0 to 9223372036854775807");
     CHECK(refused("\"time_ps\": 7", "\"time_s\": 7") == "m.json: kernels[1].time_s: unknown member: known are device, op, pass, dims, operands, "
-                                                        "time_ps, runs, spread_ps, flops, bytes, work, memory_bytes");
+                                                        "time_ps, runs, spread_ps, flops, bytes, work, memory_bytes, implementation");
     CHECK(refused("\"runs\": 20", "\"runs\": 0") == "m.json: kernels[0].runs is 0: must be an integer from 1 to 9223372036854775807");
     CHECK(refused("\"kernels\": [",
                   R"("kernels": [{"device": "h100_sxm", "op": "update", "pass": "update", "dims": [["flops", 0], ["bytes", 24]], "time_ps": 8},)") ==

@@ -218,8 +218,8 @@ TEST_CASE("topology JSON: the example of the documentation") {
 
 TEST_CASE("topology JSON: every cluster that the library makes reads back equal, with the routes that are not the shortest") {
     link_description const link{{3e9}, picoseconds{11}};
-    for (auto const& device : {topology::k80, topology::p100_sxm, topology::v100_sxm, topology::a100_sxm, topology::h100_sxm, topology::h200_sxm,
-                               topology::b200_sxm})
+    for (auto const& device :
+         {topology::k80, topology::p100_sxm, topology::v100_sxm, topology::a100_sxm, topology::h100_sxm, topology::h200_sxm, topology::b200_sxm})
         for (auto const intra : {topology::intra_node::direct, topology::intra_node::nvswitch, topology::intra_node::pcie})
             for (std::uint32_t const count : {1u, 3u}) {
                 auto const c = topology::nodes({.count = count,

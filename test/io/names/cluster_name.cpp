@@ -75,6 +75,7 @@ TEST_CASE("nodes of a preset by name") {
     CHECK(io::make_cluster("4x4xp100") == topology::p100_cluster(4));
     CHECK(io::make_cluster("16x4xk80") == topology::k80_cluster(16));
     CHECK(io::make_cluster("1x1xh100").size() == 1);
+    CHECK(io::make_cluster("1x8xh200").describe_device(0).kind == "h200_sxm");
     CHECK(io::make_cluster("3x1xv100").size() == 3);
     CHECK(io::make_cluster("1x8xh100").describe_device(7).kind == "h100_sxm");
     CHECK(io::make_named_cluster("1x2xh100").source == io::cluster_source::preset);
@@ -97,8 +98,8 @@ TEST_CASE("files are told apart by content") {
     CHECK(again.source == io::cluster_source::topology_json);
     CHECK(again.cluster == c.cluster);
     CHECK(said(json + ",device=p100").ends_with("topology JSON says itself which devices there are"));
-    CHECK(said(ff).ends_with("say " + ff + ",device=DEVICE, which is one of k80, p100, v100, a100, h100"));
-    CHECK(said(ff + ",device=b200").ends_with("device is 'b200': must be one of k80, p100, v100, a100, h100"));
+    CHECK(said(ff).ends_with("say " + ff + ",device=DEVICE, which is one of k80, p100, v100, a100, h100, h200, b200"));
+    CHECK(said(ff + ",device=b300").ends_with("device is 'b300': must be one of k80, p100, v100, a100, h100, h200, b200"));
     CHECK(said(ff + ",gpu=p100").ends_with("option 'gpu' is not known: must be device"));
     CHECK(said(folder.file("empty", "")).ends_with("the file is empty"));
     CHECK(said(folder.file("blank", " \n\n")).ends_with("the file is empty"));
@@ -107,11 +108,13 @@ TEST_CASE("files are told apart by content") {
 }
 
 TEST_CASE("what is neither is refused, saying what was tried") {
-    CHECK(said("4x8xh200") == "cluster '4x8xh200': 'h200' is not a known device, which are k80, p100, v100, a100, h100, and there is no file of this "
-                              "name that can be read");
+    CHECK(said("4x8xb300") ==
+          "cluster '4x8xb300': 'b300' is not a known device, which are k80, p100, v100, a100, h100, h200, b200, and there is no file of this "
+          "name that can be read");
     for (std::string const bad : {"h100", "8xh100", "x8xh100", "4xxh100", "4x8x", "-4x8xh100", "4 x 8 x h100", "/", "."})
         CHECK(said(bad).ends_with(
-            "is not NODESxGPUSxDEVICE such as 4x8xh100 (devices: k80, p100, v100, a100, h100), and there is no file of this name that can be read"));
+            "is not NODESxGPUSxDEVICE such as 4x8xh100 (devices: k80, p100, v100, a100, h100, h200, b200), and there is no file of "
+            "this name that can be read"));
     CHECK(said("0x8xh100") == "cluster '0x8xh100': the number of nodes is 0: must be from 1 to 8192");
     CHECK(said("1x99999999999xh100").find("the number of GPUs per node is 99999999999: must be from 1 to 8192") != std::string::npos);
     CHECK(said("8000x8xh100").find("a cluster holds at most 8192") != std::string::npos);

@@ -216,7 +216,7 @@ TEST_CASE("what no fabric can be made of is refused, saying why") {
               .find("fabric random_regular: coin change routing of a network of 16 servers: its links make no circulant graph") == 0);
     CHECK(said("fat_tree,routing=coin_change").find("fabric fat_tree: coin change routing of a network with ") == 0);
     CHECK(said("ideal_switch,degree=0").find("fabric ideal_switch: ") == 0);
-    CHECK(said("torus,device=tpu") == "fabric torus: device is 'tpu': must be one of k80, p100, v100, a100, h100");
+    CHECK(said("torus,device=tpu") == "fabric torus: device is 'tpu': must be one of k80, p100, v100, a100, h100, h200, b200");
     CHECK(said("torus,gpus_per_server=0") == "fabric torus: gpus_per_server is 0: must be at least 1");
     CHECK(said("topoopt") == "fabric topoopt: is wired for a model, which is not known here: must be another");
     CHECK(said("topoopt,routing=coin_change").find("fabric topoopt: option 'routing' is coin_change: must be another") == 0);

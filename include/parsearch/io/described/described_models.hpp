@@ -14,9 +14,7 @@ template <class O> [[nodiscard]] constexpr auto batch_field() { return field("ba
 template <class O> [[nodiscard]] constexpr auto type_field() { return field("type", &O::type, "element type of activations and weights"); }
 template <class O> [[nodiscard]] constexpr auto image_field() { return field("image", &O::image, "height and width of an image"); }
 template <class O> [[nodiscard]] constexpr auto classes_field() { return field("classes", &O::classes, "outputs of the classifier"); }
-template <class O> [[nodiscard]] constexpr auto flash_field() {
-    return field("flash", &O::flash, "attention keeps no scores in memory");
-}
+template <class O> [[nodiscard]] constexpr auto flash_field() { return field("flash", &O::flash, "attention keeps no scores in memory"); }
 template <class O> [[nodiscard]] constexpr auto dropout_field() {
     return field("dropout", &O::dropout, "probability, at least 0 and below 1; 0 leaves the dropout operators out");
 }
@@ -48,12 +46,10 @@ inline constexpr auto described<models::bert_options> = boost::hana::make_tuple(
     field("next_sentence", &models::bert_options::next_sentence, "adds the pooler of the first token, its classifier and its loss"));
 
 template <>
-inline constexpr auto described<models::gpt_options> =
-    boost::hana::make_tuple(detail::batch_field<models::gpt_options>(), detail::type_field<models::gpt_options>(),
-                            detail::layers_field<models::gpt_options>(), detail::hidden_field<models::gpt_options>(),
-                            detail::heads_field<models::gpt_options>(), detail::sequence_field<models::gpt_options>(),
-                            detail::vocabulary_field<models::gpt_options>(), detail::dropout_field<models::gpt_options>(),
-                            detail::flash_field<models::gpt_options>());
+inline constexpr auto described<models::gpt_options> = boost::hana::make_tuple(
+    detail::batch_field<models::gpt_options>(), detail::type_field<models::gpt_options>(), detail::layers_field<models::gpt_options>(),
+    detail::hidden_field<models::gpt_options>(), detail::heads_field<models::gpt_options>(), detail::sequence_field<models::gpt_options>(),
+    detail::vocabulary_field<models::gpt_options>(), detail::dropout_field<models::gpt_options>(), detail::flash_field<models::gpt_options>());
 
 template <>
 inline constexpr auto described<models::inception_v3_options> =

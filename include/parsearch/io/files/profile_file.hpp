@@ -34,14 +34,15 @@ struct device_state {
 
 /// What a profile's document may say of how it was measured. Empty: not said.
 struct profile_notes {
-    std::string machine{};                          ///< where: "DGX H100, GPU 0"
-    std::string device{};                           ///< as its driver calls it: "NVIDIA H100 80GB HBM3"
-    std::optional<byte_count> memory{};             ///< of the device
-    std::string compute_capability{};               ///< "9.0"
-    std::string driver{};                           ///< version
-    std::map<std::string, std::string> libraries{}; ///< versions by name: {"cuBLAS", "12.4.5"}
-    std::string date{};                             ///< "2025-03-01"
-    std::optional<device_state> begin{}, end{};     ///< of the device, before and after
+    std::string machine{};                           ///< where: "DGX H100, GPU 0"
+    std::string device{};                            ///< as its driver calls it: "NVIDIA H100 80GB HBM3"
+    std::optional<byte_count> memory{};              ///< of the device
+    std::string compute_capability{};                ///< "9.0"
+    std::string driver{};                            ///< version
+    std::map<std::string, std::string> libraries{};  ///< versions by name: {"cuBLAS", "12.4.5"}
+    std::string date{};                              ///< "2025-03-01"
+    std::optional<device_state> begin{}, end{};      ///< of the device, before and after
+    std::map<std::string, std::int64_t> throttled{}; ///< kernels behind which a clock was held down, by what: {"power cap", 12}
     friend bool operator==(profile_notes const&, profile_notes const&) = default;
 };
 
@@ -83,8 +84,8 @@ namespace detail {
 }
 
 [[nodiscard]] inline cost::profile_entry read_profile_entry(json_value const& value) {
-    auto const o =
-        value.object({"device", "op", "pass", "dims", "operands", "time_ps", "runs", "spread_ps", "flops", "bytes", "work", "memory_bytes"});
+    auto const o = value.object(
+        {"device", "op", "pass", "dims", "operands", "time_ps", "runs", "spread_ps", "flops", "bytes", "work", "memory_bytes", "implementation"});
     cost::profile_entry e{.device = o.at("device").string(), .kernel = read_kernel(o)};
     e.time = picoseconds{o.at("time_ps").integer<std::int64_t>(0)};
     if (auto const runs = o.find("runs")) e.runs = runs->integer<std::int64_t>(1);
@@ -97,6 +98,7 @@ namespace detail {
         e.work = static_cast<ops::work_class>(work->one_of(classes));
     }
     if (auto const memory = o.find("memory_bytes")) e.memory = memory->integer<byte_count>(0);
+    if (auto const implementation = o.find("implementation")) e.implementation = implementation->string();
     return e;
 }
 
@@ -109,6 +111,7 @@ namespace detail {
     if (e.bytes) j["bytes"] = *e.bytes;
     if (e.work) j["work"] = ops::name_of(*e.work);
     if (e.memory) j["memory_bytes"] = *e.memory;
+    if (!e.implementation.empty()) j["implementation"] = e.implementation;
     return j;
 }
 
@@ -170,7 +173,8 @@ template <class Model> [[nodiscard]] ordered_json fitted_to_json(Model const& m)
 }
 
 [[nodiscard]] inline profile_notes read_profile_notes(json_value const& value) {
-    auto const o = value.object({"machine", "device", "memory_bytes", "compute_capability", "driver", "libraries", "date", "begin", "end"});
+    auto const o =
+        value.object({"machine", "device", "memory_bytes", "compute_capability", "driver", "libraries", "date", "begin", "end", "throttled"});
     profile_notes n;
     if (auto const machine = o.find("machine")) n.machine = machine->string();
     if (auto const device = o.find("device")) n.device = device->string();
@@ -182,6 +186,8 @@ template <class Model> [[nodiscard]] ordered_json fitted_to_json(Model const& m)
     if (auto const date = o.find("date"); date && !is_date(n.date = date->string())) date->refuse("must be like 2025-03-01");
     if (auto const begin = o.find("begin")) n.begin = read_device_state(*begin);
     if (auto const end = o.find("end")) n.end = read_device_state(*end);
+    if (auto const throttled = o.find("throttled"))
+        throttled->for_members([&](std::string const& by, json_value const& kernels) { n.throttled[by] = kernels.integer<std::int64_t>(0); });
     return n;
 }
 
@@ -206,6 +212,7 @@ template <class Model> [[nodiscard]] ordered_json fitted_to_json(Model const& m)
     say("date", n.date);
     state("begin", n.begin);
     state("end", n.end);
+    if (!n.throttled.empty()) j["throttled"] = n.throttled;
     return j;
 }
 } // namespace detail
