@@ -76,7 +76,7 @@ struct block_passes {
         return std::max(link, between);
     };
     auto const all = run(true);
-    run(false);
+    if (std::ranges::any_of(blocks, [](block_times const& b) { return b.once > 0 || b.across > 0; })) run(false);
     auto const end_of_pass = [&](std::size_t p) { return ended[passes[p].first] - passes[p].second; };
     auto const first = end_of_pass(1), forward = end_of_pass(2), backward = end_of_pass(3);
     return {.forward = forward - first, .backward = backward - forward, .head = first - (backward - first), .tail = all - backward};

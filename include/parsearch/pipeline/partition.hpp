@@ -88,11 +88,11 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 /// 1. The strategies given, without a pipeline.
 /// 2. Every number of groups of neighbours that divides the devices, with 1, 2, 4, ... stages each, and of micro-batches that divides the samples,
 ///    every degree of tensor parallelism in the groups, experts of mixtures split as far as they can be, over a stage or within a node, or not at
-///    all, all orders, all `sharded_states` (of parameters with blocks at the ends joined or not), and computing again in no
-///    or more and more segments (`narrow_cuts`), in all stages, in those that must, or in as few segments as must: in order of what `stage_estimator`
-///    says of them, what fits first. First comes the best of each family of textbook plans (`family_of`), whatever it takes. Then, of each number of
-///    stages, micro-batches and degree, the first way that fits is simulated, and the first with states sharded otherwise where that may be as
-///    good, with cuts of equal load
+///    all, all orders, all `sharded_states` (of parameters with blocks at the ends joined or not; of gradients alone and within nodes 1F1B of
+///    balanced stages), and computing again in no or more and more segments (`narrow_cuts`), in all stages, in those that must, or in as few segments
+///    as must: in order of what `stage_estimator` says of them, what fits first. First comes the best of each family of textbook plans (`family_of`),
+///    whatever it takes. Then, of each number of stages, micro-batches and degree, the first way that fits is simulated, and the first with states
+///    sharded otherwise where that may be as good, with cuts of equal load
 ///    (`balanced_cuts`) between blocks (`stage_places`), but for what can not be better by the work of its stages. What is estimated not to fit, or
 ///    to take a quarter more than the best, waits until after step 4.
 /// 3. The strategies of experts (`expert_starts`) and all on one device, without a pipeline.
@@ -360,14 +360,16 @@ struct partition_fn {
             };
             for (auto const order : {launch_order::one_f_one_b, launch_order::gpipe, launch_order::eager_one_f_one_b})
                 for (auto const states : all_sharded_states) {
-                    if ((order != launch_order::one_f_one_b && !in_turn) || (order == launch_order::eager_one_f_one_b && d.interleaved > 1) ||
+                    bool const seldom = states == sharded_states::gradients || states == sharded_states::parameters_within_nodes;
+                    if ((order != launch_order::one_f_one_b && (!in_turn || seldom)) ||
+                        (order == launch_order::eager_one_f_one_b && d.interleaved > 1) ||
                         (states >= sharded_states::gradients && d.interleaved > 1) || !may_shard(states, group))
                         continue;
-                    for (std::uint32_t joined = 0; joined <= (states >= sharded_states::parameters ? 1 : 0); ++joined) {
+                    for (std::uint32_t joined = 0; joined <= (states == sharded_states::parameters ? 1 : 0); ++joined) {
                         equal_stages way{d.stages, d.interleaved, d.micro_batches, d.split, order, states};
                         way.joined = joined;
                         auto const keeps = add(way);
-                        bool const may_fit = keeps && keeps->missing > 0 && d.stages > 1 && d.interleaved == 1;
+                        bool const may_fit = keeps && keeps->missing > 0 && d.stages > 1 && d.interleaved == 1 && !seldom;
                         if (may_fit && !may_recompute()) {
                             way.fitted = true;
                             add(way);
