@@ -86,7 +86,10 @@ int on_random(std::uint64_t seed, int rounds, Change const& change, Check const&
         auto const micro_batches = std::array{1u, 2u, 4u}[ps::uniform_index(rng, 3)];
         change(options);
         shape.kinds = ps::bernoulli(rng, 0.3);
-        auto const p = support::random_problem(rng, options, shape, support::mixed_oracle{ps::bernoulli(rng, 0.5) ? 100 : 1});
+        std::mt19937_64 types(seed + static_cast<std::uint64_t>(round));
+        options.gradients = static_cast<sim::gradient_type>(ps::uniform_index(types, 3));
+        auto const in_f32 = support::random_problem(rng, options, shape, support::mixed_oracle{ps::bernoulli(rng, 0.5) ? 100 : 1});
+        auto const p = with_graph(in_f32, support::with_weight_types(types, in_f32.graph()));
         pipeline::pipeline_simulator simulator(p);
         pipeline::pipelining how{.stages = static_cast<std::uint32_t>(1 + ps::uniform_index(rng, std::min<std::size_t>(4, p.graph().size()))),
                                  .micro_batches = micro_batches};
@@ -161,9 +164,9 @@ struct unit_oracle {
     }
     [[nodiscard]] ps::picoseconds transfer_time(ps::byte_count, ps::link_description const&) const { return {}; }
 };
-graph::operator_graph chain(int layers) {
+graph::operator_graph chain(int layers, ops::dtype type = ops::dtype::f32) {
     graph::operator_graph g;
-    graph::tensor_ref x = g.input("in", {{64, 4}});
+    graph::tensor_ref x = g.input("in", {{64, 4}, type});
     for (int i = 0; i < layers; ++i) x = g.add(ps::text("fc", i), ops::linear{.out = 4}, x);
     return g;
 }
@@ -279,8 +282,8 @@ TEST_CASE("pipeline_simulator: any pipeline keeps the rules of schedules and of 
                     REQUIRE(std::find(before.begin(), before.end(), b) != before.end());
                 }
                 REQUIRE(tasks.before(i).size() <= wanted.size() + (p.options().discipline == sim::discipline::fifo ? 1 : 0));
-                bool const update = tasks.kind[i] == sim::task_kind::update;
-                REQUIRE((update && how.sharded == sharded_states::optimizer ? tasks.duration[i] <= t.duration[o.task]
+                bool const shared = tasks.kind[i] == sim::task_kind::update || tasks.label[i].traffic == sim::traffic_kind::weight_gradient;
+                REQUIRE((shared && how.sharded == sharded_states::optimizer ? tasks.duration[i] <= t.duration[o.task]
                                                                             : tasks.duration[i] == t.duration[o.task]));
             }
             // Devices run in the order in which things are launched, but for a network as it is.
@@ -675,6 +678,14 @@ TEST_CASE(
                                                                                               : std::vector<std::vector<std::uint32_t>>{devices};
             };
             auto const parts_of = [&](sim::sync_group const& group) { return static_cast<double>(copies_of(group.devices)[0].size()); };
+            // Bytes of an element and its gradient: weights of a class have one type.
+            auto const size_of = [&](auto const& c) { return ops::size_of(g.operations[c.members[0]].weights[0].type); };
+            auto const gradient_size_of = [&](auto const& c) -> ps::byte_count {
+                auto const type = g.operations[c.members[0]].weights[0].type;
+                auto const wide = p.options().gradients;
+                if (type == ops::dtype::bf16) return wide == sim::gradient_type::of_weights ? 2 : 4;
+                return type == ops::dtype::f16 && wide != sim::gradient_type::f32 ? 2 : 4;
+            };
             sim::pricing price(p.topology(), p.workload()->oracle, p.options());
 
             // Halves of all-reduces by block: what its operators read, what is reduced with its own, and what comes behind.
@@ -693,6 +704,8 @@ TEST_CASE(
                     shares.insert(members.begin(), members.end());
                     tied += blocks.size() > 1;
                     reduced[block(members[0])][resource] += (time + 1) / 2;
+                };
+                auto const add_weights = [&](std::uint32_t resource, std::int64_t time) {
                     if (!parameters) once[block(members[0])][resource] += (time + 1) / 2;
                     for (auto const b : blocks)
                         if (parameters) read[b][resource] += (time + 1) / 2;
@@ -704,19 +717,24 @@ TEST_CASE(
                         begins = true;
                     }
                 if (t.kind[i] == sim::task_kind::collective && copies.size() == 1) add(t.resource[i], t.duration[i]);
-                if (!begins || copies.size() == 1) continue;
-                ++copied;
+                if (!begins) continue;
+                auto const bytes = group.elements * size_of(c), gradients = group.elements * gradient_size_of(c);
                 auto const first_link = static_cast<std::uint32_t>(p.topology().size());
-                for (auto const& devices : copies)
-                    if (devices.size() > 1)
-                        for (auto const& h : price.collective(ps::collective_kind::all_reduce, group.bytes, devices))
-                            add(first_link + h.link, h.duration);
+                for (auto const& devices : copies) {
+                    if (devices.size() == 1) continue;
+                    for (auto const& h : price.collective(ps::collective_kind::all_reduce, bytes, devices))
+                        add_weights(first_link + h.link, h.duration);
+                    if (copies.size() == 1) continue;
+                    for (auto const& h : price.collective(ps::collective_kind::all_reduce, gradients, devices)) add(first_link + h.link, h.duration);
+                }
+                if (copies.size() == 1) continue;
+                ++copied;
                 auto const parts = static_cast<ps::byte_count>(copies[0].size());
                 for (std::size_t part = 0; part < copies[0].size(); ++part) {
                     std::set<std::uint32_t> same;
                     for (auto const& devices : copies) same.insert(devices[part]);
                     for (auto const& h :
-                         price.collective(ps::collective_kind::all_reduce, (group.bytes + parts - 1) / parts, {same.begin(), same.end()}))
+                         price.collective(ps::collective_kind::all_reduce, (gradients + parts - 1) / parts, {same.begin(), same.end()}))
                         once[block(members[0])][first_link + h.link] += h.duration;
                 }
             }
@@ -751,15 +769,15 @@ TEST_CASE(
             std::map<std::uint32_t, std::set<std::uint32_t>> waits_for;                 // computation: gather, or reductions
             std::size_t moved = 0;
             double bytes = 0;
-            auto const half_volume = [&](std::uint32_t b, bool home) {
+            auto const half_volume = [&](std::uint32_t b, bool home, bool of_gradients) {
                 double sum = 0;
                 for (auto const& c : plan.classes) {
                     bool here = home ? block(c.members[0]) == b : false;
                     for (auto const op : c.members) here = here || (!home && block(op) == b);
                     for (auto const& group : c.sync.groups)
                         if (here)
-                            sum += static_cast<double>(copies_of(group.devices).size()) *
-                                   sim::collective_volume(ps::collective_kind::all_reduce, static_cast<double>(group.bytes), parts_of(group)) / 2;
+                            sum += static_cast<double>(copies_of(group.devices).size()) * (parts_of(group) - 1) *
+                                   static_cast<double>(group.elements * (of_gradients ? gradient_size_of(c) : size_of(c)));
                 }
                 return sum;
             };
@@ -768,7 +786,8 @@ TEST_CASE(
                 for (auto const& c : plan.classes)
                     for (auto const& group : c.sync.groups)
                         if (block(c.members[0]) == b)
-                            sum += 2 * (static_cast<double>(copies_of(group.devices).size()) - 1) * static_cast<double>(group.bytes);
+                            sum += 2 * (static_cast<double>(copies_of(group.devices).size()) - 1) *
+                                   static_cast<double>(group.elements * gradient_size_of(c));
                 return sum;
             };
             auto const set_of = [&](std::uint32_t i) {
@@ -812,7 +831,7 @@ TEST_CASE(
                         auto const first = i - static_cast<std::uint32_t>(read[block(op)].size()) - 2;
                         stage.back().waits = {check_transfer(first, read[block(op)], after)};
                         REQUIRE(origins[first].moves == pipeline::block_transfer::gather);
-                        bytes += half_volume(block(op), false);
+                        bytes += half_volume(block(op), false, false);
                         ++gathers;
                     }
                 }
@@ -830,7 +849,7 @@ TEST_CASE(
                     reduction[{b, m}] = check_transfer(i + 1, reduced[b], after);
                     REQUIRE(origins[i + 1].moves == pipeline::block_transfer::reduce);
                     stage.back().ends.insert(reduction[{b, m}]);
-                    bytes += half_volume(b, true);
+                    bytes += half_volume(b, true, true);
                     several += how.micro_batches > 1;
                     std::set<std::uint32_t> all;
                     for (std::uint32_t k = 0; k < how.micro_batches; ++k)
@@ -839,7 +858,7 @@ TEST_CASE(
                     auto const next = reduction[{b, m}] + 1;
                     complete[b] = check_transfer(next, once[b], all);
                     REQUIRE(origins[next].moves == (parameters ? pipeline::block_transfer::all_reduce : pipeline::block_transfer::gather));
-                    bytes += parameters ? volume_across(b) : half_volume(b, true);
+                    bytes += parameters ? volume_across(b) : half_volume(b, true, false);
                 }
             }
             REQUIRE(moved == tasks.size() - kept.size());
@@ -870,8 +889,11 @@ TEST_CASE(
 
             // Memory: a share of everything, and the two largest blocks.
             for (std::uint32_t d = 0; d < p.topology().size(); ++d) {
-                double own = 0, state = 0;
-                std::map<std::uint32_t, double> others;
+                double state = 0;
+                struct kept_bytes {
+                    double own = 0, all = 0;
+                    std::map<std::uint32_t, double> others{};
+                } of_weights, of_gradients;
                 for (auto const& c : plan.classes)
                     for (auto const& h : c.sync.held) {
                         if (h.device != d) continue;
@@ -879,19 +901,24 @@ TEST_CASE(
                         for (auto const group : h.groups)
                             mine -= static_cast<double>(c.sync.groups[group].elements) * (1 - 1 / parts_of(c.sync.groups[group]));
                         mine /= static_cast<double>(h.elements);
-                        auto const kept_bytes = static_cast<double>(h.bytes) * mine;
-                        own += kept_bytes;
                         state += static_cast<double>(sim::optimizer_memory(h, sim::cost_of(p.options().optimizer).states)) * mine;
                         std::set<std::uint32_t> blocks;
                         for (auto const op : c.members) blocks.insert(block(op));
-                        for (auto const b : blocks) others[b] += static_cast<double>(h.bytes) - kept_bytes;
+                        for (auto* const k : {&of_weights, &of_gradients}) {
+                            auto const size = static_cast<double>(h.elements * (k == &of_weights ? size_of(c) : gradient_size_of(c)));
+                            k->all += size;
+                            k->own += size * mine;
+                            for (auto const b : blocks) k->others[b] += size * (1 - mine);
+                        }
                     }
-                std::vector<double> sizes{0, 0};
-                for (auto const& [b, size] : others) sizes.push_back(size);
-                std::sort(sizes.rbegin(), sizes.rend());
-                auto const expected = std::min(own + sizes[0] + sizes[1], static_cast<double>(plain.memory()[d].weights));
-                REQUIRE(std::abs(static_cast<double>(simulator.memory()[d].gradients) - expected) <= 0.51);
-                REQUIRE(simulator.memory()[d].weights == (parameters ? simulator.memory()[d].gradients : plain.memory()[d].weights));
+                auto const expected = [](kept_bytes const& k) {
+                    std::vector<double> sizes{0, 0};
+                    for (auto const& [b, size] : k.others) sizes.push_back(size);
+                    std::sort(sizes.rbegin(), sizes.rend());
+                    return std::min(k.own + sizes[0] + sizes[1], k.all);
+                };
+                REQUIRE(std::abs(static_cast<double>(simulator.memory()[d].gradients) - expected(of_gradients)) <= 0.51);
+                REQUIRE(std::abs(static_cast<double>(simulator.memory()[d].weights) - (parameters ? expected(of_weights) : of_weights.all)) <= 0.51);
                 REQUIRE(std::abs(static_cast<double>(simulator.memory()[d].optimizer) - state) <= 0.51);
                 REQUIRE(simulator.memory()[d].activations == plain.memory()[d].activations);
             }
@@ -947,26 +974,23 @@ TEST_CASE("pipeline_simulator: states shared within nodes on one node are those 
 }
 
 TEST_CASE("pipeline_simulator: states of layers on two nodes, by hand") {
-    // Four layers of 4 x 4 and 4 elements of 4 bytes on two nodes of two devices, two micro-batches: 13 visits of a layer, 8 backward.
-    auto topology = support::mesh(4, 1e9);
-    for (std::uint32_t d = 0; d < 4; ++d) topology.node[d] = d / 2;
-    auto const p = ps::make_problem(chain(4), topology, support::mixed_oracle{}, {.simulation = {.optimizer = sim::optimizer::adam}});
-    pipeline::pipeline_simulator simulator(p);
-    auto how = pipeline::unpipelined(p.graph());
-    how.micro_batches = 2;
-    auto const strategy = data_parallel(simulator.micro_batches(2));
+    // Four layers of 20 elements on two nodes of two devices, two micro-batches: 13 visits of a layer, 8 backward. An all-reduce among n devices
+    // sends 2 (n - 1) times its bytes, half of it gathers or reduces.
     struct expected {
         sharded_states states;
         ps::byte_count weights, gradients, optimizer;
-        int moved; // an all-reduce among n devices sends 2 (n - 1) times 80 bytes, half of it gathers or reduces
+        int moved;
     };
-    for (auto const& e : {expected{sharded_states::none, 320, 320, 640, 4 * 6 * 80}, expected{sharded_states::optimizer, 320, 320, 160, 4 * 6 * 80},
-                          expected{sharded_states::gradients, 320, 80 + 2 * 60, 160, (8 + 4) * 3 * 80},
-                          expected{sharded_states::parameters, 80 + 2 * 60, 80 + 2 * 60, 160, (13 + 8) * 3 * 80},
-                          expected{sharded_states::parameters_within_nodes, 160 + 2 * 40, 160 + 2 * 40, 320, (13 + 8) * 2 * 80 + 4 * 2 * 2 * 40}}) {
-        INFO("states ", static_cast<int>(e.states));
+    auto topology = support::mesh(4, 1e9);
+    for (std::uint32_t d = 0; d < 4; ++d) topology.node[d] = d / 2;
+    auto const check = [&](ops::dtype type, expected const& e) {
+        INFO("type ", static_cast<int>(type), ", states ", static_cast<int>(e.states));
+        auto const p = ps::make_problem(chain(4, type), topology, support::mixed_oracle{}, {.simulation = {.optimizer = sim::optimizer::adam}});
+        pipeline::pipeline_simulator simulator(p);
+        auto how = pipeline::unpipelined(p.graph());
+        how.micro_batches = 2;
         how.sharded = e.states;
-        (void)simulator.simulate(how, strategy);
+        (void)simulator.simulate(how, data_parallel(simulator.micro_batches(2)));
         CHECK(simulator.memory()[1].weights == e.weights);
         CHECK(simulator.memory()[1].gradients == e.gradients);
         CHECK(simulator.memory()[1].optimizer == e.optimizer);
@@ -975,12 +999,29 @@ TEST_CASE("pipeline_simulator: states of layers on two nodes, by hand") {
         for (std::uint32_t i = 0; i < report.tasks.size(); ++i) {
             if (report.tasks.kind[i] != sim::task_kind::collective) continue;
             auto const& carried = report.carried[i];
+            bool const of_weights = carried.collective == ps::collective_kind::all_gather && type == ops::dtype::bf16;
             bool const across = carried.collective == ps::collective_kind::all_reduce && e.states == sharded_states::parameters_within_nodes;
-            CHECK(carried.bytes == (across ? 40 : 80));
+            CHECK(carried.bytes == (across || of_weights ? 40 : 80));
             CHECK(carried.devices == (e.states == sharded_states::parameters_within_nodes ? 2 : 4));
-            if (across || carried.collective == ps::collective_kind::all_reduce) CHECK(report.run_of(i).micro_batch == sim::task_run::once);
+            if (carried.collective == ps::collective_kind::all_reduce) CHECK(report.run_of(i).micro_batch == sim::task_run::once);
         }
-    }
+        std::int64_t synchronised = 0;
+        for (std::uint32_t i = 0; i < report.tasks.size(); ++i)
+            if (report.tasks.kind[i] == sim::task_kind::collective) synchronised = std::max(synchronised, report.tasks.duration[i]);
+        return synchronised;
+    };
+    using enum sharded_states;
+    auto const all = check(ops::dtype::f32, {none, 320, 320, 640, 4 * 6 * 80});
+    CHECK(check(ops::dtype::f32, {optimizer, 320, 320, 160, 4 * 6 * 80}) == all);
+    check(ops::dtype::f32, {gradients, 320, 80 + 2 * 60, 160, (8 + 4) * 3 * 80});
+    check(ops::dtype::f32, {parameters, 80 + 2 * 60, 80 + 2 * 60, 160, (13 + 8) * 3 * 80});
+    check(ops::dtype::f32, {parameters_within_nodes, 160 + 2 * 40, 160 + 2 * 40, 320, (13 + 8) * 2 * 80 + 4 * 2 * 2 * 40});
+    // bf16 with gradients of f32: these are reduced, weights gathered.
+    CHECK(check(ops::dtype::bf16, {none, 160, 320, 960, 4 * 6 * 80}) == all);
+    CHECK(check(ops::dtype::bf16, {optimizer, 160, 320, 240, 4 * 3 * (80 + 40)}) == (all * 3 + 3) / 4);
+    check(ops::dtype::bf16, {gradients, 160, 80 + 2 * 60, 240, 8 * 3 * 80 + 4 * 3 * 40});
+    check(ops::dtype::bf16, {parameters, 40 + 2 * 30, 80 + 2 * 60, 240, 13 * 3 * 40 + 8 * 3 * 80});
+    check(ops::dtype::bf16, {parameters_within_nodes, 80 + 2 * 20, 160 + 2 * 40, 480, 13 * 2 * 40 + 8 * 2 * 80 + 4 * 2 * 2 * 40});
 }
 
 TEST_CASE("pipeline_simulator: memory policies") {

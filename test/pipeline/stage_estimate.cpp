@@ -135,8 +135,9 @@ TEST_CASE("stage_estimator: textbook pipelines of real networks, beside their si
     compare(models::resnet({.batch = 256}), ps::topology::dgx_h100(1));
     compare(models::moe({.layers = 4, .hidden = 1024, .heads = 8, .feed_forward = 2816, .sequence = 512, .batch = 64, .type = f16}),
             ps::topology::dgx_h100(1), 1.13);
-    compare(models::llama({.layers = 8, .hidden = 1024, .heads = 8, .feed_forward = 2816, .sequence = 1024, .batch = 64, .type = f16}),
-            ps::topology::dgx_h100(2), 1.11);
+    auto const bf16 = ps::ops::dtype::bf16; // with gradients of f32
+    compare(models::llama({.layers = 8, .hidden = 1024, .heads = 8, .feed_forward = 2816, .sequence = 1024, .batch = 64, .type = bf16}),
+            ps::topology::dgx_h100(2), 1.16);
 }
 
 TEST_CASE("stage_estimator: stages that are fitted fit, and compute again where they must") {

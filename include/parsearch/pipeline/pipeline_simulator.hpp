@@ -149,11 +149,13 @@ class pipeline_simulator {
 
     /// What a transfer of a block carries of its first weights.
     void describe_transfer(sim::task_label const& who, block_transfer moves, sim::payload& carried) const {
-        auto const parts = static_cast<std::uint32_t>(sharing_[plan().class_of[who.op]][who.number].parts);
+        auto const c = plan().class_of[who.op];
+        auto const parts = static_cast<std::uint32_t>(sharing_[c][who.number].parts);
         bool const across = moves == block_transfer::all_reduce;
         carried.collective = across                            ? collective_kind::all_reduce
                              : moves == block_transfer::gather ? collective_kind::all_gather
                                                                : collective_kind::reduce_scatter;
+        if (moves == block_transfer::gather) carried.bytes = plan().classes[c].sync.groups[who.number].bytes;
         if (across) carried.bytes /= parts;
         carried.devices = across ? carried.devices / parts : parts;
     }

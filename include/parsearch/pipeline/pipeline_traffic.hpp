@@ -40,23 +40,28 @@ pipeline_traffic(graph::dense_graph const& g, pipelining const& how, std::span<s
     for (std::size_t op = 0; op < one.operators.size(); ++op) sum[partial] += one.operators[op].partial_bytes * passes(op);
     for (auto& s : sum) s *= how.micro_batches;
     sum[weights] = sim::traffic_of(one, training)[weights];
+    if (training && how.sharded == sharded_states::optimizer) // what is gathered is weights
+        for (auto const& c : one.classes)
+            for (auto const& group : c.sync.groups)
+                sum[weights] -= static_cast<double>(group.devices.size() - 1) * static_cast<double>(group.gradients - group.bytes);
     if (!training || sharing.empty()) return sum;
     std::map<std::pair<std::uint32_t, block_transfer>, double> volume; // of one transfer
     for (std::size_t k = 0; k < one.classes.size(); ++k) {
         auto const& c = one.classes[k];
-        double half = 0, across = 0;
+        double gather = 0, reduce = 0, across = 0;
         for (std::size_t i = 0; i < c.sync.groups.size(); ++i) {
-            auto const bytes = static_cast<double>(c.sync.groups[i].bytes), parts = static_cast<double>(sharing[k][i].parts),
-                       copies = static_cast<double>(c.sync.groups[i].devices.size()) / parts;
-            half += copies * sim::collective_volume(collective_kind::all_reduce, bytes, parts) / 2;
-            across += parts * sim::collective_volume(collective_kind::all_reduce, bytes / parts, copies);
+            auto const& group = c.sync.groups[i];
+            auto const parts = static_cast<double>(sharing[k][i].parts), copies = static_cast<double>(group.devices.size()) / parts;
+            gather += copies * (parts - 1) * static_cast<double>(group.bytes);
+            reduce += copies * (parts - 1) * static_cast<double>(group.gradients);
+            across += sim::collective_volume(collective_kind::all_reduce, static_cast<double>(group.gradients), copies);
         }
         auto const home = how.block_of(c.members.front());
         std::set<std::uint32_t> readers{home};
         if (how.sharded >= sharded_states::parameters)
             for (auto const op : c.members) readers.insert(how.block_of(op));
-        for (auto const b : readers) volume[{b, block_transfer::gather}] += half;
-        volume[{home, block_transfer::reduce}] += half;
+        for (auto const b : readers) volume[{b, block_transfer::gather}] += gather;
+        volume[{home, block_transfer::reduce}] += reduce;
         volume[{home, block_transfer::all_reduce}] += across;
     }
     sum[weights] = 0;

@@ -159,10 +159,11 @@ class stage_estimator {
                     b.held += static_cast<double>(c.weights[i]);
                     continue;
                 }
-                auto const own = share.of(c, i), weights = static_cast<double>(c.weights[i]), shared = shared_copies(how);
-                b.held += (2 - (1 - own) * shared) * weights + own * static_cast<double>(c.optimizer[i]);
+                auto const own = share.of(c, i);
+                auto const bytes_of = states_of(c, i, how);
+                b.held += bytes_of.all - (1 - own) * bytes_of.shared + own * static_cast<double>(c.optimizer[i]);
                 b.kept += static_cast<double>(c.activations[i]);
-                b.gathered += shared * ((1 - own) * weights + (1 - share.of(c, c.home[i])) * static_cast<double>(c.borrowed[i]));
+                b.gathered += (1 - own) * bytes_of.shared + (1 - share.of(c, c.home[i])) * borrowed_of(c, i, how).shared;
             }
         struct choice {
             std::int64_t time;
@@ -217,10 +218,10 @@ class stage_estimator {
         double others = 0, experts = 0;
         [[nodiscard]] double of(cell const& c, std::size_t i) const { return c.experts[i] ? experts : others; }
     };
-    /// Picoseconds per byte of a device's weights that synchronisation takes, 0 where no other device has them: all-reduces among devices that have
-    /// one copy together, and of their parts between copies.
+    /// Picoseconds per byte of a device's weights, 0 where no other device has them: all-reduces as large as weights, and as gradients, among devices
+    /// that have one copy together, and those of parts between copies.
     struct sync_rates {
-        by_experts within{}, across{};
+        by_experts weights{}, gradients{}, across{};
     };
     /// The part of its weights that a device keeps the optimizer's state of.
     struct own_shares {
@@ -230,9 +231,13 @@ class stage_estimator {
             return among > 0 ? c.own[i] / among : 1;
         }
     };
-    /// Picoseconds per byte of all-reduces among devices that have one copy together and between copies, and how many copies there are.
+    /// The same of one kind of weights, and how many copies there are.
     struct sync_cost {
-        double within = 0, across = 0, copies = 1;
+        double weights = 0, gradients = 0, across = 0, copies = 1;
+    };
+    /// Bytes of weights and their gradients, and of those of them that devices share.
+    struct state_bytes {
+        double all = 0, shared = 0;
     };
 
     /// One micro-batch of a replica, where stages begin and which compute again.
@@ -353,9 +358,9 @@ class stage_estimator {
             auto const forward = static_cast<double>(c.forward[i] - (i > 0 ? c.forward[i - 1] : 0));
             b.forward += forward;
             b.backward += static_cast<double>(c.backward[i] - (i + 1 < order_.size() ? c.backward[i + 1] : 0)) + again * forward;
-            auto const half = rates.within.of(c, i) / 2, weights = static_cast<double>(c.weights[i]);
-            (parameters ? b.gather : b.once) += half * (weights + (parameters ? static_cast<double>(c.borrowed[i]) : 0));
-            b.reduce += half * weights;
+            auto const weights = static_cast<double>(c.weights[i]), read = parameters ? static_cast<double>(c.borrowed[i]) : 0;
+            (parameters ? b.gather : b.once) += rates.weights.of(c, i) / 2 * (weights + read);
+            b.reduce += rates.gradients.of(c, i) / 2 * weights;
             b.across += rates.across.of(c, i) * weights;
         }
         auto const rounded = [](double x) { return static_cast<std::int64_t>(std::min(std::max(x, 0.0), 1e18)); };
@@ -419,7 +424,8 @@ class stage_estimator {
                 if (c.weights[i] == 0) continue;
                 auto const left = problem_.options().overlap ? c.backward[first[s]] - c.backward[i] : 0;
                 auto const ready = static_cast<double>(problem_.options().overlap ? done[s] - left : all);
-                auto const rate = rates.within.of(c, i);
+                auto const reduce = rates.gradients.of(c, i), gather = how.sharded == sharded_states::none ? reduce : rates.weights.of(c, i);
+                auto const rate = (reduce + gather) / 2;
                 link = std::max(link, ready) + rate * static_cast<double>(c.weights[i]);
                 device = std::max(device, rate > 0 ? link : ready) + share.of(c, i) * static_cast<double>(c.update[i]);
             }
@@ -432,7 +438,9 @@ class stage_estimator {
     /// All replicas have what is not split within one.
     [[nodiscard]] sync_rates rates_of(cell const& c, equal_stages const& how, std::int64_t replicas) {
         auto const others = sync_cost_of(c, how, replicas, false), experts = sync_cost_of(c, how, replicas, true);
-        return {.within = {others.within, experts.within}, .across = {others.across, experts.across}};
+        return {.weights = {others.weights, experts.weights},
+                .gradients = {others.gradients, experts.gradients},
+                .across = {others.across, experts.across}};
     }
     [[nodiscard]] own_shares shares_of(cell const& c, equal_stages const& how, std::int64_t replicas) {
         if (how.sharded == sharded_states::none) return {};
@@ -480,7 +488,8 @@ class stage_estimator {
                 for (auto const& [link, time] : load) longest = std::max(longest, time);
                 return longest / static_cast<double>(bytes);
             };
-            out = {.within = rate([](auto const& s) -> auto const& { return s.within; }),
+            out = {.weights = rate([](auto const& s) -> auto const& { return s.weights; }),
+                   .gradients = rate([](auto const& s) -> auto const& { return s.gradients; }),
                    .across = rate([](auto const& s) -> auto const& { return s.across; }),
                    .copies = static_cast<double>(weights.sync.groups.front().devices.size()) / static_cast<double>(sharing.front().parts)};
         }
@@ -488,31 +497,35 @@ class stage_estimator {
         return out;
     }
 
-    /// How much of weights and gradients is shared: neither, gradients, or both.
-    [[nodiscard]] static double shared_copies(equal_stages const& how) noexcept {
-        return how.sharded >= sharded_states::parameters ? 2 : how.sharded == sharded_states::gradients ? 1 : 0;
+    [[nodiscard]] static state_bytes states_of(cell const& c, std::size_t i, equal_stages const& how) noexcept {
+        auto const weights = static_cast<double>(c.weights[i]), gradients = static_cast<double>(c.gradients[i]);
+        return {weights + gradients,
+                (how.sharded >= sharded_states::parameters ? weights : 0) + (how.sharded >= sharded_states::gradients ? gradients : 0)};
+    }
+    /// Of those that the operator at place `i` reads and that are counted at another one.
+    [[nodiscard]] static state_bytes borrowed_of(cell const& c, std::size_t i, equal_stages const& how) noexcept {
+        return c.borrowed[i] > 0 ? states_of(c, c.home[i], how) : state_bytes{};
     }
 
     /// Bytes of weights and gradients on a device of group `group`: of what is shared its share, and two blocks.
     [[nodiscard]] byte_count weights_of(division const& d, std::uint32_t group, equal_stages const& how, own_shares const& share) const {
         auto const& c = d.one;
-        bool const shared = how.sharded >= sharded_states::gradients;
-        byte_count all = 0;
-        double own = 0, block = 0, first = 0, second = 0;
+        double all = 0, shared = 0, own = 0, block = 0, first = 0, second = 0;
         for (auto s = group; s < how.stages; s += how.groups())
             for (auto i = d.first[s], end = end_of(d.first, s, order_.size()); i < end; ++i) {
-                all += c.weights[i];
-                if (!shared) continue;
-                auto const mine = share.of(c, i) * static_cast<double>(c.weights[i]);
+                auto const bytes = states_of(c, i, how);
+                auto const mine = share.of(c, i) * bytes.shared;
+                all += bytes.all;
+                shared += bytes.shared;
                 own += mine;
-                block += static_cast<double>(c.weights[i]) - mine + (1 - share.of(c, c.home[i])) * static_cast<double>(c.borrowed[i]);
+                if (how.sharded < sharded_states::gradients) continue;
+                block += bytes.shared - mine + (1 - share.of(c, c.home[i])) * borrowed_of(c, i, how).shared;
                 if (i + 1 < end && d.blocks[i + 1] == d.blocks[i]) continue;
                 second = std::max(second, std::min(first, block));
                 first = std::max(first, block);
                 block = 0;
             }
-        auto const some = shared ? std::min(all, static_cast<byte_count>(own + first + second)) : all;
-        return (how.sharded >= sharded_states::parameters ? some : all) + some;
+        return static_cast<byte_count>(all - shared + std::min(shared, own + first + second));
     }
 
     /// Bytes on a device of group `group`.
@@ -557,10 +570,10 @@ class stage_estimator {
     /// Bytes of the weights, and in training gradients and optimizer's state, that the operator at place `i` reads, where its stage has no other that
     /// does.
     [[nodiscard]] double borrowed_states(cell const& c, std::size_t i, equal_stages const& how, own_shares const& share) const {
-        auto const weights = static_cast<double>(c.borrowed[i]);
-        if (!problem_.options().training) return weights;
+        if (!problem_.options().training) return static_cast<double>(c.borrowed[i]);
         auto const own = share.of(c, c.home[i]);
-        return (2 - (1 - own) * shared_copies(how)) * weights + own * static_cast<double>(c.optimizer[c.home[i]]);
+        auto const bytes = borrowed_of(c, i, how);
+        return bytes.all - (1 - own) * bytes.shared + own * static_cast<double>(c.optimizer[c.home[i]]);
     }
 
     parallelization problem_;

@@ -237,22 +237,22 @@ class unroller {
                     if (one_->kind[p] == sim::task_kind::backward) at_home.contributors.push_back(p);
             if (!known.emplace(number, group).second) continue;
             auto const& how_shared = sharing[number][group];
-            auto const add_half = [&](auto& to) {
-                for (auto const& h : how_shared.within) add_time(to[first_link_ + h.link], h.duration / 2 + h.duration % 2);
+            auto const add_half = [&](auto& to, std::vector<sim::hop> const& hops) {
+                for (auto const& h : hops) add_time(to[first_link_ + h.link], h.duration / 2 + h.duration % 2);
             };
-            add_half(at_home.reduce);
+            add_half(at_home.reduce, how_shared.gradients);
             for (auto const& h : how_shared.across) add_time(at_home.once[first_link_ + h.link], h.duration);
             std::set<std::uint32_t> readers;
             for (auto const op : c.members) {
-                if (!how_shared.within.empty()) shared[op] = true;
+                if (!how_shared.gradients.empty()) shared[op] = true;
                 readers.insert(how_->block_of(op));
             }
-            if (!parameters) add_half(at_home.once);
+            if (!parameters) add_half(at_home.once, how_shared.weights);
             else
                 for (auto const b : readers) {
                     auto& of_reader = blocks_[b];
                     if (of_reader.first == none) of_reader.first = t;
-                    add_half(of_reader.gather);
+                    add_half(of_reader.gather, how_shared.weights);
                 }
         }
         for (auto& [number, b] : blocks_) {

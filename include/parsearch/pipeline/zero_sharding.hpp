@@ -31,9 +31,10 @@ enum class block_transfer : std::uint8_t {
 
 /// How the devices of a sync group share its weights.
 struct weight_sharing {
-    std::size_t parts = 1;          ///< of each copy: each device with the copy keeps one
-    std::vector<sim::hop> within{}; ///< of all-reduces of the copies, each among the devices that have it: gathering, or reducing, takes half
-    std::vector<sim::hop> across{}; ///< of all-reduces of the parts, each among the devices that keep it; empty where there is one copy
+    std::size_t parts = 1;             ///< of each copy: each device with the copy keeps one
+    std::vector<sim::hop> weights{};   ///< of all-reduces as large as the copies, each among the devices that have it: gathering takes half
+    std::vector<sim::hop> gradients{}; ///< the same of gradients: reducing takes half
+    std::vector<sim::hop> across{};    ///< of all-reduces of gradients of parts, each among the devices that keep it; empty where there is one copy
 };
 
 /// That of each sync group of `c`. All devices of a group have one copy together; within nodes those of each node do, but where some nodes have more
@@ -46,23 +47,29 @@ struct weight_sharing {
         std::map<std::uint32_t, std::vector<std::uint32_t>> copies; // devices by node
         for (auto const d : group.devices) copies[sharded == sharded_states::parameters_within_nodes ? t.node[d] : 0].push_back(d);
         auto const parts = copies.begin()->second.size();
-        if (copies.size() == 1 || std::ranges::any_of(copies, [&](auto const& copy) { return copy.second.size() != parts; })) {
-            out.push_back({.parts = group.devices.size(), .within = c.all_reduce[i]});
-            continue;
-        }
-        auto& sharing = out.emplace_back(weight_sharing{.parts = parts});
         auto const add = [&](std::vector<sim::hop>& to, byte_count bytes, std::vector<std::uint32_t> const& members) {
             if (members.size() < 2) return;
             auto const hops = price.collective(collective_kind::all_reduce, bytes, members);
             to.insert(to.end(), hops.begin(), hops.end());
         };
-        for (auto const& [node, devices] : copies) add(sharing.within, group.bytes, devices);
+        if (copies.size() == 1 || std::ranges::any_of(copies, [&](auto const& copy) { return copy.second.size() != parts; })) {
+            out.push_back({.parts = group.devices.size(), .weights = c.all_reduce[i], .gradients = c.all_reduce[i]});
+            if (group.bytes == group.gradients) continue;
+            out.back().weights.clear();
+            add(out.back().weights, group.bytes, group.devices);
+            continue;
+        }
+        auto& sharing = out.emplace_back(weight_sharing{.parts = parts});
+        for (auto const& [node, devices] : copies) {
+            add(sharing.weights, group.bytes, devices);
+            add(sharing.gradients, group.gradients, devices);
+        }
         auto const whole = static_cast<byte_count>(parts);
         for (std::size_t part = 0; part < parts; ++part) {
             std::vector<std::uint32_t> same;
             for (auto const& [node, devices] : copies) same.push_back(devices[part]);
             std::ranges::sort(same);
-            add(sharing.across, group.bytes / whole + (group.bytes % whole != 0), same);
+            add(sharing.across, group.gradients / whole + (group.gradients % whole != 0), same);
         }
     }
     return out;
@@ -105,41 +112,50 @@ inline void shard_optimizer_memory(sim::simulation_options const& options, sim::
 /// it has the two largest blocks whole: one in use, one on its way.
 inline void shard_block_memory(pipelining const& how, sim::iteration_plan const& plan, sharing_plan const& sharing,
                                std::vector<sim::memory_use>& use) {
-    std::vector<double> kept(use.size(), 0);
-    std::vector<std::map<std::uint32_t, double>> gathered(use.size()); // by block: bytes of others
-    for (std::size_t k = 0; k < plan.classes.size(); ++k) {
-        auto const& c = plan.classes[k];
-        std::set<std::uint32_t> blocks;
-        for (auto const op : c.members) blocks.insert(how.block_of(op));
-        for (auto const& h : c.sync.held) {
-            auto const bytes = static_cast<double>(h.bytes), own = bytes * own_share(c.sync, h, sharing_of(sharing, k));
-            kept[h.device] += own;
-            for (auto const b : blocks) gathered[h.device][b] += bytes - own;
+    auto const shard = [&](byte_count sim::held_weights::*size, byte_count sim::memory_use::*of) {
+        std::vector<double> kept(use.size(), 0);
+        std::vector<std::map<std::uint32_t, double>> gathered(use.size()); // by block: bytes of others
+        for (std::size_t k = 0; k < plan.classes.size(); ++k) {
+            auto const& c = plan.classes[k];
+            std::set<std::uint32_t> blocks;
+            for (auto const op : c.members) blocks.insert(how.block_of(op));
+            for (auto const& h : c.sync.held) {
+                auto const bytes = static_cast<double>(h.*size), own = bytes * own_share(c.sync, h, sharing_of(sharing, k));
+                kept[h.device] += own;
+                for (auto const b : blocks) gathered[h.device][b] += bytes - own;
+            }
         }
-    }
-    for (std::size_t d = 0; d < use.size(); ++d) {
-        double first = 0, second = 0;
-        for (auto const& [block, bytes] : gathered[d]) {
-            second = std::max(second, std::min(first, bytes));
-            first = std::max(first, bytes);
+        for (std::size_t d = 0; d < use.size(); ++d) {
+            double first = 0, second = 0;
+            for (auto const& [block, bytes] : gathered[d]) {
+                second = std::max(second, std::min(first, bytes));
+                first = std::max(first, bytes);
+            }
+            // What two blocks have in common is there once.
+            use[d].*of = std::min(use[d].*of, static_cast<byte_count>(kept[d] + first + second + 0.5));
         }
-        // What two blocks have in common is there once.
-        use[d].gradients = std::min(use[d].gradients, static_cast<byte_count>(kept[d] + first + second + 0.5));
-        if (how.sharded >= sharded_states::parameters) use[d].weights = use[d].gradients;
-    }
+    };
+    shard(&sim::held_weights::gradients, &sim::memory_use::gradients);
+    if (how.sharded >= sharded_states::parameters) shard(&sim::held_weights::bytes, &sim::memory_use::weights);
 }
 
-/// Turns the updates of `tasks`, which `sim::assembler` made of `plan`, into those of a sharded optimizer: each device updates its share.
+/// Turns synchronisation and updates of `tasks`, which `sim::assembler` made of `plan`, into those of a sharded optimizer: each device updates its
+/// share, and what is gathered is weights, half of an all-reduce as large as they are.
 inline void shard_updates(sim::iteration_plan const& plan, sharing_plan const& sharing, sim::task_graph& tasks) {
-    for (std::uint32_t t = 0; t < tasks.size(); ++t)
+    for (std::uint32_t t = 0; t < tasks.size(); ++t) {
+        auto const& who = tasks.label[t];
+        double part = 1;
         if (tasks.kind[t] == sim::task_kind::update) {
-            auto const c = plan.class_of[tasks.label[t].op];
+            auto const c = plan.class_of[who.op];
             auto const& sync = plan.classes[c].sync;
-            double const volatile own =
-                static_cast<double>(tasks.duration[t]) *
-                own_share(sync, sync.held[tasks.label[t].number], sharing_of(sharing, c)); // volatile: not fused with the rounding
-            tasks.duration[t] = static_cast<std::int64_t>(own + 0.5);
+            part = own_share(sync, sync.held[who.number], sharing_of(sharing, c));
+        } else if (tasks.kind[t] == sim::task_kind::collective && who.traffic == sim::traffic_kind::weight_gradient) {
+            auto const& group = plan.classes[plan.class_of[who.op]].sync.groups[who.number];
+            part = static_cast<double>(group.gradients + group.bytes) / static_cast<double>(2 * group.gradients);
         }
+        double const volatile time = static_cast<double>(tasks.duration[t]) * part; // volatile: not fused with the rounding
+        if (part < 1) tasks.duration[t] = static_cast<std::int64_t>(time + 0.5);
+    }
 }
 
 } // namespace parsearch::pipeline
