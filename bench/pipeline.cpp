@@ -104,7 +104,7 @@ nlohmann::json measure(workload const& w, request const& asked) {
     row["order"] = name_of(how.order);
     row["segments"] = how.segment.empty() ? 1 : 1 + *std::max_element(how.segment.begin(), how.segment.end());
     row["recomputing_stages"] = std::count(how.recompute.begin(), how.recompute.end(), true);
-    row["sharded_optimizer"] = how.sharded_optimizer;
+    row["sharded_optimizer"] = how.sharded >= ps::pipeline::sharded_states::optimizer;
     row["tensor_parallel"] = found.best.tensor_parallel;
     auto const simulated = simulate(problem, found.best);
     row["idle_share"] = simulated.idle_share();

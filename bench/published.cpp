@@ -113,10 +113,12 @@ ps::parallelization problem_of(nlohmann::json const& asked, published_run const&
     auto const cluster = cluster_of(asked.at("device"), run.devices());
     auto const model =
         fmt::format("{},batch={}", asked.at("model").get<std::string>(), std::uint64_t{run.data} * run.micro_batch * run.micro_batches);
-    return ps::make_problem(tools::load_model(model, run.devices()).graph, cluster, published_oracle(cluster, run),
-                            {.simulation = {.overlap = asked.at("overlap").get<bool>(),
-                                            .optimizer = asked.at("optimizer") == "adam" ? ps::sim::optimizer::adam : ps::sim::optimizer::momentum,
-                                            .memory = ps::sim::memory_policy::ignore}});
+    return ps::make_problem(
+        tools::load_model(model, run.devices()).graph, cluster, published_oracle(cluster, run),
+        {.simulation = {.overlap = asked.at("overlap").get<bool>(),
+                        .optimizer = asked.at("optimizer") == "adam" ? ps::sim::optimizer::adam : ps::sim::optimizer::momentum,
+                        .gradients = asked.at("gradients") == "of_weights" ? ps::sim::gradient_type::of_weights : ps::sim::gradient_type::f32_of_bf16,
+                        .memory = ps::sim::memory_policy::ignore}});
 }
 
 struct placed_run {

@@ -1,11 +1,12 @@
 // The best plan that an engineer would write by hand: data, tensor and pipeline parallelism of all degrees that divide the devices, experts of
-// mixtures split as far as they can be or not, micro-batches, a sharded optimizer, everything sharded (FSDP) or neither, whole blocks computed again
+// mixtures split as far as they can be or not, micro-batches, states sharded in all ways (ZeRO-1, ZeRO-2, FSDP, HSDP), whole blocks computed again
 // or not; blocks all alike, stages of as many blocks, 1F1B. Each is simulated as any plan is. Shares no code with the search of such plans: what it
 // finds is what the search must not be worse than. Prints the best as JSON.
 //
 //   textbook --model MODEL --cluster CLUSTER     (see --help); ./bench/run textbook runs all cases and plans them, too
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <numeric>
@@ -38,25 +39,24 @@ namespace pipeline = parsearch::pipeline;
 
 struct hand_plan {
     std::uint32_t data, tensor, groups, rounds, experts, micro_batches;
-    bool sharded, fully, again;
+    pipeline::sharded_states sharded;
+    bool again;
 
     // Roughly, of the time that work alone takes: bubbles, work done twice, messages.
     [[nodiscard]] double effort() const {
         return (1 + (groups - 1.0) / micro_batches / rounds) * (again ? 4.0 / 3 : 1) * (1 + 0.05 * (tensor - 1)) * (1 + 0.002 * micro_batches) *
-               (experts > 1 ? 1 : 1.001) * (fully ? 1 + 0.001 * micro_batches : 1);
+               (experts > 1 ? 1 : 1.001) * (sharded >= pipeline::sharded_states::gradients ? 1 + 0.001 * micro_batches : 1);
     }
     [[nodiscard]] std::string name() const {
+        constexpr std::array shared{"", ", sharded optimizer", ", sharded gradients", ", fully sharded", ", sharded within nodes"};
         return fmt::format("data {} x tensor {} x pipeline {}{}{}, {} micro-batches{}{}", data, tensor, groups,
                            rounds > 1 ? fmt::format(" interleaved {}", rounds) : "", experts > 1 ? fmt::format(", experts {}", experts) : "",
-                           micro_batches,
-                           fully     ? ", fully sharded"
-                           : sharded ? ", sharded optimizer"
-                                     : "",
-                           again ? ", blocks computed again" : "");
+                           micro_batches, shared[static_cast<std::size_t>(sharded)], again ? ", blocks computed again" : "");
     }
 };
 
 std::vector<hand_plan> all_plans(ps::parallelization const& problem, std::uint32_t blocks) {
+    using enum pipeline::sharded_states;
     std::vector<hand_plan> out;
     auto const& topology = problem.topology();
     auto const devices = static_cast<std::uint32_t>(topology.size());
@@ -67,17 +67,17 @@ std::vector<hand_plan> all_plans(ps::parallelization const& problem, std::uint32
     for (std::uint32_t t = 1; t <= node; t *= 2)
         for (std::uint32_t p = 1; p <= std::min(blocks, devices / t); ++p)
             for (std::uint32_t m = 1; m <= 128; m *= 2)
-                for (bool const sharded : {true, false})
+                for (auto const sharded : {optimizer, none, gradients, parameters, parameters_within_nodes})
                     for (bool const again : {false, true}) {
                         if (devices % (t * p) != 0 || blocks % p != 0) continue;
+                        if (sharded == parameters_within_nodes && (devices / p <= node || t == node)) continue; // as over all, or not at all
                         auto const d = devices / t / p;
                         if (samples % (std::uint64_t{d} * m) != 0) continue;
                         auto const most = static_cast<std::uint32_t>(std::gcd(experts, std::int64_t{d} * t));
                         for (auto const e : std::set{1U, most}) {
-                            for (std::uint32_t rounds = 1; rounds <= 8; rounds *= 2)
+                            for (std::uint32_t rounds = 1; rounds <= (sharded < gradients ? 8 : 1); rounds *= 2)
                                 if (rounds == 1 || (p > 1 && m % p == 0 && blocks % (p * rounds) == 0))
-                                    out.push_back({d, t, p, rounds, e, m, sharded, false, again});
-                            if (sharded) out.push_back({d, t, p, 1, e, m, true, true, again});
+                                    out.push_back({d, t, p, rounds, e, m, sharded, again});
                         }
                     }
     std::ranges::stable_sort(out, {}, &hand_plan::effort);
@@ -97,12 +97,9 @@ nlohmann::json best_of(ps::parallelization const& problem, double seconds) {
     for (auto const& plan : plans) {
         if (best && std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() > seconds) break;
         ++tried;
-        pipeline::pipelining how{.stages = plan.groups * plan.rounds,
-                                 .interleaved = plan.rounds,
-                                 .micro_batches = plan.micro_batches,
-                                 .sharded_optimizer = plan.sharded,
-                                 .sharded_parameters = plan.fully};
-        if (plan.fully) how.block = block;
+        pipeline::pipelining how{
+            .stages = plan.groups * plan.rounds, .interleaved = plan.rounds, .micro_batches = plan.micro_batches, .sharded = plan.sharded};
+        if (plan.sharded >= pipeline::sharded_states::gradients) how.block = block;
         for (auto const b : block) how.stage.push_back(b * how.stages / blocks);
         if (plan.again) {
             how.recompute.assign(how.stages, true);

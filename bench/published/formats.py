@@ -22,8 +22,8 @@ def asked(row, name, unit, published, amount, question, notes=(), part="", **mor
 TRANSFORMER = ["matmul", "attention"]
 
 
-def training(model, device, optimizer, overlap=True, **run):
-    return {"model": model, "device": works.DEVICES[device], "optimizer": optimizer, "overlap": overlap,
+def training(model, device, optimizer, overlap=True, gradients="f32_of_bf16", **run):
+    return {"model": model, "device": works.DEVICES[device], "optimizer": optimizer, "overlap": overlap, "gradients": gradients,
             "run": {"data": 1, "tensor": 1, "context": 1, "groups": 1, "rounds": 1, "micro_batch": 1, "micro_batches": 1, "again": "none",
                     "sharded": "nothing", "sequence_parallel": True, "fused_dropout": False, **run}}
 
@@ -75,8 +75,8 @@ def mpt(row):
     device, (layers, hidden, heads), sequence = device_of(row), row.of("model", works.MPT), row.integer("sequence")
     gpus, again = whole_nodes(row, row.integer("gpus", most=8192)), row.flag("checkpointing")
     micro_batch, accumulation = row.integer("micro_batch", most=65536), row.integer("accumulation", most=65536)
-    question = training(gpt(layers, hidden, heads, sequence, works.MPT_VOCABULARY, "bf16", 0), device, "adam", data=gpus, micro_batch=micro_batch,
-                        micro_batches=accumulation, again="all" if again else "none", sharded="parameters" if gpus > 1 else "nothing")
+    question = training(gpt(layers, hidden, heads, sequence, works.MPT_VOCABULARY, "bf16", 0), device, "adam", gradients="of_weights", data=gpus,
+                        micro_batch=micro_batch, micro_batches=accumulation, again="all" if again else "none", sharded="parameters" if gpus > 1 else "nothing")
     name = f"{row.cells['model']} {device}, sequence {sequence}, {gpus} GPUs, {micro_batch} x {accumulation}"
     return asked(row, name, "tokens/s per GPU", "tokens_per_second_per_gpu", micro_batch * accumulation * sequence, question,
                  works.DEVICE_NOTES.get(device, []), f"{device}, checkpointing" if again else device, gpus=gpus,

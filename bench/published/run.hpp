@@ -1,6 +1,8 @@
 #pragma once
 /// A run of training as it was published, and the pipeline that it stands for.
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -37,18 +39,19 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(published_run, data, tensor, context, groups,
 
 /// The pipeline of a run: stages of blocks, as many each as can be. Of what is computed again each block is a segment; the output layer never is.
 inline parsearch::pipeline::pipelining pipelining_of(published_run const& run, network_blocks const& blocks) {
+    using enum parsearch::pipeline::sharded_states;
+    constexpr std::array states{none, optimizer, parameters};
     parsearch::pipeline::pipelining how{.stages = run.groups * run.rounds,
                                         .interleaved = run.rounds,
                                         .micro_batches = run.micro_batches,
-                                        .sharded_optimizer = run.sharded != sharded::nothing,
-                                        .sharded_parameters = run.sharded == sharded::parameters};
+                                        .sharded = states[static_cast<std::size_t>(run.sharded)]};
     if (how.stages > blocks.count)
         throw parsearch::invalid_input(how.stages, " stages of ", blocks.count, " blocks: must be as many blocks at least");
     how.recompute.assign(how.stages, run.again != again::none);
     for (std::size_t op = 0; op < blocks.of.size(); ++op) {
         auto const block = blocks.behind[op] ? blocks.count : blocks.of[op];
         how.stage.push_back(blocks.of[op] * how.stages / blocks.count);
-        if (how.sharded_parameters) how.block.push_back(block);
+        if (how.sharded == parameters) how.block.push_back(block);
         if (run.again == again::none) continue;
         how.segment.push_back(block);
         how.kept.push_back(block == blocks.count || (run.again == again::every_other && block % 2 == 0));

@@ -49,8 +49,7 @@ class textbook_shelf {
             progress_.say(ps::text("the first plan that fits takes ", tools::shown_time(*e.cost), " an iteration: ", name()));
         }
         if (tensor.empty() || std::ranges::any_of(tensor, [&](auto n) { return n != tensor.front(); })) return;
-        auto const family = ps::pipeline::family_of(e.plan.how.stages, tensor.front(), e.plan.expert_parallel, e.plan.how.sharded_optimizer,
-                                                    e.plan.how.sharded_parameters);
+        auto const family = ps::pipeline::family_of(e.plan.how.stages, tensor.front(), e.plan.expert_parallel, e.plan.how.sharded);
         auto const at = best_.find(family);
         std::pair const rank(!e.simulator.fits(), *e.cost);
         if (at != best_.end() && at->second.first <= rank) return;
@@ -148,7 +147,7 @@ void shard_found(request const& asked, inputs const& given, ps::picoseconds base
     auto const& options = problem.options();
     if (!asked.pipelines->sharded_optimizer || !options.training || options.synchronisation != ps::sim::synchronisation::all_reduce) return;
     ps::pipeline::pipeline_plan plan{.how = ps::pipeline::unpipelined(problem.graph()), .strategy = made.found().strategy};
-    plan.how.sharded_optimizer = true;
+    plan.how.sharded = ps::pipeline::sharded_states::optimizer;
     ps::pipeline::pipeline_simulator simulator(problem);
     (void)simulator(plan.how, plan.strategy);
     if (!is_better(asked, figures_of(simulator, problem, given, {}, baseline), best_figures(asked, made))) return;

@@ -194,7 +194,7 @@ class Storm(attack.Case):
             model = draw.choice(("zoo:mlp,batch=64", "zoo:mlp,batch=24,hidden=30*2", "zoo:lenet,batch=16", "zoo:gpt,layers=1,hidden=32,heads=2,sequence=16,vocabulary=64,batch=8"))
             arguments = ["--model", model, "--cluster", draw.choice(("1x2xp100", "2x2xv100", "1x3xa100")), "--evaluations", str(draw.randint(1, 60)), "--seed",
                          str(draw.randrange(1 << 32)), "--search", draw.choice(("portfolio", "mcmc", "greedy", "tempering", "dominator_dp", "random", "joint"))]
-            pipelines = ["pipelines"] if draw.random() < 0.2 else ["recomputation", "sharded_optimizer", "sharded_parameters"]
+            pipelines = ["pipelines"] if draw.random() < 0.2 else ["recomputation", "sharded_optimizer", "sharded_gradients", "sharded_parameters", "sharded_within_nodes"]
             for kind in ("sample", "attribute", "parameter", "reduction", *pipelines):
                 if draw.random() < 0.3: arguments += [f"--space.{kind}", "false"]
             if draw.random() < 0.2: arguments += ["--space.max_shards", draw.choice("124")]

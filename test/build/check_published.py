@@ -90,6 +90,7 @@ class Files(Folder):
         self.assertEqual(one["question"]["run"], {"data": 8, "tensor": 1, "context": 1, "groups": 1, "rounds": 1, "micro_batch": 16,
                                                   "micro_batches": 3, "again": "none", "sharded": "parameters"})
         self.assertIn("zoo:gpt,layers=12,hidden=768,heads=12,sequence=512,vocabulary=50368,type=bf16,dropout=0", one["question"]["model"])
+        self.assertEqual(one["question"]["gradients"], "of_weights")
         self.assertEqual((one["amount"], one["published"], one["part"]), (16 * 3 * 512, 165681, "a100"))
         self.assertEqual((again["question"]["run"]["again"], again["part"]), ("all", "a100, checkpointing"))
 
@@ -100,6 +101,7 @@ class Files(Folder):
                                                   "again": "all", "sharded": "parameters"})
         self.assertIn("layers=126,hidden=16384,", one["question"]["model"])
         self.assertTrue(one["question"]["model"].endswith(",sequence=65536,type=bf16"))
+        self.assertEqual(one["question"]["gradients"], "f32_of_bf16")
         self.assertEqual(one["question"]["device"]["memory_rate"], 2.4e12)
         self.assertEqual((one["amount"], one["published"], one["published_memory_gib"]), (32 * 65536 * 4 / 512, 47, 75.9))
         self.assertIn("f8 priced as bf16", one["notes"])

@@ -190,7 +190,7 @@ TEST_CASE("partition: choices that are not allowed are not made") {
     check(problem, found);
     CHECK(found.best.how.stages <= 2);
     CHECK(found.best.how.micro_batches <= 3);
-    CHECK(!found.best.how.sharded_optimizer);
+    CHECK(found.best.how.sharded == pipeline::sharded_states::none);
     for (std::uint32_t s = 0; s < found.best.how.stages; ++s) CHECK(!found.best.how.recomputes(s));
 }
 
@@ -241,11 +241,10 @@ TEST_CASE("partition: the best of each textbook family comes first, and in a few
     std::vector<std::string> names;
     auto least = picoseconds::max();
     auto const found = pipeline::partition(problem, {}, unused, {}, [&](pipeline::simulated_pipeline const& e) {
-        if (families.size() == 6) return;
+        if (families.size() == 7) return;
         REQUIRE(e.cost.has_value());
         REQUIRE(!e.improves);
-        families.push_back(pipeline::family_of(e.plan.how.stages, e.plan.most_tensor_parallel(), e.plan.expert_parallel, e.plan.how.sharded_optimizer,
-                                               e.plan.how.sharded_parameters));
+        families.push_back(pipeline::family_of(e.plan.how.stages, e.plan.most_tensor_parallel(), e.plan.expert_parallel, e.plan.how.sharded));
         names.push_back(pipeline::short_name(e.plan, problem.topology().size()));
         least = std::min(least, *e.cost);
         pipeline::pipeline_simulator again(problem);
@@ -255,17 +254,43 @@ TEST_CASE("partition: the best of each textbook family comes first, and in a few
     });
     CHECK(found.cost <= least);
     std::ranges::sort(families);
-    CHECK(families == std::vector{pipeline::plan_family::data, pipeline::plan_family::sharded_data, pipeline::plan_family::fully_sharded,
-                                  pipeline::plan_family::tensor, pipeline::plan_family::pipeline, pipeline::plan_family::tensor_pipeline});
+    using family = pipeline::plan_family;
+    CHECK(families == std::vector{family::data, family::sharded_data, family::sharded_gradients, family::fully_sharded, family::tensor,
+                                  family::pipeline, family::tensor_pipeline});
     CHECK(std::ranges::any_of(names, [](auto const& n) { return n.starts_with("data 6"); }));
     CHECK(std::ranges::any_of(names, [](auto const& n) { return n.starts_with("tensor ") && n.find(" x pipeline ") != n.npos; }));
     pipeline::pipeline_plan const written{
-        .how = {.stages = 2, .micro_batches = 8, .recompute = {false, true}, .sharded_optimizer = true}, .strategy = {}, .tensor_parallel = {1, 2}};
+        .how = {.stages = 2, .micro_batches = 8, .recompute = {false, true}, .sharded = pipeline::sharded_states::optimizer},
+        .strategy = {},
+        .tensor_parallel = {1, 2}};
     CHECK(pipeline::short_name(written, 16) == "tensor up to 2 x pipeline 2 x data 4, 8 micro-batches, sharded optimizer, computed again in 1 stage");
     pipeline::pipeline_plan const again{.how = {.stages = 2, .recompute = {true, true}}, .strategy = {}, .tensor_parallel = {1, 1}};
     CHECK(pipeline::short_name(again, 2) == "pipeline 2, computed again");
     CHECK(pipeline::short_name({.how = {}, .strategy = {}, .tensor_parallel = {1}}, 1) == "one device");
-    CHECK(pipeline::short_name({.how = {.sharded_optimizer = true}, .strategy = {}}, 4) == "a strategy of its own, sharded optimizer");
+    auto const with_states = [](pipeline::sharded_states states) { return pipeline::short_name({.how = {.sharded = states}, .strategy = {}}, 4); };
+    CHECK(with_states(pipeline::sharded_states::optimizer) == "a strategy of its own, sharded optimizer");
+    CHECK(with_states(pipeline::sharded_states::gradients) == "a strategy of its own, sharded gradients");
+    CHECK(with_states(pipeline::sharded_states::parameters) == "a strategy of its own, fully sharded");
+    CHECK(with_states(pipeline::sharded_states::parameters_within_nodes) == "a strategy of its own, sharded within nodes");
+}
+
+TEST_CASE("partition: on several nodes states are shared within nodes, too") {
+    auto const cluster = ps::topology::nodes({.count = 2, .gpus_per_node = 4, .device = ps::topology::v100_sxm});
+    auto const problem =
+        ps::make_problem(ps::models::gpt({.layers = 4, .hidden = 512, .heads = 8, .vocabulary = 8192, .batch = 32, .type = ps::ops::dtype::f16}),
+                         cluster, ps::cost::roofline{cluster}, {.simulation = {.optimizer = sim::optimizer::adam}});
+    auto const shared = [&](pipeline::partition_options options) {
+        std::vector<bool> seen(pipeline::all_sharded_states.size(), false);
+        options.evaluations = 60;
+        (void)pipeline::partition(problem, {}, unused, options,
+                                  [&](pipeline::simulated_pipeline const& e) { seen[static_cast<std::size_t>(e.plan.how.sharded)] = true; });
+        return seen;
+    };
+    CHECK(shared({}) == std::vector{true, true, true, true, true});
+    CHECK(shared({.sharded_within_nodes = false}) == std::vector{true, true, true, true, false});
+    CHECK(shared({.sharded_parameters = false}) == std::vector{true, true, true, false, false});
+    CHECK(shared({.sharded_gradients = false}) == std::vector{true, true, false, true, true});
+    CHECK(shared({.sharded_optimizer = false}) == std::vector{true, false, false, false, false});
 }
 
 TEST_CASE("partition: the first plan that fits is waited for, but not where a token ends the search") {

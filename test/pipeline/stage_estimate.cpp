@@ -28,6 +28,7 @@ namespace models = parsearch::models;
 namespace pipeline = parsearch::pipeline;
 namespace sim = parsearch::sim;
 using pipeline::equal_stages;
+using pipeline::sharded_states;
 using support::refusal;
 
 namespace {
@@ -36,8 +37,7 @@ pipeline::pipeline_plan plan_of(pipeline::detail::stage_builder& builder, equal_
                                 std::optional<pipeline::fitted_stages> const& fitted = {}) {
     auto c = builder.balanced(how.stages, how.interleaved, how.micro_batches, how.split);
     c.order = how.order;
-    c.sharded_optimizer = how.sharded_optimizer;
-    c.sharded_parameters = how.sharded_parameters;
+    c.sharded = how.sharded;
     c.recompute.assign(how.stages, how.segments > 0);
     c.segments = std::max<std::uint32_t>(1, how.segments);
     c.kept = how.kept;
@@ -56,6 +56,11 @@ std::vector<ps::space::neighbour_split> splits(pipeline::detail::stage_builder& 
     return out;
 }
 
+// With how many blocks joined at the ends of a stage.
+constexpr std::pair<sharded_states, std::uint32_t> ways_to_share[]{{sharded_states::none, 0},       {sharded_states::optimizer, 0},
+                                                                   {sharded_states::gradients, 0},  {sharded_states::parameters, 0},
+                                                                   {sharded_states::parameters, 1}, {sharded_states::parameters_within_nodes, 0}};
+
 struct pair_of_times {
     double estimated, simulated;
 };
@@ -72,22 +77,24 @@ template <class Network, class Cluster> void compare(Network const& network, Clu
             for (std::uint32_t m = 1; m <= 8; m *= 2)
                 for (auto const by : splits(builder, devices / stages * interleaved))
                     for (auto const& [segments, kept] : {std::pair{0u, 0u}, {1u, 0u}, {4u, 0u}, {4u, 2u}})
-                        for (int const sharded : {0, 1, 2, 3}) {
-                            if (interleaved > 1 && (stages == interleaved || m % (stages / interleaved) != 0 || sharded > 1)) continue;
+                        for (auto const& [sharded, joined] : ways_to_share) {
+                            if (interleaved > 1 && (stages == interleaved || m % (stages / interleaved) != 0 || sharded >= sharded_states::gradients))
+                                continue;
+                            if (sharded == sharded_states::parameters_within_nodes && !builder.may_share_within_nodes(devices / stages)) continue;
                             equal_stages const how{.stages = stages,
                                                    .interleaved = interleaved,
                                                    .micro_batches = m,
                                                    .split = by,
-                                                   .sharded_optimizer = sharded > 0,
-                                                   .sharded_parameters = sharded > 1,
+                                                   .sharded = sharded,
                                                    .segments = segments,
                                                    .kept = kept,
-                                                   .joined = sharded > 2 ? 1U : 0U};
+                                                   .joined = joined};
                             if (how.joined > 0 && by.replica() > 1) continue; // more is gathered while a replica exchanges
                             auto const e = estimate(how);
                             if (!e) continue;
                             INFO(stages, " stages, ", interleaved, " on each group, ", m, " micro-batches, tensor ", by.tensor, ", experts over ",
-                                 by.experts, ", segments ", segments, " but for ", kept, ", sharded ", sharded);
+                                 by.experts, ", segments ", segments, " but for ", kept, ", sharded ", static_cast<int>(sharded), ", joined ",
+                                 joined);
                             auto const plan = plan_of(builder, how);
                             auto const time = builder.simulator().simulate(plan.how, plan.strategy);
                             all.push_back({static_cast<double>(e->time), static_cast<double>(time.count())});
@@ -128,6 +135,9 @@ TEST_CASE("stage_estimator: textbook pipelines of real networks, beside their si
     compare(models::resnet({.batch = 256}), ps::topology::dgx_h100(1));
     compare(models::moe({.layers = 4, .hidden = 1024, .heads = 8, .feed_forward = 2816, .sequence = 512, .batch = 64, .type = f16}),
             ps::topology::dgx_h100(1), 1.13);
+    auto const bf16 = ps::ops::dtype::bf16; // with gradients of f32
+    compare(models::llama({.layers = 8, .hidden = 1024, .heads = 8, .feed_forward = 2816, .sequence = 1024, .batch = 64, .type = bf16}),
+            ps::topology::dgx_h100(2), 1.16);
 }
 
 TEST_CASE("stage_estimator: stages that are fitted fit, and compute again where they must") {
@@ -146,10 +156,11 @@ TEST_CASE("stage_estimator: stages that are fitted fit, and compute again where 
             for (std::uint32_t const m : {4u, 8u, 16u})
                 for (auto const order : pipeline::launch_orders)
                     for (std::uint32_t const segments : {0u, 1u, 4u})
-                        for (int const sharded : {0, 1, 2}) {
-                            equal_stages how{stages, 1, m, {}, order, sharded > 0, sharded > 1, segments};
+                        for (auto const sharded : {sharded_states::none, sharded_states::optimizer, sharded_states::parameters}) {
+                            equal_stages how{stages, 1, m, {}, order, sharded, segments};
                             how.fitted = true;
-                            INFO(gigabytes, " GiB, ", stages, " stages, ", m, " micro-batches, segments ", segments, ", sharded ", sharded);
+                            INFO(gigabytes, " GiB, ", stages, " stages, ", m, " micro-batches, segments ", segments, ", sharded ",
+                                 static_cast<int>(sharded));
                             auto const stages_that_fit = estimate.fitted(how);
                             auto const e = estimate(how);
                             REQUIRE(e.has_value() == stages_that_fit.has_value());
@@ -167,7 +178,7 @@ TEST_CASE("stage_estimator: stages that are fitted fit, and compute again where 
                             other_cuts += first != builder.balanced(stages, 1, m, {}).first;
                             auto const plan = plan_of(builder, how, stages_that_fit);
                             auto const time = static_cast<double>(builder.simulator().simulate(plan.how, plan.strategy).count());
-                            if (sharded < 2) CHECK(static_cast<double>(e->time) == doctest::Approx(time).epsilon(0.12));
+                            if (sharded < sharded_states::gradients) CHECK(static_cast<double>(e->time) == doctest::Approx(time).epsilon(0.12));
                             ps::byte_count most = 0;
                             for (auto const& use : builder.simulator().memory()) most = std::max(most, use.total());
                             CHECK(static_cast<double>(most) < 1.03 * static_cast<double>(device.memory));
@@ -227,7 +238,7 @@ TEST_CASE("stage_estimator: one block per stage, its parameters sharded") {
     for (std::uint32_t const stages : {1u, 2u, 4u})
         for (std::uint32_t const m : {1u, 4u}) {
             INFO(stages, " stages, ", m, " micro-batches");
-            equal_stages how{stages, 1, m, {}, pipeline::launch_order::one_f_one_b, true, true};
+            equal_stages how{stages, 1, m, {}, pipeline::launch_order::one_f_one_b, sharded_states::parameters};
             how.joined = 64; // all blocks of a stage
             auto const plan = plan_of(builder, how);
             REQUIRE(std::ranges::max(plan.how.block) + 1 == stages);

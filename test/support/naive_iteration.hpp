@@ -307,13 +307,14 @@ iteration naive_iteration(parsearch::graph::dense_graph const& g, Strategy const
             std::set<device_number> devices;
             std::set<computation> contributors;
         };
-        std::map<std::pair<std::string, std::size_t>, std::pair<byte_count, std::vector<holding>>> tensors; // bytes per element, elements
+        std::map<std::pair<std::string, std::size_t>, std::pair<std::pair<byte_count, byte_count>, std::vector<holding>>>
+            tensors; // bytes per element and gradient, elements
         for (std::uint32_t op = 0; op < g.size(); ++op)
             for (std::size_t w = 0; w < g.operations[op].weights.size() && first[op] == c; ++w) {
                 auto const& weight = g.operations[op].weights[w];
                 auto& [size, held] = tensors[weight.parameter.empty() ? std::pair(std::string("own"), op * 100 + w)
                                                                       : std::pair("shared " + weight.parameter, std::size_t{0})];
-                size = ops::size_of(weight.type);
+                size = {ops::size_of(weight.type), weight.type == ops::dtype::bf16 ? 4 : ops::size_of(weight.type)}; // gradients of bf16 are f32
                 held.resize(static_cast<std::size_t>(ops::elements_of(weight)));
                 for (std::uint32_t n = 0; n < shards(op); ++n) {
                     auto const mine = detail::elements(g.operations[op], weight, degrees[op], n);
@@ -334,13 +335,13 @@ iteration naive_iteration(parsearch::graph::dense_graph const& g, Strategy const
             for (auto const& h : tensor.second) {
                 for (auto const d : h.devices) {
                     updates[d].elements += 1;
-                    updates[d].bytes += tensor.first;
+                    updates[d].bytes += 2 * tensor.first.first + tensor.first.second;
                     if (h.devices.size() == 1) updates[d].after.insert(h.contributors.begin(), h.contributors.end());
                 }
                 if (h.devices.size() == 1) continue;
                 auto& r = groups[h.devices];
                 r.devices = h.devices;
-                r.bytes += tensor.first;
+                r.bytes += tensor.first.second;
                 r.contributors.insert(h.contributors.begin(), h.contributors.end());
                 for (auto const d : h.devices) r.waiting.insert({task_kind::update, c, d});
             }
@@ -349,7 +350,7 @@ iteration naive_iteration(parsearch::graph::dense_graph const& g, Strategy const
             ops::shard_work work{.op = &g.operations[c], .pass = ops::pass::update};
             std::copy(degrees[c].begin(), degrees[c].end(), work.degrees.begin());
             work.flops = rule.flops * static_cast<double>(u.elements);
-            work.bytes = 3.0 * static_cast<double>(u.bytes) + 8.0 * static_cast<double>(rule.states * u.elements);
+            work.bytes = static_cast<double>(u.bytes) + 8.0 * static_cast<double>(rule.states * u.elements);
             out.steps[{task_kind::update, c, d}] = {d, time(work, d).count(), u.after, {}};
         }
     }

@@ -1,6 +1,8 @@
 #pragma once
 /// Small random operator graphs and strategies, the same for a seed on every platform.
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -97,6 +99,16 @@ inline parsearch::graph::operator_graph random_network(std::mt19937_64& rng, std
         }
         made += !outputs.empty();
     }
+    return g;
+}
+
+/// `g` with weights of random types, those that are shared alike.
+inline parsearch::graph::dense_graph with_weight_types(std::mt19937_64& rng, parsearch::graph::dense_graph g) {
+    using parsearch::ops::dtype;
+    std::vector<dtype> types;
+    for (std::size_t op = 0; op < g.size(); ++op) types.push_back(std::array{dtype::f32, dtype::f16, dtype::bf16}[parsearch::uniform_index(rng, 3)]);
+    for (std::size_t op = 0; op < g.size(); ++op)
+        for (auto& w : g.operations[op].weights) w.type = types[g.sharing[op]];
     return g;
 }
 

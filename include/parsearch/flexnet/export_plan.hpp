@@ -163,7 +163,7 @@ class exporter {
         for (auto i = t; i < end; ++i) wait_as(i, t);
         auto const& group = c.sync.groups[who.number];
         auto const client = group.devices[number];
-        auto const made = pulls ? send(server.server, client, group.bytes) : send(client, server.server, group.bytes);
+        auto const made = pulls ? send(server.server, client, group.bytes) : send(client, server.server, group.gradients);
         std::fill(made_.begin() + t, made_.begin() + end, made);
         return end;
     }
@@ -172,7 +172,7 @@ class exporter {
     range all_reduce(std::uint32_t t) {
         auto const& who = tasks_.label[t];
         auto const& group = plan_.classes[plan_.class_of[who.op]].sync.groups[who.number];
-        task made{task_type::all_reduce, 0, 0, 0, static_cast<std::uint64_t>(group.bytes), {}};
+        task made{task_type::all_reduce, 0, 0, 0, static_cast<std::uint64_t>(group.gradients), {}};
         for (auto const d : group.devices) made.next.push_back(wiring_.gpu[d]);
         add(std::move(made));
         return waits_.front(); // the barrier before it

@@ -47,7 +47,9 @@ struct partition_options {
     std::uint64_t max_interleaved = 8;          ///< stages on each group of devices, at least 1
     bool recomputation = true;                  ///< stages may compute their activations again
     bool sharded_optimizer = true;              ///< devices may share the optimizer's state of weights that several hold
-    bool sharded_parameters = true;             ///< and their shares of gradients and parameters alone, which are gathered block by block
+    bool sharded_gradients = true;              ///< and of gradients; needs `sharded_optimizer`, as those below
+    bool sharded_parameters = true;             ///< and of parameters, which are gathered block by block
+    bool sharded_within_nodes = true;           ///< the same within nodes; needs `sharded_parameters`, too
     bool cuts_anywhere = false;                 ///< stages may begin at any operator, not only between blocks (`stage_places`)
     std::uint64_t beam = 4;                     ///< pipelines that are improved step by step, at least 1
     std::uint64_t progress_interval = 1000;     ///< evaluations from one `search::progress` to the next; 0: none
@@ -86,18 +88,18 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 /// 1. The strategies given, without a pipeline.
 /// 2. Every number of groups of neighbours that divides the devices, with 1, 2, 4, ... stages each, and of micro-batches that divides the samples,
 ///    every degree of tensor parallelism in the groups, experts of mixtures split as far as they can be, over a stage or within a node, or not at
-///    all, all orders, with a sharded optimizer, sharded parameters (with blocks at the ends joined or not), or neither, and computing again in no
-///    or more and more segments (`narrow_cuts`), in all stages, in those that must, or in as few segments as must: in order of what `stage_estimator`
-///    says of them, what fits first. First comes the best of each family of textbook plans (`family_of`), whatever it takes. Then, of each number of
-///    stages, micro-batches and degree, the first way that fits is simulated, and the first with parameters sharded otherwise where that may be as
-///    good, with cuts of equal load
+///    all, all orders, all `sharded_states` (of parameters with blocks at the ends joined or not; of gradients alone and within nodes 1F1B of
+///    balanced stages), and computing again in no or more and more segments (`narrow_cuts`), in all stages, in those that must, or in as few segments
+///    as must: in order of what `stage_estimator` says of them, what fits first. First comes the best of each family of textbook plans (`family_of`),
+///    whatever it takes. Then, of each number of stages, micro-batches and degree, the first way that fits is simulated, and the first with states
+///    sharded otherwise where that may be as good, with cuts of equal load
 ///    (`balanced_cuts`) between blocks (`stage_places`), but for what can not be better by the work of its stages. What is estimated not to fit, or
 ///    to take a quarter more than the best, waits until after step 4.
 /// 3. The strategies of experts (`expert_starts`) and all on one device, without a pipeline.
 /// 4. The best `beam` of the pipelines, different in stages, micro-batches, degree or experts, are improved: a cut moved by 1, 2, 4 or 8 places,
 ///    another degree of a stage or of the experts, a stage that computes again or no more, twice or half the segments, micro-batches or joined
-///    blocks, some segments more or less that do not compute again, another order, the optimizer or the parameters sharded or not; the first change
-///    that is better is taken, until none is.
+///    blocks, some segments more or less that do not compute again, another order, other states sharded; the first change that is better is taken,
+///    until none is.
 ///
 /// Where nothing fits when the time is over, all of step 2 are estimated, for ten seconds at most, and textbook plans that are estimated to fit
 /// simulated until one does. Reason `exhausted` where it ended by itself, `out_of_memory` where a pipeline took more memory than there is: the best
@@ -203,7 +205,7 @@ struct partition_fn {
             pipeline_plan plan{.how = unpipelined(problem_.graph()), .strategy = std::move(strategy)};
             auto sharded = plan;
             consider(std::move(plan), false);
-            sharded.how.sharded_optimizer = true;
+            sharded.how.sharded = sharded_states::optimizer;
             if (may_shard() && exceeds() && !over()) consider(std::move(sharded), false);
         }
 
@@ -211,7 +213,15 @@ struct partition_fn {
             auto const& o = problem_.options();
             return options_.sharded_optimizer && o.training && o.synchronisation == sim::synchronisation::all_reduce;
         }
-        [[nodiscard]] bool may_shard_parameters() const { return may_shard() && options_.sharded_parameters && problem_.options().overlap; }
+        /// Whether devices of stages on `group` neighbours may share `states`.
+        [[nodiscard]] bool may_shard(sharded_states states, std::size_t group) const {
+            if (states == sharded_states::none) return true;
+            if (!may_shard() || group == 1 || (states >= sharded_states::gradients && !problem_.options().overlap)) return false;
+            if (states == sharded_states::parameters_within_nodes)
+                return options_.sharded_parameters && options_.sharded_within_nodes && builder_.may_share_within_nodes(group);
+            return states == sharded_states::gradients ? options_.sharded_gradients
+                                                       : states < sharded_states::gradients || options_.sharded_parameters;
+        }
         /// Whether the last pipeline simulated needs more memory than some device has, and that matters.
         [[nodiscard]] bool exceeds() { return !builder_.simulator().fits(); }
 
@@ -240,8 +250,7 @@ struct partition_fn {
             for (auto& d : all)
                 for (std::size_t i = 0; i < d.estimates.size(); ++i) {
                     choice const c{d.estimates[i], &d, i};
-                    auto const [at, first] = best.emplace(
-                        family_of(d.stages, d.split.tensor, d.split.experts, d.ways[i].sharded_optimizer, d.ways[i].sharded_parameters), c);
+                    auto const [at, first] = best.emplace(family_of(d.stages, d.split.tensor, d.split.experts, d.ways[i].sharded), c);
                     if (!first && sooner(c.estimate, at->second.estimate)) at->second = c;
                 }
             std::vector<choice> choices;
@@ -260,8 +269,7 @@ struct partition_fn {
         /// `c` in the way that `how` says.
         [[nodiscard]] detail::candidate run_as(equal_stages const& how, detail::candidate c) {
             c.order = how.order;
-            c.sharded_optimizer = how.sharded_optimizer;
-            c.sharded_parameters = how.sharded_parameters;
+            c.sharded = how.sharded;
             c.recompute.assign(c.first.size(), how.segments > 0);
             c.segments = std::max<std::uint32_t>(1, how.segments);
             c.kept = how.kept;
@@ -342,7 +350,7 @@ struct partition_fn {
 
         void estimate_ways(division& d) {
             bool const in_turn = d.stages > 1 && d.micro_batches > 1 && problem_.options().training; // else both orders are one
-            bool const shared = builder_.devices() > d.stages / d.interleaved;                       // weights of a stage, by several devices
+            auto const group = builder_.devices() / (d.stages / d.interleaved);
             std::vector<std::pair<stage_estimate, equal_stages>> estimated;
             auto const add = [&](equal_stages const& way) {
                 auto const e = estimate_(way);
@@ -351,31 +359,31 @@ struct partition_fn {
                 return e;
             };
             for (auto const order : {launch_order::one_f_one_b, launch_order::gpipe, launch_order::eager_one_f_one_b})
-                for (bool const sharded : {false, true})
-                    for (bool const parameters : {false, true}) {
-                        if ((order != launch_order::one_f_one_b && !in_turn) || (order == launch_order::eager_one_f_one_b && d.interleaved > 1) ||
-                            (sharded && !(shared && may_shard())) || (parameters && !(sharded && d.interleaved == 1 && may_shard_parameters())))
-                            continue;
-                        for (std::uint32_t joined = 0; joined <= (parameters ? 1 : 0); ++joined) {
-                            equal_stages way{d.stages, d.interleaved, d.micro_batches, d.split, order, sharded, parameters};
-                            way.joined = joined;
-                            auto const keeps = add(way);
-                            bool const may_fit = keeps && keeps->missing > 0 && d.stages > 1 && d.interleaved == 1;
-                            if (may_fit && !may_recompute()) {
-                                way.fitted = true;
-                                add(way);
-                            }
-                            for (way.segments = 1; may_recompute() && way.segments <= most_segments; way.segments *= 4)
-                                for (bool const fitted : {false, true})
-                                    if (way.fitted = fitted; !fitted || may_fit) add(way);
-                            way.fitted = false;
-                            for (way.segments = most_segments; may_recompute() && keeps && keeps->missing > 0 && way.segments > 4;
-                                 way.segments /= 4) {
-                                way.kept = estimate_.most_kept(way);
-                                if (way.kept > 0) add(way);
-                            }
+                for (auto const states : all_sharded_states) {
+                    bool const seldom = states == sharded_states::gradients || states == sharded_states::parameters_within_nodes;
+                    if ((order != launch_order::one_f_one_b && (!in_turn || seldom)) ||
+                        (order == launch_order::eager_one_f_one_b && d.interleaved > 1) ||
+                        (states >= sharded_states::gradients && d.interleaved > 1) || !may_shard(states, group))
+                        continue;
+                    for (std::uint32_t joined = 0; joined <= (states == sharded_states::parameters ? 1 : 0); ++joined) {
+                        equal_stages way{d.stages, d.interleaved, d.micro_batches, d.split, order, states};
+                        way.joined = joined;
+                        auto const keeps = add(way);
+                        bool const may_fit = keeps && keeps->missing > 0 && d.stages > 1 && d.interleaved == 1 && !seldom;
+                        if (may_fit && !may_recompute()) {
+                            way.fitted = true;
+                            add(way);
+                        }
+                        for (way.segments = 1; may_recompute() && way.segments <= most_segments; way.segments *= 4)
+                            for (bool const fitted : {false, true})
+                                if (way.fitted = fitted; !fitted || may_fit) add(way);
+                        way.fitted = false;
+                        for (way.segments = most_segments; may_recompute() && keeps && keeps->missing > 0 && way.segments > 4; way.segments /= 4) {
+                            way.kept = estimate_.most_kept(way);
+                            if (way.kept > 0) add(way);
                         }
                     }
+                }
             if (estimated.empty()) return;
             std::ranges::stable_sort(estimated, sooner, [](auto const& e) { return e.first; });
             d.ways.clear();
@@ -385,7 +393,7 @@ struct partition_fn {
             }
         }
 
-        /// The cost of `c` run in the first of the ways that fits, which becomes it, or in the first with parameters sharded otherwise. What would
+        /// The cost of `c` run in the first of the ways that fits, which becomes it, or in the first with states sharded otherwise. What would
         /// not be among the best needs no cost, but where it does not fit.
         picoseconds run_as_it_fits(division const& d, detail::candidate& c) {
             auto const bound = beam_.size() < options_.beam ? unbounded : std::max(beam_.back().first, kernel_.best_cost());
@@ -394,8 +402,8 @@ struct partition_fn {
             auto const bare = c;
             std::optional<std::size_t> first; // that fits
             for (std::size_t i = 0; i < d.ways.size() && (i == 0 || !over()); ++i) {
-                // Estimates of sharded parameters are rougher: the first of the others is simulated, too, where it may be as good.
-                if (first && (d.ways[i].sharded_parameters == d.ways[*first].sharded_parameters || d.estimates[i].missing > 0 ||
+                // Estimates of what moves block by block are rougher: the first of the others is simulated, too, where it may be as good.
+                if (first && (by_blocks(d.ways[i]) == by_blocks(d.ways[*first]) || d.estimates[i].missing > 0 ||
                               static_cast<double>(d.estimates[i].time) > close * static_cast<double>(d.estimates[*first].time)))
                     continue;
                 auto const other = run_as(d.ways[i], bare);
@@ -412,6 +420,7 @@ struct partition_fn {
             }
             return feasible_ && !least_fits ? unbounded : least;
         }
+        [[nodiscard]] static bool by_blocks(equal_stages const& how) noexcept { return how.sharded >= sharded_states::gradients; }
         static constexpr double close = 1.1;
         static constexpr std::uint32_t most_segments = 64;
         [[nodiscard]] bool may_recompute() const { return options_.recomputation && problem_.options().training; }
@@ -487,17 +496,12 @@ struct partition_fn {
             if (c.micro_batches > 1)
                 for (auto const order : launch_orders)
                     if (order != c.order) with([&](auto& o) { o.order = order; });
-            if (may_shard())
-                with([](auto& o) {
-                    o.sharded_optimizer = !o.sharded_optimizer;
-                    if (!o.sharded_optimizer) o.keep_parameters();
-                });
-            if (c.sharded_parameters) {
+            for (auto const states : all_sharded_states)
+                if (states != c.sharded && may_shard(states, builder_.devices() / c.groups())) with([&](auto& o) { o.share(states); });
+            if (c.sharded >= sharded_states::parameters) {
                 if (c.joined < builder_.order().size()) with([](auto& o) { o.joined = std::max<std::uint32_t>(1, 2 * o.joined); });
                 if (c.joined > 0) with([](auto& o) { o.joined /= 2; });
             }
-            if (c.sharded_parameters) with([](auto& o) { o.keep_parameters(); });
-            else if (may_shard_parameters()) with([](auto& o) { o.sharded_parameters = o.sharded_optimizer = true; });
             return out;
         }
 

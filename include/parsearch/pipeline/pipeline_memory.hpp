@@ -60,16 +60,17 @@ template <class Shards, class Devices>
     return out;
 }
 
-/// Turns `use`, the memory of one micro-batch by device, into that of the pipeline. `shards(op)` is the `sim::shard_memory` of an operator,
-/// `devices(op)` the device of each of its shards.
+/// Turns `use`, the memory of one micro-batch by device, into that of the pipeline, whose weights are shared as `sharing` says. `shards(op)` is the
+/// `sim::shard_memory` of an operator, `devices(op)` the device of each of its shards.
 template <class Shards, class Devices>
 void spread_over_micro_batches(graph::dense_graph const& g, pipelining const& how, sim::simulation_options const& options,
-                               sim::iteration_plan const& plan, Shards const& shards, Devices const& devices, std::vector<sim::memory_use>& use) {
+                               sim::iteration_plan const& plan, sharing_plan const& sharing, Shards const& shards, Devices const& devices,
+                               std::vector<sim::memory_use>& use) {
     if (!options.training) return;
     auto const activations = activations_under_way(g, how, shards, devices, use.size());
     for (std::size_t d = 0; d < use.size(); ++d) use[d].activations = activations[d];
-    if (how.sharded_optimizer) shard_optimizer_memory(options, plan, use);
-    if (how.sharded_parameters) shard_parameter_memory(how, plan, use);
+    if (how.sharded >= sharded_states::optimizer) shard_optimizer_memory(options, plan, sharing, use);
+    if (how.sharded >= sharded_states::gradients) shard_block_memory(how, plan, sharing, use);
 }
 
 } // namespace parsearch::pipeline

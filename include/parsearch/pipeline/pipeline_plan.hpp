@@ -2,6 +2,7 @@
 /// A pipeline with its strategy, and how it reads.
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -55,7 +56,9 @@ struct pipeline_plan {
     if (t.empty()) out = "a strategy of its own";
     if (how.interleaved > 1) out += text(", interleaved ", how.interleaved);
     if (how.micro_batches > 1) out += text(", ", how.micro_batches, " micro-batches");
-    if (how.sharded_optimizer) out += how.sharded_parameters ? ", fully sharded" : ", sharded optimizer";
+    constexpr std::array<std::string_view, all_sharded_states.size()> shared{"", ", sharded optimizer", ", sharded gradients", ", fully sharded",
+                                                                             ", sharded within nodes"};
+    out += shared[static_cast<std::size_t>(how.sharded)];
     auto const again = std::count(how.recompute.begin(), how.recompute.end(), true);
     if (again > 0) out += std::ranges::find(how.kept, true) != how.kept.end() ? ", computed again in part" : ", computed again";
     if (again > 0 && again < static_cast<std::ptrdiff_t>(how.recompute.size())) out += text(" in ", again, again > 1 ? " stages" : " stage");
@@ -74,7 +77,10 @@ struct pipeline_plan {
     auto const counted = [](auto n, std::string_view what, std::string_view plural = "s") { return text(n, ' ', what, n == 1 ? "" : plural); };
     std::string out = text(counted(how.stages, "stage"), ", ", counted(how.micro_batches, "micro-batch", "es"));
     if (how.stages > 1 || how.micro_batches > 1) out += text(", ", how.interleaved > 1 ? "interleaved " : "", name_of(how.order));
-    if (how.sharded_optimizer) out += how.sharded_parameters ? ", sharded optimizer, gradients and parameters" : ", sharded optimizer";
+    constexpr std::array<std::string_view, all_sharded_states.size()> shared{"", ", sharded optimizer", ", sharded optimizer and gradients",
+                                                                             ", sharded optimizer, gradients and parameters",
+                                                                             ", sharded optimizer, gradients and parameters within nodes"};
+    out += shared[static_cast<std::size_t>(how.sharded)];
     out += '\n';
     for (std::uint32_t s = 0; s < how.stages; ++s) {
         std::vector<std::uint32_t> operators;

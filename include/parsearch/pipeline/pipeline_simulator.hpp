@@ -27,6 +27,7 @@
 #include <parsearch/sim/memory/memory_penalty.hpp>
 #include <parsearch/sim/report.hpp>
 #include <parsearch/sim/task/payload.hpp>
+#include <parsearch/sim/task/pricing.hpp>
 
 namespace parsearch::pipeline {
 
@@ -43,7 +44,8 @@ namespace parsearch::pipeline {
 class pipeline_simulator {
   public:
     /// Throws `invalid_input` where transfers of the problem are others than streaming: unrolling knows no ties between the tasks of a message.
-    explicit pipeline_simulator(parallelization const& problem) : work_(problem.workload()), problem_(with_graph(problem, problem.graph())) {
+    explicit pipeline_simulator(parallelization const& problem)
+        : work_(problem.workload()), problem_(with_graph(problem, problem.graph())), price_(work_->topology, work_->oracle, work_->options) {
         if (auto const m = work_->options.transfers; m != sim::transfer_model::streaming)
             throw invalid_input("pipeline: option 'transfers' of the simulation is ", sim::name_of(m), ": pipelines are simulated with streaming");
     }
@@ -83,7 +85,7 @@ class pipeline_simulator {
     [[nodiscard]] std::vector<sim::memory_use> const& memory() const noexcept { return memory_; }
     /// Of the last pipeline simulated: bytes moved between devices in one iteration, by `traffic_kind`. Throws as `plan`.
     [[nodiscard]] std::array<double, sim::traffic_kinds> traffic() const {
-        return pipeline_traffic(work_->graph, how_, carriers_, plan(), unroller_.transfers(), work_->options.training);
+        return pipeline_traffic(work_->graph, how_, carriers_, plan(), sharing_, unroller_.transfers(), work_->options.training);
     }
     /// All that there is to tell of the last pipeline simulated, whose tasks and schedule it takes along. Throws `invalid_input` before the first.
     [[nodiscard]] sim::report report() && {
@@ -100,10 +102,11 @@ class pipeline_simulator {
             bool const weights = kind == sim::task_kind::transfer || kind == sim::task_kind::collective
                                      ? tasks_.label[t].traffic == sim::traffic_kind::weight_gradient
                                      : kind == sim::task_kind::update;
-            r.runs.push_back(
-                {.micro_batch = weights && !of_block ? sim::task_run::once : from.micro_batch, .again = from.again, .of_block = of_block});
-            if (of_block && kind == sim::task_kind::collective)
-                r.carried[t].collective = from.moves == block_transfer::gather ? collective_kind::all_gather : collective_kind::reduce_scatter;
+            bool const each = of_block ? from.moves == block_transfer::reduce ||
+                                             (from.moves == block_transfer::gather && how_.sharded >= sharded_states::parameters)
+                                       : !weights; // micro-batch
+            r.runs.push_back({.micro_batch = each ? from.micro_batch : sim::task_run::once, .again = from.again, .of_block = of_block});
+            if (of_block && kind == sim::task_kind::collective) describe_transfer(tasks_.label[t], from.moves, r.carried[t]);
         }
         r.tasks = std::exchange(tasks_, {});
         r.schedule = std::exchange(schedule_, {});
@@ -144,6 +147,19 @@ class pipeline_simulator {
         return parts_.emplace(n, micro{std::move(p), std::move(s)}).first->second;
     }
 
+    /// What a transfer of a block carries of its first weights.
+    void describe_transfer(sim::task_label const& who, block_transfer moves, sim::payload& carried) const {
+        auto const c = plan().class_of[who.op];
+        auto const parts = static_cast<std::uint32_t>(sharing_[c][who.number].parts);
+        bool const across = moves == block_transfer::all_reduce;
+        carried.collective = across                            ? collective_kind::all_reduce
+                             : moves == block_transfer::gather ? collective_kind::all_gather
+                                                               : collective_kind::reduce_scatter;
+        if (moves == block_transfer::gather) carried.bytes = plan().classes[c].sync.groups[who.number].bytes;
+        if (across) carried.bytes /= parts;
+        carried.devices = across ? carried.devices / parts : parts;
+    }
+
     void require_simulated() const {
         if (tasks_.size() == 0) throw invalid_input("pipeline_simulator: no pipeline was simulated yet");
     }
@@ -151,10 +167,11 @@ class pipeline_simulator {
     template <class S> void prepare(pipelining const& how, S const& strategy) {
         validate(how, work_->graph);
         auto const& options = work_->options;
-        if (how.sharded_optimizer && options.synchronisation == sim::synchronisation::parameter_server)
+        if (how.sharded >= sharded_states::optimizer && options.synchronisation == sim::synchronisation::parameter_server)
             throw invalid_input("pipeline: a sharded optimizer with parameter servers: each server keeps the only state already, must be all_reduce");
-        if (how.sharded_parameters && options.training && !options.overlap)
-            throw invalid_input("pipeline: sharded parameters without 'overlap': gradients are reduced while others are computed, must be true");
+        if (how.sharded >= sharded_states::gradients && options.training && !options.overlap)
+            throw invalid_input("pipeline: sharded ", how.sharded == sharded_states::gradients ? "gradients" : "parameters",
+                                " without 'overlap': gradients are reduced while others are computed, must be true");
         auto& now = part(how.micro_batches);
         auto& s = now.simulator;
         try {
@@ -169,18 +186,26 @@ class pipeline_simulator {
         memory_ = s.memory();
         shards_.clear();
         for (std::size_t op = 0; op < g.size(); ++op) shards_.push_back(sim::memory_of(g.operations[op], configuration_of(strategy, op).degrees()));
+        share_all_weights(how, s.plan());
         spread_over_micro_batches(
-            g, how, options, s.plan(), [&](std::size_t op) -> sim::shard_memory const& { return shards_[op]; }, devices, memory_);
+            g, how, options, s.plan(), sharing_, [&](std::size_t op) -> sim::shard_memory const& { return shards_[op]; }, devices, memory_);
         carriers_.clear();
         if (how.stages > 1) carriers_ = shared_transfers(g, how, strategy);
-        if (how.sharded_optimizer) shard_updates(s.plan(), one_);
+        if (how.sharded >= sharded_states::optimizer) shard_updates(s.plan(), sharing_, one_);
         how_ = how;
+    }
+
+    void share_all_weights(pipelining const& how, sim::iteration_plan const& plan) {
+        sharing_.clear();
+        bool const any = std::ranges::any_of(plan.classes, [](auto const& c) { return !c.sync.groups.empty(); });
+        if (how.sharded < sharded_states::gradients || !work_->options.training || !any) return;
+        for (auto const& c : plan.classes) sharing_.push_back(share_weights(c, how.sharded, work_->topology, price_));
     }
 
     /// False where the makespan is above `bound`.
     bool run(pipelining const& how, std::int64_t bound) {
         auto const& options = work_->options;
-        if (how.stages == 1 && how.micro_batches == 1 && !how.recomputes(0) && !(how.sharded_parameters && options.training)) {
+        if (how.stages == 1 && how.micro_batches == 1 && !how.recomputes(0) && sharing_.empty()) {
             std::swap(tasks_, one_);
             origins_.clear();
             for (std::uint32_t t = 0; t < tasks_.size(); ++t) origins_.push_back({.task = t});
@@ -188,8 +213,8 @@ class pipeline_simulator {
         }
         auto const devices = static_cast<std::uint32_t>(work_->topology.size());
         auto const& part = parts_.at(current_);
-        unroller_.run(one_, part.problem.graph(), part.simulator.plan(), devices, how, carriers_, options.discipline == sim::discipline::fifo, tasks_,
-                      origins_);
+        unroller_.run(one_, part.problem.graph(), part.simulator.plan(), devices, how, sharing_, carriers_,
+                      options.discipline == sim::discipline::fifo, tasks_, origins_);
         return scheduler_.run(tasks_, options.discipline, schedule_, bound, devices); // devices run what they launch in that order
     }
 
@@ -198,6 +223,8 @@ class pipeline_simulator {
     std::map<std::uint32_t, micro> parts_;
     std::uint32_t current_ = 0; ///< micro-batches of the last pipeline; 0: none yet
     pipelining how_{};          ///< the last one
+    sim::pricing price_;
+    sharing_plan sharing_{}; ///< of its gradients or parameters
     sim::task_graph one_, tasks_;
     std::vector<task_origin> origins_;
     unroller unroller_;

@@ -1,6 +1,7 @@
 #pragma once
 /// How a network runs as a pipeline: its stages, micro-batches and their order.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -11,6 +12,20 @@
 #include <parsearch/pipeline/launch_order.hpp>
 
 namespace parsearch::pipeline {
+
+/// Which states of a weight the devices that hold copies of it share: each keeps and updates its part alone. Each value but the last shares what
+/// those before it do.
+enum class sharded_states : std::uint8_t {
+    none,
+    optimizer,  ///< the optimizer's (ZeRO-1: Rajbhandari et al., ZeRO, SC 2020, section 5.1): all gather what the others updated
+    gradients,  ///< and gradients (ZeRO-2, section 5.2 there): reduced and scattered, block by block, once per micro-batch
+    parameters, ///< and parameters (ZeRO-3, section 5.3 there; Zhao et al., PyTorch FSDP, VLDB 2023, full sharding): all gather the weights
+                ///< of a block ahead of each pass through it, and drop them behind it
+    parameters_within_nodes ///< the same among the devices of each node, whose parts are copied across nodes (hybrid sharding, HSDP, there; Zhang et
+                            ///< al., MiCS, VLDB 2022): gradients of the parts are all-reduced between nodes, once for all micro-batches
+};
+inline constexpr std::array all_sharded_states{sharded_states::none, sharded_states::optimizer, sharded_states::gradients, sharded_states::parameters,
+                                               sharded_states::parameters_within_nodes};
 
 /// A pipeline. Each operator's configuration says which devices it runs on: those of its stage's group, if stages are to run at once.
 struct pipelining {
@@ -27,14 +42,8 @@ struct pipelining {
     /// Of each operator, whether its activations are kept although its stage computes again: selective recomputation (Korthikanti et al., Reducing
     /// activation recomputation in large transformer models, MLSys 2023, section 5). Empty: of none.
     std::vector<bool> kept{};
-    /// Each of the devices that hold copies of a weight keeps the optimizer's state of its share only, updates that, and gathers the rest
-    /// (Rajbhandari et al., ZeRO, SC 2020, section 5.1).
-    bool sharded_optimizer = false;
-    /// They keep their share only of parameters and gradients, too: all gather the weights of a block ahead of each pass through it, drop them behind
-    /// it, and in backward reduce and scatter its gradients (ZeRO-3, section 5.3 there; Zhao et al., PyTorch FSDP, VLDB 2023). Needs
-    /// `sharded_optimizer`.
-    bool sharded_parameters = false;
-    /// Of each operator, the block with which its weights are gathered, counted in any way. Empty: an operator is one.
+    sharded_states sharded = sharded_states::none; ///< of each weight, among the devices that hold it
+    /// Of each operator, the block with which its weights are gathered and their gradients reduced, counted in any way. Empty: an operator is one.
     std::vector<std::uint32_t> block{};
 
     [[nodiscard]] launch_rule launching() const noexcept { return {order, stages, micro_batches, interleaved}; }
@@ -44,29 +53,29 @@ struct pipelining {
     /// Whether operator `op` does not keep its activations.
     [[nodiscard]] bool computes_again(std::size_t op) const noexcept { return recomputes(stage[op]) && !(op < kept.size() && kept[op]); }
     /// A network as it is: one stage and micro-batch, nothing shared or computed again.
-    [[nodiscard]] bool plain() const noexcept {
-        return stages == 1 && micro_batches == 1 && !recomputes(0) && !sharded_optimizer && !sharded_parameters;
-    }
+    [[nodiscard]] bool plain() const noexcept { return stages == 1 && micro_batches == 1 && !recomputes(0) && sharded == sharded_states::none; }
     friend bool operator==(pipelining const&, pipelining const&) = default;
 };
 
 /// Families of textbook plans, by what they divide: a number of stages, each with a degree of tensor parallelism.
 enum class plan_family : std::uint8_t {
-    data,            ///< samples alone, over devices and micro-batches
-    sharded_data,    ///< the same, with the optimizer's state shared (ZeRO-1)
-    fully_sharded,   ///< the same, with parameters and gradients shared, too (ZeRO-3, FSDP)
-    tensor,          ///< operators on neighbours, samples over the rest
-    pipeline,        ///< stages, samples over the devices of each
-    tensor_pipeline, ///< stages, and operators within them (Narayanan et al., Megatron-LM, SC 2021)
-    experts          ///< the experts of mixtures, whatever else (Lepikhin et al., GShard, ICLR 2021)
+    data,              ///< samples alone, over devices and micro-batches
+    sharded_data,      ///< the same, with the optimizer's state shared (ZeRO-1)
+    sharded_gradients, ///< and gradients (ZeRO-2)
+    fully_sharded,     ///< and parameters (ZeRO-3, FSDP)
+    hybrid_sharded,    ///< the same within nodes (HSDP)
+    tensor,            ///< operators on neighbours, samples over the rest
+    pipeline,          ///< stages, samples over the devices of each
+    tensor_pipeline,   ///< stages, and operators within them (Narayanan et al., Megatron-LM, SC 2021)
+    experts            ///< the experts of mixtures, whatever else (Lepikhin et al., GShard, ICLR 2021)
 };
-[[nodiscard]] constexpr plan_family family_of(std::uint32_t stages, std::uint32_t tensor, std::uint32_t experts, bool sharded_optimizer,
-                                              bool sharded_parameters) noexcept {
+[[nodiscard]] constexpr plan_family family_of(std::uint32_t stages, std::uint32_t tensor, std::uint32_t experts, sharded_states sharded) noexcept {
     if (experts > 1) return plan_family::experts;
     if (stages > 1) return tensor > 1 ? plan_family::tensor_pipeline : plan_family::pipeline;
     if (tensor > 1) return plan_family::tensor;
-    if (sharded_parameters) return plan_family::fully_sharded;
-    return sharded_optimizer ? plan_family::sharded_data : plan_family::data;
+    constexpr std::array by_states{plan_family::data, plan_family::sharded_data, plan_family::sharded_gradients, plan_family::fully_sharded,
+                                   plan_family::hybrid_sharded};
+    return by_states[static_cast<std::size_t>(sharded)];
 }
 
 /// A pipeline of one stage and one micro-batch: a network as it is.
@@ -85,9 +94,8 @@ inline void validate(pipelining const& p, graph::dense_graph const& g) {
         throw invalid_input("pipeline: segments of ", p.segment.size(), " operators: the graph has ", g.size(), ", must be one each, or empty");
     if (!p.kept.empty() && p.kept.size() != g.size())
         throw invalid_input("pipeline: 'kept' has the size ", p.kept.size(), ": the graph has ", g.size(), " operators, must be as many, or empty");
-    if (p.sharded_parameters && !p.sharded_optimizer)
-        throw invalid_input(
-            "pipeline: 'sharded_parameters' without 'sharded_optimizer': devices that share parameters share the optimizer's state, too");
+    if (p.sharded > all_sharded_states.back())
+        throw invalid_input("pipeline: 'sharded' is number ", static_cast<int>(p.sharded), ": must be one of those declared");
     if (!p.block.empty() && p.block.size() != g.size())
         throw invalid_input("pipeline: blocks of ", p.block.size(), " operators: the graph has ", g.size(), ", must be one each, or empty");
     for (std::size_t op = 0; op < g.size(); ++op)

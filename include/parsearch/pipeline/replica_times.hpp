@@ -28,7 +28,7 @@ struct replica_times {
     std::vector<std::int64_t> backward; ///< from the end of all forward passes to that of the backward passes down to here
     std::vector<std::int64_t> busy;     ///< computation of a device, both ways
     std::vector<std::int64_t> update;
-    std::vector<byte_count> weights, optimizer, activations;
+    std::vector<byte_count> weights, gradients, optimizer, activations;
     std::vector<double> own;          ///< the part of the weights that a device of the replica would keep the optimizer's state of
     std::vector<bool> experts;        ///< whether its experts are split
     std::vector<byte_count> borrowed; ///< weights that it reads, and that are counted at an operator of another block
@@ -90,6 +90,7 @@ struct replica_times {
                       .busy = std::vector<std::int64_t>(n, 0),
                       .update = std::vector<std::int64_t>(n, 0),
                       .weights = std::vector<byte_count>(n, 0),
+                      .gradients = std::vector<byte_count>(n, 0),
                       .optimizer = std::vector<byte_count>(n, 0),
                       .activations = std::vector<byte_count>(n, 0),
                       .own = std::vector<double>(n, 1),
@@ -125,6 +126,7 @@ struct replica_times {
         if (c.sync.held.empty()) continue;
         auto const i = place[c.members.front()];
         out.weights[i] = c.sync.held.front().bytes;
+        out.gradients[i] = c.sync.held.front().gradients;
         std::set<std::uint32_t> in{blocks[i]};
         for (auto const op : c.members) out.home[place[op]] = i;
         for (auto const op : c.members)

@@ -35,14 +35,14 @@ struct candidate {
     std::uint32_t micro_batches = 1;
     std::uint32_t interleaved = 1; ///< stages on each group of devices
     launch_order order = launch_order::one_f_one_b;
-    bool sharded_optimizer = false, sharded_parameters = false;
+    sharded_states sharded = sharded_states::none;
     std::uint32_t experts = 1; ///< see `space::neighbour_split`
     std::uint32_t joined = 0;  ///< blocks at either end of a stage, see `stage_places::blocks`
     friend auto operator<=>(candidate const&, candidate const&) = default;
 
-    void keep_parameters() noexcept {
-        sharded_parameters = false;
-        joined = 0;
+    void share(sharded_states states) noexcept {
+        sharded = states;
+        if (states < sharded_states::parameters) joined = 0;
     }
     /// Groups of devices, each with `interleaved` stages; stage s is of group s % groups().
     [[nodiscard]] std::size_t groups() const noexcept { return first.size() / interleaved; }
@@ -71,6 +71,14 @@ class stage_builder {
     [[nodiscard]] pipeline_simulator& simulator() noexcept { return simulator_; }
     [[nodiscard]] std::size_t devices() const noexcept { return topology_->size(); }
     [[nodiscard]] stage_places const& places() const noexcept { return places_; }
+
+    /// Whether groups of `group` neighbours have several nodes, each with several of them: states shared within these are shared otherwise than over
+    /// all.
+    [[nodiscard]] bool may_share_within_nodes(std::size_t group) const {
+        std::map<std::uint32_t, std::size_t> on; // devices by node
+        for (std::size_t d = 0; d < group; ++d) ++on[topology_->node[d]];
+        return on.size() > 1 && on.size() < group;
+    }
 
     /// The degrees of tensor parallelism for groups of `group` neighbours: divisors whose neighbours share a node, and that divide otherwise than any
     /// smaller one. Complexity: that of `space::strategy_space::nearest` for each divisor, at the first call for a size.
@@ -156,9 +164,8 @@ class stage_builder {
                    .micro_batches = c.micro_batches,
                    .order = c.order,
                    .recompute = c.recompute,
-                   .sharded_optimizer = c.sharded_optimizer,
-                   .sharded_parameters = c.sharded_parameters};
-        if (c.sharded_parameters) {
+                   .sharded = c.sharded};
+        if (c.sharded >= sharded_states::gradients) {
             out.how.block.assign(graph_->size(), 0);
             auto const blocks = places_.blocks_of_stages(c.first, order_.size(), c.joined);
             for (std::size_t i = 0; i < order_.size(); ++i) out.how.block[order_[i]] = blocks[i];

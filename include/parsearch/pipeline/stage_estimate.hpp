@@ -18,13 +18,16 @@
 #include <parsearch/ops/shard.hpp>
 #include <parsearch/core/cost.hpp>
 #include <parsearch/core/error.hpp>
+#include <parsearch/pipeline/block_passes.hpp>
 #include <parsearch/pipeline/launch_order.hpp>
 #include <parsearch/pipeline/micro_batch.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
 #include <parsearch/pipeline/replica_times.hpp>
 #include <parsearch/pipeline/stage_cuts.hpp>
 #include <parsearch/pipeline/stage_places.hpp>
+#include <parsearch/pipeline/zero_sharding.hpp>
 #include <parsearch/sim/task/planner.hpp>
+#include <parsearch/sim/task/pricing.hpp>
 #include <parsearch/space/textbook/expert_parallel.hpp>
 
 namespace parsearch::pipeline {
@@ -37,7 +40,7 @@ struct equal_stages {
     std::uint32_t micro_batches = 1;
     space::neighbour_split split{};
     launch_order order = launch_order::one_f_one_b;
-    bool sharded_optimizer = false, sharded_parameters = false;
+    sharded_states sharded = sharded_states::none;
     std::uint32_t segments = 0; ///< that each stage computes again; 0: it keeps its activations
     std::uint32_t kept = 0;     ///< of these, the last, which keep their activations all the same
     std::uint32_t joined = 0;   ///< blocks at either end of a stage with sharded parameters, see `stage_places::blocks`
@@ -67,7 +70,7 @@ struct fitted_stages {
 /// operator is done, forward and backward, messages between these devices included. Stages are spans of these times, which are put together
 /// micro-batch by micro-batch as `launches` orders them. Behind the last backward come the all-reduces of gradients, one after the other as they
 /// become ready, at the rate of the all-reduces of the heaviest weights, which are priced on the problem's own links; then updates. Sharded
-/// parameters take passes of their own (`sharded_passes`). Left out:
+/// gradients and parameters take passes of their own (`share_blocks`). Left out:
 /// contention of messages between stages, and of what blocks gather with what a replica exchanges; latencies of small all-reduces; activations that
 /// several stages keep. Devices are taken to be equal to
 /// those of the first stage.
@@ -129,6 +132,7 @@ class stage_estimator {
         auto const replicas = how.interleaved == 1 ? replicas_of(how) : std::nullopt;
         if (!replicas) return std::nullopt;
         auto const& c = cell_of(*replicas * how.micro_batches, how.split);
+        auto const share = shares_of(c, how, *replicas);
         auto const& places = places_.of(how.stages);
         std::vector<std::size_t> begin{0};
         begin.insert(begin.end(), places.begin(), places.end());
@@ -150,16 +154,16 @@ class stage_estimator {
                 auto& b = of[part];
                 b.buffers = std::max(b.buffers, static_cast<double>(c.buffers[i]));
                 if (i > begin[part]) b.narrow = std::min(b.narrow, c.crossing[i]);
-                if (c.borrowed[i] > 0 && c.home[i] < begin[part]) b.borrowed += borrowed_states(c, i, how, *replicas);
+                if (c.borrowed[i] > 0 && c.home[i] < begin[part]) b.borrowed += borrowed_states(c, i, how, share);
                 if (!training) {
                     b.held += static_cast<double>(c.weights[i]);
                     continue;
                 }
-                auto const share = own_share(c, i, how, *replicas), weights = 2 * static_cast<double>(c.weights[i]);
-                b.held += (how.sharded_parameters ? share : 1) * weights + share * static_cast<double>(c.optimizer[i]);
+                auto const own = share.of(c, i);
+                auto const bytes_of = states_of(c, i, how);
+                b.held += bytes_of.all - (1 - own) * bytes_of.shared + own * static_cast<double>(c.optimizer[i]);
                 b.kept += static_cast<double>(c.activations[i]);
-                if (how.sharded_parameters)
-                    b.gathered += (1 - share) * weights + (1 - own_share(c, c.home[i], how, *replicas)) * 2 * static_cast<double>(c.borrowed[i]);
+                b.gathered += (1 - own) * bytes_of.shared + (1 - share.of(c, c.home[i])) * borrowed_of(c, i, how).shared;
             }
         struct choice {
             std::int64_t time;
@@ -209,10 +213,31 @@ class stage_estimator {
         std::int64_t tail = 0;    ///< behind the last backward: gradients are reduced
     };
 
-    /// Picoseconds per byte of a device's weights that synchronisation takes; 0 where no other device has them.
-    struct sync_rates {
+    /// Of weights whose experts are split, and of all others.
+    struct by_experts {
         double others = 0, experts = 0;
         [[nodiscard]] double of(cell const& c, std::size_t i) const { return c.experts[i] ? experts : others; }
+    };
+    /// Picoseconds per byte of a device's weights, 0 where no other device has them: all-reduces as large as weights, and as gradients, among devices
+    /// that have one copy together, and those of parts between copies.
+    struct sync_rates {
+        by_experts weights{}, gradients{}, across{};
+    };
+    /// The part of its weights that a device keeps the optimizer's state of.
+    struct own_shares {
+        by_experts replicas{}; ///< that have one copy together; 0: nothing is shared
+        [[nodiscard]] double of(cell const& c, std::size_t i) const {
+            auto const among = replicas.of(c, i);
+            return among > 0 ? c.own[i] / among : 1;
+        }
+    };
+    /// The same of one kind of weights, and how many copies there are.
+    struct sync_cost {
+        double weights = 0, gradients = 0, across = 0, copies = 1;
+    };
+    /// Bytes of weights and their gradients, and of those of them that devices share.
+    struct state_bytes {
+        double all = 0, shared = 0;
     };
 
     /// One micro-batch of a replica, where stages begin and which compute again.
@@ -221,7 +246,7 @@ class stage_estimator {
         std::vector<std::size_t> first;
         std::vector<bool> recompute;
         std::int64_t replicas;
-        std::vector<std::uint32_t> blocks{}; ///< where parameters are sharded: of each place
+        std::vector<std::uint32_t> blocks{}; ///< where gradients are sharded: of each place
     };
     /// Groups of devices that work on different samples; nothing where these are too few, or not divisible.
     [[nodiscard]] std::optional<std::int64_t> replicas_of(equal_stages const& how) const {
@@ -247,11 +272,11 @@ class stage_estimator {
             out.first = std::move(stages->first);
             out.recompute = std::move(stages->recompute);
         } else {
-            auto [cut, is_new] = cuts_.try_emplace({parts, how.split, how.stages});
-            if (is_new) cut->second = equal_cuts(out.one, how.stages);
+            auto [cut, is_new] = cuts_.try_emplace({parts, how.split, how.stages, how.groups()});
+            if (is_new) cut->second = equal_cuts(out.one, how);
             out.first = cut->second;
         }
-        if (how.sharded_parameters) out.blocks = places_.blocks_of_stages(out.first, order_.size(), how.joined);
+        if (how.sharded >= sharded_states::gradients) out.blocks = places_.blocks_of_stages(out.first, order_.size(), how.joined);
         return out;
     }
 
@@ -270,10 +295,17 @@ class stage_estimator {
         return cells_.emplace(std::pair{parts, by}, detail::replica_times_of(problem_, order_, blocks_, parts, by)).first->second;
     }
 
-    /// Stages of equal computation: exactly so among few places, elsewhere each cut where it would be best alone.
-    [[nodiscard]] std::vector<std::size_t> equal_cuts(cell const& c, std::uint32_t stages) const {
+    /// Stages of equal computation and messages: exactly so among few places, elsewhere each cut where it would be best alone.
+    [[nodiscard]] std::vector<std::size_t> equal_cuts(cell const& c, equal_stages const& how) const {
+        auto const stages = how.stages;
         auto const& places = places_.of(stages);
-        if (places.size() < few) return balanced_cuts(std::vector(stages, c.busy), std::vector<std::int64_t>(c.busy.size(), 0), places);
+        if (places.size() < few) {
+            std::vector<std::int64_t> crossing(c.busy.size(), 0);
+            auto const next = problem_.topology().size() / how.groups(); // first device of the next group
+            for (std::size_t i = 0; i < crossing.size() && how.groups() > 1; ++i)
+                crossing[i] = message(0, next, c.crossing[i]) * (problem_.options().training ? 2 : 1);
+            return balanced_cuts(std::vector(stages, c.busy), crossing, places);
+        }
         std::vector<double> before; // each place
         double sum = 0;
         for (std::size_t i = 0; i < c.busy.size(); ++i) {
@@ -305,22 +337,20 @@ class stage_estimator {
                 span.again = span.forward / how.segments * (how.segments - how.kept);
                 span.ahead = how.kept > 0 ? 0 : span.forward / how.segments;
             }
-            if (how.sharded_parameters && problem_.options().training) share_parameters(d, begin, end, rates_of(c, how, d.replicas), span);
+            if (how.sharded >= sharded_states::gradients && problem_.options().training)
+                share_blocks(d, begin, end, how.sharded, rates_of(c, how, d.replicas), span);
             if (s > 0) span.message = message((s - 1) % groups * group, s % groups * group, c.crossing[begin]);
             out.push_back(span);
         }
         return out;
     }
 
-    /// Turns `span`, of the operators from place `begin` to `end`, into that with sharded parameters: visits of blocks as `unroller` has them,
-    /// forward and backward in turn. On the busiest link the gradients of a visit are reduced when it is over, then weights gathered for the visit
-    /// after the next. Of two rounds the second counts, and what the first takes longer.
-    void share_parameters(division const& d, std::size_t begin, std::size_t end, sync_rates const& rates, span_of_stage& span) const {
+    /// Turns `span`, of the operators from place `begin` to `end`, into that with sharded gradients, or parameters too.
+    void share_blocks(division const& d, std::size_t begin, std::size_t end, sharded_states sharded, sync_rates const& rates,
+                      span_of_stage& span) const {
         auto const& c = d.one;
-        struct block {
-            double forward = 0, backward = 0, gather = 0, reduce = 0;
-        };
-        std::vector<block> blocks;
+        bool const parameters = sharded >= sharded_states::parameters;
+        std::vector<block_times> blocks;
         auto const again = span.forward > 0 ? static_cast<double>(span.again) / static_cast<double>(span.forward) : 0;
         for (auto i = begin; i < end; ++i) {
             if (i == begin || d.blocks[i] != d.blocks[i - 1]) blocks.emplace_back();
@@ -328,50 +358,17 @@ class stage_estimator {
             auto const forward = static_cast<double>(c.forward[i] - (i > 0 ? c.forward[i - 1] : 0));
             b.forward += forward;
             b.backward += static_cast<double>(c.backward[i] - (i + 1 < order_.size() ? c.backward[i + 1] : 0)) + again * forward;
-            b.gather += rates.of(c, i) / 2 * static_cast<double>(c.weights[i] + c.borrowed[i]);
-            b.reduce += rates.of(c, i) / 2 * static_cast<double>(c.weights[i]);
+            auto const weights = static_cast<double>(c.weights[i]), read = parameters ? static_cast<double>(c.borrowed[i]) : 0;
+            (parameters ? b.gather : b.once) += rates.weights.of(c, i) / 2 * (weights + read);
+            b.reduce += rates.gradients.of(c, i) / 2 * weights;
+            b.across += rates.across.of(c, i) * weights;
         }
         auto const rounded = [](double x) { return static_cast<std::int64_t>(std::min(std::max(x, 0.0), 1e18)); };
-        if (blocks.size() == 1) { // gathered once; gradients of a micro-batch are reduced while the next is computed
-            auto const& all = blocks.front();
-            span.backward = saturating_sum(span.backward, rounded(all.reduce - all.forward - all.backward));
-            span.head = rounded(all.gather);
-            span.tail = rounded(all.reduce);
-            return;
-        }
-        struct visit {
-            std::size_t block;
-            double time, gather, reduce;
-        };
-        std::vector<visit> visits;
-        std::vector<std::pair<std::size_t, double>> passes; // visit in which each ends, and how long before its end
-        auto const come_to = [&](std::size_t b, double time, double reduce) {
-            if (!visits.empty() && visits.back().block == b) {
-                if (!passes.empty() && passes.back().first + 1 == visits.size()) passes.back().second += time;
-                visits.back().time += time;
-                visits.back().reduce += reduce;
-            } else visits.push_back({b, time, blocks[b].gather, reduce});
-        };
-        for (int round = 0; round < 2; ++round) {
-            for (std::size_t b = 0; b < blocks.size(); ++b) come_to(b, blocks[b].forward, 0);
-            passes.emplace_back(visits.size() - 1, 0);
-            for (auto b = blocks.size(); b-- > 0;) come_to(b, blocks[b].backward, blocks[b].reduce);
-            passes.emplace_back(visits.size() - 1, 0);
-        }
-        double link = 0, device = 0;
-        std::vector<double> ended, gathered;
-        for (std::size_t v = 0; v < visits.size(); ++v) {
-            if (v >= 2) link = std::max(link, ended[v - 2]) + visits[v - 2].reduce;
-            gathered.push_back(link += visits[v].gather);
-            ended.push_back(device = std::max(device, gathered[v]) + visits[v].time);
-        }
-        for (auto v = visits.size() - 2; v < visits.size(); ++v) link = std::max(link, ended[v]) + visits[v].reduce;
-        auto const end_of_pass = [&](std::size_t p) { return ended[passes[p].first] - passes[p].second; };
-        auto const first = end_of_pass(1), forward = end_of_pass(2), backward = end_of_pass(3);
-        span.forward = rounded(forward - first);
-        span.backward = std::max<std::int64_t>(rounded(backward - forward) - span.again, 0);
-        span.head = rounded(first - (backward - first));
-        span.tail = rounded(link - backward);
+        auto const passes = passes_of(blocks);
+        span.forward = rounded(passes.forward);
+        span.backward = std::max<std::int64_t>(rounded(passes.backward) - span.again, 0);
+        span.head = rounded(passes.head);
+        span.tail = rounded(passes.tail);
     }
 
     [[nodiscard]] std::int64_t message(std::size_t from, std::size_t to, byte_count bytes) const {
@@ -412,7 +409,8 @@ class stage_estimator {
         auto const& first = d.first;
         auto const all = *std::max_element(done.begin(), done.end());
         if (!problem_.options().training) return all;
-        auto const rates = how.sharded_parameters ? sync_rates{} : rates_of(c, how, d.replicas);
+        auto const rates = how.sharded >= sharded_states::gradients ? sync_rates{} : rates_of(c, how, d.replicas);
+        auto const share = shares_of(c, how, d.replicas);
         auto out = static_cast<double>(all);
         std::vector<double> links(how.groups(), 0), devices(how.groups(), 0); // until when they are busy
         for (std::size_t s = 0; s < first.size(); ++s) {
@@ -426,9 +424,10 @@ class stage_estimator {
                 if (c.weights[i] == 0) continue;
                 auto const left = problem_.options().overlap ? c.backward[first[s]] - c.backward[i] : 0;
                 auto const ready = static_cast<double>(problem_.options().overlap ? done[s] - left : all);
-                auto const rate = rates.of(c, i);
+                auto const reduce = rates.gradients.of(c, i), gather = how.sharded == sharded_states::none ? reduce : rates.weights.of(c, i);
+                auto const rate = (reduce + gather) / 2;
                 link = std::max(link, ready) + rate * static_cast<double>(c.weights[i]);
-                device = std::max(device, rate > 0 ? link : ready) + own_share(c, i, how, d.replicas) * static_cast<double>(c.update[i]);
+                device = std::max(device, rate > 0 ? link : ready) + share.of(c, i) * static_cast<double>(c.update[i]);
             }
             out = std::max(out, device);
         }
@@ -438,15 +437,25 @@ class stage_estimator {
 
     /// All replicas have what is not split within one.
     [[nodiscard]] sync_rates rates_of(cell const& c, equal_stages const& how, std::int64_t replicas) {
-        return {.others = replicas > 1 || how.split.experts > how.split.tensor ? all_reduce_rate(how, c, false) : 0,
-                .experts = replicas > 1 && how.split.experts > 1 ? all_reduce_rate(how, c, true) : 0};
+        auto const others = sync_cost_of(c, how, replicas, false), experts = sync_cost_of(c, how, replicas, true);
+        return {.weights = {others.weights, experts.weights},
+                .gradients = {others.gradients, experts.gradients},
+                .across = {others.across, experts.across}};
+    }
+    [[nodiscard]] own_shares shares_of(cell const& c, equal_stages const& how, std::int64_t replicas) {
+        if (how.sharded == sharded_states::none) return {};
+        auto const all = static_cast<double>(replicas);
+        if (how.sharded != sharded_states::parameters_within_nodes) return {{all, all}};
+        return {{all / sync_cost_of(c, how, replicas, false).copies, all / sync_cost_of(c, how, replicas, true).copies}};
     }
 
-    /// Picoseconds per byte of a device's weights that the busiest link is held by their all-reduce, those of the other devices of its stage
-    /// included. `experts`: of weights whose experts are split, or of all others.
-    [[nodiscard]] double all_reduce_rate(equal_stages const& how, cell const& c, bool experts) {
+    /// Of a device's weights, what the busiest link is held, those of the other devices of its stage included. `experts`: of weights whose experts
+    /// are split, or of all others.
+    [[nodiscard]] sync_cost sync_cost_of(cell const& c, equal_stages const& how, std::int64_t replicas, bool experts) {
+        if (experts ? replicas == 1 || how.split.experts == 1 : replicas == 1 && how.split.experts <= how.split.tensor) return {};
         auto const group = problem_.topology().size() / how.groups();
-        if (auto const at = rates_.find({group, how.split, experts}); at != rates_.end()) return at->second;
+        bool const within_nodes = how.sharded == sharded_states::parameters_within_nodes;
+        if (auto const at = rates_.find({group, how.split, experts, within_nodes}); at != rates_.end()) return at->second;
         auto const part = micro_batch_problem(problem_, how.micro_batches);
         auto const& g = part.graph();
         auto const strategy = space::split_among_neighbours(g, group, how.split);
@@ -466,46 +475,63 @@ class stage_estimator {
         sim::class_plan weights{.members = {heaviest}};
         plan.plan_class([&](std::uint32_t) -> space::configuration const& { return strategy[heaviest]; },
                         [&](std::uint32_t) -> sim::operator_plan const& { return placed; }, weights);
-        std::map<std::uint32_t, double> load;
-        for (auto const& links : weights.all_reduce)
-            for (auto const& h : links) load[h.link] += static_cast<double>(h.duration);
-        double longest = 0;
-        for (auto const& [link, time] : load) longest = std::max(longest, time);
+        sync_cost out;
         auto const bytes = weights.sync.held.empty() ? byte_count{0} : weights.sync.held.front().bytes;
-        auto const rate = bytes > 0 ? longest / static_cast<double>(bytes) : 0;
-        rates_.emplace(std::tuple{group, how.split, experts}, rate);
-        return rate;
+        if (bytes > 0 && !weights.all_reduce.empty() && problem_.options().training) {
+            sim::pricing price(part.topology(), part.workload()->oracle, part.options());
+            auto const sharing = share_weights(weights, how.sharded, part.topology(), price);
+            auto const rate = [&](auto const& hops_of) {
+                std::map<std::uint32_t, double> load;
+                for (auto const& s : sharing)
+                    for (auto const& h : hops_of(s)) load[h.link] += static_cast<double>(h.duration);
+                double longest = 0;
+                for (auto const& [link, time] : load) longest = std::max(longest, time);
+                return longest / static_cast<double>(bytes);
+            };
+            out = {.weights = rate([](auto const& s) -> auto const& { return s.weights; }),
+                   .gradients = rate([](auto const& s) -> auto const& { return s.gradients; }),
+                   .across = rate([](auto const& s) -> auto const& { return s.across; }),
+                   .copies = static_cast<double>(weights.sync.groups.front().devices.size()) / static_cast<double>(sharing.front().parts)};
+        }
+        rates_.emplace(std::tuple{group, how.split, experts, within_nodes}, out);
+        return out;
     }
 
-    /// The part of an operator's weights that a device updates.
-    [[nodiscard]] static double own_share(cell const& c, std::size_t i, equal_stages const& how, std::int64_t replicas) noexcept {
-        return how.sharded_optimizer ? c.own[i] / static_cast<double>(replicas) : 1;
+    [[nodiscard]] static state_bytes states_of(cell const& c, std::size_t i, equal_stages const& how) noexcept {
+        auto const weights = static_cast<double>(c.weights[i]), gradients = static_cast<double>(c.gradients[i]);
+        return {weights + gradients,
+                (how.sharded >= sharded_states::parameters ? weights : 0) + (how.sharded >= sharded_states::gradients ? gradients : 0)};
+    }
+    /// Of those that the operator at place `i` reads and that are counted at another one.
+    [[nodiscard]] static state_bytes borrowed_of(cell const& c, std::size_t i, equal_stages const& how) noexcept {
+        return c.borrowed[i] > 0 ? states_of(c, c.home[i], how) : state_bytes{};
     }
 
-    /// Bytes of weights on a device of group `group`: where they are sharded a share, and two blocks.
-    [[nodiscard]] byte_count weights_of(division const& d, std::uint32_t group, equal_stages const& how) const {
+    /// Bytes of weights and gradients on a device of group `group`: of what is shared its share, and two blocks.
+    [[nodiscard]] byte_count weights_of(division const& d, std::uint32_t group, equal_stages const& how, own_shares const& share) const {
         auto const& c = d.one;
-        byte_count all = 0;
-        double own = 0, block = 0, first = 0, second = 0;
+        double all = 0, shared = 0, own = 0, block = 0, first = 0, second = 0;
         for (auto s = group; s < how.stages; s += how.groups())
             for (auto i = d.first[s], end = end_of(d.first, s, order_.size()); i < end; ++i) {
-                all += c.weights[i];
-                if (!how.sharded_parameters) continue;
-                auto const mine = own_share(c, i, how, d.replicas) * static_cast<double>(c.weights[i]);
+                auto const bytes = states_of(c, i, how);
+                auto const mine = share.of(c, i) * bytes.shared;
+                all += bytes.all;
+                shared += bytes.shared;
                 own += mine;
-                block +=
-                    static_cast<double>(c.weights[i]) - mine + (1 - own_share(c, c.home[i], how, d.replicas)) * static_cast<double>(c.borrowed[i]);
+                if (how.sharded < sharded_states::gradients) continue;
+                block += bytes.shared - mine + (1 - share.of(c, c.home[i])) * borrowed_of(c, i, how).shared;
                 if (i + 1 < end && d.blocks[i + 1] == d.blocks[i]) continue;
                 second = std::max(second, std::min(first, block));
                 first = std::max(first, block);
                 block = 0;
             }
-        return how.sharded_parameters ? std::min(all, static_cast<byte_count>(own + first + second)) : all;
+        return static_cast<byte_count>(all - shared + std::min(shared, own + first + second));
     }
 
     /// Bytes on a device of group `group`.
-    [[nodiscard]] byte_count memory_of(division const& d, std::uint32_t group, equal_stages const& how) const {
+    [[nodiscard]] byte_count memory_of(division const& d, std::uint32_t group, equal_stages const& how) {
         auto const& c = d.one;
+        auto const share = shares_of(c, how, d.replicas);
         auto const begin = [&](std::uint32_t s) { return d.first[s]; };
         auto const end = [&](std::uint32_t s) { return end_of(d.first, s, order_.size()); };
         auto const in_group = [&](std::size_t i) {
@@ -519,8 +545,8 @@ class stage_estimator {
         std::set<std::size_t> borrowed;
         for (auto s = group; s < how.stages; s += how.groups())
             for (auto i = begin(s); i < end(s); ++i) {
-                if (training) states += own_share(c, i, how, d.replicas) * static_cast<double>(c.optimizer[i]);
-                if (c.borrowed[i] > 0 && !in_group(c.home[i]) && borrowed.insert(c.home[i]).second) states += borrowed_states(c, i, how, d.replicas);
+                if (training) states += share.of(c, i) * static_cast<double>(c.optimizer[i]);
+                if (c.borrowed[i] > 0 && !in_group(c.home[i]) && borrowed.insert(c.home[i]).second) states += borrowed_states(c, i, how, share);
                 buffers = std::max(buffers, c.buffers[i]);
                 weights += c.weights[i];
                 activations[s] += c.activations[i];
@@ -538,16 +564,16 @@ class stage_estimator {
         auto const beside = [&](std::uint32_t s) { return d.recompute[s] ? activations[s] / how.segments : 0; };
         auto const under_way = how.interleaved == 1 ? kept(group) * in_flight(how.launching(), group) + beside(group)
                                                     : fullest_moment(launches_of(how.launching(), group), kept, beside);
-        return 2 * weights_of(d, group, how) + under_way + always;
+        return weights_of(d, group, how, share) + under_way + always;
     }
 
     /// Bytes of the weights, and in training gradients and optimizer's state, that the operator at place `i` reads, where its stage has no other that
     /// does.
-    [[nodiscard]] double borrowed_states(cell const& c, std::size_t i, equal_stages const& how, std::int64_t replicas) const {
-        auto const weights = static_cast<double>(c.borrowed[i]);
-        if (!problem_.options().training) return weights;
-        auto const share = own_share(c, c.home[i], how, replicas);
-        return (how.sharded_parameters ? share : 1) * 2 * weights + share * static_cast<double>(c.optimizer[c.home[i]]);
+    [[nodiscard]] double borrowed_states(cell const& c, std::size_t i, equal_stages const& how, own_shares const& share) const {
+        if (!problem_.options().training) return static_cast<double>(c.borrowed[i]);
+        auto const own = share.of(c, c.home[i]);
+        auto const bytes = borrowed_of(c, i, how);
+        return bytes.all - (1 - own) * bytes.shared + own * static_cast<double>(c.optimizer[c.home[i]]);
     }
 
     parallelization problem_;
@@ -556,9 +582,11 @@ class stage_estimator {
     stage_places places_;
     std::vector<std::uint32_t> blocks_; ///< of each place
     std::int64_t samples_;
-    std::map<std::pair<std::int64_t, space::neighbour_split>, cell> cells_;                                    ///< by parts of the batch
-    std::map<std::tuple<std::int64_t, space::neighbour_split, std::uint32_t>, std::vector<std::size_t>> cuts_; ///< and number of stages
-    std::map<std::tuple<std::size_t, space::neighbour_split, bool>, double> rates_; ///< by devices of a stage, and whether of experts
+    std::map<std::pair<std::int64_t, space::neighbour_split>, cell> cells_; ///< by parts of the batch
+    /// By parts of the batch, stages and groups of devices.
+    std::map<std::tuple<std::int64_t, space::neighbour_split, std::uint32_t, std::uint32_t>, std::vector<std::size_t>> cuts_;
+    std::map<std::tuple<std::size_t, space::neighbour_split, bool, bool>, sync_cost>
+        rates_; ///< by devices of a stage, whether of experts, and whether within nodes
 };
 
 } // namespace parsearch::pipeline

@@ -42,17 +42,21 @@ struct task_origin {
 /// transfer (`shared_transfers`) is sent once: all its readers wait for that message, and its gradient waits for those of all of them. Where
 /// `launch_in_order`, each computation also waits for the one launched before it on its device; where not, that is left to the scheduler.
 ///
-/// With sharded parameters a group of devices goes through blocks, forward and backward; computing a block again and its backward, or two passes in
-/// turn, are one visit. All operators of a visit with weights to share wait until these are gathered, which begins when the visit before the one
-/// before is over: its last computation on each device, and the reduction of its gradients. The gradients of a micro-batch are reduced, with those of
-/// the whole block of the first operator that has these weights, when all are there; updates wait for the reductions of all micro-batches. Either
-/// takes half of each all-reduce of the block, one after the other on each link.
+/// With sharded gradients or parameters a group of devices goes through blocks, forward and backward; computing a block again and its backward, or
+/// two passes in turn, are one visit. All operators of a visit with weights to share wait until parameters that are sharded are gathered, which
+/// begins when the visit before the one before is over: its last computation on each device, and the reduction of its gradients; where gradients
+/// alone are, they wait for that reduction. The gradients of a micro-batch are reduced, with those of the whole block of the first operator that has
+/// these weights, when all are there. Behind the reductions of all micro-batches come all-reduces across nodes where states are shared within them;
+/// where parameters are whole they are gathered then (those updated, but this is timed like a sharded optimizer's, ahead of the update). Updates wait
+/// for all of that. To gather and to reduce take half of each all-reduce of the block, one after the other on each link.
 class unroller {
   public:
-    /// `one` is what `sim::assembler` makes of `plan` of `g`, on `devices` devices; `how` is valid for `g`; `carriers`: of each edge, or empty where
-    /// each is its own; `origins`: of each task of `out`. Complexity: linear in what it makes, but for tensors that are carried for many.
+    /// `one` is what `sim::assembler` makes of `plan` of `g`, on `devices` devices; `how` is valid for `g`; `sharing`: of gradients or parameters,
+    /// or empty where they are not shared; `carriers`: of each edge, or empty where each is its own; `origins`: of each task of `out`. Complexity:
+    /// linear in what it makes, but for tensors that are carried for many.
     void run(sim::task_graph const& one, graph::dense_graph const& g, sim::iteration_plan const& plan, std::uint32_t devices, pipelining const& how,
-             std::span<std::uint32_t const> carriers, bool launch_in_order, sim::task_graph& out, std::vector<task_origin>& origins) {
+             sharing_plan const& sharing, std::span<std::uint32_t const> carriers, bool launch_in_order, sim::task_graph& out,
+             std::vector<task_origin>& origins) {
         one_ = &one;
         out_ = &out;
         origins_ = &origins;
@@ -66,7 +70,8 @@ class unroller {
         again_.assign(one.size(), none);
         previous_.assign(launch_in_order ? devices : 0, none);
         bool const training = last_backward_ != none;
-        find_blocks(plan, how.sharded_parameters && training);
+        first_link_ = devices;
+        find_blocks(plan, sharing, !sharing.empty() && training);
         std::vector<std::uint32_t> left(how.stages, how.micro_batches);
         for (auto const& l : launches(how.launching(), training))
             if (!l.backward) add_forward(l.stage, l.micro_batch);
@@ -74,7 +79,7 @@ class unroller {
         for (auto const t : tail_) add_once(t, how.order == launch_order::gpipe ? 0 : how.micro_batches - 1);
     }
 
-    /// What sharded parameters moved, by block, in the order of their numbers.
+    /// What moved for shared weights, by block, in the order of their numbers.
     [[nodiscard]] std::vector<std::pair<std::uint32_t, block_transfer>> const& transfers() const noexcept { return transfers_; }
 
   private:
@@ -82,14 +87,18 @@ class unroller {
 
     /// A block whose weights are shared.
     struct shared_block {
-        std::uint32_t first = none;                           ///< task of its synchronisation
-        std::map<std::uint32_t, std::int64_t> gather, reduce; ///< time on each link
-        std::vector<std::uint32_t> contributors;              ///< backward tasks whose gradients are reduced together
-        std::vector<std::uint32_t> left, reduced;             ///< by micro-batch: of these to come; the last task of the reduction
+        std::uint32_t first = none;                     ///< task of its synchronisation
+        std::map<std::uint32_t, std::int64_t> gather{}; ///< time on each link, on every visit,
+        std::map<std::uint32_t, std::int64_t> reduce{}; ///< once per micro-batch,
+        std::map<std::uint32_t, std::int64_t> once{};   ///< and behind all of these
+        std::vector<std::uint32_t> contributors{};      ///< backward tasks whose gradients are reduced together
+        std::vector<std::uint32_t> left{};              ///< of these to come, by micro-batch
+        std::vector<std::uint32_t> reduced{};           ///< last tasks of the reductions; at last what updates wait for
     };
     /// What a group of devices does between two changes of blocks.
     struct visit {
-        std::uint32_t block = none, gathered = none;
+        std::uint32_t block = none;
+        std::vector<std::uint32_t> waits_for{};
         std::map<std::uint32_t, std::uint32_t> last{}; ///< computation, by device
         std::vector<std::uint32_t> reductions{};       ///< last tasks
     };
@@ -202,20 +211,23 @@ class unroller {
     }
 
     /// The blocks of operators whose weights are shared; their synchronisation is replaced.
-    void find_blocks(sim::iteration_plan const& plan, bool sharded) {
+    void find_blocks(sim::iteration_plan const& plan, sharing_plan const& sharing, bool sharded) {
         blocks_.clear();
         waits_.assign(sharded ? one_->size() : 0, false);
         reduces_.assign(sharded ? one_->size() : 0, none);
         now_.assign(how_->launching().groups(), {});
         before_it_.assign(now_.size(), {});
         if (!sharded) return;
+        bool const parameters = how_->sharded >= sharded_states::parameters;
         std::vector<bool> shared(plan.operators.size(), false);
+        std::set<std::pair<std::uint32_t, std::uint32_t>> known; // classes and sync groups
         for (auto& of_stage : backward_) std::erase_if(of_stage, [&](auto t) { return part_[t] == part::once && moves(t); });
         std::erase_if(tail_, [&](auto t) { return moves(t); });
         for (std::uint32_t t = 0; t < one_->size(); ++t) {
             if (carrier_[t] != t || part_[t] != part::once || !moves(t)) continue;
             part_[t] = part::replaced;
-            auto const& c = plan.classes[plan.class_of[one_->label[t].op]];
+            auto const number = plan.class_of[one_->label[t].op], group = one_->label[t].number;
+            auto const& c = plan.classes[number];
             auto const home = how_->block_of(c.members.front());
             reduces_[t] = home;
             auto& at_home = blocks_[home];
@@ -223,39 +235,44 @@ class unroller {
             if (one_->kind[t] == sim::task_kind::barrier)
                 for (auto const p : before(t))
                     if (one_->kind[p] == sim::task_kind::backward) at_home.contributors.push_back(p);
-            if (one_->kind[t] != sim::task_kind::collective) continue;
-            auto const half = one_->duration[t] / 2 + one_->duration[t] % 2;
-            auto const add_to = [&](std::int64_t& time) { time = saturating_sum(time, half); };
-            add_to(at_home.reduce[one_->resource[t]]);
+            if (!known.emplace(number, group).second) continue;
+            auto const& how_shared = sharing[number][group];
+            auto const add_half = [&](auto& to, std::vector<sim::hop> const& hops) {
+                for (auto const& h : hops) add_time(to[first_link_ + h.link], h.duration / 2 + h.duration % 2);
+            };
+            add_half(at_home.reduce, how_shared.gradients);
+            for (auto const& h : how_shared.across) add_time(at_home.once[first_link_ + h.link], h.duration);
             std::set<std::uint32_t> readers;
             for (auto const op : c.members) {
-                shared[op] = true;
+                if (!how_shared.gradients.empty()) shared[op] = true;
                 readers.insert(how_->block_of(op));
             }
-            for (auto const b : readers) {
-                auto& of_reader = blocks_[b];
-                if (of_reader.first == none) of_reader.first = t;
-                add_to(of_reader.gather[one_->resource[t]]);
-            }
+            if (!parameters) add_half(at_home.once, how_shared.weights);
+            else
+                for (auto const b : readers) {
+                    auto& of_reader = blocks_[b];
+                    if (of_reader.first == none) of_reader.first = t;
+                    add_half(of_reader.gather, how_shared.weights);
+                }
         }
         for (auto& [number, b] : blocks_) {
             std::ranges::sort(b.contributors);
             auto const same = std::ranges::unique(b.contributors);
             b.contributors.erase(same.begin(), same.end());
             b.left.assign(how_->micro_batches, static_cast<std::uint32_t>(b.contributors.size()));
-            b.reduced.assign(how_->micro_batches, none);
             for (auto const t : b.contributors) reduces_[t] = number;
         }
         for (std::uint32_t t = 0; t < one_->size(); ++t) waits_[t] = shared[one_->label[t].op];
     }
 
-    /// What moves for a block on all of its links at once.
-    std::uint32_t add_transfer(std::uint32_t block, std::uint32_t m, block_transfer what) {
-        auto const& b = blocks_.at(block);
-        auto const& links = what == block_transfer::gather ? b.gather : b.reduce;
-        task_origin const origin{.task = b.first, .micro_batch = m, .moves = what};
+    static void add_time(std::int64_t& to, std::int64_t time) noexcept { to = saturating_sum(to, time); }
+
+    /// What moves for a block on all of `links` at once.
+    std::uint32_t add_transfer(std::uint32_t block, std::uint32_t m, block_transfer what, std::map<std::uint32_t, std::int64_t> const& links) {
+        auto const first = blocks_.at(block).first;
+        task_origin const origin{.task = first, .micro_batch = m, .moves = what};
         transfers_.emplace_back(block, what);
-        auto const& label = one_->label[b.first];
+        auto const& label = one_->label[first];
         auto const add_task = [&](std::uint32_t resource, std::int64_t time, sim::task_kind kind) {
             origins_->push_back(origin);
             return out_->add(resource, time, kind, label);
@@ -271,7 +288,7 @@ class unroller {
         return add_task(barrier, 0, sim::task_kind::barrier);
     }
 
-    /// Before task `t` of micro-batch `m`, in stage `s`: where it computes and begins a visit, weights are gathered.
+    /// Before task `t` of micro-batch `m`, in stage `s`: where it computes and begins a visit, weights are gathered, or reductions awaited.
     void come_to(std::uint32_t s, std::uint32_t t, std::uint32_t m) {
         if (blocks_.empty() || moves(t)) return;
         auto const block = how_->block_of(one_->label[t].op);
@@ -282,10 +299,13 @@ class unroller {
             if (auto const at = blocks_.find(block); at != blocks_.end() && !at->second.gather.empty()) {
                 for (auto const& [device, last] : over.last) out_->after(last);
                 for (auto const r : over.reductions) out_->after(r);
-                now.gathered = add_transfer(block, m, block_transfer::gather);
+                now.waits_for = {add_transfer(block, m, block_transfer::gather, at->second.gather)};
+            } else {
+                now.waits_for = over.reductions;
             }
         }
-        if (waits_[t] && now.gathered != none) out_->after(now.gathered);
+        if (!waits_[t]) return;
+        for (auto const w : now.waits_for) out_->after(w);
     }
 
     /// Behind it, as task `number`: gradients of a block may be complete.
@@ -297,8 +317,13 @@ class unroller {
         auto& b = blocks_.at(reduces_[t]);
         if (--b.left[m] > 0) return;
         for (auto const c : b.contributors) out_->after(number_[m][c]);
-        b.reduced[m] = add_transfer(reduces_[t], m, block_transfer::reduce);
-        now.reductions.push_back(b.reduced[m]);
+        auto const reduced = add_transfer(reduces_[t], m, block_transfer::reduce, b.reduce);
+        now.reductions.push_back(reduced);
+        b.reduced.push_back(reduced);
+        if (b.once.empty() || b.reduced.size() < how_->micro_batches) return;
+        for (auto const r : b.reduced) out_->after(r);
+        bool const nodes = how_->sharded == sharded_states::parameters_within_nodes;
+        b.reduced = {add_transfer(reduces_[t], m, nodes ? block_transfer::all_reduce : block_transfer::gather, b.once)};
     }
 
     void add(std::uint32_t t, task_origin origin, std::uint32_t& number) {
@@ -366,14 +391,14 @@ class unroller {
     sim::task_graph* out_ = nullptr;
     std::vector<task_origin>* origins_ = nullptr;
     pipelining const* how_ = nullptr;
-    std::uint32_t last_backward_ = none;
+    std::uint32_t last_backward_ = none, first_link_ = 0;
     std::vector<part> part_;                           ///< of each task of one micro-batch
     std::vector<bool> runs_again_;                     ///< of each operator
     std::vector<std::uint32_t> carrier_;               ///< of each task
     std::vector<std::uint32_t> before_, first_before_; ///< predecessors, where tasks are carried; else empty
     std::vector<std::uint32_t> stage_, segment_, tail_, again_, previous_;
     std::vector<std::vector<std::uint32_t>> forward_, backward_, again_in_, number_; ///< tasks by stage; numbers by micro-batch
-    std::map<std::uint32_t, shared_block> blocks_;                                   ///< empty where no parameters are shared
+    std::map<std::uint32_t, shared_block> blocks_;                                   ///< empty where neither gradients nor parameters are shared
     std::vector<bool> waits_;                                                        ///< of each task, whether its operator shares weights
     std::vector<std::uint32_t> reduces_; ///< of synchronisation and the backward tasks that it waits for, the block with which they are reduced
     std::vector<visit> now_, before_it_; ///< of each group of devices

@@ -153,6 +153,7 @@ class surrogate_terms {
             auto const elements = ops::shard_elements(weight, box);
             held.elements += elements;
             held.bytes += elements * ops::size_of(weight.type);
+            held.gradients += elements * sim::gradient_size(w.options.gradients, weight.type);
         }
         auto sum = sim::weight_memory(held, w.options, sim::cost_of(w.options.optimizer).states);
         if (!w.options.training || !w.graph.trains[op]) return sum;

@@ -38,7 +38,7 @@ TEST_CASE("differences: of two plans by hand") {
     CHECK(io::differences({a, g}, {b, g}) == std::vector<difference_line>{{"fc{1,2}", 2, "linear", "s4 @0+1", "whole @0"}});
 
     auto const half = pipeline::micro_batch(g, 2);
-    b = {.how = {.stage = {0, 0, 1, 1}, .stages = 2, .micro_batches = 2, .recompute = {false, true}, .sharded_optimizer = true},
+    b = {.how = {.stage = {0, 0, 1, 1}, .stages = 2, .micro_batches = 2, .recompute = {false, true}, .sharded = pipeline::sharded_states::optimizer},
          .strategy = space::data_parallel(half, 4)};
     CHECK(io::differences({a, g}, {b, half}) == std::vector<difference_line>{{"stages", 0, "", "1", "2"},
                                                                              {"micro-batches", 0, "", "1", "2"},
@@ -47,6 +47,13 @@ TEST_CASE("differences: of two plans by hand") {
                                                                              {"computed again", 0, "", "nothing", "1 of 2 stages"},
                                                                              {"fc1", 1, "linear", "s4 @0+1", "stage 0: s4 @0+1"},
                                                                              {"fc{2,3}", 2, "linear", "s4 @0+1", "stage 1: s4 @0+1"}});
+    auto c = b;
+    for (auto const& [states, said] : {std::pair{pipeline::sharded_states::gradients, "optimizer, gradients"},
+                                       {pipeline::sharded_states::parameters, "optimizer, gradients, parameters"},
+                                       {pipeline::sharded_states::parameters_within_nodes, "optimizer, gradients, parameters within nodes"}}) {
+        c.how.sharded = states;
+        CHECK(io::differences({b, half}, {c, half}) == std::vector<difference_line>{{"shared by replicas", 0, "", "optimizer", said}});
+    }
 }
 
 TEST_CASE("differences: operators that only one plan has") {

@@ -131,7 +131,7 @@ TEST_CASE("explanation: of a pipeline, on the devices of the operator's stage") 
     plan.strategy[3].start = 2;
     check_all(p, plan, 1, {true, true, false, false});
     check_all(p, plan, 3, {false, false, true, true});
-    plan.how.sharded_optimizer = true;
+    plan.how.sharded = pipeline::sharded_states::optimizer;
     check_all(p, plan, 2, {true, true, false, false});
 }
 

@@ -224,7 +224,7 @@ TEST_CASE("timeline: a plan has every task of every micro-batch, with its number
     CHECK(std::ranges::all_of(rows, [&](auto const& at) { return at.second.spans.size() > 0 || at.second.process == 2; }));
 
     // Sharded parameters: on two links each, gathered for every pass but where one ends and the next begins in the same block.
-    plan.how.sharded_optimizer = plan.how.sharded_parameters = true;
+    plan.how.sharded = pipeline::sharded_states::parameters;
     r = simulate(problem, plan);
     names.clear();
     auto const of_sharded = timeline_of(part, cluster, plan.strategy, r);
@@ -234,6 +234,14 @@ TEST_CASE("timeline: a plan has every task of every micro-batch, with its number
     for (int m = 0; m < 4; ++m) CHECK(names[text("fc1 weight gradients, reduce-scatter of its block, micro-batch ", m)] > 0);
     CHECK(names["fc1 weight gradients, all-reduce"] == 0);
     CHECK(names["fc1 update"] == 2);
+    plan.how.sharded = pipeline::sharded_states::gradients;
+    r = simulate(problem, plan);
+    names.clear();
+    auto const of_gradients = timeline_of(part, cluster, plan.strategy, r);
+    for (auto const& e : of_gradients.at("traceEvents"))
+        if (e.at("ph") == "X") ++names[e.at("name").get<std::string>()];
+    for (int m = 0; m < 4; ++m) CHECK(names[text("fc1 weight gradients, reduce-scatter of its block, micro-batch ", m)] > 0);
+    CHECK(names["fc1 weights, all-gather of its block"] > 0);
 
     r.runs.pop_back();
     CHECK(support::refusal([&] { return timeline_of(part, cluster, plan.strategy, r); }).find("must be one each, or none") != std::string::npos);

@@ -97,7 +97,7 @@ TEST_CASE("plan JSON: a document by hand") {
                                         .order = pipeline::launch_order::one_f_one_b,
                                         .recompute = {true, false},
                                         .segment = {0, 2, 5, 0},
-                                        .sharded_optimizer = true});
+                                        .sharded = pipeline::sharded_states::optimizer});
     CHECK(p.tensor_parallel == std::vector<std::uint32_t>{2, 1});
     CHECK(p.expert_parallel == 1);
     auto const part = pipeline::micro_batch(g, 4);
@@ -170,6 +170,12 @@ TEST_CASE("plan JSON: what is wrong is named") {
           "p.json: micro_batches: micro-batches: operator 'fc1' (linear) has 64 samples: 3 micro-batches must divide them");
     CHECK(refused("\"1f1b\"", "\"interleaved\"") == "p.json: order is \"interleaved\": must be one of gpipe, 1f1b, eager-1f1b");
     CHECK(refused("\"sharded_optimizer\": true", "\"sharded_optimizer\": 1") == "p.json: sharded_optimizer is 1: must be true or false");
+    CHECK(refused("\"sharded_optimizer\": true", "\"sharded_optimizer\": false, \"sharded_gradients\": true") ==
+          "p.json: sharded_gradients is true: must be false where sharded_optimizer is");
+    CHECK(refused("\"sharded_optimizer\": true", "\"sharded_optimizer\": false, \"sharded_parameters\": true") ==
+          "p.json: sharded_parameters is true: must be false where sharded_optimizer is");
+    CHECK(refused("\"sharded_optimizer\": true", "\"sharded_optimizer\": true, \"sharded_within_nodes\": true") ==
+          "p.json: sharded_within_nodes is true: must be false where sharded_parameters is");
     CHECK(refused("\"name\": \"x\"", "\"name\": \"fc1\"") == "p.json: inputs[0].name is \"fc1\": is no graph input: must be in a stage");
     CHECK(refused("{\"name\": \"relu\", \"start\": 1, \"segment\": 5}",
                   "{\"name\": \"relu\", \"start\": 1, \"segment\": 5}, {\"name\": \"x\", \"start\": 1}") ==
@@ -230,8 +236,8 @@ TEST_CASE("plan JSON: what does not fit is not written") {
           "pipeline: degrees of tensor parallelism of 1 stages: there are 2, must be one each, or none");
     CHECK(said([](auto& p) { p.tensor_parallel[1] = 9; }) ==
           "pipeline: a stage's degree of tensor parallelism is 9: must be from 1 to 8, the devices");
-    CHECK(said([](auto& p) { p.how.sharded_parameters = !(p.how.sharded_optimizer = false); }) ==
-          "pipeline: 'sharded_parameters' without 'sharded_optimizer': devices that share parameters share the optimizer's state, too");
+    CHECK(said([](auto& p) { p.how.sharded = static_cast<pipeline::sharded_states>(7); }) ==
+          "pipeline: 'sharded' is number 7: must be one of those declared");
     CHECK(said([](auto& p) { p.how.block = {1}; }) == "pipeline: blocks of 1 operators: the graph has 4, must be one each, or empty");
     CHECK(said([](auto& p) { p.expert_parallel = 9; }) == "pipeline: experts are split over 9: must be from 1 to 8, the devices");
     CHECK(refused("\"order\"", "\"expert_parallel\": 9, \"order\"") == "p.json: expert_parallel is 9: must be an integer from 1 to 8");
@@ -282,7 +288,7 @@ TEST_CASE("plan JSON: random pipelines of random networks read back equal") {
                                 .stages = static_cast<std::uint32_t>(1 + uniform_index(rng, std::min<std::size_t>(3, g.size()))),
                                 .micro_batches = micro_batches,
                                 .order = pipeline::launch_orders[uniform_index(rng, pipeline::launch_orders.size())],
-                                .sharded_optimizer = bernoulli(rng, 0.5)},
+                                .sharded = pipeline::all_sharded_states[uniform_index(rng, pipeline::all_sharded_states.size())]},
                         .strategy = {}};
         if (p.how.stages == 2 && bernoulli(rng, 0.5)) p.how.interleaved = 2;
         std::uint32_t stage = 0;
@@ -306,7 +312,6 @@ TEST_CASE("plan JSON: random pipelines of random networks read back equal") {
         if (bernoulli(rng, 0.5))
             for (std::uint32_t s = 0; s < p.how.stages; ++s)
                 p.tensor_parallel.push_back(static_cast<std::uint32_t>(1 + uniform_index(rng, problem.topology().size())));
-        if (p.how.sharded_optimizer) p.how.sharded_parameters = bernoulli(rng, 0.5);
         if (bernoulli(rng, 0.3))
             for (std::size_t op = 0; op < g.size(); ++op)
                 p.how.block.push_back(g.operations[op].work == ops::work_class::source ? 0 : static_cast<std::uint32_t>(uniform_index(rng, 5)));

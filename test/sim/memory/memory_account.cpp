@@ -73,8 +73,21 @@ TEST_CASE("memory: 16-bit weights are updated through a copy of 4 bytes") {
     auto const p = make_problem(small(ops::dtype::bf16), support::mesh(1), ten, {.simulation = {.optimizer = optimizer::sgd}});
     auto const m = memory(p, support::all_on_first(p.graph())).front();
     CHECK(m.weights == 40 * 2);
-    CHECK(m.gradients == 40 * 2);
+    CHECK(m.gradients == 40 * 4); // in f32, too
     CHECK(m.optimizer == 40 * 4);
+}
+
+TEST_CASE("memory: gradients are of their own type") {
+    auto const gradients = [](ops::dtype weights, sim::gradient_type type) {
+        auto const p = make_problem(small(weights), support::mesh(1), ten, {.simulation = {.gradients = type}});
+        return memory(p, support::all_on_first(p.graph())).front().gradients / 40;
+    };
+    for (auto const type : {sim::gradient_type::of_weights, sim::gradient_type::f32_of_bf16, sim::gradient_type::f32}) {
+        CHECK(gradients(ops::dtype::f32, type) == 4);
+        CHECK(gradients(ops::dtype::f64, type) == 8);
+        CHECK(gradients(ops::dtype::bf16, type) == (type == sim::gradient_type::of_weights ? 2 : 4));
+        CHECK(gradients(ops::dtype::f16, type) == (type == sim::gradient_type::f32 ? 4 : 2));
+    }
 }
 
 TEST_CASE("memory: inference keeps weights and working buffers") {

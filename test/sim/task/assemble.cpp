@@ -41,8 +41,10 @@ void compare_with_naive(std::uint64_t seeds, bool training, sim::optimizer optim
         std::mt19937_64 rng(seed);
         auto const network = support::random_network(rng);
         auto const devices = static_cast<std::uint32_t>(2 + uniform_index(rng, 5));
-        auto const p = make_problem(network, two_kinds(devices), telling_oracle{},
-                                    {.simulation = {.movement = sim::movement::pairwise, .training = training, .optimizer = optimizer}});
+        auto const in_f32 = make_problem(network, two_kinds(devices), telling_oracle{},
+                                         {.simulation = {.movement = sim::movement::pairwise, .training = training, .optimizer = optimizer}});
+        std::mt19937_64 types(seed);
+        auto const p = with_graph(in_f32, support::with_weight_types(types, in_f32.graph()));
         auto const s = support::random_strategy(rng, p, 0.25);
         auto simulator = p.simulator();
         (void)simulator.simulate(s);

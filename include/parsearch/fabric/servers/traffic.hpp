@@ -121,13 +121,13 @@ inline void add_class(server_traffic& sum, sim::class_plan const& plan) {
     for (std::size_t i = 0; i < plan.sync.groups.size(); ++i) {
         auto const& group = plan.sync.groups[i];
         if (plan.servers.empty()) {
-            sum.all_reduce(group.devices, group.bytes);
+            sum.all_reduce(group.devices, group.gradients);
             continue;
         }
         auto const server = plan.servers[i].server;
         for (auto const d : group.devices) {
             if (d == server) continue;
-            sum.message(d, server, group.bytes);
+            sum.message(d, server, group.gradients);
             sum.message(server, d, group.bytes);
         }
     }

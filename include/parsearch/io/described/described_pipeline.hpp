@@ -18,8 +18,11 @@ inline constexpr auto described<pipeline::partition_options> = boost::hana::make
           "whether stages may compute their activations again in backward, to keep fewer"),
     field("sharded_optimizer", &pipeline::partition_options::sharded_optimizer,
           "whether devices that hold the same weights may each keep a share of the optimizer's state"),
+    field("sharded_gradients", &pipeline::partition_options::sharded_gradients, "whether they may keep a share of gradients, too (ZeRO-2)"),
     field("sharded_parameters", &pipeline::partition_options::sharded_parameters,
-          "whether they may keep a share of parameters and gradients, too, and gather what a block needs (FSDP)"),
+          "whether they may keep a share of parameters and gradients, too, and gather what a block needs (ZeRO-3, FSDP)"),
+    field("sharded_within_nodes", &pipeline::partition_options::sharded_within_nodes,
+          "whether the devices of each node may share parameters among themselves, with copies across nodes (HSDP)"),
     field("cuts_anywhere", &pipeline::partition_options::cuts_anywhere, "whether stages may begin at any operator, not only between blocks"),
     detail::progress_field<pipeline::partition_options>(),
     field("beam", &pipeline::partition_options::beam, "pipelines that are improved step by step in the end, at least 1"));

@@ -16,6 +16,9 @@ template <>
 inline constexpr auto enumerators<sim::memory_policy> =
     std::array{sim::memory_policy::ignore, sim::memory_policy::penalise, sim::memory_policy::reject};
 template <> inline constexpr auto enumerators<sim::optimizer> = std::array{sim::optimizer::sgd, sim::optimizer::momentum, sim::optimizer::adam};
+template <>
+inline constexpr auto enumerators<sim::gradient_type> =
+    std::array{sim::gradient_type::of_weights, sim::gradient_type::f32_of_bf16, sim::gradient_type::f32};
 
 template <>
 inline constexpr auto enumerators<sim::transfer_model> = std::array{sim::transfer_model::streaming, sim::transfer_model::store_and_forward,
@@ -26,6 +29,9 @@ inline constexpr auto described<sim::simulation_options> = boost::hana::make_tup
     field("training", &sim::simulation_options::training, "forward, backward and update; false: forward only, as in inference"),
     field("optimizer", &sim::simulation_options::optimizer,
           "the update rule: sgd, momentum and adam keep 0, 1 and 2 values of 4 bytes per parameter"),
+    field(
+        "gradients", &sim::simulation_options::gradients,
+        "gradients of weights are kept and reduced in the type of the weights, in f32 where weights are bf16, or in f32 where they are f16 or bf16"),
     field("memory", &sim::simulation_options::memory,
           "what a strategy that needs more memory than a device has costs: nothing more, memory_penalty per byte over, or infinitely much"),
     field("memory_penalty", &sim::simulation_options::memory_penalty, "picoseconds per byte over a device's memory; 1000 is a second per GB"),

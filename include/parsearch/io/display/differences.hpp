@@ -2,6 +2,7 @@
 /// Two plans side by side: what differs, equal things in one line.
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <map>
 #include <string>
@@ -41,13 +42,13 @@ namespace detail {
     auto const again = static_cast<std::size_t>(std::count(how.recompute.begin(), how.recompute.end(), true));
     auto const keeping = std::count(how.kept.begin(), how.kept.end(), true);
     auto const kept = keeping > 0 ? text(", but for ", keeping, " operators") : std::string();
+    constexpr std::array<std::string_view, pipeline::all_sharded_states.size()> shared{
+        "nothing", "optimizer", "optimizer, gradients", "optimizer, gradients, parameters", "optimizer, gradients, parameters within nodes"};
     bool const ordered = how.stages > 1 || how.micro_batches > 1;
     return {{"stages", text(how.stages, how.interleaved > 1 ? text(", ", how.interleaved, " on each group of devices") : "")},
             {"micro-batches", text(how.micro_batches)},
             {"order of launches", ordered ? std::string(name_of(how.order)) : "-"},
-            {"shared by replicas", how.sharded_parameters  ? "optimizer, gradients, parameters"
-                                   : how.sharded_optimizer ? "optimizer"
-                                                           : "nothing"},
+            {"shared by replicas", std::string(shared[static_cast<std::size_t>(how.sharded)])},
             {"computed again", again == 0            ? "nothing"
                                : again == how.stages ? text("all stages", kept)
                                                      : text(again, " of ", how.stages, " stages", kept)}};

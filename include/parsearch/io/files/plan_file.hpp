@@ -1,6 +1,7 @@
 #pragma once
 /// Plans as JSON: stages with the configurations of their operators, micro-batches and their order, what is shared. See docs/formats.md.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +31,22 @@ inline constexpr std::string_view plan_format = "parsearch.plan";
 inline constexpr std::uint64_t plan_version = 1;
 
 namespace detail {
+
+/// The states that `root` says are shared.
+[[nodiscard]] inline pipeline::sharded_states read_sharded(json_object const& root) {
+    using enum pipeline::sharded_states;
+    auto out = root.at("sharded_optimizer").boolean() ? optimizer : none;
+    auto const also = [&](std::string_view member, std::string_view needed, pipeline::sharded_states least, pipeline::sharded_states states) {
+        auto const value = root.find(member);
+        if (!value || !value->boolean()) return;
+        if (out < least) value->refuse("must be false where ", needed, " is");
+        out = std::max(out, states);
+    };
+    also("sharded_gradients", "sharded_optimizer", optimizer, gradients);
+    also("sharded_parameters", "sharded_optimizer", optimizer, parameters);
+    also("sharded_within_nodes", "sharded_parameters", parameters, parameters_within_nodes);
+    return out;
+}
 
 /// Reads the stages of a plan whose micro-batches are of graph `part`.
 class stages_reader {
@@ -119,8 +136,10 @@ inline void write_plan_json(std::ostream& out, graph::dense_graph const& g, std:
     root["micro_batches"] = how.micro_batches;
     root["order"] = name_of(how.order);
     if (how.interleaved > 1) root["interleaved"] = how.interleaved;
-    root["sharded_optimizer"] = how.sharded_optimizer;
-    if (how.sharded_parameters) root["sharded_parameters"] = true;
+    root["sharded_optimizer"] = how.sharded >= pipeline::sharded_states::optimizer;
+    if (how.sharded == pipeline::sharded_states::gradients) root["sharded_gradients"] = true;
+    if (how.sharded >= pipeline::sharded_states::parameters) root["sharded_parameters"] = true;
+    if (how.sharded == pipeline::sharded_states::parameters_within_nodes) root["sharded_within_nodes"] = true;
     if (plan.expert_parallel > 1) root["expert_parallel"] = plan.expert_parallel;
     auto inputs = ordered_json::array();
     std::vector<ordered_json> operators(how.stages, ordered_json::array());
@@ -183,9 +202,9 @@ void write_plan_json(std::ostream& out, P const& problem, Plan const& plan, plan
             return plan;
         });
     }
-    auto const root = document.object(
-        document.is_of("parsearch.pipeline") ? "parsearch.pipeline" : plan_format, plan_version,
-        with({"micro_batches", "order", "interleaved", "sharded_optimizer", "sharded_parameters", "expert_parallel", "inputs", "stages"}));
+    auto const root = document.object(document.is_of("parsearch.pipeline") ? "parsearch.pipeline" : plan_format, plan_version,
+                                      with({"micro_batches", "order", "interleaved", "sharded_optimizer", "sharded_gradients", "sharded_parameters",
+                                            "sharded_within_nodes", "expert_parallel", "inputs", "stages"}));
     detail::configurations_reader reader(root, g, devices);
     return reader.read(notes, [&] {
         constexpr auto& orders = pipeline::launch_orders;
@@ -195,8 +214,7 @@ void write_plan_json(std::ostream& out, P const& problem, Plan const& plan, plan
         auto const part = placed(count, [&] { return pipeline::micro_batch(g, plan.how.micro_batches); });
         plan.how.order = orders[root.at("order").one_of({name_of(orders[0]), name_of(orders[1]), name_of(orders[2])})];
         if (auto const rounds = root.find("interleaved")) plan.how.interleaved = rounds->integer<std::uint32_t>(1);
-        plan.how.sharded_optimizer = root.at("sharded_optimizer").boolean();
-        if (auto const shared = root.find("sharded_parameters")) plan.how.sharded_parameters = shared->boolean();
+        plan.how.sharded = detail::read_sharded(root);
         if (auto const over = root.find("expert_parallel"))
             plan.expert_parallel = over->integer<std::uint32_t>(1, static_cast<std::uint32_t>(devices));
         plan.how.stage.assign(g.size(), 0);

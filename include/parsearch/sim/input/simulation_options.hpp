@@ -2,11 +2,13 @@
 /// What is simulated: policies and their defaults.
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string_view>
 
 #include <parsearch/core/units.hpp>
+#include <parsearch/ops/operation.hpp>
 
 namespace parsearch::sim {
 
@@ -78,6 +80,24 @@ struct optimizer_cost {
     return costs[static_cast<std::size_t>(o)];
 }
 
+/// In which type gradients of weights are kept, added up over micro-batches, and reduced over replicas.
+enum class gradient_type : std::uint8_t {
+    of_weights,  ///< that of the weights
+    f32_of_bf16, ///< f32 where weights are bf16, whose sums lose too much: Megatron-LM without --grad-reduce-in-bf16 (arguments.py: "bfloat16
+                 ///< requires gradient accumulation and all-reduce to be done in fp32"), torchtitan (mixed_precision_reduce = "float32"), DeepSpeed
+                 ///< (grad_accum_dtype); those of f16 are scaled, and stay
+    f32 ///< f32 where weights are f16 or bf16
+};
+[[nodiscard]] constexpr std::string_view name_of(gradient_type g) noexcept {
+    constexpr std::array<std::string_view, 3> names{"of_weights", "f32_of_bf16", "f32"};
+    return names[static_cast<std::size_t>(g)];
+}
+/// Bytes of a gradient of a weight of type `weight`.
+[[nodiscard]] constexpr byte_count gradient_size(gradient_type g, ops::dtype weight) noexcept {
+    bool const widened = weight == ops::dtype::bf16 ? g != gradient_type::of_weights : weight == ops::dtype::f16 && g == gradient_type::f32;
+    return ops::size_of(widened ? ops::dtype::f32 : weight);
+}
+
 /// Options of the simulation.
 struct simulation_options {
     sim::movement movement = sim::movement::collective;
@@ -86,6 +106,7 @@ struct simulation_options {
     sim::synchronisation synchronisation = sim::synchronisation::all_reduce;
     bool overlap = true; ///< false: gradients are synchronised after the last backward task (FlexFlow without --overlap)
     sim::optimizer optimizer = sim::optimizer::sgd;
+    gradient_type gradients = gradient_type::f32_of_bf16;
     sim::memory_policy memory = sim::memory_policy::penalise;
     double memory_penalty = 1000;  ///< picoseconds per byte over, see `memory_cost` (1000: one second per GB)
     double memory_kept_free = 0.1; ///< share of each device's memory that a plan must leave, for what is not simulated: fragmentation, the buffers of

@@ -39,7 +39,7 @@ struct shard_memory {
 }
 /// Bytes that the weights on one device bring: themselves, and in training gradients and optimizer state.
 [[nodiscard]] inline byte_count weight_memory(held_weights const& h, simulation_options const& options, std::int64_t states) noexcept {
-    return options.training ? 2 * h.bytes + optimizer_memory(h, states) : h.bytes;
+    return options.training ? h.bytes + h.gradients + optimizer_memory(h, states) : h.bytes;
 }
 
 /// Adds up the memory of a strategy.
@@ -100,7 +100,7 @@ class memory_account {
             auto& use = out[h.device];
             use.weights += h.bytes;
             if (!options.training) continue;
-            use.gradients += h.bytes;
+            use.gradients += h.gradients;
             use.optimizer += optimizer_memory(h, states);
         }
     }

@@ -65,9 +65,9 @@ struct iteration_plan {
     for (auto const& p : plan.operators) sum[static_cast<std::size_t>(traffic_kind::partial_sum)] += p.partial_bytes;
     if (training)
         for (auto const& c : plan.classes)
-            for (auto const& g : c.sync.groups)
+            for (auto const& g : c.sync.groups) // there and back: sums of gradients, or weights that a server has updated
                 sum[static_cast<std::size_t>(traffic_kind::weight_gradient)] +=
-                    collective_volume(collective_kind::all_reduce, static_cast<double>(g.bytes), static_cast<double>(g.devices.size()));
+                    static_cast<double>(g.devices.size() - 1) * static_cast<double>(g.gradients + (c.servers.empty() ? g.gradients : g.bytes));
     return sum;
 }
 

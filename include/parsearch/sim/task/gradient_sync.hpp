@@ -12,6 +12,7 @@
 
 #include <parsearch/core/make_set.hpp>
 #include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/sim/input/simulation_options.hpp>
 #include <parsearch/sim/task/overlap.hpp>
 
 namespace parsearch::sim {
@@ -27,7 +28,7 @@ struct shard_ref {
 struct sync_group {
     std::vector<std::uint32_t> devices; ///< ascending
     std::int64_t elements = 0;
-    byte_count bytes = 0;
+    byte_count bytes = 0, gradients = 0; ///< of the weights; of their gradients
     std::vector<shard_ref> contributors;
 };
 
@@ -35,7 +36,7 @@ struct sync_group {
 struct held_weights {
     std::uint32_t device = 0;
     std::int64_t elements = 0;
-    byte_count bytes = 0;
+    byte_count bytes = 0, gradients = 0; ///< of the weights; of their gradients
     std::vector<std::uint32_t> groups;   ///< sync groups that this device is in
     std::vector<shard_ref> contributors; ///< its shards that compute gradients of weights which are on no other device
 };
@@ -103,10 +104,10 @@ using weight_parts = std::map<region, std::vector<shard_ref>, region_order>;
 } // namespace detail
 
 /// Plans synchronisation for operators `members` (one sharing class of `g`). `degrees(op)` and `devices(op)` answer for a
-/// member its degrees and the device of each shard. Exact for any mix of splits.
+/// member its degrees and the device of each shard; `type`: of gradients. Exact for any mix of splits.
 /// Complexity: O(shards log shards) for equal splits; operators that split a shared tensor differently pay for the cut grid.
 template <class Degrees, class Devices>
-[[nodiscard]] sync_plan plan_sync(graph::dense_graph const& g, std::span<std::uint32_t const> members, Degrees const& degrees,
+[[nodiscard]] sync_plan plan_sync(graph::dense_graph const& g, std::span<std::uint32_t const> members, gradient_type type, Degrees const& degrees,
                                   Devices const& devices) {
     // Parts by tensor: shared tensors by name, others by operator and number.
     std::map<std::pair<std::string_view, std::pair<std::uint32_t, std::uint32_t>>, std::pair<ops::operand const*, detail::weight_parts>> tensors;
@@ -124,7 +125,7 @@ template <class Degrees, class Devices>
     }
     struct share {
         std::int64_t elements = 0;
-        byte_count bytes = 0;
+        byte_count bytes = 0, gradients = 0;
         std::vector<shard_ref> contributors;
     };
     std::map<std::vector<std::uint32_t>, share> by_holders;
@@ -137,6 +138,7 @@ template <class Degrees, class Devices>
             auto& held = by_holders[std::move(holders)];
             held.elements += detail::region_elements(r);
             held.bytes += detail::region_elements(r) * ops::size_of(operand->type);
+            held.gradients += detail::region_elements(r) * gradient_size(type, operand->type);
             held.contributors.insert(held.contributors.end(), shards.begin(), shards.end());
         }
     }
@@ -150,10 +152,11 @@ template <class Degrees, class Devices>
             h.device = d;
             h.elements += amount.elements;
             h.bytes += amount.bytes;
+            h.gradients += amount.gradients;
             if (holders.size() > 1) h.groups.push_back(group);
             else h.contributors = amount.contributors;
         }
-        if (holders.size() > 1) plan.groups.push_back({holders, amount.elements, amount.bytes, std::move(amount.contributors)});
+        if (holders.size() > 1) plan.groups.push_back({holders, amount.elements, amount.bytes, amount.gradients, std::move(amount.contributors)});
     }
     for (auto& [d, h] : held) plan.held.push_back(std::move(h));
     return plan;

@@ -13,7 +13,8 @@ namespace parsearch::sim {
 PARSEARCH_INLINE std::vector<payload> payloads(iteration_plan const& plan, graph::dense_graph const& g, task_graph const& tasks,
                                                simulation_options const& options) {
     std::vector<payload> out(tasks.size());
-    byte_count left = 0; // of the message whose segments come next
+    std::vector<bool> pulls(tasks.size(), false); // brings weights back from their server
+    byte_count left = 0;                          // of the message whose segments come next
     for (std::uint32_t t = 0; t < tasks.size(); ++t) {
         auto const kind = tasks.kind[t];
         if (kind != task_kind::transfer && kind != task_kind::collective) continue;
@@ -21,7 +22,10 @@ PARSEARCH_INLINE std::vector<payload> payloads(iteration_plan const& plan, graph
         bool const message = kind == task_kind::transfer;
         if (who.traffic == traffic_kind::weight_gradient) {
             auto const& group = plan.classes[plan.class_of[who.op]].sync.groups[who.number];
-            out[t] = {group.bytes, message ? 2 : static_cast<std::uint32_t>(group.devices.size()), collective_kind::all_reduce};
+            if (auto const before = tasks.before(t); message && !before.empty())
+                pulls[t] = tasks.kind[before.front()] == task_kind::update || pulls[before.front()];
+            out[t] = {pulls[t] ? group.bytes : group.gradients, message ? 2 : static_cast<std::uint32_t>(group.devices.size()),
+                      collective_kind::all_reduce};
         } else if (message) {
             auto const& e = g.edges[who.edge];
             auto const& made = g.operations[e.producer].outputs[e.slot];

@@ -147,7 +147,7 @@ class planner {
         auto const& g = work_->graph;
         require_running(stop_);
         p.sync = plan_sync(
-            g, p.members, [&](std::uint32_t op) { return configuration(op).degrees(); },
+            g, p.members, work_->options.gradients, [&](std::uint32_t op) { return configuration(op).degrees(); },
             [&](std::uint32_t op) -> std::vector<std::uint32_t> const& { return plan(op).devices; });
         p.all_reduce.clear();
         p.servers.clear();
@@ -157,7 +157,7 @@ class planner {
         for (std::uint32_t i = 0; i < p.sync.groups.size(); ++i) {
             auto const& group = p.sync.groups[i];
             if (served) p.servers.push_back(plan_server(group, i, plan));
-            else p.all_reduce.push_back(price_.collective(collective_kind::all_reduce, group.bytes, group.devices));
+            else p.all_reduce.push_back(price_.collective(collective_kind::all_reduce, group.gradients, group.devices));
         }
         auto const first = p.members.front();
         auto const rule = cost_of(work_->options.optimizer);
@@ -166,15 +166,15 @@ class planner {
         std::copy(degrees.begin(), degrees.end(), work.degrees.begin());
         for (auto const& h : p.sync.held) {
             auto elements = h.elements;
-            auto bytes = h.bytes;
+            auto bytes = 2 * h.bytes + h.gradients;
             for (auto const group : h.groups)
                 if (served && p.servers[group].server != h.device) {
                     elements -= p.sync.groups[group].elements;
-                    bytes -= p.sync.groups[group].bytes;
+                    bytes -= 2 * p.sync.groups[group].bytes + p.sync.groups[group].gradients;
                 }
             // Reads weight and gradient, writes the weight, reads and writes each 4-byte state.
             work.flops = rule.flops * static_cast<double>(elements);
-            work.bytes = 3.0 * static_cast<double>(bytes) + 8.0 * static_cast<double>(rule.states * elements);
+            work.bytes = static_cast<double>(bytes) + 8.0 * static_cast<double>(rule.states * elements);
             p.update.push_back(elements == 0 ? class_plan::no_update : price_.shard(work, work_->topology.kind[h.device], g.names[first]));
         }
     }
@@ -273,7 +273,7 @@ class planner {
             for (auto const s : group.contributors)
                 if (plan(s.op).devices[s.shard] == d) client.contributors.push_back(s);
             if (d != out.server) {
-                price_.append_route(d, out.server, group.bytes, client.push);
+                price_.append_route(d, out.server, group.gradients, client.push);
                 price_.append_route(out.server, d, group.bytes, client.pull);
             }
             out.clients.push_back(std::move(client));
