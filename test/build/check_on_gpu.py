@@ -76,6 +76,8 @@ echo '{{}}' >"$2"
         done = self.slice()
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("Nothing is left to do", done.stdout)
+        self.assertRegex(done.stdout, r"profile.json: [0-9]+ kernels, 0 of them not in the preferred form, 0 that failed")
+        self.assertRegex(done.stdout, r"iteration of zoo:lenet,batch=64,type=f32: error [+-]0\.0%, left out 0\.0%")
         state = self.state()
         self.assertEqual([part for _, _, part in state], STEPS + [f"memcheck: {case}" for case in CASES])
         self.assertEqual({result for result, _, _ in state}, {"passed"})
@@ -108,7 +110,7 @@ echo '{{}}' >"$2"
             # The program ends five seconds before its slice.
             done = self.slice(8, FAKE_SLEEP_US="300")
             calls += 1
-            self.assertLess(time.monotonic() - begin, 20)
+            self.assertLess(time.monotonic() - begin, 60)
             self.assertIn(done.returncode, (0, 4), done.stdout + done.stderr)
             if done.returncode == 0 or calls == 40:
                 break
@@ -145,6 +147,7 @@ echo '{{}}' >"$2"
         done = self.slice(FAKE_REFUSE="softmax")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual({f["reason"] for f in self.table()["failures"]}, {"no engine"})
+        self.assertRegex(done.stdout, "[0-9]+ failed: no engine")
         before = self.table()
         self.assertEqual(self.slice().returncode, 0)
         self.assertEqual(self.table(), before)
