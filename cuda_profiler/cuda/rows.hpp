@@ -22,34 +22,33 @@ template <class A, unsigned Each, unsigned Values, class Team> class row_walk {
 
     /// Loads the groups: `load(g, v)`, then `f(g, v)`.
     template <class Load, class F> PARSEARCH_HD void load(Load load, F f) {
-#ifdef __CUDA_ARCH__
-#pragma unroll
-#endif
-        for (unsigned k = 0; k < most; ++k)
-            if (std::int64_t const g = group(k); g < groups_) {
-                load(g, kept_[k]);
-                f(g, kept_[k]);
-            }
+        visit<most>(0, kept_, load);
+        visit<most>(0, kept_, f);
         rest(load, f);
     }
     /// Takes the groups again: `kept(g, v)` where `v` is as the last call left it, `load(g, v)` and `fresh(g, v)` for the others.
     template <class Load, class Kept, class Fresh> PARSEARCH_HD void again(Load load, Kept kept, Fresh fresh) {
-#ifdef __CUDA_ARCH__
-#pragma unroll
-#endif
-        for (unsigned k = 0; k < most; ++k)
-            if (std::int64_t const g = group(k); g < groups_) kept(g, kept_[k]);
+        visit<most>(0, kept_, kept);
         rest(load, fresh);
     }
 
   private:
     static constexpr unsigned most = kept_elements / Each;
-    PARSEARCH_HD std::int64_t group(std::int64_t k) const { return team_.rank() + k * team_.size(); }
+    /// So many loads go out together, that the memory's latency is hidden.
+    static constexpr unsigned together = Each < 16 ? 16 / Each : 1;
+    /// f(g, v) for `count` groups from the `first`-th of the thread on.
+    template <unsigned count, class F> PARSEARCH_HD void visit(std::int64_t first, A (*v)[Values], F f) {
+#ifdef __CUDA_ARCH__
+#pragma unroll
+#endif
+        for (unsigned k = 0; k < count; ++k)
+            if (std::int64_t const g = team_.rank() + (first + k) * team_.size(); g < groups_) f(g, v[k]);
+    }
     template <class Load, class F> PARSEARCH_HD void rest(Load load, F f) {
-        for (std::int64_t k = most, g = group(k); g < groups_; g = group(++k)) {
-            A v[Values];
-            load(g, v);
-            f(g, v);
+        for (std::int64_t first = most; team_.rank() + first * team_.size() < groups_; first += together) {
+            A v[together][Values];
+            visit<together>(first, v, load);
+            visit<together>(first, v, f);
         }
     }
     Team const& team_;

@@ -33,7 +33,8 @@ TEST_CASE("the presets are valid, of different kinds, and faster by generation")
         CHECK(d->contraction.f16 >= d->elementwise.f16);
         if (before) {
             CHECK(before->kind != d->kind);
-            CHECK(d->contraction.f32 > before->contraction.f32);
+            bool const same_chip = d == &h200_sxm; // as H100, with other memory
+            CHECK_UNARY(same_chip ? d->contraction == before->contraction : d->contraction.f32 > before->contraction.f32);
             CHECK(d->memory_rate > before->memory_rate);
             CHECK(d->memory >= before->memory);
         }
