@@ -150,6 +150,8 @@ TEST_CASE("products inside of an attention run as products; dropout may run in t
     auto w = work(op, 1e9, 0);
     w.product_flops = 0.6e9;
     CHECK(roofline(pair(device, device))(w, 0) == microseconds{1200 + 1600 + 1});
+    w.bytes = 0.16e9; // 2 ms of memory: longer than what is no product
+    CHECK(roofline(pair(device, device))(w, 0) == microseconds{1200 + 2000 + 1});
     op = ops::dropout{}.infer(std::array{ops::tensor{{100, 100}, ops::dtype::f32}});
     auto const moved = work(op, 0, 80000);
     auto o = ideal();

@@ -99,7 +99,8 @@ namespace detail {
 
 /// A `CostOracle` from data sheets and what devices reach of them: time = max(flops / (peak * efficiency), bytes / (memory rate * efficiency)) +
 /// launch overhead, the peak being that of the class of the operator and the type of its first output. Matrix products and convolutions run in
-/// tiles (`tiled_flops`), where the device tells its multiprocessors. An attention's projections run as matrix products. The update pass is priced
+/// tiles (`tiled_flops`), where the device tells its multiprocessors. Products inside of another operator (an attention's projections) add their
+/// arithmetic, at the rate of matrix products. The update pass is priced
 /// like the others, by the few flops and the bytes of the optimizer. Views, sources and shards without flops and bytes take no time. Transfers take
 /// the default (latency + bytes / bandwidth), collectives `alpha_beta`. Source: S. Williams, A. Waterman, D. Patterson, Roofline, CACM 52(4), 2009.
 /// Devices are named by their position in `devices(topology)`. The topology is read at construction and not kept.
@@ -148,9 +149,9 @@ class roofline {
         auto const c = work.op->work;
         bool const tiled = c == ops::work_class::matmul || c == ops::work_class::convolution;
         double const flops = tiled ? tiled_flops(work, k.spec.multiprocessors) : work.flops - work.product_flops;
-        double const arithmetic = flops / rate(c) + work.product_flops / rate(ops::work_class::matmul);
         double const bytes = fused_dropout_ && work.op->kind == "dropout" ? mask_bytes(work) : work.bytes;
-        return from_seconds(std::max(arithmetic, bytes / k.memory_rate)) + k.launch;
+        double const products = work.product_flops / rate(ops::work_class::matmul); // kernels of their own, which arithmetic bounds
+        return from_seconds(products + std::max(flops / rate(c), bytes / k.memory_rate)) + k.launch;
     }
 
     /// The time of a collective.

@@ -97,7 +97,7 @@ inline device_spec const v100_sxm{{"v100_sxm", byte_count{16} << 30},
                                   {900e9},
                                   std::chrono::microseconds{5},
                                   80,
-                                  {.matmul = {.f32 = 0.96, .f16 = 0.56}, .convolution = {.f32 = 1, .f16 = 0.61}}};
+                                  {.matmul = {.f32 = 0.96, .f16 = 0.64}, .convolution = {.f32 = 1, .f16 = 0.61}}};
 
 /// A100 SXM4, 80 GB. Source: NVIDIA, A100 tensor core GPU data sheet (tensor cores: f64 19.5, tf32 156, f16 and bf16 312 Tflops, i8 624
 /// Tops; vector units: f64 9.7, f32 19.5; 2,039 GB/s); f16 78 and bf16 39 Tflops on vector units from the A100 architecture white paper.
@@ -107,7 +107,7 @@ inline device_spec const a100_sxm{{"a100_sxm", byte_count{80} << 30},
                                   {2039e9},
                                   std::chrono::microseconds{3},
                                   108,
-                                  {.matmul = {.tf32 = 0.65, .f16 = 0.62, .bf16 = 0.66},
+                                  {.matmul = {.tf32 = 0.78, .f16 = 0.67, .bf16 = 0.66},
                                    .convolution = {.tf32 = 0.32, .f16 = 0.51, .bf16 = 0.51},
                                    .attention = {.f16 = 0.26, .bf16 = 0.26}}};
 
