@@ -51,7 +51,6 @@ struct device_facts {
 /// Clocks and temperature, read and never set; empty where the device does not say.
 struct environment_reading {
     std::optional<std::int64_t> sm_mhz{}, memory_mhz{}, celsius{}, milliwatts{};
-    std::vector<std::string> throttled_by{}; ///< what holds its clock down now: "power cap", "heat"; not that it idles
     friend bool operator==(environment_reading const&, environment_reading const&) = default;
 };
 
@@ -97,6 +96,8 @@ class device {
 
     [[nodiscard]] virtual device_facts facts() const = 0;
     [[nodiscard]] virtual environment_reading read_environment() const = 0;
+    /// What holds its clock down now: "power cap", "heat"; not that it idles. Quick, as it is asked after every kernel.
+    [[nodiscard]] virtual std::vector<std::string> throttled_by() const = 0;
 
     /// Makes `sequence` ready: descriptors, a bounded autotune among what the libraries propose, buffers. Throws `launch_failure` where it cannot run
     /// here, `device_failure` where nothing can any more. `sequence` need not live on.

@@ -53,6 +53,7 @@ class cuda_device final : public device {
         return f;
     }
     environment_reading read_environment() const override { return nvml_.read(); }
+    std::vector<std::string> throttled_by() const override { return nvml_.throttled_by(); }
 
     std::unique_ptr<prepared_sequence> prepare(std::span<launch const> sequence) override {
         copies_.reset();

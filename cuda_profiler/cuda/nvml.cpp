@@ -57,13 +57,19 @@ environment_reading nvml::read() const {
         if (clock(device_, memory_clock, &v) == 0) r.memory_mhz = v;
     }
     if (auto* const heat = find<read_temperature>("nvmlDeviceGetTemperature"); heat != nullptr && heat(device_, gpu_sensor, &v) == 0) r.celsius = v;
+    if (auto* const power = find<read_power>("nvmlDeviceGetPowerUsage"); power != nullptr && power(device_, &v) == 0) r.milliwatts = v;
+    return r;
+}
+
+std::vector<std::string> nvml::throttled_by() const {
+    std::vector<std::string> all;
+    if (device_ == nullptr) return all;
     auto* reasons = find<read_reasons>("nvmlDeviceGetCurrentClocksEventReasons");
     if (reasons == nullptr) reasons = find<read_reasons>("nvmlDeviceGetCurrentClocksThrottleReasons");
     if (unsigned long long bits = 0; reasons != nullptr && reasons(device_, &bits) == 0)
         for (auto const& [bit, words] : reason_bits)
-            if ((bits & bit) != 0) r.throttled_by.emplace_back(words);
-    if (auto* const power = find<read_power>("nvmlDeviceGetPowerUsage"); power != nullptr && power(device_, &v) == 0) r.milliwatts = v;
-    return r;
+            if ((bits & bit) != 0) all.emplace_back(words);
+    return all;
 }
 
 std::string nvml::driver() const {

@@ -2,6 +2,7 @@
 /// Clocks, temperature, power and the driver's version, by NVML: loaded while the program runs, so that it is needed neither to build nor to start.
 
 #include <string>
+#include <vector>
 
 #include "../device.hpp"
 
@@ -16,7 +17,8 @@ class nvml {
     nvml& operator=(nvml const&) = delete;
     ~nvml();
     [[nodiscard]] environment_reading read() const;
-    [[nodiscard]] std::string driver() const; ///< "550.54.15"
+    [[nodiscard]] std::vector<std::string> throttled_by() const; ///< see `device`
+    [[nodiscard]] std::string driver() const;                    ///< "550.54.15"
 
   private:
     template <class F> [[nodiscard]] F* find(char const* name) const;

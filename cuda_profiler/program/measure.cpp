@@ -154,7 +154,7 @@ measured_work measure_kernels(request const& asked, listed_work const& work, dev
                     break;
                 }
                 table.table().add(entry_of(work.kind, item, *t, *ready));
-                for (auto const& by : on.read_environment().throttled_by) ++table.notes().throttled[by];
+                for (auto const& by : on.throttled_by()) ++table.notes().throttled[by];
                 ++done.measured;
                 done.imprecise += !t->reached;
             } catch (launch_failure const& e) {

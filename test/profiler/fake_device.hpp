@@ -78,9 +78,8 @@ class fake_device final : public profiler::device {
                 .driver = "550.54.15",
                 .libraries = {{"cuda", "12.4"}, {"cudnn", "9.1.0"}}};
     }
-    profiler::environment_reading read_environment() const override {
-        return {.sm_mhz = 1980, .memory_mhz = 2619, .celsius = 41, .throttled_by = script_->throttled_by};
-    }
+    profiler::environment_reading read_environment() const override { return {.sm_mhz = 1980, .memory_mhz = 2619, .celsius = 41}; }
+    std::vector<std::string> throttled_by() const override { return script_->throttled_by; }
     std::unique_ptr<profiler::prepared_sequence> prepare(std::span<profiler::launch const> sequence) override {
         ++script_->prepared;
         script_->on_prepare(sequence);
