@@ -41,8 +41,9 @@ namespace parsearch::profiler {
         if (!g.operations[op].weights.empty()) classes[g.sharing[op]].push_back(op);
     std::vector<std::uint32_t> const only{0};
     for (auto const& [root, members] : classes) {
-        auto const plan = sim::plan_sync(g, members, degrees, [&](std::uint32_t) -> std::vector<std::uint32_t> const& { return only; });
-        for (auto const& held : plan.held) add(update_work(g.operations[root], held.elements, held.bytes, simulation));
+        auto const plan =
+            sim::plan_sync(g, members, simulation.gradients, degrees, [&](std::uint32_t) -> std::vector<std::uint32_t> const& { return only; });
+        for (auto const& held : plan.held) add(update_work(g.operations[root], held.elements, 2 * held.bytes + held.gradients, simulation));
     }
     return works;
 }

@@ -40,14 +40,15 @@ inline void validate(work_limits const& limits) {
     if (std::ranges::none_of(limits.passes, [](bool p) { return p; })) throw invalid_input("passes is empty: must name forward, backward or update");
 }
 
-/// The update of `elements` parameters of `bytes` in all, those of `op` first, as the simulator makes it: see sim/task/planner.hpp.
-[[nodiscard]] inline ops::shard_work update_work(ops::operation const& op, std::int64_t elements, byte_count bytes,
+/// The update of `elements` parameters, those of `op` first, as the simulator makes it: see sim/task/planner.hpp. `moved`: bytes of the weights
+/// twice, and of their gradients.
+[[nodiscard]] inline ops::shard_work update_work(ops::operation const& op, std::int64_t elements, byte_count moved,
                                                  sim::simulation_options const& simulation) {
     auto const rule = sim::cost_of(simulation.optimizer);
     ops::shard_work work{.op = &op, .pass = ops::pass::update};
     work.degrees.fill(1);
     work.flops = rule.flops * static_cast<double>(elements);
-    work.bytes = 3.0 * static_cast<double>(bytes) + 8.0 * static_cast<double>(rule.states * elements);
+    work.bytes = static_cast<double>(moved) + 8.0 * static_cast<double>(rule.states * elements);
     return work;
 }
 
@@ -240,15 +241,15 @@ class work_list {
         // All weights of the class on one device: the most that it can hold.
         std::map<std::string_view, ops::operand const*> named;
         std::int64_t elements = 0;
-        byte_count bytes = 0;
+        byte_count moved = 0;
         for (auto const op : members)
             for (auto const& w : g.operations[op].weights)
                 if (w.parameter.empty() || named.try_emplace(w.parameter, &w).second) {
                     elements += ops::elements_of(w);
-                    bytes += ops::bytes_of(w);
+                    moved += 2 * ops::bytes_of(w) + ops::elements_of(w) * sim::gradient_size(simulation.gradients, w.type);
                 }
         std::vector<std::size_t> numbers;
-        add_update(g.operations[members.front()], elements, bytes, simulation, numbers);
+        add_update(g.operations[members.front()], elements, moved, simulation, numbers);
     }
 
     /// The updates of what each device holds where operator `op` alone has weights.
@@ -258,25 +259,26 @@ class work_list {
         for (std::int64_t n = 0, shards = c.shards(); n < shards; ++n) devices.push_back(static_cast<std::uint32_t>(c.device(n)));
         std::array<std::uint32_t, 1> const members{op};
         auto const plan = sim::plan_sync(
-            g, members, [&](std::uint32_t) { return c.degrees(); }, [&](std::uint32_t) -> std::vector<std::uint32_t> const& { return devices; });
+            g, members, simulation.gradients, [&](std::uint32_t) { return c.degrees(); },
+            [&](std::uint32_t) -> std::vector<std::uint32_t> const& { return devices; });
         std::set<std::pair<std::int64_t, byte_count>> distinct_amounts;
         for (auto const& h : plan.held) {
             auto elements = h.elements;
-            auto bytes = h.bytes;
+            auto moved = 2 * h.bytes + h.gradients;
             if (simulation.synchronisation == sim::synchronisation::parameter_server)
                 for (auto const number : h.groups)
                     if (auto const& group = plan.groups[number]; group.devices[number % group.devices.size()] != h.device) {
                         elements -= group.elements;
-                        bytes -= group.bytes;
+                        moved -= 2 * group.bytes + group.gradients;
                     }
-            if (elements > 0) distinct_amounts.emplace(elements, bytes);
+            if (elements > 0) distinct_amounts.emplace(elements, moved);
         }
-        for (auto const& [elements, bytes] : distinct_amounts) add_update(g.operations[op], elements, bytes, simulation, numbers);
+        for (auto const& [elements, moved] : distinct_amounts) add_update(g.operations[op], elements, moved, simulation, numbers);
     }
 
-    void add_update(ops::operation const& op, std::int64_t elements, byte_count bytes, sim::simulation_options const& simulation,
+    void add_update(ops::operation const& op, std::int64_t elements, byte_count moved, sim::simulation_options const& simulation,
                     std::vector<std::size_t>& numbers) {
-        add_stored(update_work(op, elements, bytes, simulation), numbers);
+        add_stored(update_work(op, elements, moved, simulation), numbers);
     }
     /// The graph of `work.op` need not live as long as the list.
     void add_stored(ops::shard_work const& work, std::vector<std::size_t>& numbers) {

@@ -38,6 +38,17 @@ class run:
         return self.inverse[c] / parts[c] / self.time(parts) if c in self.inverse else 0
 
 
+def priced(rows, at, price):
+    """Those of `rows` that can be simulated; says why others can not."""
+    out = []
+    for row, ratio in zip(rows, price(rows, at)):
+        if isinstance(ratio, str):
+            print(f"left out: {row['name']}: {ratio}")
+        else:
+            out.append(row)
+    return out
+
+
 def linear(rows, at, price):
     """The runs of `rows` about the parts `at`."""
     ratios = price(rows, at)
@@ -67,14 +78,17 @@ def error(runs, parts):
 
 
 def report(asked, price):
-    """Prints fits for each device and type. `price(rows, parts)`: ratios of predicted to published."""
+    """Prints fits for each device and type. `price(rows, parts)`: ratios of predicted to published, or why there is none."""
     print(f"{'device, type':<16} {'fitted to':<24} {'rows':>4}  {'parts of the peak':<34} {'mean':>6} {'worst':>6} {'in 10%':>7}"
           f"  {'left out: mean':>14} {'worst':>6} {'in 10%':>7}")
     told = [one for one in asked if one.get("fit")]
     for device, dtype in dict.fromkeys(one["fit"][:2] for one in told):
         own = [one for one in told if one["fit"][:2] == (device, dtype)]
-        sources = list(dict.fromkeys(one["source"] for one in own))
         at = {c: START[c] for one in own for c in one["fit"][2]}
+        own = priced(own, at, price)
+        if not own:
+            continue
+        sources = list(dict.fromkeys(one["source"] for one in own))
         for _ in range(2):  # about the start, then about what was found
             runs = linear(own, at, price)
             at, _known = fitted(runs, at)
