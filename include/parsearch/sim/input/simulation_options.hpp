@@ -86,7 +86,7 @@ enum class gradient_type : std::uint8_t {
     f32_of_bf16, ///< f32 where weights are bf16, whose sums lose too much: Megatron-LM without --grad-reduce-in-bf16 (arguments.py: "bfloat16
                  ///< requires gradient accumulation and all-reduce to be done in fp32"), torchtitan (mixed_precision_reduce = "float32"), DeepSpeed
                  ///< (grad_accum_dtype); those of f16 are scaled, and stay
-    f32 ///< f32 where weights are f16 or bf16
+    f32          ///< f32 where weights are f16 or bf16
 };
 [[nodiscard]] constexpr std::string_view name_of(gradient_type g) noexcept {
     constexpr std::array<std::string_view, 3> names{"of_weights", "f32_of_bf16", "f32"};
