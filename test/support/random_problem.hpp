@@ -123,8 +123,8 @@ struct workload_problem {
     [[nodiscard]] parsearch::sim::simulator simulator() const { return parsearch::sim::simulator(work); }
 };
 
-template <class Oracle>
-workload_problem make_workload_problem(parsearch::graph::operator_graph const& graph, plain_topology const& topology, Oracle oracle,
+template <class Graph, class Oracle>
+workload_problem make_workload_problem(Graph const& graph, plain_topology const& topology, Oracle oracle,
                                        parsearch::sim::simulation_options const& options = {}) {
     using namespace parsearch;
     auto g = graph::read_graph(graph);
@@ -134,11 +134,14 @@ workload_problem make_workload_problem(parsearch::graph::operator_graph const& g
     return {work, space::strategy_space(work->graph, work->topology.size())};
 }
 
+/// Its weights are of several types.
 template <class Oracle = mixed_oracle>
 workload_problem random_workload(std::mt19937_64& rng, parsearch::sim::simulation_options const& options, problem_shape const& shape,
                                  Oracle oracle = {}) {
+    auto types = rng;
     auto const topology = random_topology(rng, shape);
-    return make_workload_problem(random_network(rng, shape.operators), topology, std::move(oracle), options);
+    auto const network = parsearch::graph::read_graph(random_network(rng, shape.operators));
+    return make_workload_problem(with_weight_types(types, network.graph), topology, std::move(oracle), options);
 }
 
 /// Every choice that `simulation_options` has, but for memory, which is ignored.

@@ -112,8 +112,9 @@ TEST_CASE("payload: all of them together are the traffic, kind by kind") {
                 auto const transfers = static_cast<sim::transfer_model>(seed % 4); // segments of 24 bytes have all bytes of their messages
                 INFO("seed ", seed, ' ', name_of(how), ' ', name_of(sync), ' ', name_of(transfers));
                 std::mt19937_64 rng(seed);
+                auto types = rng;
                 auto const p = make_problem(
-                    support::random_network(rng), support::mesh(4), ten,
+                    support::with_weight_types(types, graph::read_graph(support::random_network(rng)).graph), support::mesh(4), ten,
                     {.simulation = {.movement = how, .training = seed % 3 != 0, .synchronisation = sync, .transfers = transfers, .segment = 24}});
                 auto const r = simulate(p, support::random_strategy(rng, p, 0.25));
                 std::array<double, sim::traffic_kinds> sum{};
