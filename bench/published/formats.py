@@ -130,9 +130,9 @@ def torchtitan(row):
 
 def one_device(row):
     work = row.text("work")
-    base, sequence = re.fullmatch(r"(.*?)(?:_(\d+))?", work).groups()
-    if base not in works.SINGLE or (sequence is not None) != (base != "resnet50"):
-        row.refuse("work", "must be one of " + ", ".join(w if w == "resnet50" else f"{w}_SEQUENCE" for w in works.SINGLE))
+    base, sequence = re.fullmatch(r"(bert_.*?)_(\d+)", work).groups() if re.fullmatch(r"bert_.*_\d+", work) else (work, None)
+    if base not in works.SINGLE or (sequence is not None) != base.startswith("bert"):
+        row.refuse("work", "must be one of " + ", ".join(f"{w}_SEQUENCE" if w.startswith("bert") else w for w in works.SINGLE))
     model, optimizer, unit, notes = works.SINGLE[base]
     device, gpus = device_of(row), whole_nodes(row, row.integer("gpus", most=8192))
     dtype, batch = row.of("type", {t: t for t in ("f32", "tf32", "f16", "bf16")}), row.integer("batch_per_gpu")
@@ -141,7 +141,7 @@ def one_device(row):
     question = training(f"{model},type={dtype}{of_bert}", device, optimizer, data=gpus, micro_batch=batch)
     return asked(row, f"{work} {device} {dtype}, batch {batch}" + (f", {gpus} GPUs" if gpus > 1 else ""), unit, "published", batch * gpus, question,
                  [*notes, *works.DEVICE_NOTES.get(device, [])], gpus=gpus,
-                 fit=(device, dtype, ["convolution"] if base == "resnet50" else TRANSFORMER))
+                 fit=(device, dtype, TRANSFORMER if sequence else ["convolution", "matmul"]))
 
 
 SEVERAL = 4  # nodes, where a file says "several"

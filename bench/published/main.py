@@ -4,7 +4,7 @@
     main.py --programs FOLDER [--out FILE] [--memory 8GiB] [FILE.csv|FOLDER ...]
 
 A file is recognised by its columns, in any order, behind lines of comments (#); an unknown one is refused with those that are known. By default all of
-$PARSEARCH_EXTERNAL_DATA/published. Writes `rows` (source, part, name, unit, predicted, published, ratio, gpus, notes: what is not as published, and
+$PARSEARCH_EXTERNAL_DATA/published, and those beside this program. Writes `rows` (source, part, name, unit, predicted, published, ratio, gpus, notes: what is not as published, and
 others) and `sources` (figures of each, and of its parts) as JSON, and beside it a page with plots. Ratios are of predicted to published. Exits with
 1 where a row could not be predicted (its notes say why), with 2 where a file is wrong; then nothing is run.
 """
@@ -115,9 +115,9 @@ def main():
     parser.add_argument("--fit", action="store_true", help="print instead the parts of peaks, by device and type, with which predictions come nearest to"
                         " the runs, and to all but those of one source, and how near they come")
     parser.add_argument("files", nargs="*", type=pathlib.Path, metavar="FILE.csv|FOLDER",
-                        help="of a folder all its .csv; default: $PARSEARCH_EXTERNAL_DATA/published")
+                        help="of a folder all its .csv; default: $PARSEARCH_EXTERNAL_DATA/published, and those beside this program")
     given = parser.parse_args()
-    named = given.files or [pathlib.Path(os.environ.get("PARSEARCH_EXTERNAL_DATA", "."), "published")]
+    named = given.files or [pathlib.Path(os.environ.get("PARSEARCH_EXTERNAL_DATA", "."), "published"), pathlib.Path(__file__).parent]
     paths = [file for path in named for file in (sorted(path.glob("*.csv")) if path.is_dir() else [path])]
     if not paths:
         parser.error(f"no .csv in {', '.join(map(str, named))}")

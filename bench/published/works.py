@@ -22,7 +22,7 @@ LLAMA = {
 
 # (network, optimizer, unit, what is not as published).
 SINGLE = {
-    "resnet50": ("zoo:resnet50", "momentum", "images/s", []),
+    **{name: (f"zoo:{name}", "momentum", "images/s", []) for name in ("alexnet", "inception_v3", "resnet50", "resnet101", "resnet152", "vgg16")},
     "bert_base": ("zoo:bert_base", "adam", "sequences/s", ["LAMB priced as Adam"]),
     "bert_large": ("zoo:bert_large", "adam", "sequences/s", ["LAMB priced as Adam"]),
 }
@@ -35,10 +35,14 @@ def bert_predictions(sequence):
 
 # Presets, and what differs from them. h100_500w: benchmarks/llama3_h100_202412_torchtitan.md of pytorch/torchtitan; a100_40gb: A100 data sheet.
 DEVICES = {
+    "k80": {"preset": "k80"},
+    "p100": {"preset": "p100"},
     "v100": {"preset": "v100"},
     "a100": {"preset": "a100"},
     "a100_40gb": {"preset": "a100", "kind": "a100_40gb", "memory": 40 << 30, "memory_rate": 1555e9},
     "h100": {"preset": "h100"},
+    "h200": {"preset": "h200"},
+    "b200": {"preset": "b200"},
     "h100_500w": {"preset": "h100", "kind": "h100_500w", "memory": 96 << 30, "memory_rate": 2.4e12},
 }
 DEVICE_NOTES = {"h100_500w": ["limit of power not priced"]}

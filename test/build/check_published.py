@@ -136,7 +136,7 @@ class Files(Folder):
                 (MEGATRON, "name", "", "must not be empty"), (TITAN, "tensor", "16", "must divide the heads of keys and values, 8"),
                 (TITAN, "schedule", "zigzag", "one of nothing, 1f1b"), (TITAN, "type", "f4", "one of bf16, f8"),
                 (TITAN, "context", "3", ""), (TITAN, "checkpointing", "some", "one of none, selective, full"), (TITAN, "memory", "much", "a positive number"),
-                (SINGLE, "work", "resnet51", "one of resnet50"), (SINGLE, "work", "bert_large", "bert_large_SEQUENCE"), (SINGLE, "unit", "images/s", "sequences/s"),
+                (SINGLE, "work", "resnet51", "one of alexnet, inception_v3, resnet50"), (SINGLE, "work", "bert_large", "bert_large_SEQUENCE"), (SINGLE, "unit", "images/s", "sequences/s"),
                 (REDUCE, "cluster", "A100", "must begin as '8 A100'"), (REDUCE, "cluster", "2 nodes of 4 A100", "8 on each"),
                 (REDUCE, "busbw", "fast", "a positive number")):
             with self.subTest(column=column, value=value):

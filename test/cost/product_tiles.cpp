@@ -56,6 +56,20 @@ TEST_CASE("batches of products, and convolutions as products") {
     CHECK(products(shard(infer(ops::einsum{.equation = "sl->sl"}, {f32({2, 3})}), {1, 1}, ops::pass::forward)).empty());
 }
 
+TEST_CASE("windows of 3 x 3 and 5 x 5 that move by one take fewer multiplications") {
+    auto const conv = [](std::int64_t kernel, std::int64_t stride, std::int64_t dilation = 1) {
+        return infer(
+            ops::conv2d{.out = 8, .kernel = {kernel, kernel}, .stride = {stride, stride}, .padding = {1, 1}, .dilation = {dilation, dilation}},
+            {f32({2, 4, 16, 16})});
+    };
+    CHECK(winograd_saving(conv(3, 1)) == 2.25);
+    CHECK(winograd_saving(conv(5, 1)) == doctest::Approx(100.0 / 36));
+    for (auto const& op : {conv(1, 1), conv(3, 2), conv(3, 1, 2), conv(7, 1), infer(ops::linear{.out = 3}, {f32({4, 5})}),
+                           infer(ops::conv2d{.out = 8, .kernel = {3, 5}, .padding = {1, 1}}, {f32({2, 4, 16, 16})}),
+                           infer(ops::conv1d{.out = 8, .kernel = 3}, {f32({2, 4, 16})})})
+        CHECK(winograd_saving(op) == 1);
+}
+
 TEST_CASE("tiles that stick out, and a last round that is not full") {
     double const whole = 2.0 * 256 * 128 * (1024 + product_overhead);
     CHECK(tiled_flops({1, 256, 128, 1024}, 1) == whole);

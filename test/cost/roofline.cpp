@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include <parsearch/concepts/cost_oracle.hpp>
+#include <parsearch/ops/conv.hpp>
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/topology/group.hpp>
 #include <parsearch/topology/nodes.hpp>
@@ -140,6 +141,19 @@ TEST_CASE("what a device reaches has precedence over the defaults, what the opti
     CHECK(roofline(c)(work(op, 0.4e9, 0), 0) == microseconds{1000 + 1});
     op.work = ops::work_class::convolution; // not told
     CHECK(roofline(c)(work(op, 0.5e9, 0), 0) == microseconds{1000 + 1});
+}
+
+TEST_CASE("convolutions of f32 on vector units run by Winograd's algorithm, those of tensor cores do not") {
+    auto device = toy();
+    device.contraction.f32 = device.elementwise.f32; // 0.5 Tflops
+    auto const c = pair(device, device);
+    for (auto const type : {ops::dtype::f32, ops::dtype::f16}) {
+        auto const op = ops::conv2d{.out = 8, .kernel = {3, 3}}.infer(std::array{ops::tensor{{2, 4, 16, 16}, type}});
+        auto const time = roofline(c, ideal())(work(op, 2.25e9, 0), 0);
+        CHECK(time == (type == ops::dtype::f32 ? microseconds{2000 + 1} : microseconds{225 + 1}));
+    }
+    auto const op = ops::conv2d{.out = 8, .kernel = {3, 3}}.infer(std::array{ops::tensor{{2, 4, 16, 16}, ops::dtype::f32}});
+    CHECK(roofline(pair(toy(), toy()), ideal())(work(op, 2.25e9, 0), 0) == microseconds{2250 + 1}); // units of their own
 }
 
 TEST_CASE("products inside of an attention run as products; dropout may run in the kernel behind it") {

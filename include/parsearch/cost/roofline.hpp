@@ -99,7 +99,8 @@ namespace detail {
 
 /// A `CostOracle` from data sheets and what devices reach of them: time = max(flops / (peak * efficiency), bytes / (memory rate * efficiency)) +
 /// launch overhead, the peak being that of the class of the operator and the type of its first output. Matrix products and convolutions run in
-/// tiles (`tiled_flops`), where the device tells its multiprocessors. Products inside of another operator (an attention's projections) add their
+/// tiles (`tiled_flops`), where the device tells its multiprocessors; convolutions in f32 on vector units by Winograd's algorithm, where it applies.
+/// Products inside of another operator (an attention's projections) add their
 /// arithmetic, at the rate of matrix products. The update pass is priced
 /// like the others, by the few flops and the bytes of the optimizer. Views, sources and shards without flops and bytes take no time. Transfers take
 /// the default (latency + bytes / bandwidth), collectives `alpha_beta`. Source: S. Williams, A. Waterman, D. Patterson, Roofline, CACM 52(4), 2009.
@@ -148,7 +149,8 @@ class roofline {
         auto const rate = [&](ops::work_class c) { return k.rate[static_cast<std::size_t>(c)][static_cast<std::size_t>(work.type())]; };
         auto const c = work.op->work;
         bool const tiled = c == ops::work_class::matmul || c == ops::work_class::convolution;
-        double const flops = tiled ? tiled_flops(work, k.spec.multiprocessors) : work.flops - work.product_flops;
+        double flops = tiled ? tiled_flops(work, k.spec.multiprocessors) : work.flops - work.product_flops;
+        if (c == ops::work_class::convolution && k.on_vector_units(work.type())) flops /= winograd_saving(*work.op);
         double const bytes = fused_dropout_ && work.op->kind == "dropout" ? mask_bytes(work) : work.bytes;
         double const products = work.product_flops / rate(ops::work_class::matmul); // kernels of their own, which arithmetic bounds
         return from_seconds(products + std::max(flops / rate(c), bytes / k.memory_rate)) + k.launch;
@@ -189,6 +191,10 @@ class roofline {
             else if (work == ops::work_class::convolution) known = detail::of_format(spec.reached.convolution, type);
             else if (work == ops::work_class::attention) known = detail::of_format(spec.reached.attention, type);
             return known > 0 ? known : work_efficiency{}.of(work);
+        }
+        /// True where contractions of a format run on the units of everything else, which work in f32.
+        [[nodiscard]] bool on_vector_units(ops::dtype type) const noexcept {
+            return peak_of(spec.contraction, type) == spec.elementwise.f32 && (type == ops::dtype::f32 || type == ops::dtype::tf32);
         }
         /// Memory size is no matter of time.
         [[nodiscard]] bool same_rates(topology::device_spec other) const {

@@ -69,17 +69,18 @@ inline void validate(device_spec const& d, std::string_view where) {
 }
 
 // The presets. What they reach is fitted to published runs of training: `./bench/run published --fit` prints the parts, with which runs they rest on
-// and what they say of the runs of other sources (docs/fidelity.md). V100 f32 and f16, A100 tf32 and f16: ResNet-50 and BERT-Large (NVIDIA,
-// DeepLearningExamples), A100 f16 also Megatron (SC 2021). A100 bf16: MPT and Llama (llm-foundry, torchtitan). H100 bf16: MPT; other formats of
-// tensor cores as bf16. Convolutions of V100 in f32 reach more than products, as libraries multiply less by Winograd's algorithm.
-// Peaks are those of the data sheets at boost clock and without sparsity. Memory sizes are in binary units, as the
-// stacks are made. Data sheets know no launch overhead: the values are the round numbers that the gap between two queued empty kernels
-// is usually found at, 5 us on the older three and 3 us since A100; set `launch_overhead` where you have measured it.
+// and what they say of the runs of other sources (docs/fidelity.md). K80, P100: AlexNet, VGG-16, Inception-v3, ResNet-50 and 152 (TensorFlow, 2017;
+// matmul of P100 as V100). V100 f32 and f16, A100 tf32 and f16: ResNet-50 and BERT-Large (NVIDIA, DeepLearningExamples), A100 f16 also Megatron (SC
+// 2021). A100 bf16: MPT and Llama (llm-foundry, torchtitan). H100 bf16: MPT; other formats of tensor cores as bf16. Peaks are those of the data
+// sheets at boost clock and without sparsity. Memory sizes are in binary units, as the stacks are made. Data sheets know no launch overhead: the
+// values are the round numbers that the gap between two queued empty kernels is usually found at, 5 us on the older three and 3 us since A100; set
+// `launch_overhead` where you have measured it.
 
 /// One of the two GK210 of a Tesla K80. Source: NVIDIA, Tesla K80 GPU accelerator board specification BD-07317-001 (for the board:
 /// 2 x 2,496 cores at 875 MHz = 8.74 Tflops f32 and 2.91 Tflops f64, 2 x 12 GB, 2 x 240 GB/s). No half precision arithmetic.
 inline device_spec const k80{
-    {"k80", byte_count{12} << 30}, {.f64 = 1.455e12, .f32 = 4.37e12}, {.f64 = 1.455e12, .f32 = 4.37e12}, {240e9}, std::chrono::microseconds{5}, 13};
+    {"k80", byte_count{12} << 30}, {.f64 = 1.455e12, .f32 = 4.37e12}, {.f64 = 1.455e12, .f32 = 4.37e12}, {240e9}, std::chrono::microseconds{5}, 13,
+    {.convolution = {.f32 = 0.34}}};
 
 /// Tesla P100 SXM2, 16 GB. Source: NVIDIA, Tesla P100 data sheet (5.3 / 10.6 / 21.2 Tflops f64 / f32 / f16, 732 GB/s).
 inline device_spec const p100_sxm{{"p100_sxm", byte_count{16} << 30},
@@ -87,7 +88,8 @@ inline device_spec const p100_sxm{{"p100_sxm", byte_count{16} << 30},
                                   {.f64 = 5.3e12, .f32 = 10.6e12, .f16 = 21.2e12},
                                   {732e9},
                                   std::chrono::microseconds{5},
-                                  56};
+                                  56,
+                                  {.matmul = {.f32 = 0.96}, .convolution = {.f32 = 0.71}}};
 
 /// Tesla V100 SXM2, 16 GB, as in Summit. Source: NVIDIA, V100 data sheet (7.8 / 15.7 Tflops f64 / f32, 125 on tensor cores, 900 GB/s);
 /// f16 on vector units is twice f32 and i8 four times (Tesla V100 architecture white paper WP-08608).
@@ -97,7 +99,7 @@ inline device_spec const v100_sxm{{"v100_sxm", byte_count{16} << 30},
                                   {900e9},
                                   std::chrono::microseconds{5},
                                   80,
-                                  {.matmul = {.f32 = 0.96, .f16 = 0.64}, .convolution = {.f32 = 1, .f16 = 0.61}}};
+                                  {.matmul = {.f32 = 0.96, .f16 = 0.64}, .convolution = {.f32 = 0.89, .f16 = 0.61}}};
 
 /// A100 SXM4, 80 GB. Source: NVIDIA, A100 tensor core GPU data sheet (tensor cores: f64 19.5, tf32 156, f16 and bf16 312 Tflops, i8 624
 /// Tops; vector units: f64 9.7, f32 19.5; 2,039 GB/s); f16 78 and bf16 39 Tflops on vector units from the A100 architecture white paper.
