@@ -5,7 +5,9 @@ and rule, figures must be those worked out here.
     check_published.py <folder of a build>
 """
 
+import contextlib
 import html.parser
+import io
 import json
 import pathlib
 import subprocess
@@ -17,6 +19,7 @@ sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench" / "published"))
 import figures
+import fit
 import formats
 import rows as files
 
@@ -78,8 +81,10 @@ class Files(Folder):
     def test_megatron(self):
         one = self.asked(MEGATRON)[0]
         self.assertEqual(one["question"]["run"], {"data": 32, "tensor": 8, "context": 1, "groups": 4, "rounds": 3, "micro_batch": 2,
-                                                  "micro_batches": 28, "again": "all", "sharded": "nothing"})
-        self.assertIn("zoo:gpt,layers=60,hidden=10240,heads=80,sequence=2048,vocabulary=51200,type=f16", one["question"]["model"])
+                                                  "micro_batches": 28, "again": "all", "sharded": "nothing", "sequence_parallel": False,
+                                                  "fused_dropout": True})
+        self.assertEqual(one["question"]["model"],
+                         "zoo:gpt,layers=60,hidden=10240,heads=80,sequence=2048,vocabulary=51200,type=f16,dropout=0.1,flash=false")
         self.assertFalse(one["question"]["overlap"])
         self.assertEqual((one["name"], one["published"], one["unit"]), ("76B", 140, "Tflops per GPU"))
         self.assertAlmostEqual(one["amount"] * 1024e12 / (96 * 1792 * 2048 * 60 * 10240**2), 1 + 2048 / 61440 + 51200 / 9830400)
@@ -88,8 +93,10 @@ class Files(Folder):
     def test_mpt(self):
         one, again = self.asked(MPT, MPT | {"checkpointing": "1"})
         self.assertEqual(one["question"]["run"], {"data": 8, "tensor": 1, "context": 1, "groups": 1, "rounds": 1, "micro_batch": 16,
-                                                  "micro_batches": 3, "again": "none", "sharded": "parameters"})
-        self.assertIn("zoo:gpt,layers=12,hidden=768,heads=12,sequence=512,vocabulary=50368,type=bf16,dropout=0", one["question"]["model"])
+                                                  "micro_batches": 3, "again": "none", "sharded": "parameters", "sequence_parallel": True,
+                                                  "fused_dropout": False})
+        self.assertEqual(one["question"]["model"],
+                         "zoo:gpt,layers=12,hidden=768,heads=12,sequence=512,vocabulary=50368,type=bf16,dropout=0,flash=true")
         self.assertEqual(one["question"]["gradients"], "of_weights")
         self.assertEqual((one["amount"], one["published"], one["part"]), (16 * 3 * 512, 165681, "a100"))
         self.assertEqual((again["question"]["run"]["again"], again["part"]), ("all", "a100, checkpointing"))
@@ -98,7 +105,7 @@ class Files(Folder):
         one, two = self.asked(TITAN, TITAN | {"pipeline": "1", "fsdp": "32", "schedule": "", "type": "bf16", "compiled": "0", "checkpointing": "selective",
                                               "memory": ""})
         self.assertEqual(one["question"]["run"], {"data": 4, "tensor": 8, "context": 2, "groups": 8, "rounds": 2, "micro_batch": 4, "micro_batches": 8,
-                                                  "again": "all", "sharded": "parameters"})
+                                                  "again": "all", "sharded": "parameters", "sequence_parallel": True, "fused_dropout": False})
         self.assertIn("layers=126,hidden=16384,", one["question"]["model"])
         self.assertTrue(one["question"]["model"].endswith(",sequence=65536,type=bf16"))
         self.assertEqual(one["question"]["gradients"], "f32_of_bf16")
@@ -111,7 +118,10 @@ class Files(Folder):
 
     def test_others(self):
         one = self.asked(SINGLE)[0]
-        self.assertEqual((one["amount"], one["question"]["model"], one["question"]["device"]), (32, "zoo:bert_large,type=f32,sequence=128", {"preset": "v100"}))
+        self.assertEqual((one["amount"], one["question"]["model"], one["question"]["device"]),
+                         (32, "zoo:bert_large,type=f32,sequence=128,flash=false,predictions=20", {"preset": "v100"}))
+        image = self.asked(SINGLE | {"work": "resnet152", "device": "p100", "unit": "images/s"})[0]
+        self.assertEqual((image["question"]["model"], image["fit"]), ("zoo:resnet152,type=f32", ("p100", "f32", ["convolution", "matmul"])))
         several, one = self.asked(REDUCE | {"cluster": "16 nodes of 8 H100"}, REDUCE)
         self.assertEqual((one["question"]["devices"], several["question"]["devices"]), (8, 128))
         self.assertAlmostEqual(one["amount"], 2 * 7 / 8 * 8)
@@ -128,7 +138,7 @@ class Files(Folder):
     def test_wrong_values(self):
         for row, column, value, rule in (
                 (MPT, "gpus", "0", "an integer from 1 to 8192"), (MPT, "gpus", "12", "a multiple of 8, or fewer"), (MPT, "gpus", "8.0", "an integer"),
-                (MPT, "model", "2b", "one of 125m, 350m"), (MPT, "device", "tpu", "one of v100, a100"), (MPT, "checkpointing", "yes", "one of 0, 1"),
+                (MPT, "model", "2b", "one of 125m, 350m"), (MPT, "device", "tpu", "one of k80, p100, v100, a100"), (MPT, "checkpointing", "yes", "one of 0, 1"),
                 (MPT, "tokens_per_second_per_gpu", "-1", "a positive number"), (MPT, "tokens_per_second_per_gpu", "nan", "a positive number"),
                 (MPT, "micro_batch", "99999999999", "an integer from 1"), (MEGATRON, "batch", "1793", "a multiple of replicas x micro_batch, 64"),
                 (MEGATRON, "gpus", "1032", "a multiple of tensor x pipeline, 32"), (MEGATRON, "layers", "61", "a multiple of pipeline, 4"),
@@ -136,7 +146,8 @@ class Files(Folder):
                 (MEGATRON, "name", "", "must not be empty"), (TITAN, "tensor", "16", "must divide the heads of keys and values, 8"),
                 (TITAN, "schedule", "zigzag", "one of nothing, 1f1b"), (TITAN, "type", "f4", "one of bf16, f8"),
                 (TITAN, "context", "3", ""), (TITAN, "checkpointing", "some", "one of none, selective, full"), (TITAN, "memory", "much", "a positive number"),
-                (SINGLE, "work", "resnet51", "one of alexnet, inception_v3, resnet50"), (SINGLE, "work", "bert_large", "bert_large_SEQUENCE"), (SINGLE, "unit", "images/s", "sequences/s"),
+                (SINGLE, "work", "resnet51", "one of alexnet, inception_v3, resnet50"), (SINGLE, "work", "resnet50_128", "bert_base_SEQUENCE"),
+                (SINGLE, "work", "bert_large", "bert_large_SEQUENCE"), (SINGLE, "unit", "images/s", "sequences/s"),
                 (REDUCE, "cluster", "A100", "must begin as '8 A100'"), (REDUCE, "cluster", "2 nodes of 4 A100", "8 on each"),
                 (REDUCE, "busbw", "fast", "a positive number")):
             with self.subTest(column=column, value=value):
@@ -153,6 +164,44 @@ class Files(Folder):
         self.assertAlmostEqual(a["geometric_mean"], 1)
         self.assertEqual(a["spearman"], -1)
         self.assertAlmostEqual(whole["within_10_percent"], 1 / 3)
+
+
+class Fits(unittest.TestCase):
+    """Of runs that take some seconds, and some that are inverse to parts."""
+
+    def price(self, rows, parts):
+        self.asked += 1
+        return [row["throughput"] / row["published"] if row["name"] != "large" else "no memory" for row in (self.predicted(row, parts) for row in rows)]
+
+    @staticmethod
+    def predicted(row, parts):
+        return row | {"throughput": 1 / (row["other"] + sum(row["work"].get(c, 0) / p for c, p in parts.items()))}
+
+    def test_parts_are_found(self):
+        self.asked = 0
+        true = {"matmul": 0.4, "attention": 0.7}
+        rows = [{"name": f"{i}", "source": "one" if i % 2 else "two", "other": 0.1 * i, "work": {"matmul": 1 + i, "attention": (i * i) % 7},
+                 "fit": ("a100", "bf16", ["matmul", "attention"])} for i in range(1, 9)]
+        for row in rows:
+            row["published"] = self.predicted(row, true)["throughput"]
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            fit.report([*rows, rows[0] | {"name": "large"}, {"name": "not fitted", "source": "one"}], self.price)
+        lines = said.getvalue().splitlines()
+        self.assertEqual(lines[1], "left out: large: no memory")
+        self.assertEqual([line[17:33].strip() for line in lines[2:]], ["all", "all but one", "all but two"])
+        for line in lines[2:]:
+            self.assertIn("matmul 0.400 attention 0.700", line)
+            self.assertIn("1.000  1.000    100%", line)
+        self.assertEqual(lines[3].count("100%"), 2)  # what was left out, too
+
+    def test_parts_that_no_run_tells_are_not_said(self):
+        self.asked = 0
+        rows = [{"name": "a", "source": "one", "other": 1, "work": {"matmul": 1, "attention": 0.001}, "published": 0.3,
+                 "fit": ("v100", "f32", ["matmul", "attention"])}]
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            fit.report(rows, self.price)
+        self.assertIn("matmul 0.429 ", said.getvalue())  # 1 + 1 / part = 1 / 0.3
+        self.assertNotIn("attention", said.getvalue())
 
 
 class Predictions(Folder):
@@ -180,11 +229,20 @@ class Predictions(Folder):
         # Every other block computed again is half of the way.
         self.assertAlmostEqual(selective["seconds"] / (none["seconds"] + full["seconds"]), 0.5, delta=0.01)
         self.assertTrue(full["predicted_memory_gib"] < selective["predicted_memory_gib"] < none["predicted_memory_gib"])
-        self.assertAlmostEqual(reduce["predicted"], 300, delta=1)  # the rate of the links
+        self.assertAlmostEqual(reduce["predicted"], 232.5, delta=1)  # the rate of the links
         self.assertEqual([(s["source"], s["part"], s["rows"]) for s in made["sources"][:4]],
                          [("part0", "", 2), ("part0", "a100", 1), ("part0", "a100, checkpointing", 1), ("part1", "", 3)])
         page = Page((self.folder / "p.html").read_text())
         self.assertEqual((page.elsewhere, page.points), ([], 7))
+
+    def test_fit(self):
+        named = self.folder / "one.csv"
+        named.write_text(text(SINGLE, SINGLE | {"work": "bert_base_128", "published": "150"}))
+        done = subprocess.run([sys.executable, str(ROOT / "bench/published/main.py"), "--programs", PROGRAMS, "--fit", str(named)], capture_output=True,
+                              text=True, timeout=300, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        head, line = done.stdout.splitlines()
+        self.assertRegex(line, r"^v100, f32 +all +2 +matmul 0\.\d+ ")
 
     def test_fewer_replicas(self):
         run = MEGATRON | {"layers": "8", "hidden": "1024", "heads": "16", "name": "small", "tensor": "2", "pipeline": "2", "gpus": "128", "batch": "512",
