@@ -45,7 +45,7 @@ void replace_reached(ps::topology::reached_parts& reached, nlohmann::json const&
             reached.memory = value.get<double>();
             continue;
         }
-        auto& parts = name == "matmul" ? reached.matmul : name == "convolution" ? reached.convolution : reached.attention;
+        auto& parts = name == "matmul" ? reached.matmul : name == "convolution" ? reached.convolution : reached.attention; // as fit.py names them
         for (auto const& [type, part] : value.items())
             (type == "f32" ? parts.f32 : type == "tf32" ? parts.tf32 : type == "f16" ? parts.f16 : parts.bf16) = part;
     }

@@ -64,9 +64,10 @@ TEST_CASE("windows of 3 x 3 and 5 x 5 that move by one take fewer multiplication
     };
     CHECK(winograd_saving(conv(3, 1)) == 2.25);
     CHECK(winograd_saving(conv(5, 1)) == doctest::Approx(100.0 / 36));
-    for (auto const& op : {conv(1, 1), conv(3, 2), conv(3, 1, 2), conv(7, 1), infer(ops::linear{.out = 3}, {f32({4, 5})}),
-                           infer(ops::conv2d{.out = 8, .kernel = {3, 5}, .padding = {1, 1}}, {f32({2, 4, 16, 16})}),
-                           infer(ops::conv1d{.out = 8, .kernel = 3}, {f32({2, 4, 16})})})
+    for (auto const& op :
+         {conv(1, 1), conv(3, 2), conv(3, 1, 2), conv(7, 1), infer(ops::conv2d{.out = 8, .kernel = {3, 3}, .groups = 4}, {f32({2, 4, 16, 16})}),
+          infer(ops::linear{.out = 3}, {f32({4, 5})}), infer(ops::conv2d{.out = 8, .kernel = {3, 5}, .padding = {1, 1}}, {f32({2, 4, 16, 16})}),
+          infer(ops::conv1d{.out = 8, .kernel = 3}, {f32({2, 4, 16})})})
         CHECK(winograd_saving(op) == 1);
 }
 

@@ -3,14 +3,19 @@
 #include <array>
 #include <chrono>
 #include <limits>
+#include <random>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
 #include <parsearch/concepts/cost_oracle.hpp>
+#include <parsearch/core/random.hpp>
+#include <parsearch/ops/attention.hpp>
 #include <parsearch/ops/conv.hpp>
+#include <parsearch/ops/einsum.hpp>
 #include <parsearch/ops/elementwise.hpp>
+#include <parsearch/ops/linear.hpp>
 #include <parsearch/topology/group.hpp>
 #include <parsearch/topology/nodes.hpp>
 
@@ -143,6 +148,52 @@ TEST_CASE("what a device reaches has precedence over the defaults, what the opti
     CHECK(roofline(c)(work(op, 0.5e9, 0), 0) == microseconds{1000 + 1});
 }
 
+TEST_CASE("a larger shard is never faster: random degrees of products, convolutions and attention, and these with one dim split further") {
+    std::vector<ops::operation> all;
+    for (auto const type : {ops::dtype::bf16, ops::dtype::f32}) {
+        ops::tensor const rows{{16, 64, 96}, type}, columns{{16, 96, 32}, type}, images{{16, 32, 24, 24}, type};
+        all.push_back(ops::linear{.out = 160}.infer(std::array{rows}));
+        all.push_back(ops::batched_matmul{}.infer(std::array{rows, columns}));
+        for (auto const groups : {1, 4, 32})
+            for (auto const stride : {1, 2})
+                all.push_back(ops::conv2d{.out = 64, .kernel = {3, 3}, .stride = {stride, stride}, .padding = {1, 1}, .groups = groups}.infer(
+                    std::array{images}));
+        for (bool const flash : {false, true})
+            all.push_back(ops::multi_head_attention{.heads = 8, .causal = true, .flash = flash}.infer(std::array{rows, rows, rows}));
+    }
+    for (auto const* const device : {&topology::p100_sxm, &topology::a100_sxm, &topology::h100_sxm}) {
+        roofline const oracle(topology::nodes({.count = 1, .gpus_per_node = 2, .device = *device}));
+        std::mt19937_64 rng{5};
+        for (int n = 0; n < 3000; ++n) {
+            auto const& op = all[uniform_index(rng, all.size())];
+            std::vector<std::int32_t> few(op.dims.size(), 1);
+            for (std::size_t k = 0; k < few.size(); ++k)
+                while (op.dims[k].kind != ops::dim_kind::fixed && op.dims[k].extent % (few[k] * 2) == 0 && uniform_index(rng, 3) > 0) few[k] *= 2;
+            auto many = few;
+            auto const k = uniform_index(rng, few.size());
+            if (op.dims[k].kind == ops::dim_kind::fixed || op.dims[k].extent % (many[k] * 2) != 0) continue;
+            many[k] *= 2;
+            INFO(device->kind, ", ", op.kind, ", number ", n, ", dim ", op.dims[k].name);
+            CHECK(oracle(ops::work_of(op, many, ops::pass::forward), 0) <= oracle(ops::work_of(op, few, ops::pass::forward), 0));
+            std::uint64_t const wanted = uniform_index(rng, 4);
+            CHECK(oracle(ops::work_of(op, many, ops::pass::backward, wanted), 0) <= oracle(ops::work_of(op, few, ops::pass::backward, wanted), 0));
+        }
+    }
+}
+
+TEST_CASE("narrow groups, and sums of products of vectors, take about as long as their memory, not as long as tiles") {
+    roofline const oracle(topology::dgx_a100(1));
+    auto const time = [&](ops::operation const& op) {
+        auto const w = ops::work_of(op, std::vector<std::int32_t>(op.dims.size(), 1), ops::pass::forward);
+        return to_seconds(oracle(w, 0)) / (w.bytes / (2039e9 * usual_memory_efficiency) + 3e-6);
+    };
+    ops::tensor const image{{64, 256, 28, 28}, ops::dtype::f16}, rows{{65536, 1024}, ops::dtype::f16};
+    CHECK(time(ops::conv2d{.out = 256, .kernel = {3, 3}, .padding = {1, 1}, .groups = 256}.infer(std::array{image})) < 2); // depthwise
+    CHECK(time(ops::conv2d{.out = 256, .kernel = {3, 3}, .padding = {1, 1}, .groups = 64}.infer(std::array{image})) < 4);  // ResNeXt's
+    CHECK(time(ops::einsum{.equation = "sd,sd->s"}.infer(std::array{rows, rows})) < 1.1);
+    CHECK(time(ops::linear{.out = 1, .bias = false}.infer(std::array{rows})) < 1.1);
+}
+
 TEST_CASE("convolutions of f32 on vector units run by Winograd's algorithm, those of tensor cores do not") {
     auto device = toy();
     device.contraction.f32 = device.elementwise.f32; // 0.5 Tflops
@@ -191,6 +242,9 @@ TEST_CASE("mistakes are named") {
     double const nan = std::numeric_limits<double>::quiet_NaN();
 #define REFUSED(expression, what) CHECK_THROWS_WITH_AS((void)(expression), doctest::Contains(what), invalid_input)
     REFUSED(oracle(work(op, 1, 1), 2), "device 2 asked of a roofline: the topology has 2");
+    auto odd = work(op, 1, 1);
+    odd.product_flops = 2;
+    REFUSED(oracle(odd, 0), "has 2 flops of products: must be from 0 to its flops, 1");
     REFUSED(oracle(work(op, -1, 1), 0), "operator of kind 'product': forward of a shard has -1 flops");
     REFUSED(oracle(work(op, 1, nan), 0), "must not be negative");
     REFUSED(oracle(work(op, std::numeric_limits<double>::infinity(), 1), 0), "must be finite");

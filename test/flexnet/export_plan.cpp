@@ -218,7 +218,7 @@ TEST_CASE("FlexNet wiring: links of several rates, and what the format cannot sa
     // An interface for each of eight GPUs.
     auto const dgx = flexnet::star_wiring(read(topology::dgx_a100(2)));
     CHECK(dgx.graph.connections == std::vector<flexnet::connection>{{2, 0, 8}, {2, 1, 8}});
-    CHECK(dgx.graph.link_bytes_per_ms == 25e6F);
+    CHECK(dgx.graph.link_bytes_per_ms == 24e6F);
     CHECK(dgx.losses.size() == 2);
     // Four GPUs of 31.5 GB/s each behind one link of 50 GB/s.
     auto const behind = fabric::ideal_switch(3, {{50e9}, std::chrono::microseconds{1}});

@@ -107,6 +107,35 @@ TEST_CASE("multi_head_attention: the projections are matrix products, and what i
     CHECK(op.backward_intermediate_bytes == 12 * between);
 }
 
+TEST_CASE("amounts of products, and variants, that break a rule are refused") {
+    auto const x = f32({2, 10, 12});
+    auto const sound = infer(ops::multi_head_attention{.heads = 3}, {x, x, x});
+    auto const said = [](ops::operation const& op) {
+        try {
+            ops::validate(op, "it");
+        } catch (invalid_input const& e) {
+            return std::string(e.what());
+        }
+        return std::string();
+    };
+    auto op = sound;
+    op.product_flops = op.flops * 2;
+    CHECK(said(op).find("operator 'it' (multi_head_attention): product_flops is ") == 0);
+    CHECK(said(op).find(": must be at most flops, ") != std::string::npos);
+    op = sound;
+    op.work = ops::work_class::matmul;
+    CHECK(said(op).find("must be 0 where work is matmul, whose flops all are") != std::string::npos);
+    op = sound;
+    op.product_flops = 0;
+    CHECK(said(op).find("must be 0 where product_flops is") != std::string::npos);
+    op = sound;
+    op.intermediate_bytes = -1;
+    CHECK(said(op).find("intermediate_bytes is -1: must be finite and not negative") != std::string::npos);
+    op = sound;
+    op.variant = "window=512";
+    CHECK(said(op).find("variant is 'window=512': must be of small letters, blanks and commas") != std::string::npos);
+}
+
 TEST_CASE("attention: the core splits by head without partial sums") {
     auto const op = infer(ops::attention{.heads = 6, .kv_heads = 3}, {f32({2, 5, 24}), f32({2, 7, 12}), f32({2, 7, 15})});
     CHECK(dims(op) == "s2 lq5~ heads3~ lk7!");

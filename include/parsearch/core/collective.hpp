@@ -28,7 +28,7 @@ struct collective_group {
     std::uint32_t size = 1;         ///< devices in the group
     std::uint32_t nodes = 1;        ///< nodes they are on
     std::uint32_t per_node = 1;     ///< devices on the fullest node
-    bandwidth ring_rate{};          ///< rate of the ring through all devices in device order
+    bandwidth ring_rate{};          ///< rate of the ring through all devices, node by node, or of all such rings together
     picoseconds ring_latency{};     ///< largest latency of one hop of that ring
     bandwidth inside_rate{};        ///< rate of the slowest ring inside a node; unused where per_node is 1
     picoseconds inside_latency{};   ///< largest latency of one hop inside a node

@@ -72,8 +72,9 @@ namespace detail {
 /// known. A group that is on one node, or has one device per node, has no hierarchy. Ties go to the column further left.
 ///
 /// Trees are double binary trees: every device is an inner node of one of two trees and a leaf of the other, each tree carries half
-/// of the bytes, and so a broadcast reaches the full rate; a single binary tree, whose inner nodes send twice, has half of it.
-/// An all-to-all on several nodes has no Bruck variant, nor a flat one, which would overrate the links between nodes.
+/// of the bytes (NCCL splits trees over channels as it does rings, so `r` is the rate of all together), and so a broadcast reaches the full rate; a
+/// single binary tree, whose inner nodes send twice, has half of it. An all-to-all on several nodes has no Bruck variant, nor a flat one, which would
+/// overrate the links between nodes.
 ///
 /// Sources: R. Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication operations in MPICH, IJHPCA 19(1),
 /// 2005, sections 3 and 4 (ring, recursive and pairwise algorithms, Bruck); P. Sanders, J. Speck, J. L. Traeff, Two-tree algorithms for

@@ -29,7 +29,7 @@ struct shard_products {
 /// Reads them off the dims of the shard. The factors are the first input and the first weight, or the second input where there is no weight. A dim
 /// of the result belongs to m, n or the batch as the first, the second or both factors have it; the others are summed over, and k. A convolution is
 /// the product that it is lowered to: kernel positions are in k. Backward has a product for each factor whose gradient is wanted, which sums over
-/// what the other one has alone. None of an operation with one factor. Complexity: O(terms of three operands).
+/// what the other one has alone. None of an operation with one factor, or without `multiply_adds`. Complexity: O(terms of three operands).
 [[nodiscard]] inline shard_products products_of(ops::shard_work const& work) {
     auto const& op = *work.op;
     shard_products out;
@@ -65,7 +65,7 @@ struct shard_products {
     if (op.work != ops::work_class::convolution || op.inputs.empty() || op.weights.empty()) return 1;
     auto const& x = op.inputs[0].axes;
     auto const& kernel = op.weights[0].axes;
-    if (x.size() != 4 || kernel.size() != 4) return 1;
+    if (x.size() != 4 || kernel.size() != 4 || x[1].terms.size() != 1) return 1; // groups: channels are counted by two dims
     for (std::size_t a = 2; a < 4; ++a)
         if (x[a].terms.size() != 1 || x[a].terms[0].stride != 1 || x[a].span != kernel[a].extent || kernel[a].extent != kernel[2].extent) return 1;
     auto const r = static_cast<double>(kernel[2].extent);
@@ -90,6 +90,7 @@ inline constexpr double product_overhead = 64;
 /// extent grows. `multiprocessors` 0, not known: `p.flops()`.
 [[nodiscard]] inline flop_count tiled_flops(product_extents const& p, std::uint32_t multiprocessors) {
     if (multiprocessors == 0) return p.flops();
+    // Round figures: k goes in steps of 32; parts of it have 256 at least, and cost a twentieth to add up.
     constexpr std::array<double, 5> parts{1, 2, 4, 8, 16};
     constexpr double shortest_part = 256, whole_step = 32, split_rate = 0.95;
     double const slots = multiprocessors;

@@ -55,13 +55,16 @@ struct work_efficiency {
     }
 };
 
+/// The part of the memory bandwidth of the data sheet that a copy reaches on devices that do not tell: BabelStream measures 0.75 to 0.93 on the GPUs
+/// from K80 to V100 (T. Deakin et al., 2016 and after).
+inline constexpr double usual_memory_efficiency = 0.8;
+
 /// The settings of a `roofline`.
 struct roofline_options {
     /// Where set, replaces what devices say they reach. Else these have precedence, and the defaults of `work_efficiency` stand for what they
     /// do not say.
     std::optional<work_efficiency> efficiency{};
-    /// The part of the memory bandwidth of the data sheet that a copy reaches, in place of what devices say; 0.8 where neither does:
-    /// BabelStream measures 0.75 to 0.93 on the GPUs from K80 to V100 (T. Deakin et al., 2016 and after).
+    /// The part of the memory bandwidth that a copy reaches, in place of what devices say; `usual_memory_efficiency` where neither does.
     std::optional<double> memory_efficiency{};
     /// Where set, replaces the launch overhead of every device.
     std::optional<picoseconds> launch_overhead{};
@@ -98,13 +101,17 @@ namespace detail {
 }
 
 /// A `CostOracle` from data sheets and what devices reach of them: time = max(flops / (peak * efficiency), bytes / (memory rate * efficiency)) +
-/// launch overhead, the peak being that of the class of the operator and the type of its first output. Matrix products and convolutions run in
-/// tiles (`tiled_flops`), where the device tells its multiprocessors; convolutions in f32 on vector units by Winograd's algorithm, where it applies.
-/// Products inside of another operator (an attention's projections) add their
-/// arithmetic, at the rate of matrix products. The update pass is priced
-/// like the others, by the few flops and the bytes of the optimizer. Views, sources and shards without flops and bytes take no time. Transfers take
-/// the default (latency + bytes / bandwidth), collectives `alpha_beta`. Source: S. Williams, A. Waterman, D. Patterson, Roofline, CACM 52(4), 2009.
-/// Devices are named by their position in `devices(topology)`. The topology is read at construction and not kept.
+/// launch overhead, the peak being that of the class of the operator and the type of its first output.
+/// - Matrix products and convolutions run in tiles (`tiled_flops`), where the device tells its multiprocessors, or without them on vector units,
+/// where
+///   that is faster: narrow groups, sums of products of vectors.
+/// - Convolutions in f32 on vector units run by Winograd's algorithm, where it applies.
+/// - Products inside of another operator (an attention's projections) add their arithmetic, at the rate of large matrix products: without tiles, and
+///   in the one launch.
+/// - The update pass is priced like the others, by the few flops and the bytes of the optimizer. Views, sources and shards without flops and bytes
+///   take no time. Transfers take the default (latency + bytes / bandwidth), collectives `alpha_beta`.
+/// Source: S. Williams, A. Waterman, D. Patterson, Roofline, CACM 52(4), 2009. Devices are named by their position in `devices(topology)`. The
+/// topology is read at construction and not kept.
 class roofline {
   public:
     /// Reads the devices of `t`. Throws `invalid_input` on a device or option that breaks a rule, and on two devices of one
@@ -144,6 +151,9 @@ class roofline {
         if (!(work.flops >= 0) || !(work.bytes >= 0))
             throw invalid_input("operator of kind '", work.op->kind, "': ", ops::name_of(work.pass), " of a shard has ", work.flops, " flops and ",
                                 work.bytes, " bytes: must not be negative");
+        if (!(work.product_flops >= 0 && work.product_flops <= work.flops))
+            throw invalid_input("operator of kind '", work.op->kind, "': ", ops::name_of(work.pass), " of a shard has ", work.product_flops,
+                                " flops of products: must be from 0 to its flops, ", work.flops);
         if (work.flops == 0 && work.bytes == 0) return picoseconds{0};
         auto const& k = kinds_[kind_[device]];
         auto const rate = [&](ops::work_class c) { return k.rate[static_cast<std::size_t>(c)][static_cast<std::size_t>(work.type())]; };
@@ -151,9 +161,11 @@ class roofline {
         bool const tiled = c == ops::work_class::matmul || c == ops::work_class::convolution;
         double flops = tiled ? tiled_flops(work, k.spec.multiprocessors) : work.flops - work.product_flops;
         if (c == ops::work_class::convolution && k.on_vector_units(work.type())) flops /= winograd_saving(*work.op);
+        double arithmetic = flops / rate(c);
+        if (tiled) arithmetic = std::min(arithmetic, work.flops / rate(ops::work_class::elementwise));
         double const bytes = fused_dropout_ && work.op->kind == "dropout" ? mask_bytes(work) : work.bytes;
         double const products = work.product_flops / rate(ops::work_class::matmul); // kernels of their own, which arithmetic bounds
-        return from_seconds(products + std::max(flops / rate(c), bytes / k.memory_rate)) + k.launch;
+        return from_seconds(products + std::max(arithmetic, bytes / k.memory_rate)) + k.launch;
     }
 
     /// The time of a collective.
@@ -164,8 +176,9 @@ class roofline {
   private:
     struct kind_rates {
         kind_rates(topology::device_spec const& device, roofline_options const& options, std::size_t number)
-            : spec(device), memory_rate(device.memory_rate.bytes_per_second *
-                                        options.memory_efficiency.value_or(device.reached.memory > 0 ? device.reached.memory : 0.8)),
+            : spec(device),
+              memory_rate(device.memory_rate.bytes_per_second *
+                          options.memory_efficiency.value_or(device.reached.memory > 0 ? device.reached.memory : usual_memory_efficiency)),
               launch(options.launch_overhead.value_or(device.launch_overhead)) {
             auto const place = text("device ", number);
             topology::validate(device, place);
@@ -192,7 +205,7 @@ class roofline {
             else if (work == ops::work_class::attention) known = detail::of_format(spec.reached.attention, type);
             return known > 0 ? known : work_efficiency{}.of(work);
         }
-        /// True where contractions of a format run on the units of everything else, which work in f32.
+        /// True where contractions of a format run on the units of everything else, which work in f32: both peaks are given as the same number.
         [[nodiscard]] bool on_vector_units(ops::dtype type) const noexcept {
             return peak_of(spec.contraction, type) == spec.elementwise.f32 && (type == ops::dtype::f32 || type == ops::dtype::tf32);
         }

@@ -129,8 +129,8 @@ struct operation {
     flop_count multiply_adds = 0;
     /// Backward flops beside those of its inputs' and weights' gradients.
     flop_count backward_flops = 0;
-    /// Of `flops` and `backward_flops`, those of matrix products where `work` is another class: an attention's projections. Where there are some, the
-    /// gradients of operands are such products, too.
+    /// Of `flops` and `backward_flops`, those of matrix products where `work` is another class: an attention's projections. If `product_flops` is not
+    /// 0, gradients of operands count as matrix products.
     flop_count product_flops = 0, backward_product_flops = 0;
     /// Bytes kept until backward beside saved operands (masks, statistics), split evenly over the shards.
     double saved_bytes = 0;
@@ -211,6 +211,14 @@ inline void validate(operation const& op, std::string_view where) {
     };
     among(op.product_flops, op.flops, "product_flops", "flops");
     among(op.backward_product_flops, op.backward_flops, "backward_product_flops", "backward_flops");
+    bool const all_products = op.work == work_class::matmul || op.work == work_class::convolution;
+    if (op.product_flops > 0 && all_products)
+        throw invalid_input(place, "product_flops is ", op.product_flops, ": must be 0 where work is ", name_of(op.work), ", whose flops all are");
+    if (op.backward_product_flops > 0 && op.product_flops == 0)
+        throw invalid_input(place, "backward_product_flops is ", op.backward_product_flops, ": must be 0 where product_flops is");
+    auto const said = [](char c) { return (c >= 'a' && c <= 'z') || c == ' ' || c == ','; };
+    if (!std::all_of(op.variant.begin(), op.variant.end(), said))
+        throw invalid_input(place, "variant is '", op.variant, "': must be of small letters, blanks and commas");
     auto const has = [&](dim_kind k) { return std::count_if(op.dims.begin(), op.dims.end(), [&](auto const& d) { return d.kind == k; }); };
     for (auto const k : {dim_kind::copies, dim_kind::sums})
         if (has(k) > 1) throw invalid_input(place, has(k), " dims of ", k == dim_kind::copies ? "copies" : "partial sums", ": at most one");

@@ -162,7 +162,7 @@ struct shard_work {
             count(o);
             if (o.saved) count(o);
         }
-        if (op.product_flops > 0) products = op.backward_product_flops + flops - op.backward_flops;
+        if (op.product_flops > 0) products = flops - (op.backward_flops - op.backward_product_flops);
         w.bytes += (op.saved_bytes + op.backward_intermediate_bytes) / static_cast<double>(shards);
     }
     w.flops = flops / static_cast<double>(shards);

@@ -303,7 +303,8 @@ class stage_estimator {
             std::vector<std::int64_t> crossing(c.busy.size(), 0);
             auto const next = problem_.topology().size() / how.groups(); // first device of the next group
             for (std::size_t i = 0; i < crossing.size() && how.groups() > 1; ++i)
-                crossing[i] = message(0, next, c.crossing[i]) * (problem_.options().training ? 2 : 1);
+                crossing[i] =
+                    std::min(message(0, next, c.crossing[i]), std::numeric_limits<std::int64_t>::max() / 2) * (problem_.options().training ? 2 : 1);
             return balanced_cuts(std::vector(stages, c.busy), crossing, places);
         }
         std::vector<double> before; // each place

@@ -157,11 +157,10 @@ struct half_links {
 
 /// `count` equal nodes. Between nodes a message passes the sender's PCIe link, its interface out and the receiver's interface in, each
 /// with half of `nic.latency` (as FlexFlow has it), and the receiver's PCIe link; the network between the interfaces is an ideal switch.
-/// Without further options a known device gives: `k80` PCIe 3 tree, one 56 Gb/s interface per node; `p100_sxm` one NVLink (20 GB/s) per
-/// pair, `v100_sxm` two NVLinks (50 GB/s) per pair (what a GPU has links for in nodes of four), one 100 Gb/s interface per node; `a100_sxm`
-/// NVSwitch at 300 GB/s, a 200 Gb/s interface per GPU; `h100_sxm` and `h200_sxm` NVSwitch at 450 GB/s, a 400 Gb/s interface per GPU.
-/// Routes are the shortest. Throws `invalid_input` on zero counts, a `nics_per_node` that does not divide the GPUs, links that break the rules of
-/// `cluster_builder`, an option that is left open for another device.
+/// Without further options a known device gives what `detail::known_nodes` has: `k80` a PCIe tree, `p100_sxm` and `v100_sxm` NVLinks between pairs
+/// (what a GPU has links for in nodes of four), each with one interface per node; `a100_sxm`, `h100_sxm`, `h200_sxm` and `b200_sxm` an NVSwitch and
+/// an interface per GPU. Routes are the shortest. Throws `invalid_input` on zero counts, a `nics_per_node` that does not divide the GPUs, links that
+/// break the rules of `cluster_builder`, an option that is left open for another device.
 [[nodiscard]] inline cluster nodes(nodes_options const& o) {
     auto const c = complete(o);
     std::uint64_t const total = std::uint64_t{o.count} * o.gpus_per_node;

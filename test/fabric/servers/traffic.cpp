@@ -72,6 +72,7 @@ template <class Problem, class S> demand observed_traffic(Problem const& p, S co
         }
         if (t.kind[task] != sim::task_kind::barrier) continue;
         found f;
+        std::int64_t longest = 0;
         auto const& label = t.label[task];
         bool const many = label.edge != sim::task_label::no_edge && label.number < simulator.plan().edges[label.edge].collectives.size() &&
                           simulator.plan().edges[label.edge].collectives[label.number].forward_kind == collective_kind::all_to_all_v;
@@ -82,8 +83,9 @@ template <class Problem, class S> demand observed_traffic(Problem const& p, S co
                 met[static_cast<std::size_t>(collective_kind::all_to_all_v)] += 1;
                 continue;
             }
-            f.kind = static_cast<collective_kind>(t.duration[hop] % 8);
-            f.bytes = t.duration[hop] / 8;
+            longest = std::max(longest, t.duration[hop]); // of a link that rings pass less often the time is a part
+            f.kind = static_cast<collective_kind>(longest % 8);
+            f.bytes = longest / 8;
             f.members.insert(ends(hop).first);
             f.members.insert(ends(hop).second);
         }

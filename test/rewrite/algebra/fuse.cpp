@@ -36,8 +36,13 @@ void check_amounts(ops::operation const& fused, ops::operation const& first, ops
     CHECK(fused.multiply_adds == first.multiply_adds + second.multiply_adds);
     CHECK(work(fused, ops::pass::backward).flops == work(first, ops::pass::backward).flops + work(second, ops::pass::backward).flops);
     CHECK(kept(fused, nullptr) == kept(first, &y) + kept(second, &x) + (y.saved || x.saved ? bytes(y) : 0));
-    if (first.work != ops::work_class::view)
-        CHECK(work(fused, ops::pass::forward).bytes == work(first, ops::pass::forward).bytes + work(second, ops::pass::forward).bytes - 2 * bytes(y));
+    CHECK(fused.intermediate_bytes == first.intermediate_bytes + second.intermediate_bytes);
+    CHECK(fused.backward_intermediate_bytes == first.backward_intermediate_bytes + second.backward_intermediate_bytes);
+    CHECK(fused.product_flops == first.product_flops + second.product_flops);
+    if (first.work != ops::work_class::view) { // what is between is not read, and written where it is kept
+        double const parts = work(first, ops::pass::forward).bytes + work(second, ops::pass::forward).bytes;
+        CHECK(work(fused, ops::pass::forward).bytes == parts - (y.saved || x.saved ? 1 : 2) * bytes(y));
+    }
 }
 } // namespace
 

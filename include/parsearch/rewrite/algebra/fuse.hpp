@@ -28,16 +28,14 @@ namespace detail {
     auto const& between = stage.inputs[slot];
     // Both keep the tensor between them as an operand; now it is none, and is kept beside them.
     if (y.saved || between.saved) producer.saved_bytes += static_cast<double>(ops::bytes_of(y));
-    producer.saved_bytes += stage.saved_bytes;
+    auto const amounts = ops::amounts_of(producer);
+    auto const added = ops::amounts_of(stage);
+    for (std::size_t i = 0; i < amounts.size(); ++i) *amounts[i] += *added[i];
     y.saved = stage.outputs[0].saved;
     y.type = stage.outputs[0].type;
     y.differentiable = stage.outputs[0].differentiable;
-    producer.intermediate_bytes += stage.intermediate_bytes;
-    producer.backward_intermediate_bytes += stage.backward_intermediate_bytes;
-    producer.flops += stage.flops;
-    producer.multiply_adds += stage.multiply_adds;
     // The gradient of what is between the two is needed in any case: for every input and every weight.
-    producer.backward_flops += stage.backward_flops + (between.differentiable ? between.gradient_flops : 0);
+    if (between.differentiable) producer.backward_flops += between.gradient_flops;
     if (producer.work == ops::work_class::memory) producer.work = ops::work_class::elementwise;
     // f(a + b) is not f(a) + f(b): what is summed must be summed whole before.
     if (!additive)
@@ -48,8 +46,8 @@ namespace detail {
 } // namespace detail
 
 /// `producer`, then the unary `function` of its output, as one operation of kind "<producer>+<function>" (a batch normalization and relu:
-/// "batch_norm_relu", as `ops::batch_norm` makes it). The tensor between them is neither written nor read; where one of the two keeps it for
-/// backward, it counts as `saved_bytes`. The function's backward flops are `backward_flops`. Dims that the output lacks become fixed, since
+/// "batch_norm_relu", as `ops::batch_norm` makes it). The tensor between them is not read, and written only where one of the two keeps it for
+/// backward: it counts as `saved_bytes`. The function's backward flops are `backward_flops`. Dims that the output lacks become fixed, since
 /// partial sums can not go through the function, unless it is additive (negate, scale, mask, identity).
 /// The caller knows that nothing else reads the tensor between them.
 [[nodiscard]] inline outcome<ops::operation> fused(ops::operation const& producer, ops::operation const& function) {

@@ -97,7 +97,7 @@ namespace detail {
 
 /// The dim along which `a` and `b` differ in extent: none where they are alike in all dims. Refuses where they differ in anything else.
 [[nodiscard]] inline outcome<std::optional<std::uint32_t>> differing_dim(ops::operation const& a, ops::operation const& b) {
-    if (a.kind != b.kind || a.work != b.work) return refused(a.kind, " and ", b.kind, " are not of one kind");
+    if (a.kind != b.kind || a.work != b.work || a.variant != b.variant) return refused(a.kind, " and ", b.kind, " are not of one kind");
     if (a.dims.size() != b.dims.size()) return refused(a.kind, " of ", a.dims.size(), " and of ", b.dims.size(), " dims");
     std::optional<std::uint32_t> d;
     for (std::uint32_t k = 0; k < a.dims.size(); ++k) {
