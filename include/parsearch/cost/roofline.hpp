@@ -162,7 +162,7 @@ class roofline {
         double flops = tiled ? tiled_flops(work, k.spec.multiprocessors) : work.flops - work.product_flops;
         if (c == ops::work_class::convolution && k.on_vector_units(work.type())) flops /= winograd_saving(*work.op);
         double arithmetic = flops / rate(c);
-        if (tiled) arithmetic = std::min(arithmetic, work.flops / rate(ops::work_class::elementwise));
+        if (tiled) arithmetic = std::min(arithmetic, work.flops / std::min(rate(ops::work_class::elementwise), rate(c) / 2));
         double const bytes = fused_dropout_ && work.op->kind == "dropout" ? mask_bytes(work) : work.bytes;
         double const products = work.product_flops / rate(ops::work_class::matmul); // kernels of their own, which arithmetic bounds
         return from_seconds(products + std::max(arithmetic, bytes / k.memory_rate)) + k.launch;

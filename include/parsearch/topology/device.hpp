@@ -89,7 +89,7 @@ inline device_spec const p100_sxm{{"p100_sxm", byte_count{16} << 30},
                                   {732e9},
                                   std::chrono::microseconds{5},
                                   56,
-                                  {.matmul = {.f32 = 0.96}, .convolution = {.f32 = 0.71}}};
+                                  {.matmul = {.f32 = 0.96}, .convolution = {.f32 = 0.69}}};
 
 /// Tesla V100 SXM2, 16 GB, as in Summit. Source: NVIDIA, V100 data sheet (7.8 / 15.7 Tflops f64 / f32, 125 on tensor cores, 900 GB/s);
 /// f16 on vector units is twice f32 and i8 four times (Tesla V100 architecture white paper WP-08608).
@@ -99,7 +99,7 @@ inline device_spec const v100_sxm{{"v100_sxm", byte_count{16} << 30},
                                   {900e9},
                                   std::chrono::microseconds{5},
                                   80,
-                                  {.matmul = {.f32 = 0.96, .f16 = 0.64}, .convolution = {.f32 = 0.89, .f16 = 0.61}}};
+                                  {.matmul = {.f32 = 0.96, .f16 = 0.64}, .convolution = {.f32 = 0.86, .f16 = 0.61}}};
 
 /// A100 SXM4, 80 GB. Source: NVIDIA, A100 tensor core GPU data sheet (tensor cores: f64 19.5, tf32 156, f16 and bf16 312 Tflops, i8 624
 /// Tops; vector units: f64 9.7, f32 19.5; 2,039 GB/s); f16 78 and bf16 39 Tflops on vector units from the A100 architecture white paper.
@@ -110,7 +110,7 @@ inline device_spec const a100_sxm{{"a100_sxm", byte_count{80} << 30},
                                   std::chrono::microseconds{3},
                                   108,
                                   {.matmul = {.tf32 = 0.78, .f16 = 0.67, .bf16 = 0.66},
-                                   .convolution = {.tf32 = 0.32, .f16 = 0.51, .bf16 = 0.51},
+                                   .convolution = {.tf32 = 0.32, .f16 = 0.5, .bf16 = 0.5},
                                    .attention = {.f16 = 0.26, .bf16 = 0.26}}};
 
 /// H100 SXM5, 80 GB. Source: NVIDIA, H100 tensor core GPU architecture white paper (tensor cores without sparsity: f64 66.9, tf32 494.7,
