@@ -102,9 +102,8 @@ namespace detail {
 
 /// A `CostOracle` from data sheets and what devices reach of them: time = max(flops / (peak * efficiency), bytes / (memory rate * efficiency)) +
 /// launch overhead, the peak being that of the class of the operator and the type of its first output.
-/// - Matrix products and convolutions run in tiles (`tiled_flops`), where the device tells its multiprocessors, or without them on vector units,
-/// where
-///   that is faster: narrow groups, sums of products of vectors.
+/// - Matrix products and convolutions run in tiles (`tiled_flops`), where the device tells its multiprocessors; or, where this is
+///   faster, without tiles on vector units, at no more than half of the rate: narrow groups, sums of products of vectors.
 /// - Convolutions in f32 on vector units run by Winograd's algorithm, where it applies.
 /// - Products inside of another operator (an attention's projections) add their arithmetic, at the rate of large matrix products: without tiles, and
 ///   in the one launch.
