@@ -286,7 +286,8 @@ TEST_CASE("lower: traffic at sizes of real networks is near what the operation c
     samples.push_back({ops::batch_norm{}.infer(tensors{image}), {4, 1, 1, 1}, 0.99, 1.01, 0.99, 1.01});
     samples.push_back({ops::group_norm{.groups = 8}.infer(tensors{image}), {}, 0.95, 1.05, 0.9, 1.1});
     samples.push_back({ops::softmax{}.infer(tensors{tokens}), {}, 0.99, 1.01, 0.99, 1.01});
-    samples.push_back({ops::cross_entropy{}.infer(tensors{{{4096, 32000}, h}, {{4096}, ops::dtype::i64}}), {}, 0.99, 1.01, 0.99, 1.01});
+    // Launches convert nothing through memory.
+    samples.push_back({ops::cross_entropy{}.infer(tensors{{{4096, 32000}, h}, {{4096}, ops::dtype::i64}}), {}, 0.2, 0.3, 0.25, 0.35});
     samples.push_back({ops::embedding{.entries = 50000, .features = 1024, .type = h}.infer(tensors{words}), {}, 0.99, 1.01, 0.9, 1.1});
     samples.push_back({ops::embedding{.entries = 50000, .features = 1024, .type = h}.infer(tensors{words}), {1, 1, 1, 8}, 0.9, 1.1, 0.29, 1.1});
     samples.push_back({ops::pool2d{.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}}.infer(tensors{image}), {}, 0.5, 1.0, 0.9, 2.0});
@@ -304,8 +305,7 @@ TEST_CASE("lower: traffic at sizes of real networks is near what the operation c
         for (auto const pass : {ops::pass::forward, ops::pass::backward}) {
             auto const work = ops::work_of(sample.op, sample.degrees, pass);
             auto const l = lower(work);
-            auto const kept = pass == ops::pass::forward ? sample.op.saved_bytes / static_cast<double>(ops::shard_count(sample.degrees)) : 0.0;
-            auto const ratio = bytes(l) / (work.bytes + kept);
+            auto const ratio = bytes(l) / work.bytes;
             CAPTURE(cost::to_string(cost::kernel_of(work)));
             CAPTURE(shown(l));
             CHECK(ratio >= (pass == ops::pass::forward ? sample.least_forward : sample.least_backward));
