@@ -11,7 +11,9 @@
 #include <fstream>
 #include <new>
 #include <numeric>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -19,6 +21,7 @@
 #include <nlohmann/json.hpp>
 
 #include <parsearch/cost/roofline.hpp>
+#include <parsearch/io/files/topology_file.hpp>
 #include <parsearch/io/text/device_names.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
 #include <parsearch/problem/problem.hpp>
@@ -38,17 +41,18 @@ namespace {
 namespace ps = parsearch;
 namespace pipeline = parsearch::pipeline;
 
-// What a fit tries replaces what the device is known to reach: {"matmul": {"bf16": 0.6}, "memory": 0.9}.
-void replace_reached(ps::topology::reached_parts& reached, nlohmann::json const& tried) {
-    for (auto const& [name, value] : tried.items()) {
-        if (name == "memory") {
-            reached.memory = value.get<double>();
-            continue;
-        }
-        auto& parts = name == "matmul" ? reached.matmul : name == "convolution" ? reached.convolution : reached.attention; // as fit.py names them
-        for (auto const& [type, part] : value.items())
-            (type == "f32" ? parts.f32 : type == "tf32" ? parts.tf32 : type == "f16" ? parts.f16 : parts.bf16) = part;
-    }
+// A device by its preset, and what the run or a fit says of it instead, read as the kind of a topology file is.
+ps::topology::device_spec device_of(nlohmann::json const& said, ps::topology::device_spec const& preset) {
+    auto const name = said.value("kind", preset.kind);
+    nlohmann::json kind{{"preset", preset.kind}};
+    for (auto const& [ours, theirs] : {std::pair{"memory", "memory_bytes"}, {"memory_rate", "memory_bytes_per_second"}, {"reached", "reached"}})
+        if (said.contains(ours)) kind[theirs] = said.at(ours);
+    nlohmann::json const one{{"format", ps::io::topology_format},
+                             {"version", ps::io::topology_version},
+                             {"kinds", {{name, kind}}},
+                             {"devices", nlohmann::json::array({{{"kind", name}}})}};
+    std::istringstream in(one.dump());
+    return ps::io::read_topology_json(in, "device").describe_device(0);
 }
 
 // Nodes of eight of a preset, or fewer devices on one; what the run says of its memory replaces the preset's.
@@ -66,10 +70,7 @@ ps::topology::cluster cluster_of(nlohmann::json const& device, std::uint32_t dev
         o.nic = joined.nic;
         o.host_link = joined.host_link;
     }
-    o.device.kind = device.value("kind", preset->kind);
-    o.device.memory = device.value("memory", preset->memory);
-    o.device.memory_rate.bytes_per_second = device.value("memory_rate", preset->memory_rate.bytes_per_second);
-    replace_reached(o.device.reached, device.value("reached", nlohmann::json::object()));
+    o.device = device_of(device, *preset);
     return ps::topology::nodes(o);
 }
 
