@@ -141,7 +141,7 @@ constexpr double bytes_per_task = 110;
 // How many tasks each device has, from one micro-batch on one node or a little more. What is computed again and the blocks that are gathered add to
 // them, by factors as measured.
 double tasks_of_a_device(nlohmann::json const& asked, published_run run) {
-    auto const passes = run.micro_batches * (run.again == again::none ? 1.0 : 1.1) * (run.sharded == sharded::parameters ? 1.3 : 1.0);
+    auto const passes = run.micro_batches * (run.again == again::none ? 1.0 : 1.1) * (run.sharded == sharded_states::parameters ? 1.3 : 1.0);
     while (run.data > 1 && run.replica() * (run.data - 1) >= 8) --run.data;
     if (run.devices() > 8 && run.devices() % 8 != 0) run.data *= 8;
     auto const problem = problem_of(asked, run);

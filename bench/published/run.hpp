@@ -1,7 +1,6 @@
 #pragma once
 /// A run of training as it was published, and the pipeline that it stands for.
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -14,12 +13,18 @@
 
 #include "../blocks.hpp"
 
+namespace parsearch::pipeline {
+NLOHMANN_JSON_SERIALIZE_ENUM(sharded_states, {{sharded_states::none, "nothing"},
+                                              {sharded_states::optimizer, "optimizer"},
+                                              {sharded_states::parameters, "parameters"}})
+} // namespace parsearch::pipeline
+
 namespace bench {
+
+using parsearch::pipeline::sharded_states;
 
 enum class again : std::uint8_t { none, every_other, all };
 NLOHMANN_JSON_SERIALIZE_ENUM(again, {{again::none, "none"}, {again::every_other, "every other"}, {again::all, "all"}})
-enum class sharded : std::uint8_t { nothing, optimizer, parameters };
-NLOHMANN_JSON_SERIALIZE_ENUM(sharded, {{sharded::nothing, "nothing"}, {sharded::optimizer, "optimizer"}, {sharded::parameters, "parameters"}})
 
 /// Degrees and micro-batches; of the model and the devices see `main`.
 struct published_run {
@@ -27,7 +32,7 @@ struct published_run {
     std::uint32_t rounds = 1;                                    ///< stages of each: above 1 they are interleaved
     std::uint32_t micro_batch = 1, micro_batches = 1;            ///< samples of a replica at once; how often an iteration
     bench::again again = bench::again::none;                     ///< blocks that are computed again in backward
-    bench::sharded sharded = bench::sharded::nothing;
+    sharded_states sharded = sharded_states::none;
     bool sequence_parallel = true; ///< norms, dropouts and sums are split among tensor ranks, else each does all
     bool fused_dropout = false;    ///< in the kernel of the sum behind it
 
@@ -39,19 +44,15 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(published_run, data, tensor, context, groups,
 
 /// The pipeline of a run: stages of blocks, as many each as can be. Of what is computed again each block is a segment; the output layer never is.
 inline parsearch::pipeline::pipelining pipelining_of(published_run const& run, network_blocks const& blocks) {
-    using enum parsearch::pipeline::sharded_states;
-    constexpr std::array states{none, optimizer, parameters};
-    parsearch::pipeline::pipelining how{.stages = run.groups * run.rounds,
-                                        .interleaved = run.rounds,
-                                        .micro_batches = run.micro_batches,
-                                        .sharded = states[static_cast<std::size_t>(run.sharded)]};
+    parsearch::pipeline::pipelining how{
+        .stages = run.groups * run.rounds, .interleaved = run.rounds, .micro_batches = run.micro_batches, .sharded = run.sharded};
     if (how.stages > blocks.count)
         throw parsearch::invalid_input(how.stages, " stages of ", blocks.count, " blocks: must be as many blocks at least");
     how.recompute.assign(how.stages, run.again != again::none);
     for (std::size_t op = 0; op < blocks.of.size(); ++op) {
         auto const block = blocks.behind[op] ? blocks.count : blocks.of[op];
         how.stage.push_back(blocks.of[op] * how.stages / blocks.count);
-        if (how.sharded == parameters) how.block.push_back(block);
+        if (how.sharded == sharded_states::parameters) how.block.push_back(block);
         if (run.again == again::none) continue;
         how.segment.push_back(block);
         how.kept.push_back(block == blocks.count || (run.again == again::every_other && block % 2 == 0));
