@@ -1,11 +1,13 @@
 #pragma once
 /// What a device can do: peak rates, memory, launch overhead; and the accelerators that the library knows.
 
+#include <array>
 #include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <limits>
 #include <string_view>
+#include <utility>
 
 #include <parsearch/concepts/device_topology.hpp>
 #include <parsearch/core/error.hpp>
@@ -19,6 +21,14 @@ struct by_format {
     friend bool operator==(by_format const&, by_format const&) = default;
 };
 
+/// The members of `by_format` by name.
+inline constexpr std::array<std::pair<std::string_view, double by_format::*>, 6> format_members{{{"f64", &by_format::f64},
+                                                                                                 {"f32", &by_format::f32},
+                                                                                                 {"tf32", &by_format::tf32},
+                                                                                                 {"f16", &by_format::f16},
+                                                                                                 {"bf16", &by_format::bf16},
+                                                                                                 {"i8", &by_format::i8}}};
+
 /// Peak flops per second. Zero: the device has no such unit and runs the format at the rate of `f32`.
 using peak_rates = by_format;
 
@@ -29,6 +39,10 @@ struct reached_parts {
     double memory = 0;
     friend bool operator==(reached_parts const&, reached_parts const&) = default;
 };
+
+/// Its members by number format, by name.
+inline constexpr std::array<std::pair<std::string_view, by_format reached_parts::*>, 3> reached_members{
+    {{"matmul", &reached_parts::matmul}, {"convolution", &reached_parts::convolution}, {"attention", &reached_parts::attention}}};
 
 /// A device as `device_description` has it, and what a roofline needs beside.
 struct device_spec : device_description {
@@ -55,16 +69,12 @@ inline void validate(device_spec const& d, std::string_view where) {
     };
     check(d.memory_rate.bytes_per_second, "memory bytes");
     for (auto const* const rates : {&d.contraction, &d.elementwise})
-        for (double const rate : {rates->f64, rates->f32, rates->tf32, rates->f16, rates->bf16, rates->i8}) check(rate, "flops");
+        for (auto const& [format, rate] : format_members) check(rates->*rate, "flops");
     auto const check_part = [&](double value, std::string_view what) {
         if (!(value >= 0 && value <= 1)) throw invalid_input(place, " reaches a part of ", value, " in ", what, ": must be from 0 (not known) to 1");
     };
-    auto const check_parts = [&](by_format const& p, std::string_view what) {
-        for (double const part : {p.f64, p.f32, p.tf32, p.f16, p.bf16, p.i8}) check_part(part, what);
-    };
-    check_parts(d.reached.matmul, "matmul");
-    check_parts(d.reached.convolution, "convolution");
-    check_parts(d.reached.attention, "attention");
+    for (auto const& [name, parts] : reached_members)
+        for (auto const& [format, part] : format_members) check_part(d.reached.*parts.*part, name);
     check_part(d.reached.memory, "memory");
 }
 

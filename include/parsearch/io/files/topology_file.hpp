@@ -31,20 +31,6 @@ inline constexpr std::uint64_t topology_version = 1;
 
 namespace detail {
 
-/// The number formats by name.
-inline constexpr std::array<std::pair<std::string_view, double topology::by_format::*>, 6> format_members{{{"f64", &topology::by_format::f64},
-                                                                                                           {"f32", &topology::by_format::f32},
-                                                                                                           {"tf32", &topology::by_format::tf32},
-                                                                                                           {"f16", &topology::by_format::f16},
-                                                                                                           {"bf16", &topology::by_format::bf16},
-                                                                                                           {"i8", &topology::by_format::i8}}};
-
-/// What a device reaches of its peaks, by kinds of kernels.
-inline constexpr std::array<std::pair<std::string_view, topology::by_format topology::reached_parts::*>, 3> reached_members{
-    {{"matmul", &topology::reached_parts::matmul},
-     {"convolution", &topology::reached_parts::convolution},
-     {"attention", &topology::reached_parts::attention}}};
-
 class topology_reader {
   public:
     explicit topology_reader(json_document const& document)
@@ -101,17 +87,17 @@ class topology_reader {
     }
     static void read_formats(json_value const& value, topology::by_format& numbers) {
         member_names names;
-        for (auto const& [name, member] : format_members) names.push_back(name);
+        for (auto const& [name, member] : topology::format_members) names.push_back(name);
         auto const o = value.object(std::move(names));
-        for (auto const& [name, member] : format_members)
+        for (auto const& [name, member] : topology::format_members)
             if (auto const number = o.find(name)) numbers.*member = number->number(0);
     }
     static void read_reached(json_value const& value, topology::reached_parts& reached) {
         member_names names{"memory"};
-        for (auto const& [name, member] : reached_members) names.push_back(name);
+        for (auto const& [name, member] : topology::reached_members) names.push_back(name);
         auto const o = value.object(std::move(names));
         if (auto const memory = o.find("memory")) reached.memory = memory->number(0);
-        for (auto const& [name, member] : reached_members)
+        for (auto const& [name, member] : topology::reached_members)
             if (auto const parts = o.find(name)) read_formats(*parts, reached.*member);
     }
 
@@ -203,7 +189,7 @@ class topology_reader {
     kind["launch_overhead_ps"] = d.launch_overhead.count();
     auto const formats = [](topology::by_format const& numbers) {
         auto object = ordered_json::object();
-        for (auto const& [name, number] : format_members)
+        for (auto const& [name, number] : topology::format_members)
             if (numbers.*number != 0) object[std::string(name)] = numbers.*number;
         return object;
     };
@@ -212,7 +198,7 @@ class topology_reader {
     if (d.multiprocessors) kind["multiprocessors"] = d.multiprocessors;
     if (d.reached == topology::reached_parts{}) return kind;
     auto reached = ordered_json::object();
-    for (auto const& [name, parts] : reached_members)
+    for (auto const& [name, parts] : topology::reached_members)
         if (d.reached.*parts != topology::by_format{}) reached[std::string(name)] = formats(d.reached.*parts);
     if (d.reached.memory != 0) reached["memory"] = d.reached.memory;
     kind["reached"] = std::move(reached);
