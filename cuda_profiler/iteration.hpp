@@ -43,7 +43,7 @@ namespace parsearch::profiler {
     for (auto const& [root, members] : classes) {
         auto const plan =
             sim::plan_sync(g, members, simulation.gradients, degrees, [&](std::uint32_t) -> std::vector<std::uint32_t> const& { return only; });
-        for (auto const& held : plan.held) add(update_work(g.operations[root], held.elements, 2 * held.bytes + held.gradients, simulation));
+        for (auto const& held : plan.held) add(sim::update_work(g.operations[root], held.elements, sim::update_traffic(held), simulation.optimizer));
     }
     return works;
 }

@@ -40,18 +40,6 @@ inline void validate(work_limits const& limits) {
     if (std::ranges::none_of(limits.passes, [](bool p) { return p; })) throw invalid_input("passes is empty: must name forward, backward or update");
 }
 
-/// The update of `elements` parameters, those of `op` first, as the simulator makes it: see sim/task/planner.hpp. `moved`: bytes of the weights
-/// twice, and of their gradients.
-[[nodiscard]] inline ops::shard_work update_work(ops::operation const& op, std::int64_t elements, byte_count moved,
-                                                 sim::simulation_options const& simulation) {
-    auto const rule = sim::cost_of(simulation.optimizer);
-    ops::shard_work work{.op = &op, .pass = ops::pass::update};
-    work.degrees.fill(1);
-    work.flops = rule.flops * static_cast<double>(elements);
-    work.bytes = static_cast<double>(moved) + 8.0 * static_cast<double>(rule.states * elements);
-    return work;
-}
-
 /// A kernel to measure.
 struct work_item {
     cost::kernel kernel;
@@ -264,12 +252,12 @@ class work_list {
         std::set<std::pair<std::int64_t, byte_count>> distinct_amounts;
         for (auto const& h : plan.held) {
             auto elements = h.elements;
-            auto moved = 2 * h.bytes + h.gradients;
+            auto moved = sim::update_traffic(h);
             if (simulation.synchronisation == sim::synchronisation::parameter_server)
                 for (auto const number : h.groups)
                     if (auto const& group = plan.groups[number]; group.devices[number % group.devices.size()] != h.device) {
                         elements -= group.elements;
-                        moved -= 2 * group.bytes + group.gradients;
+                        moved -= sim::update_traffic(group);
                     }
             if (elements > 0) distinct_amounts.emplace(elements, moved);
         }
@@ -278,7 +266,7 @@ class work_list {
 
     void add_update(ops::operation const& op, std::int64_t elements, byte_count moved, sim::simulation_options const& simulation,
                     std::vector<std::size_t>& numbers) {
-        add_stored(update_work(op, elements, moved, simulation), numbers);
+        add_stored(sim::update_work(op, elements, moved, simulation.optimizer), numbers);
     }
     /// The graph of `work.op` need not live as long as the list.
     void add_stored(ops::shard_work const& work, std::vector<std::size_t>& numbers) {

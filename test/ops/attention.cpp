@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "support/operators.hpp"
+#include "support/refusal.hpp"
 
 using namespace parsearch;
 using namespace parsearch::test;
@@ -110,14 +111,7 @@ TEST_CASE("multi_head_attention: the projections are matrix products, and what i
 TEST_CASE("amounts of products, and variants, that break a rule are refused") {
     auto const x = f32({2, 10, 12});
     auto const sound = infer(ops::multi_head_attention{.heads = 3}, {x, x, x});
-    auto const said = [](ops::operation const& op) {
-        try {
-            ops::validate(op, "it");
-        } catch (invalid_input const& e) {
-            return std::string(e.what());
-        }
-        return std::string();
-    };
+    auto const said = [](ops::operation const& op) { return support::refusal([&] { ops::validate(op, "it"); }); };
     auto op = sound;
     op.product_flops = op.flops * 2;
     CHECK(said(op).find("operator 'it' (multi_head_attention): product_flops is ") == 0);

@@ -12,6 +12,8 @@
 
 #include <parsearch/core/make_set.hpp>
 #include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/ops/operation.hpp>
+#include <parsearch/ops/shard.hpp>
 #include <parsearch/sim/input/simulation_options.hpp>
 #include <parsearch/sim/task/overlap.hpp>
 
@@ -102,6 +104,21 @@ using weight_parts = std::map<region, std::vector<shard_ref>, region_order>;
     return out;
 }
 } // namespace detail
+
+/// Bytes that the update of weights moves beside the optimizer's states: weight and gradient are read, the weight is written. Of a `sync_group` or
+/// `held_weights`.
+template <class Weights> [[nodiscard]] constexpr byte_count update_traffic(Weights const& w) noexcept { return 2 * w.bytes + w.gradients; }
+
+/// The update of `elements` parameters, those of `op` first, of which `traffic` is the `update_traffic`. Each 4-byte state is read and written. The
+/// shard is the whole of `op`.
+[[nodiscard]] inline ops::shard_work update_work(ops::operation const& op, std::int64_t elements, byte_count traffic, optimizer by) {
+    auto const rule = cost_of(by);
+    ops::shard_work work{.op = &op, .pass = ops::pass::update};
+    std::fill_n(work.degrees.begin(), op.dims.size(), 1);
+    work.flops = rule.flops * static_cast<double>(elements);
+    work.bytes = static_cast<double>(traffic) + 8.0 * static_cast<double>(rule.states * elements);
+    return work;
+}
 
 /// Plans synchronisation for operators `members` (one sharing class of `g`). `degrees(op)` and `devices(op)` answer for a
 /// member its degrees and the device of each shard; `type`: of gradients. Exact for any mix of splits.

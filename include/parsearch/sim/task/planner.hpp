@@ -160,21 +160,17 @@ class planner {
             else p.all_reduce.push_back(price_.collective(collective_kind::all_reduce, group.gradients, group.devices));
         }
         auto const first = p.members.front();
-        auto const rule = cost_of(work_->options.optimizer);
-        ops::shard_work work{.op = &g.operations[first], .pass = ops::pass::update};
         auto const degrees = configuration(first).degrees();
-        std::copy(degrees.begin(), degrees.end(), work.degrees.begin());
         for (auto const& h : p.sync.held) {
             auto elements = h.elements;
-            auto bytes = 2 * h.bytes + h.gradients;
+            auto traffic = update_traffic(h);
             for (auto const group : h.groups)
                 if (served && p.servers[group].server != h.device) {
                     elements -= p.sync.groups[group].elements;
-                    bytes -= 2 * p.sync.groups[group].bytes + p.sync.groups[group].gradients;
+                    traffic -= update_traffic(p.sync.groups[group]);
                 }
-            // Reads weight and gradient, writes the weight, reads and writes each 4-byte state.
-            work.flops = rule.flops * static_cast<double>(elements);
-            work.bytes = static_cast<double>(bytes) + 8.0 * static_cast<double>(rule.states * elements);
+            auto work = update_work(g.operations[first], elements, traffic, work_->options.optimizer);
+            std::copy(degrees.begin(), degrees.end(), work.degrees.begin());
             p.update.push_back(elements == 0 ? class_plan::no_update : price_.shard(work, work_->topology.kind[h.device], g.names[first]));
         }
     }
