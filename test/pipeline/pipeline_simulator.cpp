@@ -73,7 +73,7 @@ std::vector<std::uint32_t> random_stages(std::mt19937_64& rng, graph::dense_grap
 
 // Strategies of the micro-batches of a problem.
 template <class P> space::flat_strategy random_micro_strategy(std::mt19937_64& rng, P const& micro) {
-    return support::random_strategy(rng, micro, 0.3);
+    return support::reading_together(rng, micro, support::random_strategy(rng, micro, 0.3), 0.3);
 }
 
 // Random pipelines: `check(problem, simulator, how, strategy)` answers how many were checked, 1 or 0.
@@ -114,12 +114,23 @@ int on_random(std::uint64_t seed, int rounds, Change const& change, Check const&
     return checked;
 }
 
-// Whether some edge carries the data of another.
-template <class Simulator> bool sends_once(Simulator& simulator, pipeline::pipelining const& how, space::flat_strategy const& strategy) {
-    auto const carriers = pipeline::shared_transfers(simulator.micro_batches(how.micro_batches).graph(), how, strategy);
-    for (std::uint32_t e = 0; e < carriers.size(); ++e)
-        if (carriers[e] != e) return true;
-    return false;
+// One micro-batch, in which operators of one stage, and one segment that is computed again, receive together what they read alike.
+template <class Simulator> sim::simulator assembled(Simulator& simulator, pipeline::pipelining const& how, space::flat_strategy const& strategy) {
+    auto const& micro = simulator.micro_batches(how.micro_batches);
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> number;
+    std::vector<std::uint32_t> parts;
+    std::set<std::pair<std::uint32_t, std::uint32_t>> goes_back; // where some operator computes again that a gradient goes back to
+    auto const place = [&](std::size_t op) { return std::pair(how.stage[op], how.segment_of(op)); };
+    for (std::size_t op = 0; op < micro.size(); ++op)
+        if (how.computes_again(op) && micro.graph().trains[op]) goes_back.insert(place(op));
+    for (std::size_t op = 0; op < micro.size(); ++op) {
+        bool const again = how.computes_again(op) && goes_back.contains(place(op));
+        parts.push_back(
+            number.try_emplace({how.stage[op], again ? 1 + how.segment_of(op) : 0}, static_cast<std::uint32_t>(number.size())).first->second);
+    }
+    auto one = micro.simulator();
+    (void)one.assemble(strategy, parts);
+    return one;
 }
 
 // Whether operators of several stages share weights.
@@ -182,7 +193,8 @@ TEST_CASE("pipeline_simulator: under gpipe it simulates what the full simulator 
             how.interleaved = 1;
             how.recompute.clear();
             how.sharded = sharded_states::none;
-            if (sends_once(simulator, how, strategy)) return 0; // side by side it is sent for each reader
+            auto one = simulator.micro_batches(how.micro_batches).simulator();
+            if (one.plan(strategy).carrier != assembled(simulator, how, strategy).plan().carrier) return 0; // side by side stages receive together
             // A stage pushes its gradients to a server when it has them all; side by side all pushes come after the last stage's.
             if (p.options().synchronisation == sim::synchronisation::parameter_server && shares_between_stages(p.graph(), how)) return 0;
             auto const together = with_graph(p, copies(simulator.micro_batches(how.micro_batches).graph(), how.micro_batches));
@@ -212,20 +224,19 @@ TEST_CASE("pipeline_simulator: under gpipe it simulates what the full simulator 
 }
 
 TEST_CASE("pipeline_simulator: any pipeline keeps the rules of schedules and of its own order, and every task waits for what it should") {
-    int again = 0, full = 0, used = 0;
+    int again = 0, full = 0, used = 0, together = 0;
     auto const checked = on_random(
         20261202, 3000, [](auto&) {},
         [&](auto const& p, auto& simulator, pipeline::pipelining const& how, space::flat_strategy const& strategy) {
-            if (sends_once(simulator, how, strategy)) return 0; // below
             (void)simulator.simulate(how, strategy);
             auto const& tasks = simulator.tasks();
             auto const& origins = simulator.origins();
             REQUIRE(support::broken_rule(tasks, simulator.schedule()) == "");
             REQUIRE(origins.size() == tasks.size());
-            auto one = simulator.micro_batches(how.micro_batches).simulator();
-            (void)one.simulate(strategy);
+            auto const one = assembled(simulator, how, strategy);
             auto const& t = one.tasks();
             auto const& g = p.graph();
+            for (std::uint32_t e = 0; e < g.edges.size(); ++e) together += one.plan().carrier[e] != e;
 
             // What each task of one micro-batch is, said anew.
             std::uint32_t last_backward = 0;
@@ -329,6 +340,7 @@ TEST_CASE("pipeline_simulator: any pipeline keeps the rules of schedules and of 
     CHECK(checked > support::cases(1500));
     CHECK(again > support::cases(5000));
     CHECK(2 * full > used);
+    CHECK(together > support::cases(300));
 }
 
 TEST_CASE("pipeline_simulator: within a bound it answers the cost, above it nothing") {
@@ -388,7 +400,12 @@ TEST_CASE("pipeline_simulator: what several operators of a stage read is sent th
                 strategy.push_back(c);
             }
             pipeline::pipeline_simulator simulator(p);
-            crossings += !relays && sends_once(simulator, how, strategy);
+            if (!relays) {
+                auto const one = assembled(simulator, how, strategy);
+                auto const& edges = p.graph().edges;
+                for (std::uint32_t e = 0; e < edges.size(); ++e)
+                    crossings += one.plan().carrier[e] != e && how.stage[edges[e].producer] != how.stage[edges[e].consumer];
+            }
             auto const t = simulator.simulate(how, strategy);
             REQUIRE(support::broken_rule(simulator.tasks(), simulator.schedule()) == "");
             return t;
@@ -428,8 +445,8 @@ TEST_CASE("pipeline_simulator: what moves is what its messages carry") {
                     if (topology.route(a, b).size() > 1) return 0; // a message is a task for each link
             (void)simulator.simulate(how, strategy);
             auto const& micro = simulator.micro_batches(how.micro_batches);
-            auto one = micro.simulator();
-            auto const tasks = one.assemble(strategy);
+            auto const one = assembled(simulator, how, strategy);
+            auto const& tasks = one.tasks();
             auto const carried = sim::payloads(one.plan(), micro.graph(), tasks, p.options());
             std::array<double, sim::traffic_kinds> sum{};
             for (auto const& origin : simulator.origins()) {
@@ -441,7 +458,7 @@ TEST_CASE("pipeline_simulator: what moves is what its messages carry") {
             for (auto const kind : {sim::traffic_kind::activation, sim::traffic_kind::gradient})
                 REQUIRE(told[static_cast<std::size_t>(kind)] == doctest::Approx(sum[static_cast<std::size_t>(kind)]));
             moved += sum[0] > 0;
-            once += sends_once(simulator, how, strategy);
+            for (std::uint32_t e = 0; e < micro.graph().edges.size(); ++e) once += one.plan().carrier[e] != e;
             return 1;
         });
     CHECK(moved > support::cases(200));
@@ -638,7 +655,6 @@ TEST_CASE(
             options.synchronisation = sim::synchronisation::all_reduce;
         },
         [&](auto const& p, auto& simulator, pipeline::pipelining how, space::flat_strategy const& strategy) {
-            if (sends_once(simulator, how, strategy)) return 0;
             auto const& g = p.graph();
             how.sharded = sharded_states::optimizer;
             auto const states =
@@ -654,8 +670,7 @@ TEST_CASE(
             auto const& origins = simulator.origins();
             REQUIRE(support::broken_rule(tasks, simulator.schedule()) == "");
             REQUIRE(origins.size() == tasks.size());
-            auto one = simulator.micro_batches(how.micro_batches).simulator();
-            (void)one.simulate(strategy);
+            auto const one = assembled(simulator, how, strategy);
             auto const& t = one.tasks();
             auto const& plan = one.plan();
             auto const synchronises = [&](std::uint32_t i) {

@@ -66,7 +66,11 @@ template <class P> space::configuration draw_configuration(std::mt19937_64& rng,
 /// A configuration for some operators: for one, several or all, now and then the one that it has.
 template <class P> changes draw_changes(std::mt19937_64& rng, P const& p, strategy const& s, double free, bool even = false) {
     changes out;
-    auto const add = [&](std::size_t op) { out.push_back({op, bernoulli(rng, 0.05) ? s[op] : draw_configuration(rng, p, op, free, even)}); };
+    auto const add = [&](std::size_t op) {
+        out.push_back({op, bernoulli(rng, 0.05)  ? s[op]
+                           : bernoulli(rng, 0.2) ? support::read_as_another(rng, p, s, op)
+                                                 : draw_configuration(rng, p, op, free, even)});
+    };
     auto const kind = uniform_index(rng, 20);
     if (kind < 12) add(uniform_index(rng, s.size()));
     else
@@ -101,7 +105,7 @@ struct walk_options {
     sim::delta_options delta{};
 };
 struct walk_counts {
-    int within = 0, above = 0, infeasible = 0, committed_unknown = 0, folded = 0;
+    int within = 0, above = 0, infeasible = 0, committed_unknown = 0, folded = 0, together = 0;
 };
 
 /// A walk of proposals through the strategies of `p`, each held to the full simulation.
@@ -139,6 +143,7 @@ template <class P> void walk(std::mt19937_64& rng, P const& p, walk_options cons
             (void)fresh.simulate(s);
             REQUIRE(simulation_difference(simulator, fresh) == "");
             counts.folded += simulator.scheduled_tasks() < fresh.tasks().size();
+            for (std::uint32_t e = 0; e < fresh.plan().carrier.size(); ++e) counts.together += fresh.plan().carrier[e] != e;
         }
     }
 }
@@ -214,6 +219,7 @@ TEST_CASE("delta_simulator: walks on small networks under all options") {
     auto const counts = walks(500, 8, {}, as_drawn);
     CHECK(counts.within > support::cases(5000));
     CHECK(counts.above > support::cases(5000));
+    CHECK(counts.together > support::cases(1000));
     CHECK(counts.committed_unknown > support::cases(2000));
 }
 

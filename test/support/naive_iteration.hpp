@@ -25,8 +25,8 @@ using device_number = std::uint32_t;
 /// A computation: forward or backward of a shard of an operator, or the update on a device of the weights of a sharing class
 /// (named by its first operator).
 using computation = std::tuple<parsearch::sim::task_kind, std::uint32_t, std::uint32_t>;
-/// Bytes that come from a computation over the link from one device to another.
-using message = std::tuple<computation, device_number, device_number, std::int64_t>;
+/// Bytes that come from computations, which are added up first, over the link from one device to another.
+using message = std::tuple<std::set<computation>, device_number, device_number, std::int64_t>;
 
 /// Partial values that are summed among devices.
 struct reduction {
@@ -48,6 +48,7 @@ struct step {
 struct iteration {
     std::map<computation, step> steps;
     std::multiset<reduction> reductions;
+    std::multiset<message> sent; ///< one for all that receive it on a device
     friend bool operator==(iteration const&, iteration const&) = default;
 };
 
@@ -147,6 +148,8 @@ iteration naive_iteration(parsearch::graph::dense_graph const& g, Strategy const
     iteration out;
     std::vector<std::vector<std::int32_t>> degrees;
     std::vector<bool> trains(g.size()), is_source(g.size());
+    std::vector<std::size_t> place(g.size()); // in program order
+    for (std::size_t i = 0; i < g.size(); ++i) place[g.order[i]] = i;
     for (std::size_t op = 0; op < g.size(); ++op) {
         degrees.emplace_back(s[op].degrees().begin(), s[op].degrees().end());
         is_source[op] = g.operations[op].work == ops::work_class::source;
@@ -156,11 +159,6 @@ iteration naive_iteration(parsearch::graph::dense_graph const& g, Strategy const
     auto const flows_back = [&](graph::edge const& e) {
         return trains[e.producer] && g.operations[e.consumer].inputs[e.input].differentiable &&
                g.operations[e.producer].outputs[e.slot].differentiable;
-    };
-    auto const parts_summed = [&](std::size_t op) {
-        for (std::size_t k = 0; k < g.operations[op].dims.size(); ++k)
-            if (g.operations[op].dims[k].kind == ops::dim_kind::sums && degrees[op][k] > 1) return true;
-        return false;
     };
     // Gradients reach an operator with weights, and what depends on one: as many rounds as there are operators settle it.
     for (std::size_t round = 0; round < g.size(); ++round)
@@ -190,19 +188,31 @@ iteration naive_iteration(parsearch::graph::dense_graph const& g, Strategy const
         if (is_source[e.producer]) continue;
         auto const& made = g.operations[e.producer].outputs[e.slot];
         auto const& read = g.operations[e.consumer].inputs[e.input];
-        // A tensor that an operator reads twice in the same parts is moved once.
-        bool moved = false;
-        for (auto const& other : g.edges) {
-            if (other.consumer != e.consumer || other.input >= e.input || other.producer != e.producer || other.slot != e.slot ||
-                flows_back(other) != flows_back(e))
-                continue;
-            bool same = read.summed == g.operations[e.consumer].inputs[other.input].summed || !parts_summed(e.consumer);
-            for (std::uint32_t c = 0; c < shards(e.consumer); ++c)
-                same = same && detail::elements(g.operations[e.consumer], g.operations[e.consumer].inputs[other.input], degrees[e.consumer], c) ==
-                                   detail::elements(g.operations[e.consumer], read, degrees[e.consumer], c);
-            moved = moved || same;
-        }
-        if (moved) continue;
+        // What is read in the same parts on the same devices is moved once, for the first to run; the gradients of all go back together.
+        auto const share_read = [&](graph::edge const& of, std::uint32_t c) {
+            auto const& reads = g.operations[of.consumer];
+            return detail::number_among(degrees[of.consumer], c,
+                                        [&](std::size_t k) { return reads.inputs[of.input].summed && reads.dims[k].kind == ops::dim_kind::sums; });
+        };
+        auto const read_alike = [&](graph::edge const& other) {
+            bool same = other.producer == e.producer && other.slot == e.slot && flows_back(other) == flows_back(e) &&
+                        shards(other.consumer) == shards(e.consumer);
+            auto const& reads = g.operations[other.consumer];
+            for (std::uint32_t c = 0; same && c < shards(e.consumer); ++c)
+                same = device(other.consumer, c) == device(e.consumer, c) && share_read(other, c) == share_read(e, c) &&
+                       detail::elements(reads, reads.inputs[other.input], degrees[other.consumer], c) ==
+                           detail::elements(g.operations[e.consumer], read, degrees[e.consumer], c);
+            return same;
+        };
+        std::set<std::uint32_t> readers; // operators
+        bool brought = false, first = true;
+        for (auto const& other : g.edges)
+            if (read_alike(other)) {
+                readers.insert(other.consumer);
+                brought = brought || (other.consumer == e.consumer && other.input < e.input);
+                first = first && place[e.consumer] <= place[other.consumer];
+            }
+        if (brought) continue;
         auto const& maker = g.operations[e.producer];
         auto const& reader_op = g.operations[e.consumer];
         auto const copy_of = [&](std::uint32_t p) {
@@ -212,10 +222,7 @@ iteration naive_iteration(parsearch::graph::dense_graph const& g, Strategy const
             return detail::number_among(degrees[e.producer], p,
                                         [&](std::size_t k) { return maker.dims[k].kind != ops::dim_kind::copies && !detail::indexes(made, k); });
         };
-        auto const share_of = [&](std::uint32_t c) {
-            return detail::number_among(degrees[e.consumer], c,
-                                        [&](std::size_t k) { return read.summed && reader_op.dims[k].kind == ops::dim_kind::sums; });
-        };
+        auto const share_of = [&](std::uint32_t c) { return share_read(e, c); };
         // Of the copies a shard reads one: its number among the shards that read the same, in proportion.
         auto const reads = [&](std::uint32_t p, std::uint32_t c) {
             auto const [copy, copies] = copy_of(p);
@@ -237,14 +244,25 @@ iteration naive_iteration(parsearch::graph::dense_graph const& g, Strategy const
                                                                             detail::elements(g.operations[e.consumer], read, degrees[e.consumer], c));
                 if (bytes == 0) continue;
                 auto const from = device(e.producer, p), to = device(e.consumer, c);
-                auto const move = [&](computation source, computation target, device_number a, device_number b) {
-                    if (a == b) out.steps.at(target).after.insert(source);
-                    else out.steps.at(target).received.insert({source, a, b, bytes});
-                };
-                computation const made_by{task_kind::forward, e.producer, p}, reader{task_kind::forward, e.consumer, c};
-                move(made_by, reader, from, to);
-                if (from == to) bytes_at_hand[reader] += bytes;
-                if (training && flows_back(e)) move({task_kind::backward, e.consumer, c}, {task_kind::backward, e.producer, p}, to, from);
+                computation const made_by{task_kind::forward, e.producer, p}, reader{task_kind::forward, e.consumer, c},
+                    returns{task_kind::backward, e.consumer, c}, returned{task_kind::backward, e.producer, p};
+                bool const back = training && flows_back(e);
+                if (from == to) {
+                    out.steps.at(reader).after.insert(made_by);
+                    bytes_at_hand[reader] += bytes;
+                    if (back) out.steps.at(returned).after.insert(returns);
+                    continue;
+                }
+                message const there{{made_by}, from, to, bytes};
+                out.steps.at(reader).received.insert(there);
+                if (!first) continue;
+                out.sent.insert(there);
+                if (!back) continue;
+                std::set<computation> senders;
+                for (auto const op : readers) senders.insert({task_kind::backward, op, c});
+                message const gradient{senders, to, from, bytes};
+                out.steps.at(returned).received.insert(gradient);
+                out.sent.insert(gradient);
             }
         for (std::uint32_t c = 0; c < shards(e.consumer); ++c) {
             auto const mine = detail::elements(g.operations[e.consumer], read, degrees[e.consumer], c);
@@ -383,6 +401,12 @@ inline iteration observed_iteration(parsearch::sim::task_graph const& t, std::ui
             }
             if (!r.devices.empty()) reductions[task] = r;
         }
+        auto const sent_as = [&](std::uint32_t transfer) {
+            std::set<computation> senders;
+            for (auto const p : t.before(transfer)) senders.insert(name(p));
+            return message{senders, ends(transfer).first, ends(transfer).second, t.duration[transfer]};
+        };
+        if (t.kind[task] == task_kind::transfer) out.sent.insert(sent_as(task));
         if (!computes(task)) continue;
         auto& mine = out.steps[name(task)];
         mine.device = t.resource[task];
@@ -390,7 +414,7 @@ inline iteration observed_iteration(parsearch::sim::task_graph const& t, std::ui
         for (auto const p : t.before(task)) {
             if (computes(p)) mine.after.insert(name(p));
             else if (t.kind[p] == task_kind::barrier) reductions.at(p).waiting.insert(name(task));
-            else mine.received.insert({name(t.before(p).front()), ends(p).first, ends(p).second, t.duration[p]});
+            else mine.received.insert(sent_as(p));
         }
     }
     for (auto const& [task, r] : reductions) out.reductions.insert(r);
@@ -409,6 +433,7 @@ inline std::string difference(iteration const& expected, iteration const& found)
         if (at->second.after != step.after) return place + " waits for other computations on its device";
         if (at->second.received != step.received) return place + " is sent other messages";
     }
+    if (found.sent != expected.sent) return text(found.sent.size(), " messages are not the expected ", expected.sent.size());
     if (found.steps.size() != expected.steps.size()) return text(found.steps.size(), " computations, not ", expected.steps.size());
     if (found.reductions == expected.reductions) return {};
     std::string sizes;

@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <parsearch/sim/delta/block_bounds.hpp>
 #include <parsearch/sim/delta/block_cache.hpp>
 #include <parsearch/sim/delta/block_graph.hpp>
 #include <parsearch/sim/delta/task_blocks.hpp>
+#include <parsearch/sim/task/shard_layout.hpp>
 
 namespace support {
 
@@ -20,12 +22,68 @@ struct placed_blocks {
     std::vector<parsearch::sim::dependence const*> waits;
     std::vector<parsearch::sim::operator_blocks*> operators; ///< these by operator, edge and class
     std::vector<parsearch::sim::edge_blocks const*> edges;
+    std::vector<std::uint32_t> carriers; ///< of edges
     std::vector<parsearch::sim::class_blocks const*> classes;
     std::shared_ptr<parsearch::sim::task_list const> all_backward;
 };
 
 template <class Workload> parsearch::sim::block_graph block_graph_of(Workload const& w) {
-    return parsearch::sim::make_block_graph(w.graph, w.classes, w.class_of, w.options.training, w.options.overlap);
+    return parsearch::sim::make_block_graph(w.graph, w.readers, w.classes, w.class_of, w.options.training, w.options.overlap);
+}
+
+/// Says what of an edge's `parts` lies where: `put(block, tasks, backward)` and `join(arc, dependence)`.
+template <class Put, class Join>
+void lay_out_edge(parsearch::sim::block_graph const& g, std::uint32_t e, std::uint32_t carrier, parsearch::sim::edge_parts const& parts,
+                  Put const& put, Join const& join) {
+    bool by_another = false;
+    for (auto const& c : g.carried[e]) {
+        if (c.carrier != carrier) continue;
+        by_another = true;
+        join(c.forward, parts.consumer_waits);
+        join(c.backward, parts.backward_waits);
+    }
+    if (by_another || carrier == e) {
+        join(g.forward[e].local, parts.consumer_local);
+        join(g.backward[e].local, parts.producer_local);
+    }
+    if (carrier != e) return;
+    put(g.forward[e].block, parts.forward, false);
+    join(g.forward[e].sender, parts.forward_waits);
+    join(g.forward[e].inside, parts.inside_forward);
+    join(g.forward[e].receiver, parts.consumer_waits);
+    put(g.backward[e].block, parts.backward, true);
+    join(g.backward[e].sender, parts.backward_waits);
+    join(g.backward[e].inside, parts.inside_backward);
+    join(g.backward[e].receiver, parts.producer_waits);
+}
+
+/// Of each edge, the first before it in program order that brings the same parts of its tensor to the same devices, one of its own operator before
+/// others, or itself.
+template <class Workload> std::vector<std::uint32_t> carriers_of(Workload const& w, std::vector<parsearch::sim::operator_blocks*> const& operators) {
+    using namespace parsearch;
+    auto const& g = w.graph;
+    std::vector<std::uint32_t> out, place(g.size());
+    for (std::uint32_t i = 0; i < g.size(); ++i) place[g.order[i]] = i;
+    for (std::uint32_t e = 0; e < g.edges.size(); ++e) {
+        out.push_back(e);
+        auto const& mine = g.edges[e];
+        if (g.operations[mine.producer].work == ops::work_class::source) continue;
+        auto const read = [&](graph::edge const& of) {
+            auto const& c = operators[of.consumer]->configuration;
+            std::vector<std::int64_t> devices;
+            for (std::int64_t n = 0; n < c.shards(); ++n) devices.push_back(c.device(n));
+            return std::pair(devices, sim::layout_of_input(g.operations[of.consumer], g.operations[of.consumer].inputs[of.input], c.degrees()));
+        };
+        auto const when = [&](std::uint32_t of) { return std::pair(place[g.edges[of].consumer], g.edges[of].input); };
+        for (std::uint32_t other = 0; other < g.edges.size(); ++other) {
+            auto const& its = g.edges[other];
+            auto const better = [&](std::uint32_t of) { return std::pair(g.edges[of].consumer != mine.consumer || of == e, when(of)); };
+            if (its.producer == mine.producer && its.slot == mine.slot && g.carries_gradient(its) == g.carries_gradient(mine) &&
+                when(other) < when(e) && better(other) < better(out.back()) && read(its) == read(mine))
+                out.back() = other;
+        }
+    }
+    return out;
 }
 
 /// Takes the blocks of `s` from `cache`.
@@ -61,18 +119,12 @@ template <class Cache, class Strategy> placed_blocks place_blocks(Cache& cache, 
             continue;
         }
         out.edges.push_back(&cache.of_edge(e, *out.operators[edge.producer], *out.operators[edge.consumer]));
-        auto const& b = out.edges.back()->parts;
-        put(g.forward[e].block, b.forward);
-        join(g.forward[e].sender, b.forward_waits);
-        join(g.forward[e].inside, b.inside_forward);
-        join(g.forward[e].receiver, b.consumer_waits);
-        join(g.forward[e].local, b.consumer_local);
-        put(g.backward[e].block, b.backward);
-        join(g.backward[e].sender, b.backward_waits);
-        join(g.backward[e].inside, b.inside_backward);
-        join(g.backward[e].receiver, b.producer_waits);
-        join(g.backward[e].local, b.producer_local);
     }
+    out.carriers = carriers_of(w, out.operators);
+    for (std::uint32_t e = 0; e < w.graph.edges.size(); ++e)
+        if (out.edges[e])
+            lay_out_edge(
+                g, e, out.carriers[e], out.edges[e]->parts, [&](auto block, auto const& tasks, bool) { put(block, tasks); }, join);
     for (std::uint32_t c = 0; c < w.classes.size(); ++c) {
         out.classes.push_back(&cache.of_class(c, [&](std::uint32_t op) -> sim::operator_blocks const& { return *out.operators[op]; }));
         auto const& b = out.classes.back()->parts;

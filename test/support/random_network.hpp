@@ -22,6 +22,7 @@
 #include <parsearch/ops/pool.hpp>
 #include <parsearch/ops/shape.hpp>
 #include <parsearch/ops/softmax.hpp>
+#include <parsearch/sim/task/shard_layout.hpp>
 #include <parsearch/space/configuration.hpp>
 
 namespace support {
@@ -132,6 +133,44 @@ template <class Problem> std::vector<parsearch::space::configuration> random_str
     std::vector<parsearch::space::configuration> s;
     for (std::size_t op = 0; op < p.size(); ++op)
         s.push_back(random_configuration(rng, p.graph().operations[op], p.space()[op], p.topology().size(), parsearch::bernoulli(rng, free)));
+    return s;
+}
+
+/// A configuration of `op` under which it reads some tensor in the parts and on the devices of another reader under `s`; that of `s` where none was
+/// found.
+template <class Problem>
+parsearch::space::configuration read_as_another(std::mt19937_64& rng, Problem const& p, std::vector<parsearch::space::configuration> const& s,
+                                                std::size_t op) {
+    using namespace parsearch;
+    auto const& g = p.graph();
+    std::vector<std::pair<graph::edge, graph::edge>> both; // of the operator and of another
+    for (auto const& mine : g.in(op))
+        for (auto const other : g.out(mine.producer))
+            if (auto const& e = g.edges[other]; e.slot == mine.slot && e.consumer != op) both.emplace_back(mine, e);
+    if (both.empty()) return s[op];
+    auto const& [mine, other] = both[uniform_index(rng, both.size())];
+    auto const layout = [&](graph::edge const& e, space::configuration const& c) {
+        return sim::layout_of_input(g.operations[e.consumer], g.operations[e.consumer].inputs[e.input], c.degrees());
+    };
+    auto const& wanted = s[other.consumer];
+    auto const& space = p.space()[op];
+    for (int tries = 0; tries < 40; ++tries) {
+        auto c = space[static_cast<std::uint32_t>(uniform_index(rng, space.size()))];
+        if (tries == 0) c = space::whole(g.operations[op]);
+        if (c.shards() != wanted.shards() || !(layout(mine, c) == layout(other, wanted))) continue;
+        c.listed.clear();
+        for (std::int64_t n = 0; n < wanted.shards(); ++n) c.listed.push_back(wanted.device(n));
+        return c;
+    }
+    return s[op];
+}
+
+/// `s` with a share of `often` operators that read as another does.
+template <class Problem>
+std::vector<parsearch::space::configuration> reading_together(std::mt19937_64& rng, Problem const& p, std::vector<parsearch::space::configuration> s,
+                                                              double often) {
+    for (auto const op : p.graph().order)
+        if (parsearch::bernoulli(rng, often)) s[op] = read_as_another(rng, p, s, op);
     return s;
 }
 

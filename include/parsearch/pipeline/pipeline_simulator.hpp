@@ -20,7 +20,7 @@
 #include <parsearch/pipeline/pipeline_plan.hpp>
 #include <parsearch/pipeline/pipeline_traffic.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
-#include <parsearch/pipeline/shared_transfers.hpp>
+#include <parsearch/pipeline/recomputation.hpp>
 #include <parsearch/pipeline/unroll.hpp>
 #include <parsearch/pipeline/zero_sharding.hpp>
 #include <parsearch/problem/problem.hpp>
@@ -85,7 +85,7 @@ class pipeline_simulator {
     [[nodiscard]] std::vector<sim::memory_use> const& memory() const noexcept { return memory_; }
     /// Of the last pipeline simulated: bytes moved between devices in one iteration, by `traffic_kind`. Throws as `plan`.
     [[nodiscard]] std::array<double, sim::traffic_kinds> traffic() const {
-        return pipeline_traffic(work_->graph, how_, carriers_, plan(), sharing_, unroller_.transfers(), work_->options.training);
+        return pipeline_traffic(work_->graph, how_, plan(), sharing_, unroller_.transfers(), work_->options.training);
     }
     /// All that there is to tell of the last pipeline simulated, whose tasks and schedule it takes along. Throws `invalid_input` before the first.
     [[nodiscard]] sim::report report() && {
@@ -175,7 +175,7 @@ class pipeline_simulator {
         auto& now = part(how.micro_batches);
         auto& s = now.simulator;
         try {
-            one_ = s.assemble(strategy);
+            one_ = s.assemble(strategy, reading_parts(now.problem.graph(), how));
         } catch (invalid_input const& e) {
             if (how.micro_batches == 1) throw;
             throw invalid_input(e.what(), "; a strategy of a pipeline is one of its micro-batches, here of one of ", how.micro_batches);
@@ -189,8 +189,6 @@ class pipeline_simulator {
         share_all_weights(how, s.plan());
         spread_over_micro_batches(
             g, how, options, s.plan(), sharing_, [&](std::size_t op) -> sim::shard_memory const& { return shards_[op]; }, devices, memory_);
-        carriers_.clear();
-        if (how.stages > 1) carriers_ = shared_transfers(g, how, strategy);
         if (how.sharded >= sharded_states::optimizer) shard_updates(s.plan(), sharing_, one_);
         how_ = how;
     }
@@ -213,8 +211,8 @@ class pipeline_simulator {
         }
         auto const devices = static_cast<std::uint32_t>(work_->topology.size());
         auto const& part = parts_.at(current_);
-        unroller_.run(one_, part.problem.graph(), part.simulator.plan(), devices, how, sharing_, carriers_,
-                      options.discipline == sim::discipline::fifo, tasks_, origins_);
+        unroller_.run(one_, part.problem.graph(), part.simulator.plan(), devices, how, sharing_, options.discipline == sim::discipline::fifo, tasks_,
+                      origins_);
         return scheduler_.run(tasks_, options.discipline, schedule_, bound, devices); // devices run what they launch in that order
     }
 
@@ -230,7 +228,6 @@ class pipeline_simulator {
     unroller unroller_;
     sim::scheduler scheduler_;
     sim::schedule schedule_;
-    std::vector<std::uint32_t> carriers_;
     std::vector<sim::shard_memory> shards_;
     std::vector<sim::memory_use> memory_;
 };

@@ -20,12 +20,13 @@
 
 namespace parsearch::pipeline {
 
-/// Bytes moved between devices in one iteration, by `traffic_kind`. `one` is the plan of a micro-batch of `g`, `carriers` as of `shared_transfers`,
-/// or empty, `sharing` and `transfers` how weights are shared and what moves for it. What moves within a segment that is computed again moves again;
+/// Bytes moved between devices in one iteration, by `traffic_kind`. `one` is the plan of a micro-batch of `g`, `sharing` and
+/// `transfers` how weights are shared and what moves for it. What moves within a segment that is computed again moves again;
 /// gradients of weights move once for all micro-batches. Complexity: linear in operators and edges.
-[[nodiscard]] inline std::array<double, sim::traffic_kinds>
-pipeline_traffic(graph::dense_graph const& g, pipelining const& how, std::span<std::uint32_t const> carriers, sim::iteration_plan const& one,
-                 sharing_plan const& sharing, std::span<std::pair<std::uint32_t, block_transfer> const> transfers, bool training) {
+[[nodiscard]] inline std::array<double, sim::traffic_kinds> pipeline_traffic(graph::dense_graph const& g, pipelining const& how,
+                                                                             sim::iteration_plan const& one, sharing_plan const& sharing,
+                                                                             std::span<std::pair<std::uint32_t, block_transfer> const> transfers,
+                                                                             bool training) {
     constexpr auto gradient = static_cast<std::size_t>(sim::traffic_kind::gradient);
     constexpr auto partial = static_cast<std::size_t>(sim::traffic_kind::partial_sum);
     constexpr auto weights = static_cast<std::size_t>(sim::traffic_kind::weight_gradient);
@@ -33,7 +34,6 @@ pipeline_traffic(graph::dense_graph const& g, pipelining const& how, std::span<s
     auto const again = detail::computed_again(g, how);
     auto const passes = [&](std::size_t op) { return training && again[op] ? 2.0 : 1.0; }; // forward ones of one micro-batch
     for (std::uint32_t e = 0; e < one.edges.size(); ++e) {
-        if (!carriers.empty() && carriers[e] != e) continue;
         auto const forward = detail::enters(g, how, g.edges[e]) ? 1.0 : passes(g.edges[e].consumer);
         for (std::size_t k = 0; k < sim::traffic_kinds; ++k) sum[k] += one.edges[e].bytes[k] * (k == gradient ? 1 : forward);
     }

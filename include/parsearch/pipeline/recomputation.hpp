@@ -40,6 +40,20 @@ using stage_segment = std::pair<std::uint32_t, std::uint32_t>;
 }
 } // namespace detail
 
+/// By operator, a number for its stage and, where it is computed again, its segment: operators of one number receive together what they read alike (a
+/// residual that one normalizes and another adds). Empty where all are of one.
+[[nodiscard]] inline std::vector<std::uint32_t> reading_parts(graph::dense_graph const& g, pipelining const& how) {
+    auto const again = detail::computed_again(g, how);
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> numbers; // by stage, and segment from 1
+    std::vector<std::uint32_t> out;
+    for (std::size_t op = 0; op < g.size(); ++op) {
+        auto const part = std::pair(how.stage[op], again[op] ? how.segment_of(op) + 1 : 0);
+        out.push_back(numbers.try_emplace(part, static_cast<std::uint32_t>(numbers.size())).first->second);
+    }
+    if (numbers.size() < 2) out.clear();
+    return out;
+}
+
 /// Calls `take(device, bytes, stage)` for what operators that are computed again read of others, and from outside of their segments: what is kept of
 /// one micro-batch. `shards(op)` is the `sim::shard_memory` of an operator, `devices(op)` the device of each of its shards. A tensor is counted once
 /// per device, at the largest part that an operator there reads, in the first of their stages.

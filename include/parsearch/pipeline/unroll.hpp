@@ -38,8 +38,7 @@ struct task_origin {
 /// segments, last first, run their forward tasks again right before their backward tasks, but for those of operators whose activations are kept, and
 /// for what moves in from these or from outside of the segment: that is kept.
 /// Synchronisation comes with the last backward of the first stage that contributes (what stands behind all backward tasks of `one`, at the end), and
-/// waits for the gradients of all micro-batches; updates come last. Adding a gradient to that of the micro-batches before takes no time. A shared
-/// transfer (`shared_transfers`) is sent once: all its readers wait for that message, and its gradient waits for those of all of them. Where
+/// waits for the gradients of all micro-batches; updates come last. Adding a gradient to that of the micro-batches before takes no time. Where
 /// `launch_in_order`, each computation also waits for the one launched before it on its device; where not, that is left to the scheduler.
 ///
 /// With sharded gradients or parameters a group of devices goes through blocks, forward and backward; computing a block again and its backward, or
@@ -52,16 +51,13 @@ struct task_origin {
 class unroller {
   public:
     /// `one` is what `sim::assembler` makes of `plan` of `g`, on `devices` devices; `how` is valid for `g`; `sharing`: of gradients or parameters,
-    /// or empty where they are not shared; `carriers`: of each edge, or empty where each is its own; `origins`: of each task of `out`. Complexity:
-    /// linear in what it makes, but for tensors that are carried for many.
+    /// or empty where they are not shared; `origins`: of each task of `out`. Complexity: linear in what it makes.
     void run(sim::task_graph const& one, graph::dense_graph const& g, sim::iteration_plan const& plan, std::uint32_t devices, pipelining const& how,
-             sharing_plan const& sharing, std::span<std::uint32_t const> carriers, bool launch_in_order, sim::task_graph& out,
-             std::vector<task_origin>& origins) {
+             sharing_plan const& sharing, bool launch_in_order, sim::task_graph& out, std::vector<task_origin>& origins) {
         one_ = &one;
         out_ = &out;
         origins_ = &origins;
         how_ = &how;
-        find_carried(carriers);
         sort_tasks(g);
         out.clear(one.resources);
         origins.clear();
@@ -103,58 +99,12 @@ class unroller {
         std::vector<std::uint32_t> reductions{};       ///< last tasks
     };
 
-    /// Edges carry their tasks in one order, in each direction.
-    void find_carried(std::span<std::uint32_t const> carriers) {
-        carrier_.resize(one_->size());
-        std::iota(carrier_.begin(), carrier_.end(), std::uint32_t{0});
-        before_.clear();
-        first_before_.clear();
-        if (carriers.empty()) return;
-        std::vector<bool> matters(carriers.size(), false);
-        for (std::uint32_t e = 0; e < carriers.size(); ++e)
-            if (carriers[e] != e) matters[e] = matters[carriers[e]] = true;
-        std::map<std::pair<std::uint32_t, bool>, std::vector<std::uint32_t>> moving; // by edge and whether gradients
-        for (std::uint32_t t = 0; t < one_->size(); ++t)
-            if (auto const& label = one_->label[t]; moves(t) && label.edge != sim::task_label::no_edge && matters[label.edge])
-                moving[{label.edge, label.traffic == sim::traffic_kind::gradient}].push_back(t);
-        std::map<std::uint32_t, std::vector<std::uint32_t>> carried; // tasks by carrier
-        for (auto const& [what, tasks] : moving) {
-            if (carriers[what.first] == what.first) continue;
-            auto const by = moving.find({carriers[what.first], what.second});
-            if (by == moving.end() || by->second.size() != tasks.size()) continue; // a reader that gives no gradient
-            for (std::size_t i = 0; i < tasks.size(); ++i) {
-                carrier_[tasks[i]] = by->second[i];
-                carried[by->second[i]].push_back(tasks[i]);
-            }
-        }
-        if (!carried.empty()) merge_predecessors(carried);
-    }
-
-    /// What each task waits for where some are carried by others.
-    void merge_predecessors(std::map<std::uint32_t, std::vector<std::uint32_t>> const& carried) {
-        first_before_.assign(1, 0);
-        for (std::uint32_t t = 0; t < one_->size(); ++t) {
-            auto const begin = static_cast<std::ptrdiff_t>(before_.size());
-            auto const wait = [&](std::uint32_t of) {
-                for (auto const p : one_->before(of))
-                    if (std::find(before_.begin() + begin, before_.end(), carrier_[p]) == before_.end()) before_.push_back(carrier_[p]);
-            };
-            wait(t);
-            if (auto const also = carried.find(t); also != carried.end())
-                for (auto const c : also->second) wait(c);
-            first_before_.push_back(static_cast<std::uint32_t>(before_.size()));
-        }
-    }
-
     [[nodiscard]] bool moves(std::uint32_t t) const noexcept {
         return one_->kind[t] == sim::task_kind::transfer || one_->kind[t] == sim::task_kind::collective || one_->kind[t] == sim::task_kind::barrier;
     }
 
     /// What task `t` waits for, in numbers of one micro-batch.
-    [[nodiscard]] std::span<std::uint32_t const> before(std::uint32_t t) const noexcept {
-        if (first_before_.empty()) return one_->before(t);
-        return std::span(before_).subspan(first_before_[t], first_before_[t + 1] - first_before_[t]);
-    }
+    [[nodiscard]] std::span<std::uint32_t const> before(std::uint32_t t) const noexcept { return one_->before(t); }
 
     void sort_tasks(graph::dense_graph const& g) {
         auto const& one = *one_;
@@ -172,7 +122,6 @@ class unroller {
         for (std::uint32_t t = 0; t < one.size(); ++t) {
             auto const& label = one.label[t];
             auto const s = how_->stage[label.op], segment = how_->segment_of(label.op);
-            if (carrier_[t] != t) continue;
             // Activations that move along no edge are the barrier between backward and synchronisation that does not overlap.
             bool const synchronises = moves(t) && (label.traffic == sim::traffic_kind::weight_gradient ||
                                                    (label.traffic == sim::traffic_kind::activation && label.edge == sim::task_label::no_edge));
@@ -224,7 +173,7 @@ class unroller {
         for (auto& of_stage : backward_) std::erase_if(of_stage, [&](auto t) { return part_[t] == part::once && moves(t); });
         std::erase_if(tail_, [&](auto t) { return moves(t); });
         for (std::uint32_t t = 0; t < one_->size(); ++t) {
-            if (carrier_[t] != t || part_[t] != part::once || !moves(t)) continue;
+            if (part_[t] != part::once || !moves(t)) continue;
             part_[t] = part::replaced;
             auto const number = plan.class_of[one_->label[t].op], group = one_->label[t].number;
             auto const& c = plan.classes[number];
@@ -392,10 +341,8 @@ class unroller {
     std::vector<task_origin>* origins_ = nullptr;
     pipelining const* how_ = nullptr;
     std::uint32_t last_backward_ = none, first_link_ = 0;
-    std::vector<part> part_;                           ///< of each task of one micro-batch
-    std::vector<bool> runs_again_;                     ///< of each operator
-    std::vector<std::uint32_t> carrier_;               ///< of each task
-    std::vector<std::uint32_t> before_, first_before_; ///< predecessors, where tasks are carried; else empty
+    std::vector<part> part_;       ///< of each task of one micro-batch
+    std::vector<bool> runs_again_; ///< of each operator
     std::vector<std::uint32_t> stage_, segment_, tail_, again_, previous_;
     std::vector<std::vector<std::uint32_t>> forward_, backward_, again_in_, number_; ///< tasks by stage; numbers by micro-batch
     std::map<std::uint32_t, shared_block> blocks_;                                   ///< empty where neither gradients nor parameters are shared

@@ -27,7 +27,8 @@ struct operator_term {
 };
 
 /// Prices single operators and edges of a workload, each a function of the configurations named in the call alone.
-/// An edge's term is how long its busiest link moves data, there and, in training, back. Terms of graph inputs are zero.
+/// An edge's term is how long its busiest link moves data, there and, in training, back. Terms of graph inputs are zero, and of an edge that brings
+/// an operator what an earlier one of its inputs does. A tensor that several operators read counts for each of them.
 class surrogate_terms {
   public:
     using pricing_type = sim::pricing;
@@ -102,8 +103,11 @@ class surrogate_terms {
         std::vector<sim::operator_plan> made(from.size()), read(to.size());
         for (std::size_t i = 0; i < from.size(); ++i) planner_.place_operator(e.producer, from[i], made[i]);
         for (std::size_t j = 0; j < to.size(); ++j) planner_.place_operator(e.consumer, to[j], read[j]);
+        std::vector<bool> brought(to.size(), false);
+        for (std::size_t j = 0; j < to.size(); ++j) brought[j] = is_brought(number, to[j]);
         for (std::size_t i = 0; i < from.size(); ++i)
             for (std::size_t j = 0; j < to.size(); ++j) {
+                if (brought[j]) continue;
                 auto const p = planner_.plan_edge(number, from[i], made[i], to[j], read[j]);
                 auto const there = loads_.busiest([&](auto const& f) {
                     std::for_each(p.forward.begin(), p.forward.end(), f);
@@ -141,6 +145,18 @@ class surrogate_terms {
         std::vector<std::int64_t> busy_;
         std::vector<std::uint32_t> touched_;
     };
+
+    /// Whether an earlier input of the consumer reads the same parts of the same tensor.
+    [[nodiscard]] bool is_brought(std::uint32_t number, space::configuration const& to) {
+        auto const& readers = planner_.input().readers;
+        auto const group = readers.group_of(number);
+        if (group == sim::shared_reads::none) return false;
+        auto const& edges = planner_.input().graph.edges;
+        auto const layout = [&](std::uint32_t e) { return planner_.layout_of_input(edges[e].consumer, edges[e].input, to); };
+        auto const before = readers[group].first(static_cast<std::size_t>(std::ranges::find(readers[group], number) - readers[group].begin()));
+        return std::ranges::any_of(before,
+                                   [&](std::uint32_t e) { return edges[e].consumer == edges[number].consumer && layout(e) == layout(number); });
+    }
 
     /// Bytes that a shard keeps for the whole iteration; a tensor that several operators keep counts for each, working buffers for none.
     [[nodiscard]] byte_count kept_by_shard(std::uint32_t op, space::configuration const& c) const {

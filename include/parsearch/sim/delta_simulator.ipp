@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -31,11 +32,13 @@ class delta_simulator::body {
     body(std::shared_ptr<workload const> w, delta_options const& options)
         : work_(std::move(w)), options_(options), cache_(std::make_unique<block_cache>(work_, options.fold, options.stop)),
           graph_(std::make_unique<block_graph>(
-              make_block_graph(work_->graph, work_->classes, work_->class_of, work_->options.training, work_->options.overlap))),
+              make_block_graph(work_->graph, work_->readers, work_->classes, work_->class_of, work_->options.training, work_->options.overlap))),
           bounds_(work_->graph, *graph_, work_->class_of, work_->classes.size()), operators_(work_->graph.size()), edges_(work_->graph.edges.size()),
-          classes_(work_->classes.size()), next_of_(work_->graph.size()), edge_seen_(work_->graph.edges.size()), class_seen_(work_->classes.size()),
+          carriers_(work_->graph.edges.size()), classes_(work_->classes.size()), next_of_(work_->graph.size()), edge_seen_(work_->graph.edges.size()),
+          class_seen_(work_->classes.size()), group_seen_(work_->readers.size()), next_carrier_(work_->graph.edges.size()),
           changed_(*work_, *graph_, *cache_), assembler_(cache_->make_assembler()), scheduler_(work_->topology, work_->options) {
         scheduler_.stop_at(options.stop);
+        std::iota(carriers_.begin(), carriers_.end(), std::uint32_t{0});
         views_.push_back(make_view(false));
         if (cache_->folds()) views_.push_back(make_view(true));
     }
@@ -108,7 +111,10 @@ class delta_simulator::body {
     void roll_back() noexcept {
         if (patched_) {
             auto& mine = views_[view_];
-            for (auto const& [number, old] : undo_edges_) edges_[number] = old;
+            for (auto const& e : undo_edges_) {
+                edges_[e.first] = e.second;
+                carriers_[e.first] = e.carrier;
+            }
             take_back_edge_facts();
             for (auto const& [c, old] : undo_classes_) {
                 classes_[c] = old;
@@ -234,20 +240,21 @@ class delta_simulator::body {
                 for_edges_at(op, [&](std::uint32_t number) {
                     auto const& e = g.edges[number];
                     if (std::exchange(edge_seen_[number], seen_) != seen_)
-                        new_edges_.push_back({number, &cache_->of_edge(number, *proposed(e.producer), *proposed(e.consumer))});
+                        new_edges_.push_back({number, &cache_->of_edge(number, *proposed(e.producer), *proposed(e.consumer)), carriers_[number]});
                 });
                 auto const c = work_->class_of[op];
                 if (c == none || std::exchange(class_seen_[c], seen_) == seen_) continue;
                 new_classes_.push_back({c, &cache_->of_class(c, [&](std::uint32_t member) -> operator_blocks const& { return *proposed(member); })});
             }
+            find_carriers();
         });
         patched_ = true;
         for (auto const& [op, b] : staged_) replace(*b, operators_[op], graph_->operators[op].forward != none);
-        for (auto const& [number, b] : new_edges_) replace(*b, edges_[number], true);
+        for (auto const& e : new_edges_) replace(*e.second, edges_[e.first], true);
         for (auto const& [c, b] : new_classes_) replace(*b, classes_[c], true);
         view_ = views_.size() > 1 && unfolded_ == 0 ? 1 : 0;
         auto& mine = views_[view_];
-        mine.catch_up(operators_, edges_, classes_);
+        mine.catch_up(operators_, edges_, carriers_, classes_);
         // What is proposed resumes from the schedule of the current strategy, which may be known in the other view only.
         if (has_strategy_ && !mine.is_behind() && !mine.schedule.valid() && total_before_ < most_total && engine_serves()) {
             mine.schedule.run({});
@@ -260,11 +267,12 @@ class delta_simulator::body {
             note_operator(op, *b);
             if (graph_->operators[op].forward != none) sim::place(mine.schedule, *graph_, op, mine.parts(*b));
         }
-        for (auto const& [number, b] : new_edges_) {
-            undo_edges_.push_back({number, edges_[number]});
+        for (auto const& [number, b, carrier] : new_edges_) {
+            undo_edges_.push_back({number, edges_[number], carriers_[number]});
             edges_[number] = b;
+            carriers_[number] = carrier;
             note_edge(number, *operators_[g.edges[number].producer], *operators_[g.edges[number].consumer], b);
-            sim::place(mine.schedule, *graph_, number, mine.parts(*b));
+            sim::place(mine.schedule, *graph_, number, mine.parts(*b), carrier);
         }
         for (auto const& [c, b] : new_classes_) {
             undo_classes_.push_back({c, classes_[c]});
@@ -274,6 +282,28 @@ class delta_simulator::body {
             sim::place(mine.schedule, *graph_, c, mine.parts(*b));
         }
         mine.memory.settle();
+    }
+    /// The carriers of new edges; edges that stay and get another carrier become new ones. Those between readers of what a staged operator makes stay
+    /// alike or not: their readers do.
+    void find_carriers() {
+        auto const& g = work_->graph;
+        auto const& readers = work_->readers;
+        auto const alike = [&](std::uint32_t a, std::uint32_t b) {
+            return cache_->read_alike(a, *proposed(g.edges[a].consumer), b, *proposed(g.edges[b].consumer));
+        };
+        for (auto const& [op, b] : staged_)
+            for (auto in = g.first_in[op]; in < g.first_in[op + 1]; ++in) {
+                auto const group = readers.group_of(in);
+                if (group == none || std::exchange(group_seen_[group], seen_) == seen_) continue;
+                readers.find_carriers(group, alike, next_carrier_);
+                for (auto const e : readers[group])
+                    if (edge_seen_[e] != seen_ && next_carrier_[e] != carriers_[e]) {
+                        edge_seen_[e] = seen_;
+                        new_edges_.push_back({e, edges_[e], next_carrier_[e]});
+                    }
+            }
+        for (auto& e : new_edges_)
+            if (auto const group = readers.group_of(e.first); group != none && group_seen_[group] == seen_) e.carrier = next_carrier_[e.first];
     }
     /// Counts that `b` comes in the place of `old`.
     template <class Blocks, class Old> void replace(Blocks const& b, Old const* old, bool scheduled) noexcept {
@@ -437,7 +467,8 @@ class delta_simulator::body {
         plan_.classes.clear();
         plan_.class_of = work_->class_of;
         for (auto const* b : operators_) plan_.operators.push_back(b->plan);
-        for (auto const* b : edges_) plan_.edges.push_back(b ? b->plan : edge_plan{});
+        for (std::uint32_t e = 0; e < edges_.size(); ++e) plan_.edges.push_back(edges_[e] && carriers_[e] == e ? edges_[e]->plan : edge_plan{});
+        plan_.carrier = carriers_;
         for (std::uint32_t c = 0; c < classes_.size(); ++c) plan_.classes.push_back(cache_->plan_of(c, *classes_[c]));
         assembler_.run(plan_, work_->options.training, work_->options.overlap, tasks_, options_.stop);
     }
@@ -459,7 +490,7 @@ class delta_simulator::body {
             schedule_.start.clear();
             schedule_.end.clear();
             schedule_.makespan = current().schedule.makespan();
-            for_blocks(*graph_, operators_, edges_, classes_, *views_[0].all_backward,
+            for_blocks(*graph_, operators_, edges_, carriers_, classes_, *views_[0].all_backward,
                        [&](std::uint32_t block, task_list const& tasks, std::vector<std::uint32_t> const& fold) {
                            auto const& moments = current().schedule.moments(block);
                            for (std::uint32_t i = 0; i < tasks.size(); ++i) {
@@ -488,17 +519,24 @@ class delta_simulator::body {
     // Of the proposal, which is the current strategy where none is open:
     std::vector<operator_blocks*> operators_;
     std::vector<edge_blocks const*> edges_;
+    std::vector<std::uint32_t> carriers_; ///< of each edge: see `iteration_plan`
     std::vector<class_blocks const*> classes_;
     double total_ = 0;          ///< of all durations
     std::int64_t unfolded_ = 0; ///< how many of these do not treat all nodes alike
     // What the proposal replaced:
     bool patched_ = false; ///< what is staged is in place
     std::vector<std::pair<std::uint32_t, operator_blocks*>> staged_, undo_operators_;
-    std::vector<std::pair<std::uint32_t, edge_blocks const*>> new_edges_, undo_edges_;
+    struct placed_edge {
+        std::uint32_t first = 0; ///< number
+        edge_blocks const* second = nullptr;
+        std::uint32_t carrier = 0;
+    };
+    std::vector<placed_edge> new_edges_, undo_edges_;
     std::vector<std::pair<std::uint32_t, class_blocks const*>> new_classes_, undo_classes_;
     std::vector<std::pair<std::uint32_t, path_bounds::edge_facts>> undo_facts_;
-    std::vector<operator_blocks*> next_of_; ///< of operators that are being replaced
-    std::vector<std::uint64_t> edge_seen_, class_seen_;
+    std::vector<operator_blocks*> next_of_;                          ///< of operators that are being replaced
+    std::vector<std::uint64_t> edge_seen_, class_seen_, group_seen_; ///< when each was met last
+    std::vector<std::uint32_t> next_carrier_;                        ///< of edges of groups that were met
     std::uint64_t seen_ = 0;
     double total_before_ = 0;
     std::int64_t unfolded_before_ = 0;

@@ -2,7 +2,9 @@
 /// The full simulator: an `Evaluator` that predicts the time of one training iteration under a strategy from the whole task graph.
 
 #include <array>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <stop_token>
 #include <vector>
 
@@ -40,8 +42,11 @@ class simulator {
 
     /// The makespan of `s` whatever memory it needs, for the readers below.
     template <Strategy<space::configuration> S> picoseconds simulate(S const& s) { return simulate_flat(space::flat(s, work_->graph.size())); }
-    /// The tasks of `s` and its memory, not scheduled: `schedule` stays what it was. Throws as a call does.
-    template <Strategy<space::configuration> S> task_graph const& assemble(S const& s) { return assemble_flat(space::flat(s, work_->graph.size())); }
+    /// The tasks of `s` and its memory, not scheduled: `schedule` stays what it was. `parts`: a number for each operator; those of different parts
+    /// receive a tensor that they read alike each for itself. Throws as a call does.
+    template <Strategy<space::configuration> S> task_graph const& assemble(S const& s, std::span<std::uint32_t const> parts = {}) {
+        return assemble_flat(space::flat(s, work_->graph.size()), parts);
+    }
     /// The plan of `s` alone: what the other readers tell stays what it was. Throws as a call does.
     template <Strategy<space::configuration> S> iteration_plan const& plan(S const& s) { return plan_flat(space::flat(s, work_->graph.size())); }
 
@@ -56,7 +61,7 @@ class simulator {
   private:
     picoseconds cost(space::flat_strategy const& s);
     picoseconds simulate_flat(space::flat_strategy const& s);
-    task_graph const& assemble_flat(space::flat_strategy const& s);
+    task_graph const& assemble_flat(space::flat_strategy const& s, std::span<std::uint32_t const> parts);
     iteration_plan const& plan_flat(space::flat_strategy const& s);
 
     class body;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,7 @@ class simulator::body {
         scheduler_.stop_at(stop);
         plan_.operators.resize(work_->graph.size());
         plan_.edges.resize(work_->graph.edges.size());
+        plan_.carrier.assign(work_->graph.edges.size(), iteration_plan::none);
         for (auto const& members : work_->classes) plan_.classes.push_back({.members = members});
         plan_.class_of = work_->class_of;
     }
@@ -45,20 +47,20 @@ class simulator::body {
 
     /// The makespan of `s` whatever memory it needs, for the readers below.
     picoseconds simulate(space::flat_strategy const& s) {
-        assemble(s);
+        assemble(s, {});
         scheduler_.run(tasks_, schedule_);
         return picoseconds{schedule_.makespan};
     }
     /// The tasks of `s` and its memory, not scheduled: `schedule` stays what it was. Throws as a call does.
-    task_graph const& assemble(space::flat_strategy const& s) {
-        plan(s);
+    task_graph const& assemble(space::flat_strategy const& s, std::span<std::uint32_t const> parts) {
+        replan(s, parts);
         add_up_memory();
         put_together();
         return tasks_;
     }
     /// The plan of `s` alone: what the other readers tell stays what it was. Throws as a call does.
     iteration_plan const& plan(space::flat_strategy const& s) {
-        replan(s);
+        replan(s, {});
         return plan_;
     }
 
@@ -71,7 +73,7 @@ class simulator::body {
     [[nodiscard]] workload const& input() const noexcept { return *work_; }
 
   private:
-    void replan(space::flat_strategy const& s) {
+    void replan(space::flat_strategy const& s, std::span<std::uint32_t const> parts) {
         for (std::uint32_t op = 0; op < current_.size(); ++op) {
             space::configuration const& c = s[op];
             if (planned_[op] && current_[op] == c) continue;
@@ -79,11 +81,11 @@ class simulator::body {
             current_[op] = c;
             planned_[op] = false;
         }
-        plan_the_unplanned();
+        plan_the_unplanned(parts);
     }
 
     /// Until all is planned the operators stay among the unplanned, so that an oracle that throws leaves no half-made plan in use.
-    void plan_the_unplanned() {
+    void plan_the_unplanned(std::span<std::uint32_t const> parts) {
         auto const& g = work_->graph;
         unplanned_.clear();
         for (std::uint32_t op = 0; op < g.size(); ++op)
@@ -95,20 +97,28 @@ class simulator::body {
             for (auto const e : g.out(op)) edges_.push_back(e);
             if (work_->class_of[op] != iteration_plan::none) classes_.push_back(work_->class_of[op]);
         }
-        make_set(edges_);
         make_set(classes_);
         for (auto const op : unplanned_) {
             planner_.plan_operator(op, current_[op], plan_.operators[op]);
             memory_of_[op] = memory_of(g.operations[op], current_[op].degrees());
         }
+        auto const carriers = planner_.carriers([&](std::uint32_t op) -> auto const& { return current_[op]; },
+                                                [&](std::uint32_t op) -> auto const& { return plan_.operators[op]; }, parts);
+        for (std::uint32_t e = 0; e < carriers.size(); ++e)
+            if (carriers[e] != plan_.carrier[e]) edges_.push_back(e);
+        make_set(edges_);
+        for (auto const number : edges_) plan_.carrier[number] = iteration_plan::none;
         for (auto const number : edges_) {
             auto const& e = g.edges[number];
-            plan_.edges[number] =
-                planner_.plan_edge(number, current_[e.producer], plan_.operators[e.producer], current_[e.consumer], plan_.operators[e.consumer]);
+            plan_.edges[number] = {};
+            if (carriers[number] == number)
+                plan_.edges[number] =
+                    planner_.plan_edge(number, current_[e.producer], plan_.operators[e.producer], current_[e.consumer], plan_.operators[e.consumer]);
         }
         for (auto const c : classes_)
             planner_.plan_class([&](std::uint32_t op) -> space::configuration const& { return current_[op]; },
                                 [&](std::uint32_t op) -> operator_plan const& { return plan_.operators[op]; }, plan_.classes[c]);
+        for (auto const number : edges_) plan_.carrier[number] = carriers[number];
         for (auto const op : unplanned_) planned_[op] = true;
     }
 
@@ -151,7 +161,9 @@ PARSEARCH_INLINE simulator::~simulator() = default;
 
 PARSEARCH_INLINE picoseconds simulator::cost(space::flat_strategy const& s) { return (*body_)(s); }
 PARSEARCH_INLINE picoseconds simulator::simulate_flat(space::flat_strategy const& s) { return body_->simulate(s); }
-PARSEARCH_INLINE task_graph const& simulator::assemble_flat(space::flat_strategy const& s) { return body_->assemble(s); }
+PARSEARCH_INLINE task_graph const& simulator::assemble_flat(space::flat_strategy const& s, std::span<std::uint32_t const> parts) {
+    return body_->assemble(s, parts);
+}
 PARSEARCH_INLINE iteration_plan const& simulator::plan_flat(space::flat_strategy const& s) { return body_->plan(s); }
 
 PARSEARCH_INLINE task_graph const& simulator::tasks() const noexcept { return body_->tasks(); }

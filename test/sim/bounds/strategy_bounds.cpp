@@ -23,16 +23,26 @@ namespace {
 using evaluator = sim::delta_simulator;
 static_assert(BoundedEvaluator<evaluator, space::flat_strategy, space::strategy_space>);
 
-/// A random strategy of the space, as numbers of configurations.
-template <class P> std::vector<std::size_t> draw_choices(std::mt19937_64& rng, P const& p) {
-    std::vector<std::size_t> out;
-    for (std::size_t op = 0; op < p.size(); ++op) out.push_back(static_cast<std::size_t>(uniform_index(rng, p.space()[op].size())));
-    return out;
-}
 template <class P> space::flat_strategy strategy_of(P const& p, std::vector<std::size_t> const& choices) {
     space::flat_strategy s;
     for (std::size_t op = 0; op < choices.size(); ++op) s.push_back(search::choice(p.space(), op, choices[op]));
     return s;
+}
+/// A random strategy of the space, as numbers of configurations; some operators read as others do.
+template <class P> std::vector<std::size_t> draw_choices(std::mt19937_64& rng, P const& p) {
+    std::vector<std::size_t> out;
+    for (std::size_t op = 0; op < p.size(); ++op) out.push_back(static_cast<std::size_t>(uniform_index(rng, p.space()[op].size())));
+    for (std::size_t op = 0; op < p.size(); ++op) {
+        if (!bernoulli(rng, 0.4)) continue;
+        auto const wanted = support::read_as_another(rng, p, strategy_of(p, out), op);
+        for (std::size_t i = 0; i < p.space()[op].size(); ++i) {
+            auto const c = search::choice(p.space(), op, i);
+            bool same = std::ranges::equal(c.degrees(), wanted.degrees());
+            for (std::int64_t n = 0; same && n < c.shards(); ++n) same = c.device(n) == wanted.device(n);
+            if (same) out[op] = i;
+        }
+    }
+    return out;
 }
 
 /// Fixes operators in a random or the topological order; at each step the bound is compared with the cost of random completions, and at the

@@ -42,7 +42,7 @@ void fill(path_bounds& b, bool connected = true) {
 
 TEST_CASE("bounds: a chain by hand") {
     auto const g = three_layers();
-    auto const blocks = sim::make_block_graph(g, classes, class_of, true, true);
+    auto const blocks = sim::make_block_graph(g, sim::shared_reads(g), classes, class_of, true, true);
     path_bounds b(g, blocks, class_of, 3);
     fill(b);
     auto const after = b.after();
@@ -65,7 +65,7 @@ TEST_CASE("bounds: a chain by hand") {
 
 TEST_CASE("bounds: where a shard has no part in an exchange, nothing is known to follow") {
     auto const g = three_layers();
-    auto const blocks = sim::make_block_graph(g, classes, class_of, true, true);
+    auto const blocks = sim::make_block_graph(g, sim::shared_reads(g), classes, class_of, true, true);
     path_bounds b(g, blocks, class_of, 3);
     fill(b, false);
     CHECK(b.after()[blocks.operators[3].backward] == 70);
@@ -75,7 +75,7 @@ TEST_CASE("bounds: where a shard has no part in an exchange, nothing is known to
 
 TEST_CASE("bounds: without overlap every backward shard is followed by the longest synchronisation") {
     auto const g = three_layers();
-    auto const blocks = sim::make_block_graph(g, classes, class_of, true, false);
+    auto const blocks = sim::make_block_graph(g, sim::shared_reads(g), classes, class_of, true, false);
     path_bounds b(g, blocks, class_of, 3);
     fill(b);
     CHECK(b.after()[blocks.operators[1].backward] == 70);
@@ -90,7 +90,7 @@ TEST_CASE("bounds: without overlap every backward shard is followed by the longe
 
 TEST_CASE("bounds: inference, and graphs without tasks") {
     auto const g = three_layers();
-    auto const blocks = sim::make_block_graph(g, classes, class_of, false, true);
+    auto const blocks = sim::make_block_graph(g, sim::shared_reads(g), classes, class_of, false, true);
     path_bounds b(g, blocks, class_of, 3);
     fill(b);
     CHECK(b.tail(1) == 300);
@@ -100,7 +100,7 @@ TEST_CASE("bounds: inference, and graphs without tasks") {
     without_tasks.input("x", {{4, 4}});
     auto const none = graph::read_graph(without_tasks).graph;
     std::vector<std::uint32_t> const no_class{sim::block_graph::none};
-    auto const nothing = sim::make_block_graph(none, std::vector<std::vector<std::uint32_t>>{}, no_class, true, true);
+    auto const nothing = sim::make_block_graph(none, sim::shared_reads(none), std::vector<std::vector<std::uint32_t>>{}, no_class, true, true);
     path_bounds empty(none, nothing, no_class, 0);
     empty.find_tails();
     CHECK(empty.after_device() == 0);
@@ -115,7 +115,7 @@ TEST_CASE("bounds: what they say follows does follow, in schedules of either dis
         auto const p =
             support::random_workload(rng, options, {.devices = static_cast<std::uint32_t>(1 + uniform_index(rng, 6)), .kinds = bernoulli(rng, 0.5)});
         auto const& g = p.graph();
-        auto const s = support::random_strategy(rng, p, 0.2);
+        auto const s = support::reading_together(rng, p, support::random_strategy(rng, p, 0.2), 0.3);
         auto const blocks = support::block_graph_of(*p.work);
         sim::block_cache cache(p.work, false);
         auto const placed = support::place_blocks(cache, blocks, s);
@@ -158,7 +158,7 @@ TEST_CASE("bounds: what they say follows does follow, in schedules of either dis
 
 TEST_CASE("bounds: there and back in a chain by hand") {
     auto const g = three_layers();
-    auto const blocks = sim::make_block_graph(g, classes, class_of, true, true);
+    auto const blocks = sim::make_block_graph(g, sim::shared_reads(g), classes, class_of, true, true);
     path_bounds b(g, blocks, class_of, 3);
     using sums = std::vector<std::int64_t>;
     auto const there = [&](bool in_order) { return b.find_round_trips(in_order), sums{b.round_trip(1), b.round_trip(2), b.round_trip(3)}; };
@@ -203,7 +203,8 @@ TEST_CASE("bounds: there and back along several ways counts every operator once"
     std::vector<std::uint32_t> member(g.size(), sim::block_graph::none);
     member[number[0]] = 0;
     member[number[1]] = 1;
-    auto const blocks = sim::make_block_graph(g, std::vector<std::vector<std::uint32_t>>{{number[0]}, {number[1]}}, member, true, true);
+    auto const blocks =
+        sim::make_block_graph(g, sim::shared_reads(g), std::vector<std::vector<std::uint32_t>>{{number[0]}, {number[1]}}, member, true, true);
     path_bounds bounds(g, blocks, member, 2);
     for (auto const op : number) bounds.of_operator(op) = {100, 200, 0, 0, false};
     for (std::uint32_t e = 0; e < g.edges.size(); ++e) bounds.of_edge(e) = {true, true, true};
@@ -228,7 +229,8 @@ TEST_CASE("bounds: what they say lies between a shard's passes and after them do
         auto const machine = static_cast<std::uint32_t>(bernoulli(rng, 0.8) ? 1 + uniform_index(rng, 4) : 5 + uniform_index(rng, 4));
         auto const p = support::random_workload(rng, options, {.devices = machine, .operators = 14, .kinds = bernoulli(rng, 0.3)},
                                                 support::mixed_oracle{bernoulli(rng, 0.7) ? 1 : 100});
-        auto const s = bernoulli(rng, 0.8) ? support::mostly_data_parallel(rng, p, 0.15) : support::random_strategy(rng, p, 0.2);
+        auto const s = bernoulli(rng, 0.8) ? support::mostly_data_parallel(rng, p, 0.15)
+                                           : support::reading_together(rng, p, support::random_strategy(rng, p, 0.2), 0.3);
         auto const blocks = support::block_graph_of(*p.work);
         sim::block_cache cache(p.work, false);
         auto const placed = support::place_blocks(cache, blocks, s);

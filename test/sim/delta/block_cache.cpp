@@ -49,9 +49,8 @@ bool same(sim::edge_plan const& a, sim::edge_plan const& b) {
         return x.producers == y.producers && x.consumers == y.consumers && x.forward_kind == y.forward_kind && x.backward_kind == y.backward_kind &&
                x.bytes == y.bytes && x.size == y.size;
     };
-    return a.served == b.served && a.bytes == b.bytes && a.collective_of == b.collective_of && a.first_forward == b.first_forward &&
-           a.first_backward == b.first_backward && !a.table == !b.table &&
-           std::equal(a.collectives.begin(), a.collectives.end(), b.collectives.begin(), b.collectives.end(), kinds);
+    return a.bytes == b.bytes && a.collective_of == b.collective_of && a.first_forward == b.first_forward && a.first_backward == b.first_backward &&
+           !a.table == !b.table && std::equal(a.collectives.begin(), a.collectives.end(), b.collectives.begin(), b.collectives.end(), kinds);
 }
 bool same(sim::edge_blocks const& a, sim::edge_blocks const& b) {
     return same(a.plan, b.plan) && same(a.parts, b.parts) && a.work == b.work && !a.folded == !b.folded &&

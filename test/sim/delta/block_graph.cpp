@@ -37,7 +37,7 @@ std::vector<std::uint32_t> const class_of{none, 0, 1};
 
 TEST_CASE("block_graph: two layers by hand") {
     auto const g = two_layers();
-    auto const b = sim::make_block_graph(g, classes, class_of, true, true);
+    auto const b = sim::make_block_graph(g, sim::shared_reads(g), classes, class_of, true, true);
     // fc1; into fc2, fc2; backward of fc2, its synchronisation; gradient to fc1, backward of fc1, its synchronisation; updates.
     CHECK(b.blocks == 10);
     CHECK(b.operators[0].forward == none);
@@ -64,14 +64,14 @@ TEST_CASE("block_graph: two layers by hand") {
 
 TEST_CASE("block_graph: without overlap, one barrier between backward and synchronisation; inference has forward alone") {
     auto const g = two_layers();
-    auto const b = sim::make_block_graph(g, classes, class_of, true, false);
+    auto const b = sim::make_block_graph(g, sim::shared_reads(g), classes, class_of, true, false);
     CHECK(b.blocks == 11);
     CHECK(b.all_backward == 6);
     CHECK(b.classes[1].sync == 7);
     CHECK(b.classes[0].sync == 8);
     CHECK(b.arcs[b.classes[0].from_all_backward].from == 6);
     CHECK(b.arcs[b.operators[2].to_all_backward].from == b.operators[2].backward);
-    auto const inference = sim::make_block_graph(g, classes, class_of, false, true);
+    auto const inference = sim::make_block_graph(g, sim::shared_reads(g), classes, class_of, false, true);
     CHECK(inference.blocks == 3);
     CHECK(inference.operators[1].backward == none);
     CHECK(inference.classes[0].update == none);
@@ -85,7 +85,7 @@ TEST_CASE("block_graph: blocks in their order are the tasks of the assembler, wi
         auto const options = support::random_options(rng);
         auto const p = support::random_workload(
             rng, options, {.devices = static_cast<std::uint32_t>(1 + uniform_index(rng, 6)), .operators = 10, .kinds = bernoulli(rng, 0.5)});
-        auto const s = support::random_strategy(rng, p, 0.2);
+        auto const s = support::reading_together(rng, p, support::random_strategy(rng, p, 0.2), 0.3);
         auto const g = support::block_graph_of(*p.work);
         sim::block_cache cache(p.work, false);
         auto const placed = support::place_blocks(cache, g, s);

@@ -41,7 +41,7 @@ template <class P> class bounded {
         for (std::uint32_t op = 0; op < placed_.operators.size(); ++op)
             if (graph_.operators[op].forward != none) place(op, *placed_.operators[op]);
         for (std::uint32_t e = 0; e < placed_.edges.size(); ++e)
-            if (placed_.edges[e]) place(e, *placed_.edges[e]);
+            if (placed_.edges[e]) place(e, *placed_.edges[e], placed_.carriers[e]);
         for (std::uint32_t c = 0; c < placed_.classes.size(); ++c) place(c, *placed_.classes[c]);
         schedule_.run({});
         schedule_.commit();
@@ -81,8 +81,8 @@ template <class P> class bounded {
         return all && std::all_of(placed_.edges.begin(), placed_.edges.end(), folds) &&
                std::all_of(placed_.classes.begin(), placed_.classes.end(), folds);
     }
-    template <class Blocks> void place(std::uint32_t number, Blocks const& b) {
-        sim::place(schedule_, graph_, number, folded_ ? *b.folded : b.parts);
+    template <class Blocks, class... Carrier> void place(std::uint32_t number, Blocks const& b, Carrier... carrier) {
+        sim::place(schedule_, graph_, number, folded_ ? *b.folded : b.parts, carrier...);
     }
 
     P const& p_;

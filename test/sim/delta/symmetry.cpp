@@ -62,16 +62,10 @@ folded_iteration fold_all(sim::block_graph const& g, support::placed_blocks cons
         if (!all.edges[e]) continue;
         auto const& b = *all.edges[e];
         if (!b.folded) return {.folds = false};
-        put(g.forward[e].block, b.folded->forward, b.fold_forward);
-        join(g.forward[e].sender, b.folded->forward_waits);
-        join(g.forward[e].inside, b.folded->inside_forward);
-        join(g.forward[e].receiver, b.folded->consumer_waits);
-        join(g.forward[e].local, b.folded->consumer_local);
-        put(g.backward[e].block, b.folded->backward, b.fold_backward);
-        join(g.backward[e].sender, b.folded->backward_waits);
-        join(g.backward[e].inside, b.folded->inside_backward);
-        join(g.backward[e].receiver, b.folded->producer_waits);
-        join(g.backward[e].local, b.folded->producer_local);
+        support::lay_out_edge(
+            g, e, all.carriers[e], *b.folded,
+            [&](std::uint32_t block, sim::task_list const& tasks, bool backward) { put(block, tasks, backward ? b.fold_backward : b.fold_forward); },
+            join);
     }
     for (std::uint32_t c = 0; c < all.classes.size(); ++c) {
         auto const& at = g.classes[c];

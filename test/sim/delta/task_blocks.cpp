@@ -280,7 +280,7 @@ TEST_CASE("blocks: what is said of all dependents holds") {
         INFO("seed ", seed);
         std::mt19937_64 rng(seed);
         auto const p = support::random_workload(rng, support::random_options(rng), {.operators = 10});
-        auto const s = support::random_strategy(rng, p, 0.2);
+        auto const s = support::reading_together(rng, p, support::random_strategy(rng, p, 0.2), 0.3);
         auto const g = support::block_graph_of(*p.work);
         sim::block_cache cache(p.work, false);
         auto const placed = support::place_blocks(cache, g, s);

@@ -61,9 +61,8 @@ bool same(sim::operator_plan const& a, sim::operator_plan const& b) {
            a.partial_bytes == b.partial_bytes;
 }
 bool same(sim::edge_plan const& a, sim::edge_plan const& b) {
-    return a.served == b.served && !a.table == !b.table && same(a.forward, b.forward) && same(a.backward, b.backward) &&
-           a.first_forward == b.first_forward && a.first_backward == b.first_backward && a.collective_of == b.collective_of &&
-           same(a.collectives, b.collectives) && a.bytes == b.bytes;
+    return !a.table == !b.table && same(a.forward, b.forward) && same(a.backward, b.backward) && a.first_forward == b.first_forward &&
+           a.first_backward == b.first_backward && a.collective_of == b.collective_of && same(a.collectives, b.collectives) && a.bytes == b.bytes;
 }
 bool same(sim::class_plan const& a, sim::class_plan const& b) {
     return a.members == b.members && a.update == b.update && a.sync.groups.size() == b.sync.groups.size() &&
@@ -78,9 +77,12 @@ template <class Planner, class S> sim::iteration_plan plan_all(Planner& planner,
     sim::iteration_plan out;
     out.operators.resize(s.size());
     for (std::uint32_t op = 0; op < s.size(); ++op) planner.plan_operator(op, s[op], out.operators[op]);
+    out.carrier = planner.carriers([&](std::uint32_t op) -> space::configuration const& { return s[op]; },
+                                   [&](std::uint32_t op) -> sim::operator_plan const& { return out.operators[op]; });
     for (std::uint32_t e = 0; e < w.graph.edges.size(); ++e) {
         auto const from = w.graph.edges[e].producer, to = w.graph.edges[e].consumer;
-        out.edges.push_back(planner.plan_edge(e, s[from], out.operators[from], s[to], out.operators[to]));
+        out.edges.emplace_back();
+        if (out.carrier[e] == e) out.edges.back() = planner.plan_edge(e, s[from], out.operators[from], s[to], out.operators[to]);
     }
     for (auto const& members : w.classes) {
         auto& c = out.classes.emplace_back();
@@ -93,7 +95,7 @@ template <class Planner, class S> sim::iteration_plan plan_all(Planner& planner,
 bool same(sim::iteration_plan const& a, sim::iteration_plan const& b) {
     auto const each = [](auto const& x, auto const& y) { return same(x, y); };
     return std::equal(a.operators.begin(), a.operators.end(), b.operators.begin(), b.operators.end(), each) &&
-           std::equal(a.edges.begin(), a.edges.end(), b.edges.begin(), b.edges.end(), each) &&
+           std::equal(a.edges.begin(), a.edges.end(), b.edges.begin(), b.edges.end(), each) && a.carrier == b.carrier &&
            std::equal(a.classes.begin(), a.classes.end(), b.classes.begin(), b.classes.end(), each);
 }
 
@@ -129,23 +131,43 @@ TEST_CASE("planner: sums that nobody reads are all-reduced among the devices tha
     CHECK(operator_plan_of(p, 1, support::split(op, "k", {1, 1})).partial_outputs.empty()); // on one device
 }
 
-TEST_CASE("planner: nothing moves from graph inputs, nor for an input that an earlier one serves") {
+TEST_CASE("planner: nothing moves from graph inputs, nor what another edge brings") {
     graph::operator_graph g;
     auto const a = g.add("a", ops::linear{.out = 4, .bias = false}, g.input("x", {{4, 8}}));
-    g.add("squares", ops::multiply{}, a, a);
-    auto const p = support::make_workload_problem(g, support::mesh(2), two_speeds{}, {.movement = movement::pairwise});
+    auto const squares = g.add("squares", ops::multiply{}, a, a); // edges 1 and 2
+    g.add("sum", ops::add{}, squares, a);                         // 3 and 4
+    g.add("reads", ops::relu{}, a);                               // 5
+    auto const p = support::make_workload_problem(g, support::mesh(3), two_speeds{}, {.movement = movement::pairwise});
+    auto const& op = p.graph().operations;
     sim::planner planner(p.work);
     auto s = support::all_on_first(p.graph());
-    s[2].start = 1;
+    for (auto const reader : {2, 3, 4}) s[static_cast<std::size_t>(reader)].start = 1;
     auto const plan = plan_all(planner, s);
+    CHECK(plan.carrier == list{0, 1, 1, 3, 1, 1});
     CHECK_FALSE(plan.edges[0].table);
     REQUIRE(plan.edges[1].table);
-    CHECK_FALSE(plan.edges[1].served);
     CHECK(plan.edges[1].forward.size() == 1);
     CHECK(plan.edges[1].forward[0].duration == 64);
     CHECK(plan.edges[1].backward.size() == 1);
-    CHECK(plan.edges[2].served);
-    CHECK(plan.edges[2].forward.empty());
+    for (auto const e : {2, 4, 5}) CHECK_FALSE(plan.edges[static_cast<std::size_t>(e)].table);
+    // Elsewhere, other parts, or in another order of devices, is not alike.
+    s[4].start = 2;
+    CHECK(plan_all(planner, s).carrier == list{0, 1, 1, 3, 1, 5});
+    s[4] = support::split(op[4], "s", {1, 2});
+    CHECK(plan_all(planner, s).carrier == list{0, 1, 1, 3, 1, 5});
+    s[3] = support::split(op[3], "s", {1, 2});
+    CHECK(plan_all(planner, s).carrier == list{0, 1, 1, 3, 4, 4});
+    s[3] = support::split(op[3], "s", {2, 1});
+    CHECK(plan_all(planner, s).carrier == list{0, 1, 1, 3, 4, 5});
+    // Operators of different parts share nothing.
+    s = support::all_on_first(p.graph());
+    auto const carriers = [&](list const& parts) {
+        auto const all = plan_all(planner, s);
+        return planner.carriers([&](std::uint32_t o) -> space::configuration const& { return s[o]; },
+                                [&](std::uint32_t o) -> sim::operator_plan const& { return all.operators[o]; }, parts);
+    };
+    CHECK(carriers({0, 0, 0, 0, 0}) == list{0, 1, 1, 3, 1, 1});
+    CHECK(carriers({7, 0, 1, 2, 1}) == list{0, 1, 1, 3, 4, 1});
 }
 
 TEST_CASE("planner: synchronisation and updates of a class") {
@@ -179,7 +201,7 @@ TEST_CASE("planner: what it planned before does not matter, and the simulator's 
         auto const p = support::random_workload(rng, support::random_options(rng), {.kinds = bernoulli(rng, 0.5)});
         sim::planner planner(p.work);
         for (int step = 0; step < 8; ++step) {
-            auto const s = support::random_strategy(rng, p, 0.2);
+            auto const s = support::reading_together(rng, p, support::random_strategy(rng, p, 0.2), 0.3);
             auto const plan = plan_all(planner, s);
             sim::planner fresh(p.work);
             REQUIRE(same(plan, plan_all(fresh, s)));
@@ -199,7 +221,7 @@ TEST_CASE("planner: stays usable after an oracle that failed") {
         auto const p = support::random_workload(rng, support::random_options(rng), {}, support::failing_oracle{left, seed % 2 == 0});
         sim::planner planner(p.work);
         for (int step = 0; step < 8; ++step) {
-            auto const s = support::random_strategy(rng, p, 0.2);
+            auto const s = support::reading_together(rng, p, support::random_strategy(rng, p, 0.2), 0.3);
             *left = static_cast<std::int64_t>(uniform_index(rng, 40));
             try {
                 (void)plan_all(planner, s);
@@ -254,7 +276,7 @@ TEST_CASE("planner: no message arrives before the bound says so") {
         std::mt19937_64 rng(seed);
         auto const p = support::random_workload(rng, support::random_options(rng), {.devices = 5});
         auto const& g = p.graph();
-        auto const s = support::random_strategy(rng, p, 0.3);
+        auto const s = support::reading_together(rng, p, support::random_strategy(rng, p, 0.3), 0.3);
         sim::planner planner(p.work);
         auto const plan = plan_all(planner, s);
         auto simulator = p.simulator();
@@ -274,7 +296,7 @@ TEST_CASE("planner: no message arrives before the bound says so") {
                 mine.ready.push_back(simulator.schedule().ready[i]);
             }
         for (std::uint32_t e = 0; e < g.edges.size(); ++e) {
-            if (!plan.edges[e].table || plan.edges[e].served) continue;
+            if (!plan.edges[e].table) continue;
             auto const& table = *plan.edges[e].table;
             auto const [from, to] = std::pair(g.edges[e].producer, g.edges[e].consumer);
             auto const times = planner.times_of(e, table, s[from], s[to]);

@@ -173,11 +173,13 @@ template <Strategy<space::configuration> S>
             sum.all_reduce(members, c.bytes);
         }
     }
+    auto const carriers = planner.carriers([&](std::uint32_t op) -> auto const& { return configurations[op]; },
+                                           [&](std::uint32_t op) -> auto const& { return operators[op]; });
     for (std::uint32_t number = 0; number < g.edges.size(); ++number) {
         auto const& e = g.edges[number];
+        if (carriers[number] != number || g.operations[e.producer].work == ops::work_class::source) continue; // nothing of its own moves
         auto const plan =
             planner.plan_edge(number, configurations[e.producer], operators[e.producer], configurations[e.consumer], operators[e.consumer]);
-        if (!plan.table) continue; // nothing of its own moves
         detail::add_edge(sum, plan, ops::size_of(g.operations[e.producer].outputs[e.slot].type), operators[e.producer].devices,
                          operators[e.consumer].devices, options.training && g.carries_gradient(e));
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <utility>
@@ -27,6 +28,7 @@ struct tabled_choice {
     space::configuration configuration;
     operator_plan plan;
     std::vector<std::int64_t> forward, backward; ///< of each shard
+    std::vector<std::uint32_t> read;             ///< of each input, a number for the parts that shards read and the devices: equal where both are
 };
 
 /// One pair of configurations at the ends of an edge. `there(s, t)`: from the end of producer shard s to the start of consumer shard t, at
@@ -55,7 +57,7 @@ class edge_delays {
 /// that send and takes as long as its slowest link.
 [[nodiscard]] inline edge_delays delays_of(edge_plan const& p, std::size_t producers, std::size_t consumers, bool gradients) {
     edge_delays out(producers, consumers);
-    if (p.served || !p.table) return out;
+    if (!p.table) return out;
     auto const longest = [](std::span<hop const> hops) {
         std::int64_t most = 0;
         for (auto const& h : hops) most = std::max(most, h.duration);
@@ -106,6 +108,7 @@ class choice_tables {
         if (total > limits.choices) return;
         choices_.resize(g.size());
         for (std::uint32_t op = 0; op < g.size(); ++op) add_choices(op, space);
+        readers_.clear();
         edges_.resize(g.edges.size());
         std::size_t left = limits.pairs, delays_left = limits.delays;
         for (std::uint32_t e = 0; e < g.edges.size(); ++e) {
@@ -147,12 +150,17 @@ class choice_tables {
     void add_choices(std::uint32_t op, choice_source const& space) {
         auto const& w = planner_.input();
         for (std::size_t i = 0, n = space.count(op); i < n; ++i) {
-            tabled_choice c{.configuration = space.choice(op, i), .plan = {}, .forward = {}, .backward = {}};
+            tabled_choice c{.configuration = space.choice(op, i), .plan = {}, .forward = {}, .backward = {}, .read = {}};
             space::validate(c.configuration, w.graph.operations[op], w.topology.size(), w.graph.names[op]);
             planner_.plan_operator(op, c.configuration, c.plan);
             for (auto const d : c.plan.devices) {
                 c.forward.push_back(c.plan.forward[w.topology.kind[d]]);
                 c.backward.push_back(c.plan.backward[w.topology.kind[d]]);
+            }
+            for (std::uint32_t input = 0; input < w.graph.operations[op].inputs.size(); ++input) {
+                key_.assign(1, planner_.layout_of_input(op, input, c.configuration));
+                key_.insert(key_.end(), c.plan.devices.begin(), c.plan.devices.end());
+                c.read.push_back(readers_.try_emplace(key_, static_cast<std::uint32_t>(readers_.size())).first->second);
             }
             choices_[op].push_back(std::move(c));
         }
@@ -160,7 +168,9 @@ class choice_tables {
 
     sim::planner planner_;
     std::vector<std::vector<tabled_choice>> choices_;
-    std::vector<std::vector<edge_delays>> edges_; ///< producer's choice major
+    std::vector<std::vector<edge_delays>> edges_;                   ///< producer's choice major
+    std::map<std::vector<std::uint32_t>, std::uint32_t> readers_{}; ///< by layout and devices, while choices are tabulated
+    std::vector<std::uint32_t> key_{};
 };
 
 } // namespace parsearch::sim

@@ -236,9 +236,24 @@ class strategy_bounds::body {
         }
         for (auto e = g.first_in[op]; e < g.first_in[op + 1]; ++e) add_links(e, op, false);
     }
+    /// Whether edge `e` is sure to move its own data: those that might bring them are of fixed readers, which read otherwise.
+    [[nodiscard]] bool moves_itself(std::uint32_t e) const {
+        auto const group = work_->readers.group_of(e);
+        if (group == shared_reads::none) return true;
+        auto const read = [&](std::uint32_t number) {
+            auto const& of = work_->graph.edges[number];
+            return tables_->choices(of.consumer)[fixed_[of.consumer]].read[of.input];
+        };
+        auto const mine = read(e);
+        for (auto const other : work_->readers[group]) {
+            if (other == e) break;
+            if (fixed_[work_->graph.edges[other].consumer] == none || read(other) == mine) return false;
+        }
+        return true;
+    }
     void add_links(std::uint32_t e, std::uint32_t op, bool forward) {
         auto const producer = work_->graph.edges[e].producer;
-        if (!tables_->has_edge(e) || fixed_[producer] == none) return;
+        if (!tables_->has_edge(e) || fixed_[producer] == none || !moves_itself(e)) return;
         auto const& sent = forward ? ends_[producer] : returned_[op];
         auto const ready = *std::min_element(sent.begin(), sent.end());
         for (auto const& l : tables_->edge(e, fixed_[producer], fixed_[op]).links)

@@ -68,6 +68,7 @@ class block_cache {
         b.plan.forward = b.shape->forward;
         b.plan.backward = b.shape->backward;
         planner_.place_operator(op, b.configuration, b.plan);
+        find_layouts(op, b);
         build_operator(b, w.options.training && w.graph.trains[op], w.topology.kind, resources_);
         if (symmetry_ && w.graph.operations[op].work != ops::work_class::source) symmetry_->fold_operator(b);
         b.ends = ends_of(b);
@@ -81,21 +82,26 @@ class block_cache {
         auto const key = std::uint64_t{from.shape->id} << 32 | to.shape->id;
         auto& known = edge_shapes_[number];
         if (auto const at = known.find(key); at != known.end()) return at->second;
-        auto shape = shape_of(planner_.overlaps(number, from.configuration, to.configuration), planner_.is_served(number, to.configuration));
+        auto shape = shape_of(planner_.overlaps(number, from.configuration, to.configuration));
         bytes_ += sizeof(edge_shape) + 32;
         return known.emplace(key, std::move(shape)).first->second;
     }
-    /// See `planner::times_of`; empty where no data move.
+    /// See `planner::times_of`.
     planner::edge_times const& times_of_edge(std::uint32_t number, operator_blocks const& from, operator_blocks const& to) {
         number = same_.edges[number];
         auto const key = std::uint64_t{from.id} << 32 | to.id;
         auto& known = edge_times_[number];
         if (auto const at = known.find(key); at != known.end()) return at->second;
         auto const& shape = shape_of_edge(number, from, to);
-        planner::edge_times times{};
-        if (shape.table) times = planner_.times_of(number, *shape.table, from.configuration, to.configuration);
+        auto times = planner_.times_of(number, *shape.table, from.configuration, to.configuration);
         bytes_ += sizeof times + 32 + 16 * (times.consumers.size() + times.producers.size());
         return known.emplace(key, std::move(times)).first->second;
+    }
+
+    /// Whether the readers of two edges of one tensor, which are built, read the same parts of it on the same devices, shard by shard.
+    [[nodiscard]] bool read_alike(std::uint32_t a, operator_blocks const& by_a, std::uint32_t b, operator_blocks const& by_b) const {
+        auto const& edges = input().graph.edges;
+        return by_a.read[edges[a].input] == by_b.read[edges[b].input] && by_a.plan.devices == by_b.plan.devices;
     }
 
     /// Both ends are built. Edges that move the same parts between the same places have theirs in common, until they are trimmed.
@@ -107,7 +113,7 @@ class block_cache {
         auto const& g = input().graph;
         auto const& e = g.edges[number];
         auto const& shape = shape_of_edge(number, from, to);
-        bool const moves = shape.table && g.operations[e.producer].work != ops::work_class::source;
+        bool const moves = g.operations[e.producer].work != ops::work_class::source;
         bool const gradients = input().options.training && g.carries_gradient(e);
         key_.clear();
         if (moves) {
@@ -184,10 +190,18 @@ class block_cache {
         alike_.clear(); // tables are made anew
         ends_.clear();
         planner_.forget();
+        for (std::uint32_t op = 0; op < operators_.size(); ++op)
+            for (auto& [c, b] : operators_[op])
+                if (b->built) find_layouts(op, *b);
         bytes_ = 0; // what the limit allows is beside the current strategy
     }
 
   private:
+    void find_layouts(std::uint32_t op, operator_blocks& b) {
+        b.read.clear();
+        for (std::uint32_t i = 0; i < input().graph.operations[op].inputs.size(); ++i)
+            b.read.push_back(planner_.layout_of_input(op, i, b.configuration));
+    }
     operator_shape const& shape_of_operator(std::uint32_t op, space::configuration const& c) {
         space::configuration key{.rank = c.rank, .degree = c.degree};
         auto& known = shapes_[op];

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <parsearch/graph/dense_graph.hpp>
-#include <parsearch/sim/task/assemble.hpp>
+#include <parsearch/sim/input/shared_reads.hpp>
 
 namespace parsearch::sim {
 
@@ -23,6 +23,10 @@ struct block_graph {
         std::uint32_t block = none;                                                ///< of the movement
         std::uint32_t sender = none, inside = none, receiver = none, local = none; ///< arcs; local: from the sender's block to the receiver's
     };
+    /// Where the movement of edge `carrier` may bring the data of a later edge: from its block to the reader, and backward from the reader to it.
+    struct carried_arcs {
+        std::uint32_t carrier = none, forward = none, backward = none;
+    };
     struct operator_arcs {
         std::uint32_t forward = none, backward = none; ///< blocks
         std::uint32_t inside_forward = none, forward_to_backward = none, to_all_backward = none;
@@ -34,7 +38,8 @@ struct block_graph {
     };
 
     std::vector<operator_arcs> operators;
-    std::vector<movement_arcs> forward, backward; ///< of each edge
+    std::vector<movement_arcs> forward, backward;   ///< of each edge
+    std::vector<std::vector<carried_arcs>> carried; ///< of each edge, one for each edge before it in its group of readers, but for its consumer's own
     std::vector<class_arcs> classes;
     std::uint32_t all_backward = none; ///< block of one barrier, where synchronisation does not overlap with backward
     std::uint32_t blocks = 0;
@@ -50,14 +55,15 @@ struct block_graph {
     }
 };
 
-/// The blocks of `g`, in the order that `assembler` describes. `classes` and `class_of` as in `iteration_plan`.
+/// The blocks of `g`, in the order that `assembler` describes; `readers` are its. `classes` and `class_of` as in `iteration_plan`.
 template <class Classes>
-[[nodiscard]] block_graph make_block_graph(graph::dense_graph const& g, Classes const& classes, std::vector<std::uint32_t> const& class_of,
-                                           bool training, bool overlap) {
+[[nodiscard]] block_graph make_block_graph(graph::dense_graph const& g, shared_reads const& readers, Classes const& classes,
+                                           std::vector<std::uint32_t> const& class_of, bool training, bool overlap) {
     block_graph b;
     b.operators.resize(g.size());
     b.forward.resize(g.edges.size());
     b.backward.resize(g.edges.size());
+    b.carried.resize(g.edges.size());
     b.classes.resize(classes.size());
     auto const source = [&](std::uint32_t op) { return g.operations[op].work == ops::work_class::source; };
     auto const trains = [&](std::uint32_t op) { return training && g.trains[op]; };
@@ -85,6 +91,14 @@ template <class Classes>
             if (!source(g.edges[e].producer)) join(b.forward[e], b.operators[g.edges[e].producer].forward, mine.forward);
         mine.inside_forward = arc(mine.forward, mine.forward);
     }
+    for (std::size_t group = 0; group < readers.size(); ++group)
+        for (auto const e : readers[group])
+            for (auto const before : readers[group]) {
+                if (before == e) break;
+                auto const reader = g.edges[e].consumer;
+                if (g.edges[before].consumer != reader)
+                    b.carried[e].push_back({.carrier = before, .forward = arc(b.forward[before].block, b.operators[reader].forward)});
+            }
     std::vector<std::uint32_t> waiting, synchronised;
     for (auto const& members : classes) waiting.push_back(static_cast<std::uint32_t>(members.size()));
     for (auto i = training ? g.order.size() : 0; i-- > 0;) {
@@ -96,6 +110,10 @@ template <class Classes>
         mine.backward = block(false);
         for (auto const e : g.out(op))
             if (g.carries_gradient(g.edges[e])) join(b.backward[e], b.operators[g.edges[e].consumer].backward, mine.backward);
+        for (auto const e : g.out(op))
+            for (auto& c : b.carried[e])
+                if (b.backward[e].block != block_graph::none)
+                    c.backward = arc(b.operators[g.edges[e].consumer].backward, b.backward[c.carrier].block);
         mine.forward_to_backward = arc(mine.forward, mine.backward);
         auto const c = class_of[op];
         if (c == block_graph::none || --waiting[c] > 0) continue;

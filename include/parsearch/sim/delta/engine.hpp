@@ -29,13 +29,15 @@ class engine {
 
     [[nodiscard]] task_list const* tasks(std::uint32_t block) const noexcept { return tasks_[block]; }
 
-    /// Complexity: O(tasks of the block, before and after).
+    /// Null: none. Complexity: O(tasks of the block, before and after).
     void set_tasks(std::uint32_t block, task_list const* with) {
+        if (!with && !tasks_[block]) return;
         undo_tasks_.push_back({block, tasks_[block]});
         place(block, with);
         change(block);
     }
     void set_dependence(std::uint32_t arc, dependence const* with) {
+        if (!with && !state_.waits(arc)) return;
         undo_waits_.push_back({arc, state_.waits(arc)});
         state_.set_waits(arc, with);
         change(state_.graph->arcs[arc].to);

@@ -1,6 +1,7 @@
 #pragma once
 /// Puts blocks in their places in an engine.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -24,19 +25,26 @@ inline void place(engine& to, block_graph const& graph, std::uint32_t op, operat
     if (at.to_all_backward == block_graph::none) return;
     to.set_dependence(at.to_all_backward, &p.all_backward_waits);
 }
-/// The same of an edge.
-inline void place(engine& to, block_graph const& graph, std::uint32_t number, edge_parts const& p) {
+/// The same of an edge whose data edge `carrier` brings. Where that is another, the tasks there are like those of `p`, and waited for in the same
+/// way; nothing is waited for twice by one operator.
+inline void place(engine& to, block_graph const& graph, std::uint32_t number, edge_parts const& p, std::uint32_t carrier) {
+    auto const& carried = graph.carried[number];
+    bool const own = carrier == number, reads = own || std::ranges::find(carried, carrier, &block_graph::carried_arcs::carrier) != carried.end();
     auto const set = [&](block_graph::movement_arcs const& at, task_list const& tasks, dependence const& sender, dependence const& inside,
                          dependence const& receiver, dependence const& local) {
         if (at.block == block_graph::none) return;
-        to.set_tasks(at.block, &tasks);
-        to.set_dependence(at.sender, &sender);
-        to.set_dependence(at.inside, &inside);
-        to.set_dependence(at.receiver, &receiver);
-        to.set_dependence(at.local, &local);
+        to.set_tasks(at.block, own ? &tasks : nullptr);
+        to.set_dependence(at.sender, own ? &sender : nullptr);
+        to.set_dependence(at.inside, own ? &inside : nullptr);
+        to.set_dependence(at.receiver, own ? &receiver : nullptr);
+        to.set_dependence(at.local, reads ? &local : nullptr);
     };
     set(graph.forward[number], p.forward, p.forward_waits, p.inside_forward, p.consumer_waits, p.consumer_local);
     set(graph.backward[number], p.backward, p.backward_waits, p.inside_backward, p.producer_waits, p.producer_local);
+    for (auto const& c : carried) {
+        to.set_dependence(c.forward, c.carrier == carrier ? &p.consumer_waits : nullptr);
+        if (c.backward != block_graph::none) to.set_dependence(c.backward, c.carrier == carrier ? &p.backward_waits : nullptr);
+    }
 }
 /// The same of a sharing class.
 inline void place(engine& to, block_graph const& graph, std::uint32_t c, class_parts const& p) {
@@ -54,10 +62,10 @@ inline void place(engine& to, block_graph const& graph, std::uint32_t c, class_p
     to.set_dependence(at.inside_update, &p.inside_update);
 }
 
-/// Calls `f(block, tasks, classes of the tasks where it folds)` for each block in program order. An edge may have none.
-template <class Operators, class Edges, class Classes, class F>
-void for_blocks(block_graph const& graph, Operators const& operators, Edges const& edges, Classes const& classes, task_list const& all_backward,
-                F const& f) {
+/// Calls `f(block, tasks, classes of the tasks where it folds)` for each block in program order. An edge may have none, or another for a carrier.
+template <class Operators, class Edges, class Carriers, class Classes, class F>
+void for_blocks(block_graph const& graph, Operators const& operators, Edges const& edges, Carriers const& carriers, Classes const& classes,
+                task_list const& all_backward, F const& f) {
     std::vector<std::pair<task_list const*, std::vector<std::uint32_t> const*>> blocks(graph.blocks);
     auto const set = [&](std::uint32_t block, task_list const& tasks, std::vector<std::uint32_t> const& fold) {
         if (block != block_graph::none) blocks[block] = {&tasks, &fold};
@@ -69,7 +77,7 @@ void for_blocks(block_graph const& graph, Operators const& operators, Edges cons
         set(graph.operators[op].backward, operators[op]->parts.backward, operators[op]->fold_backward);
     }
     for (std::size_t e = 0; e < edges.size(); ++e)
-        if (edges[e]) {
+        if (edges[e] && carriers[e] == e) {
             set(graph.forward[e].block, edges[e]->parts.forward, edges[e]->fold_forward);
             set(graph.backward[e].block, edges[e]->parts.backward, edges[e]->fold_backward);
         }

@@ -35,7 +35,7 @@ namespace detail {
 } // namespace detail
 
 /// Equivalent operators have equal descriptions, differentiable inputs and used outputs. Equivalent edges join the same slots of equivalent
-/// operators and repeat the same earlier inputs. Equivalent classes have equivalent members, one for one, with equal sharing.
+/// operators. Equivalent classes have equivalent members, one for one, with equal sharing.
 /// `classes` are those of the workload. Complexity: linear but for operators that differ while their kinds and extents do not.
 [[nodiscard]] inline repeats find_repeats(graph::dense_graph const& g, std::vector<sharing_class> const& classes) {
     repeats out;
@@ -59,13 +59,11 @@ namespace detail {
         if (at == known.end()) known.push_back(op);
     }
 
-    // Ends, slots, and the inputs before it that read the same.
+    // Ends and slots.
     std::map<std::vector<std::uint32_t>, std::uint32_t> edges;
     for (std::uint32_t number = 0; number < g.edges.size(); ++number) {
         auto const& e = g.edges[number];
         std::vector<std::uint32_t> key{out.operators[e.producer], e.slot, out.operators[e.consumer], e.input};
-        for (auto const& other : g.in(e.consumer))
-            if (other.input < e.input && other.producer == e.producer && other.slot == e.slot) key.push_back(other.input);
         out.edges.push_back(edges.try_emplace(std::move(key), number).first->second);
     }
 

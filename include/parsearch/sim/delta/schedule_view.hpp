@@ -42,7 +42,7 @@ class schedule_view {
     /// These operators, edges and classes, as pairs whose first is the number, were committed elsewhere.
     template <class Operators, class Edges, class Classes> void fall_behind(Operators const& operators, Edges const& edges, Classes const& classes) {
         for (auto const& [op, b] : operators) note(op, old_operators_, operators_);
-        for (auto const& [e, b] : edges) note(e, old_edges_, edges_);
+        for (auto const& e : edges) note(e.first, old_edges_, edges_);
         for (auto const& [c, b] : classes) note(c, old_classes_, classes_);
     }
     /// Nothing of the current strategy is here. `edges`: the blocks of each edge, none where it has none.
@@ -54,7 +54,8 @@ class schedule_view {
     }
     [[nodiscard]] bool is_behind() const noexcept { return !(operators_.empty() && edges_.empty() && classes_.empty()); }
     /// Takes up what was committed elsewhere, of the blocks in use, but for what cannot be placed here: a proposal comes in its place.
-    template <class Operators, class Edges, class Classes> void catch_up(Operators const& operators, Edges const& edges, Classes const& classes) {
+    template <class Operators, class Edges, class Carriers, class Classes>
+    void catch_up(Operators const& operators, Edges const& edges, Carriers const& carriers, Classes const& classes) {
         if (!is_behind()) return;
         auto const take = [&](std::vector<std::uint32_t>& list, std::vector<char>& old, auto const& blocks, auto const& has_tasks, auto const& set) {
             std::erase_if(list, [&](std::uint32_t i) {
@@ -70,7 +71,7 @@ class schedule_view {
             set_operator_memory(op, &b);
             if (computes(op)) sim::place(schedule, *graph_, op, parts(b));
         });
-        take(edges_, old_edges_, edges, always, [&](auto e, auto const& b) { sim::place(schedule, *graph_, e, parts(b)); });
+        take(edges_, old_edges_, edges, always, [&](auto e, auto const& b) { sim::place(schedule, *graph_, e, parts(b), carriers[e]); });
         take(classes_, old_classes_, classes, always, [&](auto c, auto const& b) {
             set_class_memory(c, &b);
             sim::place(schedule, *graph_, c, parts(b));

@@ -116,6 +116,7 @@ struct operator_blocks {
     bool everywhere = false; ///< one shard on every device
     bool built = false;
     operator_plan plan{};
+    std::vector<std::uint32_t> read{}; ///< the layout of each input: see `planner::layout_of_input`
     operator_parts parts{};
     std::unique_ptr<operator_parts> folded{};                   ///< on classes of resources; none where they do not treat their members alike
     std::vector<std::uint32_t> fold_forward{}, fold_backward{}; ///< the class of each task
@@ -125,7 +126,7 @@ struct operator_blocks {
 
 /// What the degrees at both ends of an edge say: every shard of the operator has a part in the exchange.
 struct edge_shape {
-    std::shared_ptr<overlap_table const> table{}; ///< none: no data move
+    std::shared_ptr<overlap_table const> table{};
     bool every_consumer = false, every_producer = false;
 };
 
@@ -136,7 +137,7 @@ struct edge_parts {
     dependence backward_waits{}, inside_backward{}, producer_waits{}, producer_local{};
 };
 
-/// The blocks of an edge under one configuration at each end.
+/// The blocks of an edge under one configuration at each end, for data that it brings itself.
 struct edge_blocks {
     edge_plan plan{};
     edge_parts parts{};
@@ -223,11 +224,10 @@ inline void build_direction(edge_plan const& p, direction const& way, resource_n
 
 } // namespace detail
 
-/// `served`: an earlier input of the same consumer brings the same parts of the same tensor.
-[[nodiscard]] inline edge_shape shape_of(std::shared_ptr<overlap_table const> table, bool served) {
+[[nodiscard]] inline edge_shape shape_of(std::shared_ptr<overlap_table const> table) {
     auto const all = [](std::vector<std::uint32_t> const& first) { return std::adjacent_find(first.begin(), first.end()) == first.end(); };
     auto const consumers = all(table->first_of_consumer), producers = all(table->first_of_producer);
-    return {served ? nullptr : std::move(table), consumers, producers};
+    return {std::move(table), consumers, producers};
 }
 
 /// The blocks of an operator; `b.plan` is made. `trains`: it has backward tasks.
@@ -259,7 +259,7 @@ inline void build_operator(operator_blocks& b, bool trains, std::span<std::uint3
 /// The blocks of an edge; `b.plan` is made. `gradients`: they move backward along it.
 inline void build_edge(edge_blocks& b, edge_shape const& shape, operator_blocks const& producer, operator_blocks const& consumer, bool gradients,
                        resource_numbers const& r) {
-    if (b.plan.served || !b.plan.table) return;
+    if (!b.plan.table) return;
     detail::build_direction(b.plan, {false, producer.parts.forward.size(), consumer.parts.forward.size()}, r, b.parts.forward, b.parts.forward_waits,
                             b.parts.inside_forward, b.parts.consumer_waits, b.parts.consumer_local, shape.every_consumer);
     if (gradients)

@@ -11,6 +11,7 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/cost/any_oracle.hpp>
 #include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/sim/input/shared_reads.hpp>
 #include <parsearch/sim/input/simulation_options.hpp>
 #include <parsearch/topology/dense_topology.hpp>
 
@@ -27,6 +28,7 @@ struct workload {
     simulation_options options;
     std::vector<sharing_class> classes;  ///< of operators with weights, by smallest member
     std::vector<std::uint32_t> class_of; ///< of each operator; `iteration_plan::none` without weights
+    shared_reads readers;                ///< of the graph's tensors
 };
 
 /// Checks `options`; throws `invalid_input` naming value and rule.
@@ -67,8 +69,9 @@ inline void validate(simulation_options const& options) {
 [[nodiscard]] inline std::shared_ptr<workload const> make_workload(graph::dense_graph graph, topology::dense_topology topology,
                                                                    cost::any_oracle oracle, simulation_options const& options) {
     validate(options);
-    auto w = std::make_shared<workload>(workload{std::move(graph), std::move(topology), std::move(oracle), options, {}, {}});
+    auto w = std::make_shared<workload>(workload{std::move(graph), std::move(topology), std::move(oracle), options, {}, {}, {}});
     w->classes = find_classes(w->graph);
+    w->readers = shared_reads(w->graph);
     constexpr auto none = ~std::uint32_t{0};
     w->class_of.assign(w->graph.size(), none);
     for (std::uint32_t c = 0; c < w->classes.size(); ++c)

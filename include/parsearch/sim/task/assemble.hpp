@@ -51,7 +51,8 @@ struct class_plan {
 /// Everything that a task graph is made of.
 struct iteration_plan {
     std::vector<operator_plan> operators;
-    std::vector<edge_plan> edges;
+    std::vector<edge_plan> edges;       ///< empty where another carries the data
+    std::vector<std::uint32_t> carrier; ///< of each edge, the one that brings its data: itself, or an earlier one of `shared_reads`
     std::vector<class_plan> classes;
     std::vector<std::uint32_t> class_of; ///< of each operator; of operators without weights: none
     static constexpr std::uint32_t none = ~std::uint32_t{0};
@@ -72,8 +73,10 @@ struct iteration_plan {
 }
 
 /// Builds task graphs; keeps its buffers from one to the next. Task numbers, and with them ties and program order, go:
-/// - forward, operators in topological order: movement into the operator, edge by edge, then its shards;
-/// - backward, operators in reverse: gradients that reach it, its shards, which wait for their sums that nobody reads (the network's result: its
+/// - forward, operators in topological order: movement into the operator, edge by edge, then its shards. Operators that read a tensor alike wait
+///   for the movement of the first;
+/// - backward, operators in reverse: gradients that reach it (of those that read alike in one movement, which waits for all of them), its shards,
+///   which wait for their sums that nobody reads (the network's result: its
 ///   gradient begins there); the synchronisation of a sharing class right after its last member's backward, or where it does not overlap, of all
 ///   classes after all backward tasks;
 /// - updates last, class by class in the order of their synchronisation, each class followed by weights sent from servers.
@@ -84,7 +87,7 @@ class assembler {
     assembler(graph::dense_graph const& g, std::vector<std::uint32_t> kind_of_device, std::uint32_t links,
               transfer_model transfers = transfer_model::streaming, std::vector<std::int64_t> latencies = {})
         : graph_(&g), kind_(std::move(kind_of_device)), links_(links), transfers_(transfers), latency_(std::move(latencies)), forward_(g.size()),
-          backward_(g.size()), results_(g.size()), arrivals_(g.edges.size()) {}
+          backward_(g.size()), results_(g.size()), arrivals_(g.edges.size()), carried_(g.edges.size()) {}
 
     /// Throws `interrupted` once `stop` is requested.
     void run(iteration_plan const& plan, bool training, bool overlap, task_graph& out, std::stop_token const& stop = {}) {
@@ -92,6 +95,7 @@ class assembler {
         stop_ = stop;
         tasks_ = &out;
         out.clear(static_cast<std::uint32_t>(kind_.size()) + links_ + 1);
+        find_carried();
         for (auto const op : graph_->order) add_forward(op);
         if (!training) return tie_up_to_here();
         waiting_.clear();
@@ -167,19 +171,35 @@ class assembler {
         std::uint32_t first_message = 0;       ///< messages are contiguous, in pair order
     };
 
+    [[nodiscard]] bool is_carried(std::uint32_t number) const noexcept { return plan_->carrier[number] != number; }
+    /// Another input of the same operator brings its data: nothing is left to wait for.
+    [[nodiscard]] bool is_brought(std::uint32_t number) const noexcept {
+        return is_carried(number) && graph_->edges[plan_->carrier[number]].consumer == graph_->edges[number].consumer;
+    }
+    /// The operators whose gradients each edge carries beside its consumer's.
+    void find_carried() {
+        for (auto& others : carried_) others.clear();
+        for (std::uint32_t e = 0; e < plan_->carrier.size(); ++e)
+            if (is_carried(e) && !is_brought(e)) carried_[plan_->carrier[e]].push_back(graph_->edges[e].consumer);
+    }
+
     /// Adds the movement of an edge: collectives, then messages. `gradient`: from consumer to producer.
     void add_movement(std::uint32_t number, bool gradient) {
+        if (is_carried(number)) return;
         auto const& e = graph_->edges[number];
         auto const& p = plan_->edges[number];
-        if (p.served) return;
         require_running(stop_);
-        auto const from = gradient ? backward_[e.consumer] : forward_[e.producer];
+        auto const wait_for_sender = [&](std::uint32_t shard) {
+            if (!gradient) return tasks_->after(forward_[e.producer] + shard);
+            tasks_->after(backward_[e.consumer] + shard);
+            for (auto const other : carried_[number]) tasks_->after(backward_[other] + shard);
+        };
         auto const partial = p.table->partial ? traffic_kind::partial_sum : traffic_kind::activation;
         task_label label{gradient ? e.producer : e.consumer, 0, number, gradient ? traffic_kind::gradient : partial};
         auto& a = arrivals_[number];
         a.collective.clear();
         for (auto const& c : p.collectives) {
-            for (auto const shard : gradient ? c.consumers : c.producers) tasks_->after(from + shard);
+            for (auto const shard : gradient ? c.consumers : c.producers) wait_for_sender(shard);
             a.collective.push_back(add_collective(gradient ? c.backward : c.forward, label));
             ++label.number;
         }
@@ -190,36 +210,38 @@ class assembler {
         for (std::uint32_t i = 0; i < pairs.size(); ++i) {
             label.number = i;
             add_message(std::span(hops).subspan(first[i], first[i + 1] - first[i]), label,
-                        [&] { tasks_->after(from + (gradient ? pairs[i].consumer : pairs[i].producer)); });
+                        [&] { wait_for_sender(gradient ? pairs[i].consumer : pairs[i].producer); });
         }
     }
 
-    /// Makes the next task wait for pair `i` of an edge. Returns the collective that carries it, or -1.
+    /// Makes the next task wait for pair `i` of an edge; of gradients, what another edge carries is waited for there. Returns the collective that
+    /// carries it, or -1.
     std::int32_t wait_for_pair(std::uint32_t number, std::uint32_t i, bool gradient) {
         auto const& e = graph_->edges[number];
-        auto const& p = plan_->edges[number];
-        auto const& a = arrivals_[number];
+        auto const& p = plan_->edges[plan_->carrier[number]];
+        auto const& a = arrivals_[plan_->carrier[number]];
+        bool const waits = !gradient || !is_carried(number);
         if (auto const c = p.collective_of[i]; c >= 0) {
-            tasks_->after(a.collective[static_cast<std::size_t>(c)]);
+            if (waits) tasks_->after(a.collective[static_cast<std::size_t>(c)]);
             return c;
         }
         auto const& first = gradient ? p.first_backward : p.first_forward;
         if (first[i] == first[i + 1]) // on one device
             tasks_->after(gradient ? backward_[e.consumer] + p.table->pairs[i].consumer : forward_[e.producer] + p.table->pairs[i].producer);
-        for (auto h = first[i]; h < first[i + 1]; ++h) tasks_->after(a.first_message + h);
+        for (auto h = first[i]; h < first[i + 1] && waits; ++h) tasks_->after(a.first_message + h);
         return -1;
     }
 
     /// A shard's pairs of an edge are all in one collective or none.
     void wait_for_input(std::uint32_t number, std::uint32_t shard) {
-        if (plan_->edges[number].served) return;
-        auto const& first = plan_->edges[number].table->first_of_consumer;
+        if (is_brought(number)) return;
+        auto const& first = plan_->edges[plan_->carrier[number]].table->first_of_consumer;
         for (auto i = first[shard]; i < first[shard + 1]; ++i)
             if (wait_for_pair(number, i, false) >= 0) return;
     }
     void wait_for_gradient(std::uint32_t number, std::uint32_t shard) {
-        if (plan_->edges[number].served) return;
-        auto const& table = *plan_->edges[number].table;
+        if (is_brought(number)) return;
+        auto const& table = *plan_->edges[plan_->carrier[number]].table;
         for (auto i = table.first_of_producer[shard]; i < table.first_of_producer[shard + 1]; ++i)
             if (wait_for_pair(number, table.by_producer[i], true) >= 0) return;
     }
@@ -327,6 +349,7 @@ class assembler {
     std::vector<std::uint32_t> forward_, backward_;   ///< first task of each operator
     std::vector<std::vector<std::uint32_t>> results_; ///< of each operator, the end of each sum that nobody reads
     std::vector<arrival> arrivals_;                   ///< of each edge, in the direction added last
+    std::vector<std::vector<std::uint32_t>> carried_; ///< of each edge, see `find_carried`
     std::vector<std::uint32_t> waiting_;              ///< members of each class whose backward is still to come
     std::vector<synchronised_class> synchronised_;
     std::vector<std::uint32_t> barriers_; ///< end of each all-reduce or of each server's messages

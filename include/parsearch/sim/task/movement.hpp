@@ -36,7 +36,6 @@ struct edge_plan {
     std::vector<std::int32_t> collective_of{};                    ///< of each pair; -1: message or local
     std::vector<collective_plan> collectives{};
     std::array<double, traffic_kinds> bytes{}; ///< moved in one iteration
-    bool served = false; ///< an earlier input of the same consumer reads the same parts of the same tensor, and is moved for both
 };
 
 namespace detail {

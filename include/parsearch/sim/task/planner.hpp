@@ -7,6 +7,8 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <numeric>
+#include <span>
 #include <stop_token>
 #include <utility>
 #include <vector>
@@ -136,7 +138,6 @@ class planner {
         auto const& e = g.edges[number];
         require_running(stop_);
         if (g.operations[e.producer].work == ops::work_class::source) return {};
-        if (is_served(number, to)) return {.served = true};
         auto const& output = g.operations[e.producer].outputs[e.slot];
         return sim::plan_edge(overlaps(number, from, to), ops::size_of(output.type), made.devices, read.devices, work_->options.movement,
                               work_->options.training && g.carries_gradient(e), price_);
@@ -175,18 +176,25 @@ class planner {
         }
     }
 
-    /// True where an earlier input of the consumer reads the same parts of the same tensor (self-attention): the tensor is moved
-    /// once, and backward the gradients of both are added up before they are sent.
-    [[nodiscard]] bool is_served(std::uint32_t number, space::configuration const& to) {
-        auto const& g = work_->graph;
-        auto const& e = g.edges[number];
-        for (auto earlier = g.first_in[e.consumer]; earlier < number; ++earlier) {
-            auto const& other = g.edges[earlier];
-            if (other.producer == e.producer && other.slot == e.slot && g.carries_gradient(other) == g.carries_gradient(e) &&
-                tables_.alike(e.consumer, e.input, other.input, to))
-                return true;
-        }
-        return false;
+    /// The number of the layout that input `input` of `op` has under `c`: equal where shards read the same parts. Until `forget`.
+    [[nodiscard]] std::uint32_t layout_of_input(std::uint32_t op, std::uint32_t input, space::configuration const& c) {
+        return tables_.of_input(op, input, c);
+    }
+    /// See `iteration_plan::carrier`: the first edge of a tensor whose reader reads the same parts on the same devices, shard by shard.
+    /// `configuration(op)` and `plan(op)` answer those of a reader; `parts`: of each operator, or empty: readers of different parts share nothing.
+    template <class Configurations, class Plans>
+    [[nodiscard]] std::vector<std::uint32_t> carriers(Configurations const& configuration, Plans const& plan,
+                                                      std::span<std::uint32_t const> parts = {}) {
+        auto const& edges = work_->graph.edges;
+        std::vector<std::uint32_t> out(edges.size());
+        std::iota(out.begin(), out.end(), std::uint32_t{0});
+        auto const alike = [&](std::uint32_t a, std::uint32_t b) {
+            auto const &x = edges[a], &y = edges[b];
+            return (parts.empty() || parts[x.consumer] == parts[y.consumer]) && plan(x.consumer).devices == plan(y.consumer).devices &&
+                   layout_of_input(x.consumer, x.input, configuration(x.consumer)) == layout_of_input(y.consumer, y.input, configuration(y.consumer));
+        };
+        for (std::uint32_t group = 0; group < work_->readers.size(); ++group) work_->readers.find_carriers(group, alike, out);
+        return out;
     }
 
     /// Forgets the overlap tables.
