@@ -478,8 +478,7 @@ static void conclude(request const& asked, inputs const& given, ps::picoseconds 
                             simulate(made.given_problem(), *made.other), baseline);
     choose_pipeline(asked, given, baseline, made);
     settle(asked, given, made);
-    if (auto const* const measured = made.oracle.measured())
-        made.computed = ps::compute_time_by_source(made.plan->part, *measured, made.plan->plan.strategy);
+    made.computed = ps::compute_time_by_source(made.plan->part, made.oracle, made.plan->plan.strategy, made.plan->plan.how.micro_batches);
     add_network(given, made);
     add_notes(asked, made);
 }

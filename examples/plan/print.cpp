@@ -2,6 +2,7 @@
 #include "output.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <limits>
@@ -13,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include <parsearch/cost/roofline.hpp>
 #include <parsearch/fabric/network/hops.hpp>
 #include <parsearch/io/display/differences.hpp>
 #include <parsearch/io/display/listing.hpp>
@@ -244,7 +246,8 @@ std::string summary_of_sources(ps::source_times const& computed) {
     constexpr named sources[] = {{cost_source::exact, "measured"},
                                  {cost_source::interpolated, "interpolated"},
                                  {cost_source::roofline, "calibrated roofline"},
-                                 {cost_source::fallback, "roofline of the data sheet"}};
+                                 {cost_source::published, "at rates of published runs"},
+                                 {cost_source::data_sheet, "at usual parts of data sheets"}};
     std::string out;
     for (auto const& [source, name] : sources) {
         auto const percent = 100 * computed.share(source);
@@ -256,6 +259,29 @@ std::string summary_of_sources(ps::source_times const& computed) {
                            name);
     }
     return out.empty() ? "none" : out;
+}
+
+std::string summary_of_error(ps::topology::cluster const& cluster, planned const& made) {
+    // The type in which products and the like have most work.
+    std::array<double, ps::ops::dtypes> flops{};
+    for (auto const& op : made.plan->part.graph().operations)
+        if (ps::cost::contracts(op.work)) flops[static_cast<std::size_t>(op.outputs.front().type)] += op.flops;
+    auto const type = static_cast<ps::ops::dtype>(std::max_element(flops.begin(), flops.end()) - flops.begin());
+    std::set<std::string> kinds;
+    std::string of_most;
+    double most = 0;
+    for (auto const d : ps::devices(cluster)) {
+        ps::topology::device_spec const spec = ps::describe_device(cluster, d);
+        if (!kinds.insert(spec.kind).second) continue;
+        auto const runs = ps::cost::detail::of_format(spec.reached.runs, type), error = ps::cost::detail::of_format(spec.reached.error, type);
+        auto const where = fmt::format("in {} on {}", ps::ops::name_of(type), spec.kind);
+        if (runs == 0) return fmt::format("not known: no published run {} was predicted", where);
+        if (runs <= 2) return fmt::format("not known: {} published runs {} tell its rates, and none tests them", runs, where);
+        if (error < most) continue;
+        most = error;
+        of_most = fmt::format("{:.0f}%, the largest of {} published runs {}", 100 * error, runs, where);
+    }
+    return of_most;
 }
 
 // "; 2 of 3 interfaces used" where servers are joined with each other and have some left.
@@ -314,7 +340,9 @@ void print_plan(request const& asked, inputs const& given, planned const& made) 
                                 {"weight", "gradients"},        {"fullest", "device"},     {"of its", "memory"}, {"", "fits"}};
     if (costs) columns.push_back({"cost with", "memory"});
     print_table(columns, rows);
-    if (made.computed) tools::print("\ncompute time: {}\n", summary_of_sources(*made.computed));
+    tools::print("\ncompute time: {}\n", summary_of_sources(made.computed));
+    if (made.computed.share(ps::cost::cost_source::exact) + made.computed.share(ps::cost::cost_source::interpolated) < 0.5)
+        tools::print("expected error: {}\n", summary_of_error(given.cluster.cluster, made));
     if (made.traffic) tools::print("\nnetwork  {}\n", summary_of_network(asked.cluster, *given.cluster.network, made));
     if (made.pipeline) print_pipeline(*made.pipeline, made.plan->text);
     if (made.other) print_differences(asked, made);

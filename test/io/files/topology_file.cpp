@@ -314,7 +314,7 @@ TEST_CASE("topology JSON: what is wrong is named") {
     CHECK(refused(changed("\"f16\": 0.5", "\"f16\": 1.5")) ==
           "c.json: kinds.fast: the kind (fast) reaches a part of 1.5 in matmul: must be from 0 (not known) to 1");
     CHECK(refused(changed("\"memory\": 0.9", "\"cache\": 0.9")) ==
-          "c.json: kinds.fast.reached.cache: unknown member: known are memory, matmul, convolution, attention");
+          "c.json: kinds.fast.reached.cache: unknown member: known are memory, matmul, convolution, attention, runs, error");
     CHECK(refused(changed("\"f32\": 1e12", "\"fp32\": 1")) ==
           "c.json: kinds.slow.contraction_flops_per_second.fp32: unknown member: known are f64, f32, tf32, f16, bf16, i8");
     CHECK(refused(changed("\"launch_overhead_s\": 5e-6", "\"launch_overhead_s\": 5e-6, \"launch_overhead_ps\": 5")) ==

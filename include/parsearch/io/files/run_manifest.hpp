@@ -99,7 +99,7 @@ inline constexpr auto described<run_result> = boost::hana::make_tuple(
 
 /// The parts of the computing time of the found strategy by what they rest on: see `cost::cost_source`.
 struct run_sources {
-    double exact = 0, interpolated = 0, roofline = 0, fallback = 0;
+    double exact = 0, interpolated = 0, roofline = 0, published = 0, data_sheet = 0;
     friend bool operator==(run_sources const&, run_sources const&) = default;
 };
 template <>
@@ -107,7 +107,8 @@ inline constexpr auto described<run_sources> =
     boost::hana::make_tuple(field("exact", &run_sources::exact, "measured"),
                             field("interpolated", &run_sources::interpolated, "between measurements"),
                             field("roofline", &run_sources::roofline, "by a roofline calibrated on measurements"),
-                            field("fallback", &run_sources::fallback, "by the roofline of the data sheets"));
+                            field("published", &run_sources::published, "by a roofline at rates of published runs"),
+                            field("data_sheet", &run_sources::data_sheet, "by a roofline at usual parts of the data sheets"));
 
 /// What a joint search did to the model's operators.
 struct run_rewriting {

@@ -92,13 +92,24 @@ class topology_reader {
         for (auto const& [name, member] : topology::format_members)
             if (auto const number = o.find(name)) numbers.*member = number->number(0);
     }
+    /// Published runs tell what a preset reaches, not what is given in its place.
     static void read_reached(json_value const& value, topology::reached_parts& reached) {
+        auto const preset = reached;
+        reached.runs = reached.error = {};
         member_names names{"memory"};
-        for (auto const& [name, member] : topology::reached_members) names.push_back(name);
+        for (auto const& [name, member, most] : topology::reached_members) names.push_back(name);
         auto const o = value.object(std::move(names));
         if (auto const memory = o.find("memory")) reached.memory = memory->number(0);
-        for (auto const& [name, member] : topology::reached_members)
+        for (auto const& [name, member, most] : topology::reached_members)
             if (auto const parts = o.find(name)) read_formats(*parts, reached.*member);
+        for (auto const& [name, format] : topology::format_members) {
+            auto const stays = [&](topology::by_format topology::reached_parts::*part) { return (reached.*part).*format == (preset.*part).*format; };
+            if (o.find("runs") || !stays(&topology::reached_parts::matmul) || !stays(&topology::reached_parts::convolution) ||
+                !stays(&topology::reached_parts::attention))
+                continue;
+            reached.runs.*format = preset.runs.*format;
+            if (!o.find("error")) reached.error.*format = preset.error.*format;
+        }
     }
 
     void add_device(json_value const& value) {
@@ -198,7 +209,7 @@ class topology_reader {
     if (d.multiprocessors) kind["multiprocessors"] = d.multiprocessors;
     if (d.reached == topology::reached_parts{}) return kind;
     auto reached = ordered_json::object();
-    for (auto const& [name, parts] : topology::reached_members)
+    for (auto const& [name, parts, most] : topology::reached_members)
         if (d.reached.*parts != topology::by_format{}) reached[std::string(name)] = formats(d.reached.*parts);
     if (d.reached.memory != 0) reached["memory"] = d.reached.memory;
     kind["reached"] = std::move(reached);
