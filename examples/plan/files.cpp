@@ -59,6 +59,8 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
     m.search = asked.search;
     m.simulation = asked.simulation;
     m.space = asked.space;
+    m.pin = asked.pin;
+    m.forbid = asked.forbid;
     m.result.cost_ps = made.found().figures.cost.count();
     m.result.start = made.start;
     if (made.stats) {
@@ -162,6 +164,8 @@ ps::io::report_data report_of(request const& asked, inputs const& given, planned
                              [&](auto const& entry, auto const& options) { add(ps::text(entry.name, '.'), ps::io::settings_of(options)); });
     add("simulation.", ps::io::settings_of(asked.simulation));
     add("space.", ps::io::settings_of(asked.space));
+    for (auto const& rule : asked.pin) d.options.push_back({"pin", rule});
+    for (auto const& rule : asked.forbid) d.options.push_back({"forbid", rule});
     d.notes = notes;
     return d;
 }

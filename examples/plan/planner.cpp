@@ -20,6 +20,7 @@
 #include "explain.hpp"
 #include "fabric.hpp"
 #include "joint.hpp"
+#include "pins.hpp"
 #include "profile.hpp"
 #include "progress.hpp"
 #include "tools/limits.hpp"
@@ -359,6 +360,7 @@ inputs read_inputs(request const& asked) {
 
 planned begin_plan(request& asked, inputs const& given, std::stop_token const& stop) {
     cost_oracle const oracle(given.cluster.cluster, given.profile ? &*given.profile : nullptr);
+    if (!asked.pin.empty() || !asked.forbid.empty()) pin_operators(asked, ps::graph::read_graph(given.model.graph).graph);
     planned made{.problem = make_problem(asked, given, oracle), .oracle = oracle};
     made.notes = given.model.notes;
     if (!is_joint(asked)) require_operators(asked, made.problem.graph()); // rules make other operators

@@ -144,14 +144,14 @@ struct partition_fn {
 
       private:
         void search_all(pipeline_plan start) {
-            if (!start.strategy.empty()) consider(std::move(start), false);
+            if (!start.strategy.empty() && allowed(start.strategy)) consider(std::move(start), false);
             for (auto const& strategy : options_.starts)
                 if (!kernel_.has_best() || !over()) unpipelined_strategy(strategy);
             auto all = divisions();
             simulate_textbook(all);
             auto rest = enumerate(std::move(all), likely);
             auto experts = problem_.starts();
-            experts.push_back(space::one_device(problem_.graph()));
+            experts.push_back(problem_.space().nearest(space::one_device(problem_.graph())));
             for (auto& strategy : experts)
                 if (!kernel_.has_best() || !over()) unpipelined_strategy(std::move(strategy));
             improve_beam();
@@ -198,10 +198,12 @@ struct partition_fn {
             return cost;
         }
         picoseconds consider(detail::candidate const& c, bool improves, picoseconds bound, bool known_where_exceeding = false) {
+            if (!builder_.allows(c)) return unbounded;
             return consider(builder_.plan(c), improves, bound, known_where_exceeding);
         }
 
         void unpipelined_strategy(space::flat_strategy strategy) {
+            if (!allowed(strategy)) return;
             pipeline_plan plan{.how = unpipelined(problem_.graph()), .strategy = std::move(strategy)};
             auto sharded = plan;
             consider(std::move(plan), false);
@@ -209,6 +211,12 @@ struct partition_fn {
             if (may_shard() && exceeds() && !over()) consider(std::move(sharded), false);
         }
 
+        [[nodiscard]] bool allowed(space::flat_strategy const& s) const {
+            auto const& g = problem_.graph();
+            for (std::size_t op = 0; op < g.size(); ++op)
+                if (!space::allows(problem_.space().options(), g.names[op], g.operations[op], s[op])) return false;
+            return true;
+        }
         [[nodiscard]] bool may_shard() const {
             auto const& o = problem_.options();
             return options_.sharded_optimizer && o.training && o.synchronisation == sim::synchronisation::all_reduce;
@@ -324,12 +332,14 @@ struct partition_fn {
                 for (std::uint64_t m = 1; m <= most_micro_batches_; ++m) {
                     if (samples_ % m != 0) continue;
                     for (auto const t : builder_.degrees(devices / groups))
-                        for (auto const e : builder_.expert_degrees(devices / groups, t, true))
+                        for (auto const e : builder_.expert_degrees(devices / groups, t, true)) {
+                            if (!builder_.allows(static_cast<std::uint32_t>(m), devices / groups, {.tensor = t, .experts = e})) continue;
                             for (std::uint32_t rounds = 1; rounds <= most_rounds(groups, m); rounds *= 2) {
                                 if (over() && (feasible_ || *ended_ != stop_reason::time_budget || kernel_.elapsed() > patience)) break;
                                 out.push_back({groups * rounds, rounds, static_cast<std::uint32_t>(m), {.tensor = t, .experts = e}});
                                 estimate_ways(out.back());
                             }
+                        }
                 }
             }
             std::ranges::stable_sort(out, [](division const& a, division const& b) {

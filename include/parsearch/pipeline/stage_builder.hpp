@@ -91,6 +91,23 @@ class stage_builder {
         }
         return at->second;
     }
+    /// Whether `options.allows` is satisfied by operators of micro-batches on `group` neighbours, which share them as `by` says, and what it asks for
+    /// has room there. Complexity: O(operators), and where something is not allowed that of `degrees` for each divisor.
+    [[nodiscard]] bool allows(std::uint32_t micro_batches, std::size_t group, space::neighbour_split by) {
+        auto const& options = simulator_.micro_batches(1).space().options();
+        if (!options.allows) return true;
+        auto const& s = strategy(micro_batches, group, by);
+        auto const& g = simulator_.micro_batches(micro_batches).graph();
+        return std::ranges::all_of(order_, [&](std::uint32_t op) {
+            return static_cast<std::size_t>(s[op].shards()) <= group && space::allows(options, g.names[op], g.operations[op], s[op]);
+        });
+    }
+    [[nodiscard]] bool allows(candidate const& c) {
+        for (std::size_t s = 0; s < c.first.size(); ++s)
+            if (!allows(c.micro_batches, devices() / c.groups(), c.split(s))) return false;
+        return true;
+    }
+
     /// Over how many of `group` neighbours experts may be split beside tensor parallelism of degree `tensor`: 1, and common divisors with the number
     /// of experts that `tensor` divides. Ascending. `most`: of the others only the largest, and the largest within a node.
     [[nodiscard]] std::vector<std::uint32_t> expert_degrees(std::size_t group, std::uint32_t tensor, bool most = false) const {
