@@ -156,7 +156,7 @@ ps::io::report_data report_of(request const& asked, inputs const& given, planned
     if (!asked.profile.empty()) d.options.push_back({"profile", asked.profile});
     if (!asked.rules.empty()) d.options.push_back({"rules", asked.rules});
     d.options.push_back({"compute time", summary_of_sources(made.computed)});
-    d.options.push_back({"expected error", summary_of_error(given.cluster.cluster, made)});
+    if (auto const error = summary_of_error(given.cluster.cluster, made)) d.options.push_back({"expected error", *error});
     d.options.push_back({"start", asked.start});
     d.options.push_back({"seed", ps::text(asked.seed)});
     if (asked.search)

@@ -228,6 +228,39 @@ TEST_CASE("partition: splits that are not allowed are in no pipeline") {
     CHECK(piped > 0);
 }
 
+TEST_CASE("partition: splits that have no room in a stage, or in a small micro-batch, are in no pipeline either") {
+    ps::graph::operator_graph g;
+    ps::graph::tensor_ref x = g.input("in", {{64, 16}});
+    for (int i = 0; i < 4; ++i) x = g.add(ps::text("fc", i), ps::ops::linear{.out = 16}, x);
+    for (auto const devices : {8u, 16u}) {
+        auto const topology = support::mesh(devices, 1e9);
+        for (auto const* const name : {"fc0", "fc2"})
+            for (auto const& pins : {std::vector<std::string>{"s8"}, {"s4", "o8"}, {"o16"}, {"s2 o4"}}) {
+                INFO(devices, ' ', name, ' ', pins.front());
+                auto const free = ps::make_problem(g, topology, support::mixed_oracle{});
+                auto const op = static_cast<std::size_t>(std::ranges::find(free.graph().names, name) - free.graph().names.begin());
+                ps::space::split_rules rules;
+                for (auto const& pin : pins) rules.require(name, ps::space::read_split(pin, free.graph().operations[op]));
+                if (pins.front() == "o16" && devices < 16) {
+                    CHECK(refusal([&] { return ps::make_problem(g, topology, support::mixed_oracle{}, {.space = {.allows = rules}}).size(); }) ==
+                          ps::text("configuration space of operator '", name, "': none of its ", free.space().of(op).splits(),
+                                   " splits on 8 devices is allowed"));
+                    continue;
+                }
+                auto const problem = ps::make_problem(g, topology, support::mixed_oracle{}, {.space = {.allows = rules}});
+                auto const see = [&](pipeline::simulated_pipeline const& e) {
+                    auto const& c = e.plan.strategy[op];
+                    REQUIRE(rules(name, problem.graph().operations[op], c.degrees()));
+                    for (std::int64_t n = 0; n < c.shards(); ++n) {
+                        auto const group = devices * e.plan.how.interleaved / e.plan.how.stages;
+                        REQUIRE(static_cast<std::uint32_t>(c.device(n)) / group == e.plan.how.stage[op] % (devices / group));
+                    }
+                };
+                check(problem, pipeline::partition(problem, {}, unused, {}, see));
+            }
+    }
+}
+
 TEST_CASE("partition: budgets end it, and it still answers") {
     auto const problem = gpt(2, 12);
     for (std::uint64_t const n : {1u, 2u, 5u, 20u}) {

@@ -29,7 +29,6 @@ std::vector<std::int32_t> degrees(std::string_view text) {
 TEST_CASE("read_split: degrees by the names of dims, as a listing has them") {
     using list = std::vector<std::int32_t>;
     CHECK(degrees("whole") == list{1, 1, 1, 1});
-    CHECK(degrees("") == list{1, 1, 1, 1});
     CHECK(degrees("s8 o4") == list{8, 4, 1, 1});
     CHECK(degrees("o3 s2") == list{2, 3, 1, 1});
     CHECK(degrees("f1") == list{1, 1, 1, 1});
@@ -49,6 +48,10 @@ TEST_CASE("read_split: what is wrong is named") {
     CHECK(wrong("z2") == "'z2': z2 is no dim and degree" + rule);
     CHECK(wrong("s") == "'s': s is no dim and degree" + rule);
     CHECK(wrong("s2  o2") == "'s2  o2': an empty word is no dim and degree" + rule);
+    CHECK(wrong("") == "'': an empty word is no dim and degree" + rule);
+    CHECK(wrong("s2 ") == "'s2 ': an empty word is no dim and degree" + rule);
+    CHECK(wrong(" s2") == "' s2': an empty word is no dim and degree" + rule);
+    CHECK(wrong("s1 s2") == "'s1 s2': dim s is named twice" + rule);
     CHECK(wrong("s2 s4") == "'s2 s4': dim s is named twice" + rule);
     CHECK(wrong("o12") == "'o12': o12 may be of dim o and of dim o1" + rule);
     CHECK(wrong("f2") == "'f2': dim f can not be split" + rule);

@@ -14,8 +14,8 @@ enum class cost_source : std::uint8_t {
     exact,        ///< the kernel was measured
     interpolated, ///< others of its family were, near enough to bound it: see `measured_options::octaves`
     roofline,     ///< a roofline calibrated on measured kernels, within the bounds of the family where there is one
-    published,    ///< a roofline, at a rate that published runs on such a device have: see `topology::reached_parts`
-    data_sheet,   ///< a roofline, at the part of the data sheet's rate that is usual
+    published,    ///< a roofline, at a part of the data sheet's rate that published runs on such a device tell: see `topology::reached_parts`
+    data_sheet,   ///< a roofline, at another part of the data sheet's rate
     fallback      ///< another oracle
 };
 inline constexpr std::size_t cost_sources = 6;

@@ -198,7 +198,6 @@ struct partition_fn {
             return cost;
         }
         picoseconds consider(detail::candidate const& c, bool improves, picoseconds bound, bool known_where_exceeding = false) {
-            if (!builder_.allows(c)) return unbounded;
             return consider(builder_.plan(c), improves, bound, known_where_exceeding);
         }
 
@@ -213,7 +212,7 @@ struct partition_fn {
 
         [[nodiscard]] bool allowed(space::flat_strategy const& s) const {
             auto const& g = problem_.graph();
-            for (std::size_t op = 0; op < g.size(); ++op)
+            for (auto const op : builder_.order())
                 if (!space::allows(problem_.space().options(), g.names[op], g.operations[op], s[op])) return false;
             return true;
         }
@@ -325,6 +324,7 @@ struct partition_fn {
         /// The most promising first, those without an estimate last.
         [[nodiscard]] std::vector<division> divisions() {
             std::vector<division> out;
+            auto const wait = [&] { return !over() || (!feasible_ && *ended_ == stop_reason::time_budget && kernel_.elapsed() <= patience); };
             auto const devices = builder_.devices();
             auto const most = std::min<std::uint64_t>({options_.max_stages, devices, builder_.order().size()});
             for (std::uint32_t groups = 1; groups <= most; ++groups) {
@@ -333,9 +333,9 @@ struct partition_fn {
                     if (samples_ % m != 0) continue;
                     for (auto const t : builder_.degrees(devices / groups))
                         for (auto const e : builder_.expert_degrees(devices / groups, t, true)) {
-                            if (!builder_.allows(static_cast<std::uint32_t>(m), devices / groups, {.tensor = t, .experts = e})) continue;
+                            if (!wait() || !builder_.allows(static_cast<std::uint32_t>(m), devices / groups, {.tensor = t, .experts = e})) continue;
                             for (std::uint32_t rounds = 1; rounds <= most_rounds(groups, m); rounds *= 2) {
-                                if (over() && (feasible_ || *ended_ != stop_reason::time_budget || kernel_.elapsed() > patience)) break;
+                                if (!wait()) break;
                                 out.push_back({groups * rounds, rounds, static_cast<std::uint32_t>(m), {.tensor = t, .experts = e}});
                                 estimate_ways(out.back());
                             }
@@ -447,6 +447,7 @@ struct partition_fn {
                 better = false;
                 for (auto const& other : neighbours(c)) {
                     if (over()) return;
+                    if (!builder_.allows(other)) continue;
                     if (builder_.least_time(other) >= std::min(cost, options_.bound.value_or(cost)).count() || !tried_.insert(other).second) continue;
                     if (auto const priced = consider(other, true, cost); priced < cost) {
                         cost = priced;

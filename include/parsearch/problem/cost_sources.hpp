@@ -77,8 +77,8 @@ template <class Oracle, class Device, class S>
 
 /// The times of all forward, backward and update tasks of strategy `s` of `p`, as `oracle` prices them: `oracle.answer(work, device)` is a
 /// `cost::cost_answer`, as that of a `cost::measured_table` or a `cost::roofline`. Forward and backward count `passes` times: micro-batches, of which
-/// `p` is one. Messages and collectives are left out. Throws what the oracle throws. Complexity: for each source that occurs, and once more, that of
-/// planning operators and weights.
+/// `p` is one; what is computed again does not count. Messages and collectives are left out. Throws what the oracle throws. Complexity: for each
+/// source that occurs, and once more, that of planning operators and weights.
 template <class Operator, class Device, class Oracle, Strategy<space::configuration> S>
 [[nodiscard]] source_times compute_time_by_source(parallelization_of<Operator, Device> const& p, Oracle const& oracle, S const& s,
                                                   double passes = 1) {

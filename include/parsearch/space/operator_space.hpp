@@ -72,8 +72,8 @@ class operator_space {
     [[nodiscard]] bool contains(configuration const& c) const;
 
     /// `c` where it is one of them; else one with the most shards among those whose degrees divide those of `c`, with the stride and from the device
-    /// of `c` where such a placement is one of them. Where none divide them, the first with the fewest shards. Preconditions: `c` is of the operator,
-    /// and the space is not empty. Complexity: O(combinations).
+    /// of `c` where such a placement is one of them. Where none divide them, the first with the fewest shards, on neighbours. Preconditions: `c` is
+    /// of the operator, and the space is not empty. Complexity: O(combinations).
     [[nodiscard]] configuration nearest(configuration const& c) const;
 
     /// Configurations are numbered by combination of degrees, then by placement. The number of combinations.

@@ -85,15 +85,15 @@ PARSEARCH_INLINE configuration operator_space::nearest(configuration const& c) c
     auto chosen = splits(), least = std::size_t{0};
     for (std::size_t n = 0; n < splits(); ++n) {
         if (shards_of(n) < shards_of(least)) least = n;
-        bool const divides = std::ranges::equal(degrees_of(n), c.degrees(), [](auto d, auto of) { return of % d == 0; });
-        if (divides && (chosen == splits() || shards_of(n) > shards_of(chosen))) chosen = n;
+        bool const fits = std::ranges::equal(degrees_of(n), c.degrees(), [](auto d, auto of) { return of % d == 0; });
+        if (fits && (chosen == splits() || shards_of(n) > shards_of(chosen))) chosen = n;
     }
-    if (chosen == splits()) chosen = least;
-    out.degree = degrees_[chosen];
-    auto const shards = static_cast<std::int32_t>(shards_of(chosen));
+    bool const divides = chosen < splits();
+    out.degree = degrees_[divides ? chosen : least];
+    auto const shards = static_cast<std::int32_t>(out.shards());
     auto const start = c.listed.empty() ? c.start : c.listed.front();
     auto order = split_dims(out);
-    auto stride = order.count > 0 && c.listed.empty() ? c.stride[order.dims[0]] : 1;
+    auto stride = divides && order.count > 0 && c.listed.empty() ? c.stride[order.dims[0]] : 1;
     if (stride < 1 || !has_placement(shards, stride, start)) stride = 1;
     out.start = has_placement(shards, stride, start) ? start : 0;
     lay_out(out, order.all(), stride);

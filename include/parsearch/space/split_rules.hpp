@@ -31,9 +31,10 @@ using split = std::array<std::int32_t, ops::max_dims>;
     split out{};
     out.fill(1);
     if (text_of_split == "whole") return out;
-    for (auto rest = text_of_split; !rest.empty();) {
-        auto const word = rest.substr(0, rest.find(' '));
-        rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    std::vector<bool> met(op.dims.size(), false);
+    for (std::size_t from = 0, end = 0; from == 0 || end < text_of_split.size(); from = end + 1) {
+        end = std::min(text_of_split.find(' ', from), text_of_split.size());
+        auto const word = text_of_split.substr(from, end - from);
         auto const digits = word.find_last_not_of("0123456789") + 1; // and a name may end in some
         std::size_t found = op.dims.size();
         for (std::size_t k = 0; k < op.dims.size(); ++k) {
@@ -46,7 +47,8 @@ using split = std::array<std::int32_t, ops::max_dims>;
         auto const& d = op.dims[found];
         std::int32_t degree = 0; // where it is too large for a number, too
         std::from_chars(word.data() + d.name.size(), word.data() + word.size(), degree);
-        if (out[found] != 1) throw wrong("dim ", d.name, " is named twice");
+        if (met[found]) throw wrong("dim ", d.name, " is named twice");
+        met[found] = true;
         if (degree < 1 || d.extent % degree != 0) throw wrong(word, ": the degree must divide the extent, ", d.extent);
         if (degree > 1 && d.kind == ops::dim_kind::fixed) throw wrong("dim ", d.name, " can not be split");
         out[found] = degree;

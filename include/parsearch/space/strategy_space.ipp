@@ -34,10 +34,11 @@ PARSEARCH_INLINE strategy_space::strategy_space(graph::dense_graph const& g, std
         if (!options.max_degree) (*known)[std::move(key)] = made;
         auto const refuses = [&](auto degrees) { return !options.allows(g.names[op], g.operations[op], degrees); };
         std::size_t refused = 0;
-        for (std::size_t n = 0; options.allows && n < made->splits(); ++n) refused += refuses(made->degrees_of(n));
+        bool const asked = options.allows && g.operations[op].work != ops::work_class::source;
+        for (std::size_t n = 0; asked && n < made->splits(); ++n) refused += refuses(made->degrees_of(n));
         if (refused == made->splits() && !like)
-            throw invalid_input("configuration space of operator '", g.names[op], "': none of its ", refused, " splits is allowed, on ", devices,
-                                " devices");
+            throw invalid_input("configuration space of operator '", g.names[op], "': none of its ", refused, " splits on ", devices,
+                                " devices is allowed");
         if (refused > 0 && refused < made->splits())
             made = std::make_shared<operator_space const>(made->restricted([&](auto degrees) { return !refuses(degrees); }));
         // A graph input has no tasks: where it is said to be is of no matter.

@@ -37,22 +37,24 @@ using peak_rates = by_format;
 struct reached_parts {
     by_format matmul{}, convolution{}, attention{};
     double memory = 0;
-    by_format runs{};  ///< how many published runs of the format tell its parts; zero: none, they are taken from another format or device
-    by_format error{}; ///< the largest error of these runs as predicted, a part of what was measured
+    /// How many published runs tell each part; zero: none, it is taken from another format or device, or is a caller's own.
+    struct told_by {
+        by_format matmul{}, convolution{}, attention{};
+        friend bool operator==(told_by const&, told_by const&) = default;
+    } runs{};
+    by_format error{}; ///< the largest error of such a run of the format as predicted, a part of what was measured
     friend bool operator==(reached_parts const&, reached_parts const&) = default;
 };
 
-/// Its members by number format, by name, and the largest value that each may have.
+/// Its parts by number format, by name, each with the number of its runs.
 struct reached_member {
     std::string_view name;
-    by_format reached_parts::*member;
-    double most;
+    by_format reached_parts::*part;
+    by_format reached_parts::told_by::*runs;
 };
-inline constexpr std::array<reached_member, 5> reached_members{{{"matmul", &reached_parts::matmul, 1},
-                                                                {"convolution", &reached_parts::convolution, 1},
-                                                                {"attention", &reached_parts::attention, 1},
-                                                                {"runs", &reached_parts::runs, 1e6},
-                                                                {"error", &reached_parts::error, 10}}};
+inline constexpr std::array<reached_member, 3> reached_members{{{"matmul", &reached_parts::matmul, &reached_parts::told_by::matmul},
+                                                                {"convolution", &reached_parts::convolution, &reached_parts::told_by::convolution},
+                                                                {"attention", &reached_parts::attention, &reached_parts::told_by::attention}}};
 
 /// A device as `device_description` has it, and what a roofline needs beside.
 struct device_spec : device_description {
@@ -80,14 +82,21 @@ inline void validate(device_spec const& d, std::string_view where) {
     check(d.memory_rate.bytes_per_second, "memory bytes");
     for (auto const* const rates : {&d.contraction, &d.elementwise})
         for (auto const& [format, rate] : format_members) check(rates->*rate, "flops");
-    auto const check_reached = [&](double value, std::string_view what, double most) {
-        if (value >= 0 && value <= most) return;
-        if (most == 1) throw invalid_input(place, " reaches a part of ", value, " in ", what, ": must be from 0 (not known) to 1");
-        throw invalid_input(place, " has ", value, " as the ", what, " of what it reaches: must be from 0 to ", most);
+    auto const check_part = [&](double value, std::string_view what) {
+        if (!(value >= 0 && value <= 1)) throw invalid_input(place, " reaches a part of ", value, " in ", what, ": must be from 0 (not known) to 1");
     };
-    for (auto const& [name, parts, most] : reached_members)
-        for (auto const& [format, part] : format_members) check_reached(d.reached.*parts.*part, name, most);
-    check_reached(d.reached.memory, "memory", 1);
+    auto const check_known = [&](double value, std::string_view what) {
+        if (!(value >= 0) || value > std::numeric_limits<double>::max())
+            throw invalid_input(place, " has ", value, " as the ", what, " of published runs: must be finite and not negative");
+    };
+    for (auto const& [format, number] : format_members) {
+        for (auto const& m : reached_members) {
+            check_part(d.reached.*m.part.*number, m.name);
+            check_known(d.reached.runs.*m.runs.*number, "number");
+        }
+        check_known(d.reached.error.*number, "error");
+    }
+    check_part(d.reached.memory, "memory");
 }
 
 // The presets. What they reach is fitted to published runs of training: `./bench/run published --fit` prints the parts, with which runs they rest on
@@ -106,16 +115,17 @@ inline device_spec const k80{{"k80", byte_count{12} << 30},
                              {240e9},
                              std::chrono::microseconds{5},
                              13,
-                             {.convolution = {.f32 = 0.34}, .runs = {.f32 = 7}, .error = {.f32 = 0.23}}};
+                             {.convolution = {.f32 = 0.34}, .runs = {.convolution = {.f32 = 7}}, .error = {.f32 = 0.23}}};
 
 /// Tesla P100 SXM2, 16 GB. Source: NVIDIA, Tesla P100 data sheet (5.3 / 10.6 / 21.2 Tflops f64 / f32 / f16, 732 GB/s).
-inline device_spec const p100_sxm{{"p100_sxm", byte_count{16} << 30},
-                                  {.f64 = 5.3e12, .f32 = 10.6e12, .f16 = 21.2e12},
-                                  {.f64 = 5.3e12, .f32 = 10.6e12, .f16 = 21.2e12},
-                                  {732e9},
-                                  std::chrono::microseconds{5},
-                                  56,
-                                  {.matmul = {.f32 = 0.96}, .convolution = {.f32 = 0.69}, .runs = {.f32 = 9}, .error = {.f32 = 0.18}}};
+inline device_spec const p100_sxm{
+    {"p100_sxm", byte_count{16} << 30},
+    {.f64 = 5.3e12, .f32 = 10.6e12, .f16 = 21.2e12},
+    {.f64 = 5.3e12, .f32 = 10.6e12, .f16 = 21.2e12},
+    {732e9},
+    std::chrono::microseconds{5},
+    56,
+    {.matmul = {.f32 = 0.96}, .convolution = {.f32 = 0.69}, .runs = {.convolution = {.f32 = 9}}, .error = {.f32 = 0.18}}};
 
 /// Tesla V100 SXM2, 16 GB, as in Summit. Source: NVIDIA, V100 data sheet (7.8 / 15.7 Tflops f64 / f32, 125 on tensor cores, 900 GB/s);
 /// f16 on vector units is twice f32 and i8 four times (Tesla V100 architecture white paper WP-08608).
@@ -127,33 +137,36 @@ inline device_spec const v100_sxm{{"v100_sxm", byte_count{16} << 30},
                                   80,
                                   {.matmul = {.f32 = 0.96, .f16 = 0.64},
                                    .convolution = {.f32 = 0.86, .f16 = 0.61},
-                                   .runs = {.f32 = 2, .f16 = 2},
+                                   .runs = {.matmul = {.f32 = 1, .f16 = 1}, .convolution = {.f32 = 1, .f16 = 1}},
                                    .error = {.f32 = 0.01, .f16 = 0.01}}};
 
 /// A100 SXM4, 80 GB. Source: NVIDIA, A100 tensor core GPU data sheet (tensor cores: f64 19.5, tf32 156, f16 and bf16 312 Tflops, i8 624
 /// Tops; vector units: f64 9.7, f32 19.5; 2,039 GB/s); f16 78 and bf16 39 Tflops on vector units from the A100 architecture white paper.
-inline device_spec const a100_sxm{{"a100_sxm", byte_count{80} << 30},
-                                  {.f64 = 19.5e12, .f32 = 19.5e12, .tf32 = 156e12, .f16 = 312e12, .bf16 = 312e12, .i8 = 624e12},
-                                  {.f64 = 9.7e12, .f32 = 19.5e12, .f16 = 78e12, .bf16 = 39e12},
-                                  {2039e9},
-                                  std::chrono::microseconds{3},
-                                  108,
-                                  {.matmul = {.tf32 = 0.78, .f16 = 0.67, .bf16 = 0.66},
-                                   .convolution = {.tf32 = 0.32, .f16 = 0.5, .bf16 = 0.5},
-                                   .attention = {.f16 = 0.26, .bf16 = 0.26},
-                                   .runs = {.tf32 = 2, .f16 = 8, .bf16 = 34},
-                                   .error = {.tf32 = 0.01, .f16 = 0.07, .bf16 = 0.1}}};
+inline device_spec const a100_sxm{
+    {"a100_sxm", byte_count{80} << 30},
+    {.f64 = 19.5e12, .f32 = 19.5e12, .tf32 = 156e12, .f16 = 312e12, .bf16 = 312e12, .i8 = 624e12},
+    {.f64 = 9.7e12, .f32 = 19.5e12, .f16 = 78e12, .bf16 = 39e12},
+    {2039e9},
+    std::chrono::microseconds{3},
+    108,
+    {.matmul = {.tf32 = 0.78, .f16 = 0.67, .bf16 = 0.66},
+     .convolution = {.tf32 = 0.32, .f16 = 0.5, .bf16 = 0.5},
+     .attention = {.f16 = 0.26, .bf16 = 0.26},
+     .runs = {.matmul = {.tf32 = 1, .f16 = 7, .bf16 = 34}, .convolution = {.tf32 = 1, .f16 = 1}, .attention = {.bf16 = 34}},
+     .error = {.tf32 = 0.01, .f16 = 0.07, .bf16 = 0.1}}};
 
 /// H100 SXM5, 80 GB. Source: NVIDIA, H100 tensor core GPU architecture white paper (tensor cores without sparsity: f64 66.9, tf32 494.7,
 /// f16 and bf16 989.4 Tflops, i8 1,978.9 Tops; vector units: f64 33.5, f32 66.9, f16 and bf16 133.8) and data sheet (3.35 TB/s).
-inline device_spec const h100_sxm{
-    {"h100_sxm", byte_count{80} << 30},
-    {.f64 = 66.9e12, .f32 = 66.9e12, .tf32 = 494.7e12, .f16 = 989.4e12, .bf16 = 989.4e12, .i8 = 1978.9e12},
-    {.f64 = 33.5e12, .f32 = 66.9e12, .f16 = 133.8e12, .bf16 = 133.8e12},
-    {3350e9},
-    std::chrono::microseconds{3},
-    132,
-    {.matmul = {.tf32 = 0.48, .f16 = 0.48, .bf16 = 0.48}, .attention = {.f16 = 0.155, .bf16 = 0.155}, .runs = {.bf16 = 23}, .error = {.bf16 = 0.09}}};
+inline device_spec const h100_sxm{{"h100_sxm", byte_count{80} << 30},
+                                  {.f64 = 66.9e12, .f32 = 66.9e12, .tf32 = 494.7e12, .f16 = 989.4e12, .bf16 = 989.4e12, .i8 = 1978.9e12},
+                                  {.f64 = 33.5e12, .f32 = 66.9e12, .f16 = 133.8e12, .bf16 = 133.8e12},
+                                  {3350e9},
+                                  std::chrono::microseconds{3},
+                                  132,
+                                  {.matmul = {.tf32 = 0.48, .f16 = 0.48, .bf16 = 0.48},
+                                   .attention = {.f16 = 0.155, .bf16 = 0.155},
+                                   .runs = {.matmul = {.bf16 = 23}, .attention = {.bf16 = 23}},
+                                   .error = {.bf16 = 0.09}}};
 
 /// What H100 reaches, where no run tells.
 inline reached_parts const reached_as_h100{.matmul = h100_sxm.reached.matmul, .attention = h100_sxm.reached.attention};
