@@ -48,6 +48,7 @@ constexpr std::string_view examples_and_codes =
   plan --rerun plan-gpt/run.json --out plan-gpt-again
   plan --model zoo:gpt --cluster 2x4xv100 --import a/plan.json --diff b/plan.json
   plan --model zoo:gpt --cluster 2x4xv100 --explain 'block{1..12}.attention'
+  plan --model zoo:gpt --cluster 2x4xv100 --pin 'block{1..12}.attention=s2 heads4' --forbid logits=o8
   plan --list models; plan --list gpt; plan --list fabrics; plan --list torus
 
 Files in DIR:
@@ -215,6 +216,19 @@ void add_general(CLI::App& app, raw_command& raw) {
                     text(raw.asked.rules), "none");
     tools::add_text(app, "--import", search, "FILE", "evaluates a plan, JSON or FlexFlow's, without a search: --search none --start FILE",
                     text(raw.import));
+    auto const add_rules = [&](std::string const& name, std::vector<std::string>& to, std::string const& help) {
+        app.add_option_function<std::vector<std::string>>(
+               name, [&to](std::vector<std::string> const& all) { to = all; }, help)
+            ->allow_extra_args(false)
+            ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+            ->type_name("OPERATOR=SPLIT")
+            ->group(search);
+    };
+    add_rules(
+        "--pin", raw.asked.pin,
+        "how operators are to be split, as the listing says it without devices: 'block{1..24}.attention=s2 heads4', or whole. May be given several "
+        "times; of an operator that is named several times any of these will do");
+    add_rules("--forbid", raw.asked.forbid, "how operators are not to be split, as --pin");
     tools::add_text(app, "-o,--out", output, "DIR", "the folder to write the plan to; it is made where it does not exist [no files]",
                     text(raw.asked.out));
     tools::add_text(
@@ -341,6 +355,8 @@ command read_command_line(int argc, char const* const* argv) {
         asked.pipelines = ps::io::repeatable_pipelines(m);
         asked.simulation = m.simulation;
         asked.space = m.space;
+        asked.pin = m.pin;
+        asked.forbid = m.forbid;
         return {.asked = asked};
     }
     for (auto const& [name, value] : raw.fabric_settings)
@@ -372,6 +388,10 @@ command read_command_line(int argc, char const* const* argv) {
         throw ps::invalid_input("--rules is given, but the search is ", raw.search, ": say --search joint");
     if (raw.search == "joint" && app.count("--start") > 0)
         throw ps::invalid_input("--start ", asked.start, " is given, but search joint begins with the operators of the model and no strategy");
+    for (auto const* const name : {"--pin", "--forbid"})
+        if (app.count(name) > 0 && (raw.search == "joint" || raw.search == "none"))
+            throw ps::invalid_input(name, " is given, but ",
+                                    raw.search == "none" ? "nothing is searched" : "search joint makes other operators: say another --search");
     asked.explain_time = raw.time;
     if (raw.search == "none") {
         asked.pipelines.reset(); // a strategy is evaluated, nothing is searched

@@ -59,6 +59,8 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
     m.search = asked.search;
     m.simulation = asked.simulation;
     m.space = asked.space;
+    m.pin = asked.pin;
+    m.forbid = asked.forbid;
     m.result.cost_ps = made.found().figures.cost.count();
     m.result.start = made.start;
     if (made.stats) {
@@ -80,14 +82,13 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
                                             .plain_cost_ps = made.strategies[r.plain].figures.cost.count(),
                                             .plain_evaluations = r.plain_evaluations};
     }
-    if (made.computed) {
-        using ps::cost::cost_source;
-        auto const& c = *made.computed;
-        m.compute = ps::io::run_sources{.exact = c.share(cost_source::exact),
-                                        .interpolated = c.share(cost_source::interpolated),
-                                        .roofline = c.share(cost_source::roofline),
-                                        .fallback = c.share(cost_source::fallback)};
-    }
+    using ps::cost::cost_source;
+    auto const share = [&](cost_source s) { return made.computed.share(s); };
+    m.compute = ps::io::run_sources{.exact = share(cost_source::exact),
+                                    .interpolated = share(cost_source::interpolated),
+                                    .roofline = share(cost_source::roofline),
+                                    .published = share(cost_source::published),
+                                    .data_sheet = share(cost_source::data_sheet)};
     if (made.pipelines) {
         auto const& p = *made.pipelines;
         auto& said = m.pipelines.emplace();
@@ -154,7 +155,8 @@ ps::io::report_data report_of(request const& asked, inputs const& given, planned
     d.options.push_back({"cluster", asked.cluster});
     if (!asked.profile.empty()) d.options.push_back({"profile", asked.profile});
     if (!asked.rules.empty()) d.options.push_back({"rules", asked.rules});
-    if (made.computed) d.options.push_back({"compute time", summary_of_sources(*made.computed)});
+    d.options.push_back({"compute time", summary_of_sources(made.computed)});
+    if (auto const error = summary_of_error(given.cluster.cluster, made)) d.options.push_back({"expected error", *error});
     d.options.push_back({"start", asked.start});
     d.options.push_back({"seed", ps::text(asked.seed)});
     if (asked.search)
@@ -162,6 +164,8 @@ ps::io::report_data report_of(request const& asked, inputs const& given, planned
                              [&](auto const& entry, auto const& options) { add(ps::text(entry.name, '.'), ps::io::settings_of(options)); });
     add("simulation.", ps::io::settings_of(asked.simulation));
     add("space.", ps::io::settings_of(asked.space));
+    for (auto const& rule : asked.pin) d.options.push_back({"pin", rule});
+    for (auto const& rule : asked.forbid) d.options.push_back({"forbid", rule});
     d.notes = notes;
     return d;
 }

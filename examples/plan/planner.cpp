@@ -20,6 +20,7 @@
 #include "explain.hpp"
 #include "fabric.hpp"
 #include "joint.hpp"
+#include "pins.hpp"
 #include "profile.hpp"
 #include "progress.hpp"
 #include "tools/limits.hpp"
@@ -359,6 +360,8 @@ inputs read_inputs(request const& asked) {
 
 planned begin_plan(request& asked, inputs const& given, std::stop_token const& stop) {
     cost_oracle const oracle(given.cluster.cluster, given.profile ? &*given.profile : nullptr);
+    if (!asked.pin.empty() || !asked.forbid.empty())
+        pin_operators(asked, ps::space::with_replicas(ps::graph::read_graph(given.model.graph).graph, asked.space), given.cluster.cluster.size());
     planned made{.problem = make_problem(asked, given, oracle), .oracle = oracle};
     made.notes = given.model.notes;
     if (!is_joint(asked)) require_operators(asked, made.problem.graph()); // rules make other operators
@@ -371,6 +374,8 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
             made.start = asked.start;
             made.start_strategy = std::move(plan.strategy);
         } else {
+            if (auto const broken = broken_pin(asked, made.problem.graph(), plan.strategy))
+                made.notes.push_back(ps::text("the start, ", asked.start, ", is left out: ", *broken));
             made.start_pipeline = std::move(plan);
             if (asked.rerun) start_as_before(made, asked.rerun->result.start);
         }
@@ -478,8 +483,11 @@ static void conclude(request const& asked, inputs const& given, ps::picoseconds 
                             simulate(made.given_problem(), *made.other), baseline);
     choose_pipeline(asked, given, baseline, made);
     settle(asked, given, made);
-    if (auto const* const measured = made.oracle.measured())
-        made.computed = ps::compute_time_by_source(made.plan->part, *measured, made.plan->plan.strategy);
+    try {
+        made.computed = ps::compute_time_by_source(made.plan->part, made.oracle, made.plan->plan.strategy, made.plan->plan.how.micro_batches);
+    } catch (std::bad_alloc const&) {
+        made.left_out.emplace_back("what computing time rests on takes more memory than there is; --memory may allow more");
+    }
     add_network(given, made);
     add_notes(asked, made);
 }

@@ -81,7 +81,7 @@ struct planned {
     std::optional<ps::pipeline::pipeline_plan> other{};          // of `request::diff`, of the model's operators
     std::optional<ps::io::compared> other_figures{};
     std::vector<ps::io::explanation> explained{};        // of the plan: the operators of `request::explain`
-    std::optional<ps::source_times> computed{};          // of the plan, where there is a profile
+    ps::source_times computed{};                         // of the plan
     std::optional<ps::fabric::network_report> traffic{}; // of the plan, where the cluster is a fabric
     std::optional<double> price{};                       // of the fabric in US dollars, where its parts are listed
     std::optional<co_optimized> wired{};                 // where the fabric is wired for the model

@@ -5,14 +5,17 @@
 #include <cstdint>
 #include <cstdio>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include <parsearch/cost/roofline.hpp>
 #include <parsearch/fabric/network/hops.hpp>
 #include <parsearch/io/display/differences.hpp>
 #include <parsearch/io/display/listing.hpp>
@@ -244,7 +247,8 @@ std::string summary_of_sources(ps::source_times const& computed) {
     constexpr named sources[] = {{cost_source::exact, "measured"},
                                  {cost_source::interpolated, "interpolated"},
                                  {cost_source::roofline, "calibrated roofline"},
-                                 {cost_source::fallback, "roofline of the data sheet"}};
+                                 {cost_source::published, "at rates of published runs"},
+                                 {cost_source::data_sheet, "at other parts of data sheets"}};
     std::string out;
     for (auto const& [source, name] : sources) {
         auto const percent = 100 * computed.share(source);
@@ -256,6 +260,35 @@ std::string summary_of_sources(ps::source_times const& computed) {
                            name);
     }
     return out.empty() ? "none" : out;
+}
+
+std::optional<std::string> summary_of_error(ps::topology::cluster const& cluster, planned const& made) {
+    using ps::cost::cost_source;
+    if (made.computed.share(cost_source::published) + made.computed.share(cost_source::data_sheet) < 0.5) return {};
+    std::map<std::pair<ps::ops::work_class, ps::ops::dtype>, double> flops;
+    for (auto const& op : made.plan->part.graph().operations)
+        if (ps::cost::contracts(op.work)) flops[{op.work, op.outputs.front().type}] += op.flops;
+    if (flops.empty()) return {};
+    auto const [work, type] = std::ranges::max_element(flops, {}, [](auto const& f) { return f.second; })->first;
+    auto const* const member = ps::cost::reached_by(work);
+    std::set<std::string> kinds;
+    std::string of_most;
+    double most = 0;
+    for (auto const d : ps::devices(cluster)) {
+        ps::topology::device_spec const spec = ps::describe_device(cluster, d);
+        if (!kinds.insert(spec.kind).second) continue;
+        auto const runs = member ? ps::cost::of_format(spec.reached.runs.*member->runs, type) : 0;
+        auto const error = ps::cost::of_format(spec.reached.error, type);
+        auto const where = fmt::format("with {} in {} on {}", ps::ops::name_of(work), ps::ops::name_of(type), spec.kind);
+        if (runs == 0) return fmt::format("not known: no published run {} was predicted", where);
+        if (runs <= 2)
+            return fmt::format("not known: {} published run{} {} tell{} the rate, and none tests it", runs, runs == 1 ? "" : "s", where,
+                               runs == 1 ? "s" : "");
+        if (error < most) continue;
+        most = error;
+        of_most = fmt::format("{:.0f}%, the largest of {} published runs {}", 100 * error, runs, where);
+    }
+    return of_most;
 }
 
 // "; 2 of 3 interfaces used" where servers are joined with each other and have some left.
@@ -314,7 +347,8 @@ void print_plan(request const& asked, inputs const& given, planned const& made) 
                                 {"weight", "gradients"},        {"fullest", "device"},     {"of its", "memory"}, {"", "fits"}};
     if (costs) columns.push_back({"cost with", "memory"});
     print_table(columns, rows);
-    if (made.computed) tools::print("\ncompute time: {}\n", summary_of_sources(*made.computed));
+    tools::print("\ncompute time: {}\n", summary_of_sources(made.computed));
+    if (auto const error = summary_of_error(given.cluster.cluster, made)) tools::print("expected error: {}\n", *error);
     if (made.traffic) tools::print("\nnetwork  {}\n", summary_of_network(asked.cluster, *given.cluster.network, made));
     if (made.pipeline) print_pipeline(*made.pipeline, made.plan->text);
     if (made.other) print_differences(asked, made);

@@ -38,8 +38,9 @@ class cost_oracle {
     }
     void require_devices(std::span<ps::device_description const> devices) const { roofline_.require_devices(devices); }
 
-    // Null without a profile.
-    [[nodiscard]] measured_oracle const* measured() const { return measured_ ? &measured_->oracle() : nullptr; }
+    [[nodiscard]] ps::cost::cost_answer answer(ps::ops::shard_work const& work, std::uint32_t device) const {
+        return measured_ ? measured_->oracle().answer(work, device) : roofline_.answer(work, device);
+    }
 
   private:
     ps::cost::roofline roofline_;

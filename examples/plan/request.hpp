@@ -30,6 +30,7 @@ struct request {
     std::uint64_t seed = 42;
     ps::sim::simulation_options simulation{};
     ps::space::space_options space{};
+    std::vector<std::string> pin{}, forbid{}; // OPERATOR=SPLIT: see `pin_operators`
     std::vector<std::string> compare{"all"};
     std::string diff{};                 // a file of a plan, or the name of an expert, from which the plan's differences are shown; empty: none
     std::vector<std::string> explain{}; // operators of which the plan says why they have their configurations

@@ -166,7 +166,9 @@ class Plans(Folder):
         self.assertRegex(out, r"(?m)^compute time: [0-9]+% measured, ")
         self.assertIn("compute time", (self.path / "a" / "report.html").read_text())
         without, _ = plan(*asked, "--out", self.path / "b")
-        self.assertNotIn("compute time", without)
+        self.assertRegex(without, r"(?m)^compute time: [0-9]+% at rates of published runs, [0-9]+% at other parts of data sheets$")
+        self.assertRegex(without, r"(?m)^expected error: not known: 1 published run with matmul in f32 on v100_sxm tells the rate, and none tests it$")
+        self.assertAlmostEqual(sum(self.load("b", "run.json")["compute"].values()), 1, delta=1e-9)
         self.assertNotIn("profile", self.load("b", "run.json"))
         self.assertNotEqual(run["result"]["cost_ps"], self.load("b", "run.json")["result"]["cost_ps"])
         _, notes = plan("--rerun", self.path / "a" / "run.json")
@@ -334,6 +336,34 @@ class Plans(Folder):
         self.assertEqual(len(self.explained(out)), 1)
         self.assertIn("--explain 'nobody' is none of the ", notes)
 
+    def test_pins(self):
+        asked = ["--model", LAYERS, "--cluster", "1x4xp100", "--evaluations", 200]
+        pins = ["--pin", "fc{1..2}=o4", "--forbid", "fc3=s4", "--forbid", "fc3=whole"]
+        for pipelines in (False, True):
+            out, _ = plan(*asked, *pins, "--out", self.path / "a", pipelines=pipelines)
+            found = {op["name"]: op.get("degrees", {}) for op in self.operators("a")}
+            self.assertEqual((found["fc1"], found["fc2"]), ({"o": 4}, {"o": 4}))
+            self.assertNotIn(found["fc3"], ({"s": 4}, {}))
+            self.assertRegex(out, r"fc\{1,2\} +linear +o4 @0")
+        _, notes = plan("--rerun", self.path / "a" / "run.json", pipelines=True)
+        self.assertIn("the rerun found the same", notes)
+
+        def refused(*more):
+            return plan("--model", LAYERS, "--cluster", "1x4xp100", *more, code=2)[1]
+
+        for wrong, why in (("fc1", "must be OPERATOR=SPLIT"), ("nobody=s2", "'nobody' is none of the "), ("fc1=s3", "s3: the degree must divide the extent, 64"),
+                           ("fc1=z2", "z2 is no dim and degree; "), ("fc1=s2 s2", "dim s is named twice")):
+            for option in ("--pin", "--forbid"):
+                message = refused(option, wrong)
+                self.assertIn(f"{option} '{wrong}': ", message)
+                self.assertIn(why, message)
+        for wrong in (["--pin", "fc1=s2", "--forbid", "fc1=s2"], ["--pin", "fc1=s8"], ["--pin", "fc1=k2", "--space.reduction", "false"]):
+            self.assertRegex(refused(*wrong), r"--pin, --forbid: of the \d+ splits of fc1 on 4 devices that --space allows, they leave none")
+        out, _ = plan(*asked, "--space.copies", 2, "--pin", "fc1=o2 copies2", "--quiet", "--out", self.path / "b")
+        self.assertIn({"o": 2, "copies": 2}, [op.get("degrees") for op in self.operators("b")])
+        self.assertIn("nothing is searched", refused("--pin", "fc1=s2", "--search", "none"))
+        self.assertIn("search joint makes other operators", refused("--forbid", "fc1=s2", "--search", "joint"))
+
     def test_compare_and_quiet(self):
         out, _ = plan("--model", GPT, "--cluster", "1x4xp100", "--evaluations", 50, "--compare", "tensor_parallel_2,one_weird_trick", "--quiet")
         self.assertEqual([line.split("  ")[1] for line in out.splitlines() if line.endswith("yes")],
@@ -353,7 +383,7 @@ class Plans(Folder):
         def check(value, rule, place):
             rule = schema["$defs"][rule["$ref"].rsplit("/", 1)[1]] if "$ref" in rule else rule
             if isinstance(value, dict) and "properties" in rule:
-                self.assertEqual(set(value), set(rule["properties"]), place)
+                self.assertEqual(set(value) | ({"pin", "forbid"} if place == "run" else set()), set(rule["properties"]), place)
                 for name, member in value.items():
                     check(member, rule["properties"][name], f"{place}.{name}")
             if isinstance(value, list):
@@ -361,9 +391,13 @@ class Plans(Folder):
                     check(element, rule["items"], f"{place}[{i}]")
 
         check(self.load("a", "run.json"), schema, "run")
-        self.assertEqual(set(self.load("b", "run.json")), set(schema["required"]) | {"lower_bound_ps"})
+        self.assertEqual(set(self.load("b", "run.json")), set(schema["required"]) | {"lower_bound_ps", "compute"})
         plan(*asked, "--search", "none", "--out", self.path / "c")
-        self.assertEqual(set(self.load("c", "run.json")), set(schema["required"]))
+        self.assertEqual(set(self.load("c", "run.json")), set(schema["required"]) | {"compute"})
+        plan(*asked, "--pin", "fc1=whole", "--forbid", "fc2=s2", "--out", self.path / "d")
+        pinned = self.load("d", "run.json")
+        self.assertEqual(set(pinned), set(schema["required"]) | {"lower_bound_ps", "compute", "pin", "forbid"})
+        self.assertEqual((pinned["pin"], pinned["forbid"]), (["fc1=whole"], ["fc2=s2"]))
 
 
 def data_of(page):

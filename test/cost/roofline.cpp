@@ -225,6 +225,26 @@ TEST_CASE("products inside of an attention run as products; dropout may run in t
     CHECK(roofline(pair(device, device), o)(moved, 0) == picoseconds{100'000} + microseconds{1}); // a byte of 10,000 elements
 }
 
+TEST_CASE("an answer says whether published runs tell the rate that bounds it") {
+    auto spec = toy();
+    spec.reached.matmul.f16 = 0.5;
+    spec.reached.convolution.f32 = 0.5;
+    spec.reached.runs.matmul.f16 = 3;
+    roofline const r(pair(spec, spec));
+    auto const product = ops::linear{.out = 64}.infer(std::vector<ops::tensor>{{{64, 64}, ops::dtype::f16}}),
+               single = ops::linear{.out = 64}.infer(std::vector<ops::tensor>{{{64, 64}}}),
+               window = ops::conv2d{.out = 4}.infer(std::vector<ops::tensor>{{{1, 4, 8, 8}}}),
+               relu = ops::relu{}.infer(std::vector<ops::tensor>{{{64, 64}, ops::dtype::f16}});
+    auto const of = [&](ops::operation const& op, double flops, double bytes) { return r.answer(work(op, flops, bytes), 0); };
+    CHECK(of(product, 1e10, 1).source == cost_source::published);
+    CHECK(of(product, 1e10, 1).time == r(work(product, 1e10, 1), 0));
+    CHECK(of(product, 1e10, 1e12).source == cost_source::data_sheet); // by its memory
+    CHECK(of(single, 1e10, 1).source == cost_source::data_sheet);     // no part is known
+    CHECK(of(window, 1e10, 1).source == cost_source::data_sheet);     // it is of no runs
+    CHECK(of(relu, 1e10, 1).source == cost_source::data_sheet);
+    CHECK(roofline(pair(spec, spec), ideal()).answer(work(product, 1e10, 1), 0).source == cost_source::data_sheet); // the caller's
+}
+
 TEST_CASE("collectives come from alpha_beta, transfers from the default") {
     auto const c = topology::dgx_h100(2);
     roofline const oracle(c);

@@ -16,6 +16,7 @@
 #include <parsearch/models/moe.hpp>
 #include <parsearch/models/resnet.hpp>
 #include <parsearch/ops/all_operators.hpp>
+#include <parsearch/space/split_rules.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 #include "support/random_problem.hpp"
@@ -192,6 +193,72 @@ TEST_CASE("partition: choices that are not allowed are not made") {
     CHECK(found.best.how.micro_batches <= 3);
     CHECK(found.best.how.sharded == pipeline::sharded_states::none);
     for (std::uint32_t s = 0; s < found.best.how.stages; ++s) CHECK(!found.best.how.recomputes(s));
+}
+
+TEST_CASE("partition: splits that are not allowed are in no pipeline") {
+    auto const cluster = ps::topology::summit(1);
+    auto const model = ps::models::gpt({.layers = 2, .hidden = 512, .heads = 12, .vocabulary = 5000, .batch = 12, .type = ps::ops::dtype::f16});
+    auto const free = ps::make_problem(model, cluster, ps::cost::roofline{cluster}, {.simulation = {.optimizer = sim::optimizer::adam}});
+    auto const& g = free.graph();
+    auto const number = [&](std::string const& name) { return static_cast<std::size_t>(std::ranges::find(g.names, name) - g.names.begin()); };
+    auto const attention = number("block1.attention"), loss = number("loss");
+    REQUIRE(loss < g.size());
+    int piped = 0;
+    for (auto const* const split : {"heads3", "s3 heads2", "whole"}) {
+        INFO(split);
+        ps::space::split_rules rules;
+        auto const wanted = ps::space::read_split(split, g.operations[attention]);
+        rules.require("block1.attention", wanted);
+        rules.forbid("loss", ps::space::read_split("whole", g.operations[loss]));
+        auto const problem = ps::make_problem(model, cluster, ps::cost::roofline{cluster},
+                                              {.space = {.allows = rules}, .simulation = {.optimizer = sim::optimizer::adam}});
+        std::size_t seen = 0;
+        auto const see = [&](pipeline::simulated_pipeline const& e) {
+            auto const& c = e.plan.strategy[attention];
+            REQUIRE(std::equal(wanted.begin(), wanted.begin() + c.rank, c.degree.begin()));
+            REQUIRE(e.plan.strategy[loss].shards() > 1);
+            piped += e.plan.how.stages > 1;
+            ++seen;
+        };
+        auto const outside = ps::data_parallel(free); // is not considered
+        auto const found = pipeline::partition(problem, {.how = pipeline::unpipelined(g), .strategy = outside}, unused, {.starts = {outside}}, see);
+        check(problem, found);
+        CHECK(seen > 5);
+    }
+    CHECK(piped > 0);
+}
+
+TEST_CASE("partition: splits that have no room in a stage, or in a small micro-batch, are in no pipeline either") {
+    ps::graph::operator_graph g;
+    ps::graph::tensor_ref x = g.input("in", {{64, 16}});
+    for (int i = 0; i < 4; ++i) x = g.add(ps::text("fc", i), ps::ops::linear{.out = 16}, x);
+    for (auto const devices : {8u, 16u}) {
+        auto const topology = support::mesh(devices, 1e9);
+        for (auto const* const name : {"fc0", "fc2"})
+            for (auto const& pins : {std::vector<std::string>{"s8"}, {"s4", "o8"}, {"o16"}, {"s2 o4"}}) {
+                INFO(devices, ' ', name, ' ', pins.front());
+                auto const free = ps::make_problem(g, topology, support::mixed_oracle{});
+                auto const op = static_cast<std::size_t>(std::ranges::find(free.graph().names, name) - free.graph().names.begin());
+                ps::space::split_rules rules;
+                for (auto const& pin : pins) rules.require(name, ps::space::read_split(pin, free.graph().operations[op]));
+                if (pins.front() == "o16" && devices < 16) {
+                    CHECK(refusal([&] { return ps::make_problem(g, topology, support::mixed_oracle{}, {.space = {.allows = rules}}).size(); }) ==
+                          ps::text("configuration space of operator '", name, "': none of its ", free.space().of(op).splits(),
+                                   " splits on 8 devices is allowed"));
+                    continue;
+                }
+                auto const problem = ps::make_problem(g, topology, support::mixed_oracle{}, {.space = {.allows = rules}});
+                auto const see = [&](pipeline::simulated_pipeline const& e) {
+                    auto const& c = e.plan.strategy[op];
+                    REQUIRE(rules(name, problem.graph().operations[op], c.degrees()));
+                    for (std::int64_t n = 0; n < c.shards(); ++n) {
+                        auto const group = devices * e.plan.how.interleaved / e.plan.how.stages;
+                        REQUIRE(static_cast<std::uint32_t>(c.device(n)) / group == e.plan.how.stage[op] % (devices / group));
+                    }
+                };
+                check(problem, pipeline::partition(problem, {}, unused, {}, see));
+            }
+    }
 }
 
 TEST_CASE("partition: budgets end it, and it still answers") {

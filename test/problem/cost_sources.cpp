@@ -20,6 +20,11 @@ double busy(sim::report const& r) {
         if (r.tasks.kind[t] <= sim::task_kind::update) sum += to_seconds(picoseconds{r.tasks.duration[t]});
     return sum;
 }
+/// An oracle of the user's own that tells what it rests on.
+template <class F> struct answering {
+    F f;
+    [[nodiscard]] cost::cost_answer answer(ops::shard_work const& work, std::uint32_t device) const { return f(work, device); }
+};
 /// A profile of what a table was asked for and lacks; every `each`th kernel is left out.
 template <class Table> cost::profile taken(Table const& table, std::size_t each) {
     cost::profile p;
@@ -47,14 +52,23 @@ TEST_CASE("compute time by source: adds up to the tasks of the simulation, whate
             auto const r = simulate(problem, start.strategy);
             CHECK(times.total() == doctest::Approx(busy(r)).epsilon(1e-9));
             CHECK(times.share(cost_source::exact) + times.share(cost_source::interpolated) + times.share(cost_source::roofline) +
-                      times.share(cost_source::fallback) ==
+                      times.share(cost_source::published) + times.share(cost_source::data_sheet) ==
                   doctest::Approx(1));
             mixed = mixed || (times.share(cost_source::exact) > 0.1 && times.share(cost_source::exact) < 0.999);
         }
         CHECK(mixed);
-        // Nothing measured: all is the fallback's. All measured: nothing is.
+        // Nothing measured: all is the roofline's. All measured: nothing is.
         auto const data = data_parallel(first);
-        CHECK(compute_time_by_source(first, nothing, data).share(cost_source::fallback) == 1);
+        auto const estimated = compute_time_by_source(first, nothing, data), same = compute_time_by_source(first, roofline, data);
+        CHECK(estimated.share(cost_source::published) + estimated.share(cost_source::data_sheet) == doctest::Approx(1));
+        CHECK(estimated.share(cost_source::data_sheet) > 0);
+        CHECK(estimated.seconds == same.seconds);
+        CHECK(compute_time_by_source(first, roofline, data, 3).total() > 2 * same.total());
+        CHECK(compute_time_by_source(first, roofline, data, 3).total() < 3 * same.total()); // updates come once
+        auto const own = [&](ops::shard_work const& work, std::uint32_t device) {
+            return cost::cost_answer{roofline(work, device), cost_source::fallback};
+        };
+        CHECK(compute_time_by_source(first, answering{own}, data).share(cost_source::fallback) == 1);
         cost::measured_table const all(taken(nothing, 1'000'000), cluster);
         CHECK(compute_time_by_source(first, all, data).share(cost_source::exact) == 1);
     };

@@ -11,6 +11,7 @@
 #include <parsearch/graph/vector_graph.hpp>
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/linear.hpp>
+#include <parsearch/space/split_rules.hpp>
 
 #include "support/hand_network.hpp"
 
@@ -72,6 +73,40 @@ TEST_CASE("strategy_space: a user's limit may tell operators of equal dims apart
     space::strategy_space const s(g, 4, {.max_degree = [](ops::operation const& op, ops::dim const&) { return op.kind == "last" ? 1 : 4; }});
     CHECK(s[1].size() > 4);
     CHECK(s[3].size() == 4);
+}
+
+TEST_CASE("strategy_space: splits that are not allowed are not there, of the operator that is named alone") {
+    auto const g = network();
+    space::split_rules rules;
+    rules.require("fc1", space::read_split("s2 o2", g.operations[1]));
+    rules.forbid("fc2", space::read_split("whole", g.operations[3]));
+    space::space_options const options{.allows = rules};
+    space::strategy_space const all(g, 4), s(g, 4, options);
+    CHECK(&s.of(1) != &s.of(3));
+    CHECK(s.of(1).splits() == 1);
+    for (auto const& c : s[1]) CHECK((c.degree[0] == 2 && c.degree[1] == 2 && c.shards() == 4));
+    CHECK(s.of(3).splits() == all.of(3).splits() - 1);
+    CHECK(s[3].size() == all[3].size() - 4);
+    CHECK(s[2].size() == all[2].size());
+    std::size_t kept = 0;
+    for (auto const& c : all[3]) {
+        CHECK(s.contains(3, c) == (c.shards() > 1));
+        kept += s.contains(3, c);
+        CHECK(space::allows(options, "fc2", g.operations[3], c) == (c.shards() > 1));
+    }
+    CHECK(kept == s[3].size());
+    // The nearest of what is left: one that divides, or else that with the fewest shards.
+    auto const whole = space::whole(g.operations[1], 3);
+    CHECK(s.of(1).nearest(whole) == s[1][0]);
+    CHECK(s.of(3).nearest(whole).shards() == 2);
+    CHECK(s.of(3).nearest(s[3][5]) == s[3][5]);
+    rules.forbid("fc1", space::read_split("s2 o2", g.operations[1]));
+    CHECK_THROWS_WITH_AS(space::strategy_space(g, 4, {.allows = rules}), doctest::Contains("configuration space of operator 'fc1': none of its "),
+                         invalid_input);
+    // Of another graph, such as a micro-batch's, an operator may have any then.
+    auto small = g;
+    small.operations[1].dims[0].extent = 1;
+    CHECK(space::strategy_space(small, s)[1].size() == space::strategy_space(small, 4)[1].size());
 }
 
 TEST_CASE("strategy_space: copies share and outlive") {

@@ -68,4 +68,9 @@ TEST_CASE("parts of peaks are from 0 to 1") {
     d = a100_sxm;
     d.reached.memory = std::numeric_limits<double>::quiet_NaN();
     CHECK_THROWS_WITH_AS(validate(d, "it"), doctest::Contains("in memory: must be from 0"), invalid_input);
+    d = a100_sxm;
+    d.reached.error.bf16 = -1;
+    CHECK_THROWS_WITH_AS(validate(d, "it"), "it (a100_sxm) has -1 as the error of published runs: must be finite and not negative", invalid_input);
+    CHECK(h200_sxm.reached.matmul == h100_sxm.reached.matmul);
+    CHECK(h200_sxm.reached.runs == reached_parts::told_by{}); // H100's
 }

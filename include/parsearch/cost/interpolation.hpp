@@ -15,6 +15,7 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
+#include <parsearch/cost/cost_source.hpp>
 #include <parsearch/cost/kernel_family.hpp>
 #include <parsearch/cost/profile.hpp>
 #include <parsearch/cost/roofline_fit.hpp>
@@ -22,19 +23,6 @@
 #include <parsearch/ops/shard.hpp>
 
 namespace parsearch::cost {
-
-/// What a time rests on.
-enum class cost_source : std::uint8_t {
-    exact,        ///< the kernel was measured
-    interpolated, ///< others of its family were, near enough to bound it: see `measured_options::octaves`
-    roofline,     ///< a roofline calibrated on measured kernels, within the bounds of the family where there is one
-    fallback      ///< another oracle
-};
-inline constexpr std::size_t cost_sources = 4;
-[[nodiscard]] constexpr std::string_view name_of(cost_source s) noexcept {
-    constexpr std::array<std::string_view, cost_sources> names{"exact", "interpolated", "roofline", "fallback"};
-    return names[static_cast<std::size_t>(s)];
-}
 
 /// What is made of a profile beside its entries.
 struct measured_options {

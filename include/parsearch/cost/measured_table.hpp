@@ -2,17 +2,18 @@
 /// A cost oracle that answers from measured times: exactly, by interpolation, by a roofline calibrated on them, else by another oracle.
 
 #include <algorithm>
-#include <algorithm>
 #include <array>
 #include <atomic>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
+#include <numeric>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,13 +36,6 @@ namespace parsearch::cost {
 /// The fallback of a `measured_table` that has none.
 struct no_fallback {};
 
-/// The answer of a `measured_table`, and what it rests on.
-struct cost_answer {
-    picoseconds time{};
-    cost_source source = cost_source::exact;
-    friend bool operator==(cost_answer const&, cost_answer const&) = default;
-};
-
 /// A kernel that was asked for and is not in the profile.
 struct missing_kernel {
     std::string device; ///< kind
@@ -56,7 +50,7 @@ struct measured_statistics {
     [[nodiscard]] std::uint64_t of(cost_source s) const noexcept { return asked[static_cast<std::size_t>(s)]; }
     /// Kernels that were in the profile, and those that were not.
     [[nodiscard]] std::uint64_t hits() const noexcept { return asked[0]; }
-    [[nodiscard]] std::uint64_t misses() const noexcept { return asked[1] + asked[2] + asked[3]; }
+    [[nodiscard]] std::uint64_t misses() const noexcept { return std::accumulate(asked.begin() + 1, asked.end(), std::uint64_t{0}); }
 };
 
 /// A `CostOracle` that answers the time of a shard from a `profile`, by the device's kind and `kernel_of` the shard: the measured time, else what
@@ -100,7 +94,7 @@ template <class Handle, class Fallback = no_fallback> class measured_table {
         if (source != cost_source::exact) state_->note(kind, std::move(k));
         return time;
     }
-    /// The same, with what the time rests on. Not counted, but where it throws.
+    /// The same, with what the time rests on; of what falls back, what the fallback answers, if it tells. Not counted, but where it throws.
     [[nodiscard]] cost_answer answer(ops::shard_work const& work, Handle const& device) const
         requires(!falls_back || CostOracle<Fallback, ops::shard_work, Handle>)
     {
@@ -169,7 +163,11 @@ template <class Handle, class Fallback = no_fallback> class measured_table {
         if (auto const* found = state_->table.find(kind, k)) return {found->time, cost_source::exact};
         if (auto const estimate = state_->estimates(kind, k, work.flops, work.bytes, work.op->work)) return {estimate->time, estimate->source};
         if constexpr (falls_back) {
-            return {parsearch::shard_time(fallback_, work, device), cost_source::fallback};
+            if constexpr (requires {
+                              { fallback_.answer(work, device) } -> std::same_as<cost_answer>;
+                          })
+                return fallback_.answer(work, device);
+            else return {parsearch::shard_time(fallback_, work, device), cost_source::fallback};
         } else {
             state_->note(kind, k);
             ++state_->asked[static_cast<std::size_t>(cost_source::fallback)];

@@ -16,6 +16,7 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/cost/collectives.hpp>
+#include <parsearch/cost/cost_source.hpp>
 #include <parsearch/cost/product_tiles.hpp>
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/ops/shard.hpp>
@@ -72,8 +73,7 @@ struct roofline_options {
     bool fused_dropout = false;
 };
 
-namespace detail {
-/// The number of a format; `f32`'s for wide integers.
+/// The number of a format; that of `f32` for wide integers.
 [[nodiscard]] constexpr double of_format(topology::by_format const& numbers, ops::dtype type) noexcept {
     switch (type) {
     case ops::dtype::f64: return numbers.f64;
@@ -87,12 +87,19 @@ namespace detail {
     }
     return numbers.f32;
 }
-} // namespace detail
 
 /// The peak rate of a number format: `f32`'s where the device has none of its own, and for wide integers.
 [[nodiscard]] constexpr double peak_of(topology::peak_rates const& rates, ops::dtype type) noexcept {
-    double const rate = detail::of_format(rates, type);
+    double const rate = of_format(rates, type);
     return rate > 0 ? rate : rates.f32;
+}
+
+/// What a device says of the part of its peak that a class reaches; null where it says nothing.
+[[nodiscard]] constexpr topology::reached_member const* reached_by(ops::work_class c) noexcept {
+    if (c == ops::work_class::matmul) return &topology::reached_members[0];
+    if (c == ops::work_class::convolution) return &topology::reached_members[1];
+    if (c == ops::work_class::attention) return &topology::reached_members[2];
+    return nullptr;
 }
 
 /// Matrix products, convolutions, attention and recurrent cells run on the contraction units.
@@ -144,16 +151,18 @@ class roofline {
 
     /// The time of a shard on a device. Throws `invalid_input` on a device that does not exist and on work that is negative or
     /// not finite. Complexity: O(1).
-    [[nodiscard]] picoseconds operator()(ops::shard_work const& work, std::size_t device) const {
+    [[nodiscard]] picoseconds operator()(ops::shard_work const& work, std::size_t device) const { return answer(work, device).time; }
+    /// The same, with what it rests on: `published` where most of it is arithmetic at a part of the peak that published runs tell, else `data_sheet`.
+    [[nodiscard]] cost_answer answer(ops::shard_work const& work, std::size_t device) const {
         if (device >= kind_.size()) throw invalid_input("device ", device, " asked of a roofline: the topology has ", kind_.size());
-        if (work.op->work == ops::work_class::view || work.op->work == ops::work_class::source) return picoseconds{0};
+        if (work.op->work == ops::work_class::view || work.op->work == ops::work_class::source) return {};
         if (!(work.flops >= 0) || !(work.bytes >= 0))
             throw invalid_input("operator of kind '", work.op->kind, "': ", ops::name_of(work.pass), " of a shard has ", work.flops, " flops and ",
                                 work.bytes, " bytes: must not be negative");
         if (!(work.product_flops >= 0 && work.product_flops <= work.flops))
             throw invalid_input("operator of kind '", work.op->kind, "': ", ops::name_of(work.pass), " of a shard has ", work.product_flops,
                                 " flops of products: must be from 0 to its flops, ", work.flops);
-        if (work.flops == 0 && work.bytes == 0) return picoseconds{0};
+        if (work.flops == 0 && work.bytes == 0) return {};
         auto const& k = kinds_[kind_[device]];
         auto const rate = [&](ops::work_class c) { return k.rate[static_cast<std::size_t>(c)][static_cast<std::size_t>(work.type())]; };
         auto const c = work.op->work;
@@ -164,7 +173,10 @@ class roofline {
         if (tiled) arithmetic = std::min(arithmetic, work.flops / std::min(rate(ops::work_class::elementwise), rate(c) / 2));
         double const bytes = fused_dropout_ && work.op->kind == "dropout" ? mask_bytes(work) : work.bytes;
         double const products = work.product_flops / rate(ops::work_class::matmul); // kernels of their own, which arithmetic bounds
-        return from_seconds(products + std::max(arithmetic, bytes / k.memory_rate)) + k.launch;
+        double const memory = bytes / k.memory_rate, beside = std::max(arithmetic, memory);
+        auto const most = products > beside ? ops::work_class::matmul : c; // of the time
+        bool const known = (products > beside || arithmetic >= memory) && k.known(most, work.type());
+        return {from_seconds(products + beside) + k.launch, known ? cost_source::published : cost_source::data_sheet};
     }
 
     /// The time of a collective.
@@ -178,7 +190,7 @@ class roofline {
             : spec(device),
               memory_rate(device.memory_rate.bytes_per_second *
                           options.memory_efficiency.value_or(device.reached.memory > 0 ? device.reached.memory : usual_memory_efficiency)),
-              launch(options.launch_overhead.value_or(device.launch_overhead)) {
+              told(!options.efficiency), launch(options.launch_overhead.value_or(device.launch_overhead)) {
             auto const place = text("device ", number);
             topology::validate(device, place);
             if (!(device.contraction.f32 > 0 && device.elementwise.f32 > 0 && device.memory_rate.bytes_per_second > 0))
@@ -196,13 +208,16 @@ class roofline {
         /// The part of the peak that the class reaches.
         [[nodiscard]] double part(roofline_options const& options, ops::work_class work, ops::dtype type) const noexcept {
             if (options.efficiency) return options.efficiency->of(work);
-            // A format without a peak of its own runs as f32 does.
-            if (!(detail::of_format(spec.contraction, type) > 0)) type = ops::dtype::f32;
-            double known = 0;
-            if (work == ops::work_class::matmul) known = detail::of_format(spec.reached.matmul, type);
-            else if (work == ops::work_class::convolution) known = detail::of_format(spec.reached.convolution, type);
-            else if (work == ops::work_class::attention) known = detail::of_format(spec.reached.attention, type);
-            return known > 0 ? known : work_efficiency{}.of(work);
+            auto const* const member = reached_by(work);
+            double const reached = member ? of_format(spec.reached.*member->part, run_as(type)) : 0;
+            return reached > 0 ? reached : work_efficiency{}.of(work);
+        }
+        /// A format without a peak of its own runs as f32 does.
+        [[nodiscard]] ops::dtype run_as(ops::dtype type) const noexcept { return of_format(spec.contraction, type) > 0 ? type : ops::dtype::f32; }
+        /// Whether published runs of the format tell the part that the class reaches.
+        [[nodiscard]] bool known(ops::work_class work, ops::dtype type) const noexcept {
+            auto const* const member = reached_by(work);
+            return told && member && of_format(spec.reached.runs.*member->runs, run_as(type)) > 0;
         }
         /// True where contractions of a format run on the units of everything else, which work in f32: both peaks are given as the same number.
         [[nodiscard]] bool on_vector_units(ops::dtype type) const noexcept {
@@ -216,6 +231,7 @@ class roofline {
         topology::device_spec spec;
         std::array<std::array<double, ops::dtypes>, ops::work_classes> rate{}; ///< flops per second reached
         double memory_rate;
+        bool told; ///< rates of the classes are not the caller's
         picoseconds launch;
     };
 

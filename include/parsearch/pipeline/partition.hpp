@@ -144,14 +144,14 @@ struct partition_fn {
 
       private:
         void search_all(pipeline_plan start) {
-            if (!start.strategy.empty()) consider(std::move(start), false);
+            if (!start.strategy.empty() && allowed(start.strategy)) consider(std::move(start), false);
             for (auto const& strategy : options_.starts)
                 if (!kernel_.has_best() || !over()) unpipelined_strategy(strategy);
             auto all = divisions();
             simulate_textbook(all);
             auto rest = enumerate(std::move(all), likely);
             auto experts = problem_.starts();
-            experts.push_back(space::one_device(problem_.graph()));
+            experts.push_back(problem_.space().nearest(space::one_device(problem_.graph())));
             for (auto& strategy : experts)
                 if (!kernel_.has_best() || !over()) unpipelined_strategy(std::move(strategy));
             improve_beam();
@@ -202,6 +202,7 @@ struct partition_fn {
         }
 
         void unpipelined_strategy(space::flat_strategy strategy) {
+            if (!allowed(strategy)) return;
             pipeline_plan plan{.how = unpipelined(problem_.graph()), .strategy = std::move(strategy)};
             auto sharded = plan;
             consider(std::move(plan), false);
@@ -209,6 +210,12 @@ struct partition_fn {
             if (may_shard() && exceeds() && !over()) consider(std::move(sharded), false);
         }
 
+        [[nodiscard]] bool allowed(space::flat_strategy const& s) const {
+            auto const& g = problem_.graph();
+            for (auto const op : builder_.order())
+                if (!space::allows(problem_.space().options(), g.names[op], g.operations[op], s[op])) return false;
+            return true;
+        }
         [[nodiscard]] bool may_shard() const {
             auto const& o = problem_.options();
             return options_.sharded_optimizer && o.training && o.synchronisation == sim::synchronisation::all_reduce;
@@ -317,6 +324,7 @@ struct partition_fn {
         /// The most promising first, those without an estimate last.
         [[nodiscard]] std::vector<division> divisions() {
             std::vector<division> out;
+            auto const wait = [&] { return !over() || (!feasible_ && *ended_ == stop_reason::time_budget && kernel_.elapsed() <= patience); };
             auto const devices = builder_.devices();
             auto const most = std::min<std::uint64_t>({options_.max_stages, devices, builder_.order().size()});
             for (std::uint32_t groups = 1; groups <= most; ++groups) {
@@ -324,12 +332,14 @@ struct partition_fn {
                 for (std::uint64_t m = 1; m <= most_micro_batches_; ++m) {
                     if (samples_ % m != 0) continue;
                     for (auto const t : builder_.degrees(devices / groups))
-                        for (auto const e : builder_.expert_degrees(devices / groups, t, true))
+                        for (auto const e : builder_.expert_degrees(devices / groups, t, true)) {
+                            if (!wait() || !builder_.allows(static_cast<std::uint32_t>(m), devices / groups, {.tensor = t, .experts = e})) continue;
                             for (std::uint32_t rounds = 1; rounds <= most_rounds(groups, m); rounds *= 2) {
-                                if (over() && (feasible_ || *ended_ != stop_reason::time_budget || kernel_.elapsed() > patience)) break;
+                                if (!wait()) break;
                                 out.push_back({groups * rounds, rounds, static_cast<std::uint32_t>(m), {.tensor = t, .experts = e}});
                                 estimate_ways(out.back());
                             }
+                        }
                 }
             }
             std::ranges::stable_sort(out, [](division const& a, division const& b) {
@@ -437,6 +447,7 @@ struct partition_fn {
                 better = false;
                 for (auto const& other : neighbours(c)) {
                     if (over()) return;
+                    if (!builder_.allows(other)) continue;
                     if (builder_.least_time(other) >= std::min(cost, options_.bound.value_or(cost)).count() || !tried_.insert(other).second) continue;
                     if (auto const priced = consider(other, true, cost); priced < cost) {
                         cost = priced;

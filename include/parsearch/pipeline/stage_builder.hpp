@@ -91,6 +91,27 @@ class stage_builder {
         }
         return at->second;
     }
+    /// Whether `space_options::allows` is satisfied by operators of micro-batches on `group` neighbours, which share them as `by` says, and these
+    /// have room there. Nothing else may be asked of ways for which it is not. Complexity: O(operators) at the first call for a way.
+    [[nodiscard]] bool allows(std::uint32_t micro_batches, std::size_t group, space::neighbour_split by) {
+        auto const& options = simulator_.micro_batches(1).space().options();
+        if (!options.allows) return true;
+        auto const [at, fresh] = allowed_.try_emplace({micro_batches, group, by}, true);
+        if (!fresh) return at->second;
+        auto const& s = strategy(micro_batches, group, by);
+        auto const& g = simulator_.micro_batches(micro_batches).graph();
+        auto const stays = [&](space::configuration const& c) {
+            return c.place(c.shards() - 1) < static_cast<std::int64_t>(group);
+        }; // all strides are positive
+        return at->second = std::ranges::all_of(
+                   order_, [&](std::uint32_t op) { return stays(s[op]) && space::allows(options, g.names[op], g.operations[op], s[op]); });
+    }
+    [[nodiscard]] bool allows(candidate const& c) {
+        for (std::size_t s = 0; s < c.first.size(); ++s)
+            if (!allows(c.micro_batches, devices() / c.groups(), c.split(s))) return false;
+        return true;
+    }
+
     /// Over how many of `group` neighbours experts may be split beside tensor parallelism of degree `tensor`: 1, and common divisors with the number
     /// of experts that `tensor` divides. Ascending. `most`: of the others only the largest, and the largest within a node.
     [[nodiscard]] std::vector<std::uint32_t> expert_degrees(std::size_t group, std::uint32_t tensor, bool most = false) const {
@@ -297,6 +318,7 @@ class stage_builder {
     std::map<std::size_t, std::vector<std::uint32_t>> degrees_; ///< by size of a group
     std::map<key, space::flat_strategy> strategies_;
     std::map<key, operator_times> times_;
+    std::map<key, bool> allowed_;
 };
 
 } // namespace detail

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <numeric>
 #include <set>
 #include <span>
 #include <tuple>
@@ -103,9 +102,6 @@ class unroller {
         return one_->kind[t] == sim::task_kind::transfer || one_->kind[t] == sim::task_kind::collective || one_->kind[t] == sim::task_kind::barrier;
     }
 
-    /// What task `t` waits for, in numbers of one micro-batch.
-    [[nodiscard]] std::span<std::uint32_t const> before(std::uint32_t t) const noexcept { return one_->before(t); }
-
     void sort_tasks(graph::dense_graph const& g) {
         auto const& one = *one_;
         forward_.assign(how_->stages, {});
@@ -129,7 +125,7 @@ class unroller {
                 part_[t] = part::once;
                 stage_[t] = how_->stages - 1; // then where gradients come last
                 segment_[t] = none;
-                for (auto const p : before(t))
+                for (auto const p : one_->before(t))
                     std::tie(stage_[t], segment_[t]) = std::min(std::pair(stage_[t], segment_[t]), std::pair(stage_[p], segment_[p]));
                 (last_backward_ == none || t > last_backward_ ? tail_ : backward_[stage_[t]]).push_back(t);
             } else if (one.kind[t] == sim::task_kind::backward || (moves(t) && label.traffic == sim::traffic_kind::gradient)) {
@@ -182,7 +178,7 @@ class unroller {
             auto& at_home = blocks_[home];
             if (at_home.first == none) at_home.first = t;
             if (one_->kind[t] == sim::task_kind::barrier)
-                for (auto const p : before(t))
+                for (auto const p : one_->before(t))
                     if (one_->kind[p] == sim::task_kind::backward) at_home.contributors.push_back(p);
             if (!known.emplace(number, group).second) continue;
             auto const& how_shared = sharing[number][group];
@@ -286,7 +282,7 @@ class unroller {
     void add_forward(std::uint32_t stage, std::uint32_t m) {
         for (auto const t : forward_[stage]) {
             come_to(stage, t, m);
-            for (auto const p : before(t)) out_->after(number_[m][p]);
+            for (auto const p : one_->before(t)) out_->after(number_[m][p]);
             add(t, {t, m, false}, number_[m][t]);
             leave(stage, t, m, number_[m][t]);
         }
@@ -306,7 +302,7 @@ class unroller {
             while (next < tasks.size() && segment_[tasks[next]] > segment) ++next; // done, or nothing goes back there
             for (; next < tasks.size() && segment_[tasks[next]] == segment; ++next) {
                 come_to(stage, tasks[next], m);
-                for (auto const p : before(tasks[next])) out_->after(recomputed(p, tasks[next], m));
+                for (auto const p : one_->before(tasks[next])) out_->after(recomputed(p, tasks[next], m));
                 add(tasks[next], {tasks[next], m, true}, again_[tasks[next]]);
                 leave(stage, tasks[next], m, again_[tasks[next]]);
             }
@@ -318,14 +314,14 @@ class unroller {
             }
             if (recompute) compute_again(segment_[t]);
             come_to(stage, t, m);
-            for (auto const p : before(t)) out_->after(recompute ? recomputed(p, t, m) : number_[m][p]);
+            for (auto const p : one_->before(t)) out_->after(recompute ? recomputed(p, t, m) : number_[m][p]);
             add(t, {t, m, false}, number_[m][t]);
             leave(stage, t, m, number_[m][t]);
         }
     }
 
     void add_once(std::uint32_t t, std::uint32_t m) {
-        for (auto const p : before(t)) {
+        for (auto const p : one_->before(t)) {
             if (part_[p] == part::once) out_->after(number_.front()[p]);
             else if (part_[p] == part::replaced)
                 for (auto const r : blocks_.at(reduces_[p]).reduced) out_->after(r);

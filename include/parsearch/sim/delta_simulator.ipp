@@ -112,8 +112,8 @@ class delta_simulator::body {
         if (patched_) {
             auto& mine = views_[view_];
             for (auto const& e : undo_edges_) {
-                edges_[e.first] = e.second;
-                carriers_[e.first] = e.carrier;
+                edges_[e.number] = e.blocks;
+                carriers_[e.number] = e.carrier;
             }
             take_back_edge_facts();
             for (auto const& [c, old] : undo_classes_) {
@@ -250,7 +250,7 @@ class delta_simulator::body {
         });
         patched_ = true;
         for (auto const& [op, b] : staged_) replace(*b, operators_[op], graph_->operators[op].forward != none);
-        for (auto const& e : new_edges_) replace(*e.second, edges_[e.first], true);
+        for (auto const& e : new_edges_) replace(*e.blocks, edges_[e.number], true);
         for (auto const& [c, b] : new_classes_) replace(*b, classes_[c], true);
         view_ = views_.size() > 1 && unfolded_ == 0 ? 1 : 0;
         auto& mine = views_[view_];
@@ -295,7 +295,7 @@ class delta_simulator::body {
             for (auto in = g.first_in[op]; in < g.first_in[op + 1]; ++in) {
                 auto const group = readers.group_of(in);
                 if (group == none || std::exchange(group_seen_[group], seen_) == seen_) continue;
-                readers.find_carriers(group, alike, next_carrier_);
+                readers.find_carriers(group, alike, next_carrier_, first_alike_);
                 for (auto const e : readers[group])
                     if (edge_seen_[e] != seen_ && next_carrier_[e] != carriers_[e]) {
                         edge_seen_[e] = seen_;
@@ -303,7 +303,7 @@ class delta_simulator::body {
                     }
             }
         for (auto& e : new_edges_)
-            if (auto const group = readers.group_of(e.first); group != none && group_seen_[group] == seen_) e.carrier = next_carrier_[e.first];
+            if (auto const group = readers.group_of(e.number); group != none && group_seen_[group] == seen_) e.carrier = next_carrier_[e.number];
     }
     /// Counts that `b` comes in the place of `old`.
     template <class Blocks, class Old> void replace(Blocks const& b, Old const* old, bool scheduled) noexcept {
@@ -527,8 +527,8 @@ class delta_simulator::body {
     bool patched_ = false; ///< what is staged is in place
     std::vector<std::pair<std::uint32_t, operator_blocks*>> staged_, undo_operators_;
     struct placed_edge {
-        std::uint32_t first = 0; ///< number
-        edge_blocks const* second = nullptr;
+        std::uint32_t number = 0;
+        edge_blocks const* blocks = nullptr;
         std::uint32_t carrier = 0;
     };
     std::vector<placed_edge> new_edges_, undo_edges_;
@@ -536,7 +536,7 @@ class delta_simulator::body {
     std::vector<std::pair<std::uint32_t, path_bounds::edge_facts>> undo_facts_;
     std::vector<operator_blocks*> next_of_;                          ///< of operators that are being replaced
     std::vector<std::uint64_t> edge_seen_, class_seen_, group_seen_; ///< when each was met last
-    std::vector<std::uint32_t> next_carrier_;                        ///< of edges of groups that were met
+    std::vector<std::uint32_t> next_carrier_, first_alike_;          ///< of edges of groups that were met; room to find them
     std::uint64_t seen_ = 0;
     double total_before_ = 0;
     std::int64_t unfolded_before_ = 0;

@@ -43,7 +43,8 @@ class simulator {
     /// The makespan of `s` whatever memory it needs, for the readers below.
     template <Strategy<space::configuration> S> picoseconds simulate(S const& s) { return simulate_flat(space::flat(s, work_->graph.size())); }
     /// The tasks of `s` and its memory, not scheduled: `schedule` stays what it was. `parts`: a number for each operator; those of different parts
-    /// receive a tensor that they read alike each for itself. Throws as a call does.
+    /// receive a tensor that they read alike each for itself; empty: all are of one. Throws as a call does, and where there is another number of
+    /// them.
     template <Strategy<space::configuration> S> task_graph const& assemble(S const& s, std::span<std::uint32_t const> parts = {}) {
         return assemble_flat(space::flat(s, work_->graph.size()), parts);
     }

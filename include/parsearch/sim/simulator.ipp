@@ -53,6 +53,8 @@ class simulator::body {
     }
     /// The tasks of `s` and its memory, not scheduled: `schedule` stays what it was. Throws as a call does.
     task_graph const& assemble(space::flat_strategy const& s, std::span<std::uint32_t const> parts) {
+        if (!parts.empty() && parts.size() != current_.size())
+            throw invalid_input("simulator: parts of ", parts.size(), " operators: the graph has ", current_.size(), ", must be one each or none");
         replan(s, parts);
         add_up_memory();
         put_together();

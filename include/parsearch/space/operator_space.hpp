@@ -36,7 +36,14 @@ struct space_options {
     bool all_orders = false; ///< every order of the split dims over the devices; else one: parameter and reduction shards on neighbours
     /// The largest degree that dim `d` of `op` may take; empty: no limit. Called once per operator and dim.
     std::function<std::int32_t(ops::operation const& op, ops::dim const& d)> max_degree{};
+    /// Whether operator `op`, named `name`, may be split so, a degree for each dim; empty: it may. See `split_rules`, and `strategy_space`.
+    std::function<bool(std::string_view name, ops::operation const& op, std::span<std::int32_t const> degrees)> allows{};
 };
+
+/// Whether `o` allows configuration `c` of operator `op`, named `name`, wherever its shards are.
+[[nodiscard]] inline bool allows(space_options const& o, std::string_view name, ops::operation const& op, configuration const& c) {
+    return !o.allows || o.allows(name, op, c.degrees());
+}
 
 /// Checks `o`; throws `invalid_input` naming option, value and rule.
 void validate(space_options const& o, std::size_t devices);
@@ -46,7 +53,10 @@ void validate(space_options const& o, std::size_t devices);
 /// where strided O(devices / shards) for the strides; it allocates nothing.
 class operator_space {
   public:
+    /// Without regard to `options.allows`.
     operator_space(ops::operation const& op, std::size_t devices, space_options const& options, std::string_view name);
+    /// The part of this space that has the combinations of degrees of which `keep(degrees)`.
+    [[nodiscard]] operator_space restricted(std::function<bool(std::span<std::int32_t const>)> const& keep) const;
 
     [[nodiscard]] std::size_t size() const noexcept { return first_.back(); }
 
@@ -62,7 +72,8 @@ class operator_space {
     [[nodiscard]] bool contains(configuration const& c) const;
 
     /// `c` where it is one of them; else one with the most shards among those whose degrees divide those of `c`, with the stride and from the device
-    /// of `c` where such a placement is one of them. All on one device at worst. Precondition: `c` is of the operator. Complexity: O(combinations).
+    /// of `c` where such a placement is one of them. Where none divide them, the first with the fewest shards, on neighbours. Preconditions: `c` is
+    /// of the operator, and the space is not empty. Complexity: O(combinations).
     [[nodiscard]] configuration nearest(configuration const& c) const;
 
     /// Configurations are numbered by combination of degrees, then by placement. The number of combinations.
@@ -71,8 +82,9 @@ class operator_space {
     [[nodiscard]] std::size_t split_of(configuration const& c) const noexcept;
     /// The numbers [first, second) of the configurations with combination number `split` < splits().
     [[nodiscard]] std::pair<std::size_t, std::size_t> placements_of(std::size_t split) const noexcept { return {first_[split], first_[split + 1]}; }
-    /// The shards of combination number `split` < splits().
-    [[nodiscard]] std::int64_t shards_of(std::size_t split) const noexcept { return ops::shard_count({degrees_[split].data(), rank_}); }
+    /// Combination number `split` < splits(), and its shards.
+    [[nodiscard]] std::span<std::int32_t const> degrees_of(std::size_t split) const noexcept { return {degrees_[split].data(), rank_}; }
+    [[nodiscard]] std::int64_t shards_of(std::size_t split) const noexcept { return ops::shard_count(degrees_of(split)); }
 
   private:
     static std::vector<std::int32_t> divisors(ops::operation const& op, ops::dim const& d, space_options const& o, std::int32_t limit,

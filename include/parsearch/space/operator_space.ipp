@@ -44,6 +44,18 @@ PARSEARCH_INLINE operator_space::operator_space(ops::operation const& op, std::s
                             " configurations: must be below 2^32, limit the degrees");
 }
 
+PARSEARCH_INLINE operator_space operator_space::restricted(std::function<bool(std::span<std::int32_t const>)> const& keep) const {
+    auto out = *this;
+    out.degrees_.clear();
+    out.first_.assign(1, 0);
+    for (std::size_t n = 0; n < splits(); ++n) {
+        if (!keep(degrees_of(n))) continue;
+        out.degrees_.push_back(degrees_[n]);
+        out.first_.push_back(out.first_.back() + first_[n + 1] - first_[n]);
+    }
+    return out;
+}
+
 PARSEARCH_INLINE configuration operator_space::operator[](std::size_t i) const {
     auto const at = static_cast<std::size_t>(std::upper_bound(first_.begin(), first_.end(), i) - first_.begin()) - 1;
     std::size_t rest = i - first_[at];
@@ -70,17 +82,18 @@ PARSEARCH_INLINE bool operator_space::contains(configuration const& c) const {
 PARSEARCH_INLINE configuration operator_space::nearest(configuration const& c) const {
     if (contains(c)) return c;
     configuration out{.rank = rank_};
-    std::int64_t most = 0;
+    auto chosen = splits(), least = std::size_t{0};
     for (std::size_t n = 0; n < splits(); ++n) {
-        bool const divides = std::ranges::equal(std::span(degrees_[n]).first(rank_), c.degrees(), [](auto d, auto of) { return of % d == 0; });
-        if (!divides || shards_of(n) <= most) continue;
-        most = shards_of(n);
-        out.degree = degrees_[n];
+        if (shards_of(n) < shards_of(least)) least = n;
+        bool const fits = std::ranges::equal(degrees_of(n), c.degrees(), [](auto d, auto of) { return of % d == 0; });
+        if (fits && (chosen == splits() || shards_of(n) > shards_of(chosen))) chosen = n;
     }
-    auto const shards = static_cast<std::int32_t>(most);
+    bool const divides = chosen < splits();
+    out.degree = degrees_[divides ? chosen : least];
+    auto const shards = static_cast<std::int32_t>(out.shards());
     auto const start = c.listed.empty() ? c.start : c.listed.front();
     auto order = split_dims(out);
-    auto stride = order.count > 0 && c.listed.empty() ? c.stride[order.dims[0]] : 1;
+    auto stride = divides && order.count > 0 && c.listed.empty() ? c.stride[order.dims[0]] : 1;
     if (stride < 1 || !has_placement(shards, stride, start)) stride = 1;
     out.start = has_placement(shards, stride, start) ? start : 0;
     lay_out(out, order.all(), stride);

@@ -38,12 +38,14 @@ template <Strategy<configuration> S> [[nodiscard]] decltype(auto) flat(S const& 
     }
 }
 
-/// A `ConfigurationSpace`. Operators with equal iteration dims share one operator space. Cheap to copy.
+/// A `ConfigurationSpace`. Operators with equal iteration dims share one operator space, if all their splits are allowed. Cheap to copy.
 class strategy_space {
   public:
+    /// Throws `invalid_input` as `operator_space`, and where no split of an operator is allowed.
     strategy_space(graph::dense_graph const& g, std::size_t devices, space_options const& options = {})
         : strategy_space(g, devices, options, nullptr) {}
-    /// The space of another graph on the same devices under the same options: operator spaces of operators with equal dims are those of `like`.
+    /// The space of another graph on the same devices under the same options: operator spaces of operators with equal dims are those of `like`. An
+    /// operator of which no split is allowed (one of a micro-batch too small for what it is to be split in) may have any.
     strategy_space(graph::dense_graph const& g, strategy_space const& like) : strategy_space(g, like.devices_, like.options_, like.known_) {}
 
     [[nodiscard]] std::size_t size() const noexcept { return spaces_.size(); }

@@ -32,6 +32,15 @@ PARSEARCH_INLINE strategy_space::strategy_space(graph::dense_graph const& g, std
             if (auto const at = like->find(key); at != like->end()) made = at->second;
         if (!made) made = std::make_shared<operator_space const>(g.operations[op], devices, options, g.names[op]);
         if (!options.max_degree) (*known)[std::move(key)] = made;
+        auto const refuses = [&](auto degrees) { return !options.allows(g.names[op], g.operations[op], degrees); };
+        std::size_t refused = 0;
+        bool const asked = options.allows && g.operations[op].work != ops::work_class::source;
+        for (std::size_t n = 0; asked && n < made->splits(); ++n) refused += refuses(made->degrees_of(n));
+        if (refused == made->splits() && !like)
+            throw invalid_input("configuration space of operator '", g.names[op], "': none of its ", refused, " splits on ", devices,
+                                " devices is allowed");
+        if (refused > 0 && refused < made->splits())
+            made = std::make_shared<operator_space const>(made->restricted([&](auto degrees) { return !refuses(degrees); }));
         // A graph input has no tasks: where it is said to be is of no matter.
         is_input_.push_back(g.operations[op].work == ops::work_class::source);
         if (is_input_.back()) made = std::make_shared<operator_space const>(g.operations[op], 1, space_options{}, g.names[op]);

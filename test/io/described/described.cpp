@@ -222,7 +222,7 @@ TEST_CASE("every options struct is described") {
     check_round_trip<search::tempering_options>(1);    // stop
     check_round_trip<pipeline::partition_options>(3);  // stop, starts, bound
     check_round_trip<sim::simulation_options>();
-    check_round_trip<space::space_options>(1); // max_degree, a function
+    check_round_trip<space::space_options>(2); // max_degree, allows: functions
     boost::hana::for_each(io::zoo, [](auto const& entry) {
         INFO(entry.name);
         check_round_trip<typename std::remove_cvref_t<decltype(entry)>::options>();

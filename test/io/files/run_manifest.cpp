@@ -90,6 +90,17 @@ TEST_CASE("a manifest is read as it was written") {
     CHECK(refusal([&] {
               return read(support::replaced(written(measured), "\"roofline\"", "\"rooflines\""));
           }).starts_with("run.json: compute.rooflines: unknown member"));
+    // Of earlier releases, where the roofline was one source.
+    auto earlier = measured;
+    earlier.compute = io::run_sources{.exact = 0.75, .fallback = 0.25};
+    CHECK(read(support::replaced(written(earlier), "\"published\": 0.0,\n    \"data_sheet\": 0.0,\n    ", "")).compute == earlier.compute);
+    CHECK(text.find("\"pin\"") == std::string::npos);
+    auto pinned = m;
+    pinned.pin = {"fc1=s2", "fc2=whole"};
+    pinned.forbid = {"loss=s2"};
+    CHECK(read(written(pinned)).pin == pinned.pin);
+    CHECK(read(written(pinned)).forbid == pinned.forbid);
+    CHECK(refusal([&] { return read(support::replaced(written(pinned), "\"fc2=whole\"", "3")); }).starts_with("run.json: pin[1] is 3: must be"));
     CHECK(text.find("rewriting") == std::string::npos);
     CHECK(text.find("rules") == std::string::npos);
     auto joint = m;

@@ -295,6 +295,30 @@ TEST_CASE("topology JSON: random clusters read back equal") {
     CHECK(with_routes < 1100);
 }
 
+TEST_CASE("topology JSON: published runs tell parts of a preset's peaks, not what is given in their place") {
+    auto const reached = [](std::string const& more) {
+        std::istringstream in(R"({"format": "parsearch.topology", "version": 1, "kinds": {"mine": {"preset": "a100_sxm")" + more +
+                              R"(}}, "devices": [{"kind": "mine"}]})");
+        auto const c = io::read_topology_json(in, "c.json");
+        check_round_trip(c);
+        return c.describe_device(0).reached;
+    };
+    auto const& preset = topology::a100_sxm.reached;
+    REQUIRE(preset.runs.matmul.bf16 > 2);
+    REQUIRE(preset.error.bf16 > 0);
+    CHECK(reached("") == preset);
+    CHECK(reached(R"(, "reached": {"memory": 0.9})").runs == preset.runs);
+    auto const other = reached(R"(, "reached": {"matmul": {"bf16": 0.7}})");
+    CHECK(other.matmul.bf16 == 0.7);
+    CHECK(other.matmul.f16 == preset.matmul.f16);
+    CHECK(other.runs.matmul == topology::by_format{});
+    CHECK(other.runs.attention == preset.runs.attention);
+    auto const told = reached(R"(, "reached": {"matmul": {"bf16": 0.7}, "runs": {"matmul": {"bf16": 5}}, "error": {"bf16": 0.2}})");
+    CHECK(told.runs.matmul.bf16 == 5);
+    CHECK(told.error.bf16 == 0.2);
+    CHECK(reached(R"(, "contraction_flops_per_second": {"bf16": 300e12})").runs == topology::reached_parts::told_by{});
+}
+
 TEST_CASE("topology JSON: what is wrong is named") {
     CHECK(refused("[]") == "c.json: the document is an array of 0: must be an object");
     CHECK(refused(changed("parsearch.topology", "parsearch.strategy")) == "c.json: format is \"parsearch.strategy\": must be \"parsearch.topology\"");
@@ -314,7 +338,7 @@ TEST_CASE("topology JSON: what is wrong is named") {
     CHECK(refused(changed("\"f16\": 0.5", "\"f16\": 1.5")) ==
           "c.json: kinds.fast: the kind (fast) reaches a part of 1.5 in matmul: must be from 0 (not known) to 1");
     CHECK(refused(changed("\"memory\": 0.9", "\"cache\": 0.9")) ==
-          "c.json: kinds.fast.reached.cache: unknown member: known are memory, matmul, convolution, attention");
+          "c.json: kinds.fast.reached.cache: unknown member: known are memory, runs, error, matmul, convolution, attention");
     CHECK(refused(changed("\"f32\": 1e12", "\"fp32\": 1")) ==
           "c.json: kinds.slow.contraction_flops_per_second.fp32: unknown member: known are f64, f32, tf32, f16, bf16, i8");
     CHECK(refused(changed("\"launch_overhead_s\": 5e-6", "\"launch_overhead_s\": 5e-6, \"launch_overhead_ps\": 5")) ==

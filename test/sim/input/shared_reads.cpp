@@ -31,8 +31,9 @@ TEST_CASE("shared_reads: edges of a tensor in the order of their readers, apart 
 
     // Edges 1 and 4 are alike, so are 3 and 5.
     numbers found(g.edges.size(), 7);
+    numbers first;
     readers.find_carriers(
-        0, [](auto p, auto q) { return (p == 1 || p == 4) == (q == 1 || q == 4); }, found);
+        0, [](auto p, auto q) { return (p == 1 || p == 4) == (q == 1 || q == 4); }, found, first);
     CHECK(found == numbers{7, 1, 7, 3, 1, 3, 7, 7, 7});
 }
 

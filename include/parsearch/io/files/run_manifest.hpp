@@ -99,7 +99,7 @@ inline constexpr auto described<run_result> = boost::hana::make_tuple(
 
 /// The parts of the computing time of the found strategy by what they rest on: see `cost::cost_source`.
 struct run_sources {
-    double exact = 0, interpolated = 0, roofline = 0, fallback = 0;
+    double exact = 0, interpolated = 0, roofline = 0, published = 0, data_sheet = 0, fallback = 0;
     friend bool operator==(run_sources const&, run_sources const&) = default;
 };
 template <>
@@ -107,7 +107,9 @@ inline constexpr auto described<run_sources> =
     boost::hana::make_tuple(field("exact", &run_sources::exact, "measured"),
                             field("interpolated", &run_sources::interpolated, "between measurements"),
                             field("roofline", &run_sources::roofline, "by a roofline calibrated on measurements"),
-                            field("fallback", &run_sources::fallback, "by the roofline of the data sheets"));
+                            field("published", &run_sources::published, "by a roofline at rates of published runs"),
+                            field("data_sheet", &run_sources::data_sheet, "by a roofline at other parts of the data sheets"),
+                            field("fallback", &run_sources::fallback, "by another oracle"));
 
 /// What a joint search did to the model's operators.
 struct run_rewriting {
@@ -149,9 +151,10 @@ struct run_manifest {
     std::optional<search_options> search{};
     sim::simulation_options simulation{};
     space::space_options space{};
+    std::vector<std::string> pin{}, forbid{}; ///< OPERATOR=SPLIT: how operators were to be split, or not
     run_result result{};
     std::optional<std::int64_t> lower_bound_ps{}; ///< no strategy in the space of the operators found costs less; none: not known
-    std::optional<run_sources> compute{};         ///< where measurements were used
+    std::optional<run_sources> compute{};         ///< of the plan
     std::optional<run_rewriting> rewriting{};     ///< of a joint search
     std::optional<run_pipelines> pipelines{};     ///< where pipelines were searched
     std::vector<run_figures> strategies{};        ///< those compared, the found one last
@@ -197,6 +200,8 @@ inline void write_run_manifest(std::ostream& out, run_manifest const& m) {
         });
     json["simulation"] = options_to_json(m.simulation);
     json["space"] = options_to_json(m.space);
+    if (!m.pin.empty()) json["pin"] = m.pin;
+    if (!m.forbid.empty()) json["forbid"] = m.forbid;
     json["result"] = options_to_json(m.result);
     if (m.lower_bound_ps) json["lower_bound_ps"] = *m.lower_bound_ps;
     if (m.compute) json["compute"] = options_to_json(*m.compute);
@@ -226,8 +231,8 @@ template <class T> void require_not_negative(json_value const& json, std::string
 /// value of the wrong kind. Options that are missing have their defaults.
 [[nodiscard]] inline run_manifest read_run_manifest(json_document const& document) {
     auto const root = document.object(run_format, run_version,
-                                      {"library", "model", "cluster", "start", "profile", "rules", "seed", "search", "simulation", "space", "result",
-                                       "lower_bound_ps", "compute", "rewriting", "pipelines", "strategies", "files"});
+                                      {"library", "model", "cluster", "start", "profile", "rules", "seed", "search", "simulation", "space", "pin",
+                                       "forbid", "result", "lower_bound_ps", "compute", "rewriting", "pipelines", "strategies", "files"});
     run_manifest m;
     m.library = root.at("library").string();
     m.model = described_from_json<run_input>(root.at("model"));
@@ -247,6 +252,12 @@ template <class T> void require_not_negative(json_value const& json, std::string
     }
     set_options_from_json(m.simulation, root.at("simulation"));
     set_options_from_json(m.space, root.at("space"));
+    auto const read_list = [&](std::string_view name, std::vector<std::string>& to) {
+        if (auto const list = root.find(name))
+            for (std::size_t i = 0; i < list->size(); ++i) to.push_back((*list)[i].string());
+    };
+    read_list("pin", m.pin);
+    read_list("forbid", m.forbid);
     auto const result = root.at("result");
     m.result = described_from_json<run_result>(result);
     detail::require_not_negative(result, "cost_ps", m.result.cost_ps);
@@ -256,7 +267,7 @@ template <class T> void require_not_negative(json_value const& json, std::string
     if (auto const& t = m.result.trajectory; !t.empty() && (t.size() != 16 || t.find_first_not_of("0123456789abcdef") != t.npos))
         throw invalid_input(result.place(), ".trajectory is ", in_quotes(t), ": must be sixteen hexadecimal digits, or empty");
     if (auto const bound = root.find("lower_bound_ps")) m.lower_bound_ps = bound->integer<std::int64_t>(0);
-    if (auto const compute = root.find("compute")) m.compute = described_from_json<run_sources>(*compute);
+    if (auto const compute = root.find("compute")) set_options_from_json(m.compute.emplace(), *compute);
     if (auto const rewriting = root.find("rewriting")) {
         auto const said = rewriting->object({"operators", "plain_operators", "plain_cost_ps", "plain_evaluations", "applied"});
         run_rewriting r{.operators = said.at("operators").integer<std::uint64_t>(),

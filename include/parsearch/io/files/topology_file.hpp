@@ -78,7 +78,10 @@ class topology_reader {
         if (auto const memory = o.find("memory_bytes")) spec.memory = memory->integer<byte_count>(0);
         if (auto const rate = o.find("memory_bytes_per_second")) spec.memory_rate = {rate->number(0)};
         if (auto const overhead = read_time(o, "launch_overhead")) spec.launch_overhead = *overhead;
-        if (auto const rates = o.find("contraction_flops_per_second")) read_formats(*rates, spec.contraction);
+        if (auto const rates = o.find("contraction_flops_per_second")) {
+            read_formats(*rates, spec.contraction);
+            spec.reached.runs = {}; // they told parts of the preset's
+        }
         if (auto const rates = o.find("elementwise_flops_per_second")) read_formats(*rates, spec.elementwise);
         if (auto const processors = o.find("multiprocessors")) spec.multiprocessors = processors->integer<std::uint32_t>();
         if (auto const parts = o.find("reached")) read_reached(*parts, spec.reached);
@@ -93,12 +96,21 @@ class topology_reader {
             if (auto const number = o.find(name)) numbers.*member = number->number(0);
     }
     static void read_reached(json_value const& value, topology::reached_parts& reached) {
-        member_names names{"memory"};
-        for (auto const& [name, member] : topology::reached_members) names.push_back(name);
-        auto const o = value.object(std::move(names));
+        member_names names{"memory", "runs", "error"};
+        for (auto const& m : topology::reached_members) names.push_back(m.name);
+        auto const o = value.object(names);
         if (auto const memory = o.find("memory")) reached.memory = memory->number(0);
-        for (auto const& [name, member] : topology::reached_members)
-            if (auto const parts = o.find(name)) read_formats(*parts, reached.*member);
+        if (auto const error = o.find("error")) read_formats(*error, reached.error);
+        names.erase(names.begin(), names.begin() + 3);
+        auto const runs = o.find("runs");
+        auto const told = runs ? std::optional(runs->object(names)) : std::nullopt;
+        for (auto const& m : topology::reached_members) {
+            if (auto const parts = o.find(m.name)) {
+                read_formats(*parts, reached.*m.part);
+                reached.runs.*m.runs = {}; // they told the preset's
+            }
+            if (auto const number = told ? told->find(m.name) : std::nullopt) read_formats(*number, reached.runs.*m.runs);
+        }
     }
 
     void add_device(json_value const& value) {
@@ -197,10 +209,17 @@ class topology_reader {
     kind["elementwise_flops_per_second"] = formats(d.elementwise);
     if (d.multiprocessors) kind["multiprocessors"] = d.multiprocessors;
     if (d.reached == topology::reached_parts{}) return kind;
-    auto reached = ordered_json::object();
-    for (auto const& [name, parts] : topology::reached_members)
-        if (d.reached.*parts != topology::by_format{}) reached[std::string(name)] = formats(d.reached.*parts);
+    auto reached = ordered_json::object(), runs = ordered_json::object();
+    auto const add = [&](ordered_json& to, std::string_view name, topology::by_format const& numbers) {
+        if (numbers != topology::by_format{}) to[std::string(name)] = formats(numbers);
+    };
+    for (auto const& m : topology::reached_members) {
+        add(reached, m.name, d.reached.*m.part);
+        add(runs, m.name, d.reached.runs.*m.runs);
+    }
     if (d.reached.memory != 0) reached["memory"] = d.reached.memory;
+    if (!runs.empty()) reached["runs"] = std::move(runs);
+    add(reached, "error", d.reached.error);
     kind["reached"] = std::move(reached);
     return kind;
 }

@@ -39,10 +39,10 @@ class schedule_view {
     }
     void set_class_memory(std::uint32_t c, class_blocks const* b) { memory.set_class(c, b && (!folded || b->folded) ? &parts(*b).memory : nullptr); }
 
-    /// These operators, edges and classes, as pairs whose first is the number, were committed elsewhere.
+    /// These operators and classes, as pairs whose first is the number, and edges were committed elsewhere.
     template <class Operators, class Edges, class Classes> void fall_behind(Operators const& operators, Edges const& edges, Classes const& classes) {
         for (auto const& [op, b] : operators) note(op, old_operators_, operators_);
-        for (auto const& e : edges) note(e.first, old_edges_, edges_);
+        for (auto const& e : edges) note(e.number, old_edges_, edges_);
         for (auto const& [c, b] : classes) note(c, old_classes_, classes_);
     }
     /// Nothing of the current strategy is here. `edges`: the blocks of each edge, none where it has none.

@@ -46,15 +46,23 @@ class shared_reads {
     [[nodiscard]] std::span<std::uint32_t const> operator[](std::size_t group) const noexcept { return groups_[group]; }
 
     /// Sets `carrier[e]` of the edges of a group: the edge that brings its data. That is the first alike: of its own operator, where it has several,
-    /// else of all, which may be the edge itself. `alike(a, b)` says whether the readers of two edges read the same parts on the same devices.
-    /// Complexity: O(edges^2), of which `alike` is asked for O(edges * different readers).
-    template <class Alike> void find_carriers(std::uint32_t group, Alike const& alike, std::span<std::uint32_t> carrier) const {
+    /// else of all, which may be the edge itself. `alike(a, b)` says whether the readers of two edges read the same parts on the same devices;
+    /// `first` is room for the first of those alike. Complexity: O(edges * different readers).
+    template <class Alike>
+    void find_carriers(std::uint32_t group, Alike const& alike, std::span<std::uint32_t> carrier, std::vector<std::uint32_t>& first) const {
         auto const& all = groups_[group];
+        first.clear();
         for (auto e = all.begin(), own = e; e != all.end(); ++e) {
             if (consumer_[*own] != consumer_[*e]) own = e;
-            auto at = std::find_if(own, e, [&](std::uint32_t before) { return alike(before, *e); });
-            if (at == e) at = std::find_if(all.begin(), e, [&](std::uint32_t before) { return carrier[before] == before && alike(before, *e); });
-            carrier[*e] = *at;
+            auto const same = [&](std::uint32_t before) { return alike(before, *e); };
+            if (auto const at = std::find_if(own, e, same); at != e) {
+                carrier[*e] = *at;
+            } else if (auto const other = std::find_if(first.begin(), first.end(), same); other != first.end()) {
+                carrier[*e] = *other;
+            } else {
+                carrier[*e] = *e;
+                first.push_back(*e);
+            }
         }
     }
 

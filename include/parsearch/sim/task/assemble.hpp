@@ -52,7 +52,7 @@ struct class_plan {
 struct iteration_plan {
     std::vector<operator_plan> operators;
     std::vector<edge_plan> edges;       ///< empty where another carries the data
-    std::vector<std::uint32_t> carrier; ///< of each edge, the one that brings its data: itself, or an earlier one of `shared_reads`
+    std::vector<std::uint32_t> carrier; ///< of each edge, the one that brings its data: itself, or an earlier one: see `shared_reads`
     std::vector<class_plan> classes;
     std::vector<std::uint32_t> class_of; ///< of each operator; of operators without weights: none
     static constexpr std::uint32_t none = ~std::uint32_t{0};

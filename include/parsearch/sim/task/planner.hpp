@@ -193,7 +193,8 @@ class planner {
             return (parts.empty() || parts[x.consumer] == parts[y.consumer]) && plan(x.consumer).devices == plan(y.consumer).devices &&
                    layout_of_input(x.consumer, x.input, configuration(x.consumer)) == layout_of_input(y.consumer, y.input, configuration(y.consumer));
         };
-        for (std::uint32_t group = 0; group < work_->readers.size(); ++group) work_->readers.find_carriers(group, alike, out);
+        std::vector<std::uint32_t> first;
+        for (std::uint32_t group = 0; group < work_->readers.size(); ++group) work_->readers.find_carriers(group, alike, out, first);
         return out;
     }
 

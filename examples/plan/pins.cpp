@@ -1,0 +1,55 @@
+#include "pins.hpp"
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <parsearch/core/error.hpp>
+#include <parsearch/io/display/operator_names.hpp>
+#include <parsearch/space/operator_space.hpp>
+#include <parsearch/space/split_rules.hpp>
+
+namespace plan {
+
+void pin_operators(request& asked, ps::graph::dense_graph const& graph, std::size_t devices) {
+    ps::space::split_rules rules;
+    std::set<std::size_t> named;
+    auto const for_each = [&](std::vector<std::string> const& all, std::string_view option, auto const& add) {
+        for (auto const& given : all) {
+            auto const at = given.rfind('=');
+            if (at == std::string::npos || at == 0)
+                throw ps::invalid_input(option, " '", given, "': must be OPERATOR=SPLIT, such as fc1=s4, or 'block{1..24}.attention=s2 heads4'");
+            try {
+                for (auto const op : ps::io::operators_named(graph, given.substr(0, at))) {
+                    add(graph.names[op], ps::space::read_split(given.substr(at + 1), graph.operations[op]));
+                    named.insert(op);
+                }
+            } catch (ps::invalid_input const& e) {
+                throw ps::invalid_input(option, " '", given, "': ", e.what());
+            }
+        }
+    };
+    for_each(asked.pin, "--pin", [&](auto const& name, auto const& split) { rules.require(name, split); });
+    for_each(asked.forbid, "--forbid", [&](auto const& name, auto const& split) { rules.forbid(name, split); });
+    for (auto const op : named) {
+        auto const& operation = graph.operations[op];
+        ps::space::operator_space const all(operation, devices, asked.space, graph.names[op]);
+        bool any = false;
+        for (std::size_t n = 0; n < all.splits() && !any; ++n) any = rules(graph.names[op], operation, all.degrees_of(n));
+        if (!any)
+            throw ps::invalid_input("--pin, --forbid: of the ", all.splits(), " splits of ", graph.names[op], " on ", devices,
+                                    " devices that --space allows, they leave none");
+    }
+    if (!rules.empty()) asked.space.allows = rules;
+}
+
+std::optional<std::string> broken_pin(request const& asked, ps::graph::dense_graph const& graph, ps::space::flat_strategy const& s) {
+    for (std::size_t op = 0; op < graph.size(); ++op)
+        if (graph.operations[op].work != ps::ops::work_class::source && !ps::space::allows(asked.space, graph.names[op], graph.operations[op], s[op]))
+            return ps::text("operator ", graph.names[op], " is ", ps::space::to_string(s[op], graph.operations[op]),
+                            ", which --pin or --forbid rules out");
+    return {};
+}
+
+} // namespace plan
