@@ -197,7 +197,7 @@ TEST_CASE("partition: choices that are not allowed are not made") {
 
 TEST_CASE("partition: splits that are not allowed are in no pipeline") {
     auto const cluster = ps::topology::summit(1);
-    auto const model = ps::models::gpt({.layers = 2, .hidden = 512, .heads = 12, .vocabulary = 5000, .batch = 12, .type = ps::ops::dtype::f16});
+    auto const model = ps::models::gpt({.layers = 2, .hidden = 768, .heads = 12, .vocabulary = 5000, .batch = 12, .type = ps::ops::dtype::f16});
     auto const free = ps::make_problem(model, cluster, ps::cost::roofline{cluster}, {.simulation = {.optimizer = sim::optimizer::adam}});
     auto const& g = free.graph();
     auto const number = [&](std::string const& name) { return static_cast<std::size_t>(std::ranges::find(g.names, name) - g.names.begin()); };

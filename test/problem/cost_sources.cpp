@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <parsearch/cost/measured_table.hpp>
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/models/mlp.hpp>
 #include <parsearch/models/rnnlm.hpp>

@@ -89,11 +89,11 @@ TEST_CASE("a manifest is read as it was written") {
     CHECK(written(read(written(measured))) == written(measured));
     CHECK(refusal([&] {
               return read(support::replaced(written(measured), "\"roofline\"", "\"rooflines\""));
-          }).starts_with("run.json: compute.rooflines: unknown member"));
+          }).starts_with("run.json: compute: option 'rooflines' is not known: must be one of exact, "));
     // Of earlier releases, where the roofline was one source.
     auto earlier = measured;
     earlier.compute = io::run_sources{.exact = 0.75, .fallback = 0.25};
-    CHECK(read(support::replaced(written(earlier), "\"published\": 0.0,\n    \"data_sheet\": 0.0,\n    ", "")).compute == earlier.compute);
+    CHECK(read(support::replaced(written(earlier), "\"published\": 0, \"data_sheet\": 0, ", "")).compute == earlier.compute);
     CHECK(text.find("\"pin\"") == std::string::npos);
     auto pinned = m;
     pinned.pin = {"fc1=s2", "fc2=whole"};

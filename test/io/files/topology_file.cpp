@@ -185,6 +185,7 @@ TEST_CASE("topology JSON: a document by hand") {
     fast.memory = 3000;
     fast.multiprocessors = 114;
     fast.reached.matmul.f16 = 0.5;
+    fast.reached.runs.matmul = {}; // they tell another part
     fast.reached.memory = 0.9;
     CHECK(c.describe_device(2) == fast);
     CHECK(c.node_of(1) == 0);
