@@ -127,7 +127,9 @@ std::string title_of(ps::io::explanation const& e, planned const& made) {
 
 std::vector<std::string> reasons_of(ps::io::explanation const& e, planned const& made) {
     auto const where = made.plan->plan.how.stages > 1 ? " on the devices of its stage" : "";
-    if (e.configurations == 0) return {ps::text("It can have no other configuration", where, '.')};
+    if (e.configurations == 0)
+        return {ps::text("It can have no other configuration", where,
+                         made.plan->problem.space().options().allows ? ": --pin and --forbid leave none." : ".")};
     std::vector<std::string> out;
     if (e.priced > 0) out.push_back(ps::text("Of ", counted(e.priced, "other configuration"), where, ' ', counts_of(e), '.'));
     if (e.alone.less + e.together.less > 0 && !e.others.empty()) out.push_back(best_of(e, made));

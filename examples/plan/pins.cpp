@@ -12,19 +12,20 @@
 
 namespace plan {
 
-void pin_operators(request& asked, ps::graph::dense_graph const& graph, std::size_t devices) {
+std::vector<std::string> pin_operators(request& asked, ps::graph::dense_graph const& graph, std::size_t devices) {
     ps::space::split_rules rules;
     std::set<std::size_t> named;
+    std::vector<std::string> notes;
     auto const for_each = [&](std::vector<std::string> const& all, std::string_view option, auto const& add) {
         for (auto const& given : all) {
             auto const at = given.rfind('=');
             if (at == std::string::npos || at == 0)
                 throw ps::invalid_input(option, " '", given, "': must be OPERATOR=SPLIT, such as fc1=s4, or 'block{1..24}.attention=s2 heads4'");
             try {
-                for (auto const op : ps::io::operators_named(graph, given.substr(0, at))) {
-                    add(graph.names[op], ps::space::read_split(given.substr(at + 1), graph.operations[op]));
-                    named.insert(op);
-                }
+                auto const operators = ps::io::operators_named(graph, given.substr(0, at));
+                for (auto const op : operators) add(graph.names[op], ps::space::read_split(given.substr(at + 1), graph.operations[op]));
+                named.insert(operators.begin(), operators.end());
+                notes.push_back(ps::text(option, " '", given, "' is of ", operators.size(), operators.size() == 1 ? " operator" : " operators"));
             } catch (ps::invalid_input const& e) {
                 throw ps::invalid_input(option, " '", given, "': ", e.what());
             }
@@ -38,10 +39,11 @@ void pin_operators(request& asked, ps::graph::dense_graph const& graph, std::siz
         bool any = false;
         for (std::size_t n = 0; n < all.splits() && !any; ++n) any = rules(graph.names[op], operation, all.degrees_of(n));
         if (!any)
-            throw ps::invalid_input("--pin, --forbid: of the ", all.splits(), " splits of ", graph.names[op], " on ", devices,
-                                    " devices that --space allows, they leave none");
+            throw ps::invalid_input("--pin, --forbid: no split of ", graph.names[op], " is left: of those that --space allows there are ",
+                                    all.splits(), ", each of at most as many shards as there are devices, ", devices);
     }
     if (!rules.empty()) asked.space.allows = rules;
+    return notes;
 }
 
 std::optional<std::string> broken_pin(request const& asked, ps::graph::dense_graph const& graph, ps::space::flat_strategy const& s) {

@@ -360,10 +360,13 @@ inputs read_inputs(request const& asked) {
 
 planned begin_plan(request& asked, inputs const& given, std::stop_token const& stop) {
     cost_oracle const oracle(given.cluster.cluster, given.profile ? &*given.profile : nullptr);
+    std::vector<std::string> pinned;
     if (!asked.pin.empty() || !asked.forbid.empty())
-        pin_operators(asked, ps::space::with_replicas(ps::graph::read_graph(given.model.graph).graph, asked.space), given.cluster.cluster.size());
+        pinned =
+            pin_operators(asked, ps::space::with_replicas(ps::graph::read_graph(given.model.graph).graph, asked.space), given.cluster.cluster.size());
     planned made{.problem = make_problem(asked, given, oracle), .oracle = oracle};
     made.notes = given.model.notes;
+    made.notes.insert(made.notes.end(), pinned.begin(), pinned.end());
     if (!is_joint(asked)) require_operators(asked, made.problem.graph()); // rules make other operators
     add_experts(made, asked.compare);
     if (is_joint(asked)) {
@@ -376,7 +379,7 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
         } else {
             if (auto const broken = broken_pin(asked, made.problem.graph(), plan.strategy))
                 made.notes.push_back(ps::text("the start, ", asked.start, ", is left out: ", *broken));
-            made.start_pipeline = std::move(plan);
+            else made.start_pipeline = std::move(plan);
             if (asked.rerun) start_as_before(made, asked.rerun->result.start);
         }
     } else if (asked.start != "cheapest") {

@@ -248,7 +248,7 @@ std::string summary_of_sources(ps::source_times const& computed) {
                                  {cost_source::interpolated, "interpolated"},
                                  {cost_source::roofline, "calibrated roofline"},
                                  {cost_source::published, "at rates of published runs"},
-                                 {cost_source::data_sheet, "at other parts of data sheets"}};
+                                 {cost_source::data_sheet, "at rates that no published run tells"}};
     std::string out;
     for (auto const& [source, name] : sources) {
         auto const percent = 100 * computed.share(source);
@@ -264,7 +264,13 @@ std::string summary_of_sources(ps::source_times const& computed) {
 
 std::optional<std::string> summary_of_error(ps::topology::cluster const& cluster, planned const& made) {
     using ps::cost::cost_source;
-    if (made.computed.share(cost_source::published) + made.computed.share(cost_source::data_sheet) < 0.5) return {};
+    auto const published = made.computed.share(cost_source::published);
+    if (published + made.computed.share(cost_source::data_sheet) < 0.5) return {};
+    if (!made.problem.options().training) return "not known: published runs are of training";
+    if (published < 0.5) return "not known: most of that is at rates that no published run tells";
+    auto const& how = made.plan->plan.how;
+    if (std::ranges::find(how.recompute, true) != how.recompute.end())
+        return "not known: published runs that compute activations again are predicted less well (docs/fidelity.md)";
     std::map<std::pair<ps::ops::work_class, ps::ops::dtype>, double> flops;
     for (auto const& op : made.plan->part.graph().operations)
         if (ps::cost::contracts(op.work)) flops[{op.work, op.outputs.front().type}] += op.flops;
@@ -277,9 +283,10 @@ std::optional<std::string> summary_of_error(ps::topology::cluster const& cluster
     for (auto const d : ps::devices(cluster)) {
         ps::topology::device_spec const spec = ps::describe_device(cluster, d);
         if (!kinds.insert(spec.kind).second) continue;
-        auto const runs = member ? ps::cost::of_format(spec.reached.runs.*member->runs, type) : 0;
-        auto const error = ps::cost::of_format(spec.reached.error, type);
-        auto const where = fmt::format("with {} in {} on {}", ps::ops::name_of(work), ps::ops::name_of(type), spec.kind);
+        auto const runs_as = ps::cost::run_as(spec, type);
+        auto const runs = member ? ps::cost::of_format(spec.reached.runs.*member->runs, runs_as) : 0;
+        auto const error = ps::cost::of_format(spec.reached.error, runs_as);
+        auto const where = fmt::format("with {} in {} on {}", ps::ops::name_of(work), ps::ops::name_of(runs_as), spec.kind);
         if (runs == 0) return fmt::format("not known: no published run {} was predicted", where);
         if (runs <= 2)
             return fmt::format("not known: {} published run{} {} tell{} the rate, and none tests it", runs, runs == 1 ? "" : "s", where,

@@ -166,8 +166,8 @@ class Plans(Folder):
         self.assertRegex(out, r"(?m)^compute time: [0-9]+% measured, ")
         self.assertIn("compute time", (self.path / "a" / "report.html").read_text())
         without, _ = plan(*asked, "--out", self.path / "b")
-        self.assertRegex(without, r"(?m)^compute time: [0-9]+% at rates of published runs, [0-9]+% at other parts of data sheets$")
-        self.assertRegex(without, r"(?m)^expected error: not known: 1 published run with matmul in f32 on v100_sxm tells the rate, and none tests it$")
+        self.assertRegex(without, r"(?m)^compute time: [0-9]+% at rates of published runs, [0-9]+% at rates that no published run tells$")
+        self.assertRegex(without, r"(?m)^expected error: not known: ")
         self.assertAlmostEqual(sum(self.load("b", "run.json")["compute"].values()), 1, delta=1e-9)
         self.assertNotIn("profile", self.load("b", "run.json"))
         self.assertNotEqual(run["result"]["cost_ps"], self.load("b", "run.json")["result"]["cost_ps"])
@@ -347,6 +347,14 @@ class Plans(Folder):
             self.assertRegex(out, r"fc\{1,2\} +linear .* o4 @0")
         _, notes = plan("--rerun", self.path / "a" / "run.json", pipelines=True)
         self.assertIn("the rerun found the same", notes)
+        self.assertIn("--pin 'fc{1..2}=o4' is of 2 operators", notes)
+        out, _ = plan(*asked, *pins, "--explain", "fc1", "--quiet")
+        self.assertIn("It can have no other configuration: --pin and --forbid leave none.", out)
+        # A start that breaks a pin is none.
+        plan(*asked, "--simulation.optimizer", "adam", "--space.max_stages", 1, "--out", self.path / "c", pipelines=True)
+        for pipelines in (False, True):
+            plan(*asked, *pins, "--start", self.path / "c" / "plan.json", "--out", self.path / "d", pipelines=pipelines)
+            self.assertEqual([op["degrees"] for op in self.operators("d") if op["name"] in ("fc1", "fc2")], [{"o": 4}, {"o": 4}])
 
         def refused(*more):
             return plan("--model", LAYERS, "--cluster", "1x4xp100", *more, code=2)[1]
@@ -358,7 +366,7 @@ class Plans(Folder):
                 self.assertIn(f"{option} '{wrong}': ", message)
                 self.assertIn(why, message)
         for wrong in (["--pin", "fc1=s2", "--forbid", "fc1=s2"], ["--pin", "fc1=s8"], ["--pin", "fc1=k2", "--space.reduction", "false"]):
-            self.assertRegex(refused(*wrong), r"--pin, --forbid: of the \d+ splits of fc1 on 4 devices that --space allows, they leave none")
+            self.assertRegex(refused(*wrong), r"--pin, --forbid: no split of fc1 is left: of those that --space allows there are \d+, each of at most as many shards as there are devices, 4")
         out, _ = plan(*asked, "--space.copies", 2, "--pin", "fc1=o2 copies2", "--quiet", "--out", self.path / "b")
         self.assertIn({"o": 2, "copies": 2}, [op.get("degrees") for op in self.operators("b")])
         self.assertIn("nothing is searched", refused("--pin", "fc1=s2", "--search", "none"))

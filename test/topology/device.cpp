@@ -73,4 +73,7 @@ TEST_CASE("parts of peaks are from 0 to 1") {
     CHECK_THROWS_WITH_AS(validate(d, "it"), "it (a100_sxm) has -1 as the error of published runs: must be finite and not negative", invalid_input);
     CHECK(h200_sxm.reached.matmul == h100_sxm.reached.matmul);
     CHECK(h200_sxm.reached.runs == reached_parts::told_by{}); // H100's
+    d = a100_sxm;
+    d.reached.runs.matmul.f16 = 2.5;
+    CHECK_THROWS_WITH_AS(validate(d, "it"), "it (a100_sxm) has 2.5 published runs: must be a whole number", invalid_input);
 }

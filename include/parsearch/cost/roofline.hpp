@@ -94,6 +94,11 @@ struct roofline_options {
     return rate > 0 ? rate : rates.f32;
 }
 
+/// The format as which products in `type` run: `f32` where the device has no peak of its own for it.
+[[nodiscard]] constexpr ops::dtype run_as(topology::device_spec const& d, ops::dtype type) noexcept {
+    return of_format(d.contraction, type) > 0 ? type : ops::dtype::f32;
+}
+
 /// What a device says of the part of its peak that a class reaches; null where it says nothing.
 [[nodiscard]] constexpr topology::reached_member const* reached_by(ops::work_class c) noexcept {
     if (c == ops::work_class::matmul) return &topology::reached_members[0];
@@ -209,15 +214,13 @@ class roofline {
         [[nodiscard]] double part(roofline_options const& options, ops::work_class work, ops::dtype type) const noexcept {
             if (options.efficiency) return options.efficiency->of(work);
             auto const* const member = reached_by(work);
-            double const reached = member ? of_format(spec.reached.*member->part, run_as(type)) : 0;
+            double const reached = member ? of_format(spec.reached.*member->part, run_as(spec, type)) : 0;
             return reached > 0 ? reached : work_efficiency{}.of(work);
         }
-        /// A format without a peak of its own runs as f32 does.
-        [[nodiscard]] ops::dtype run_as(ops::dtype type) const noexcept { return of_format(spec.contraction, type) > 0 ? type : ops::dtype::f32; }
         /// Whether published runs of the format tell the part that the class reaches.
         [[nodiscard]] bool known(ops::work_class work, ops::dtype type) const noexcept {
             auto const* const member = reached_by(work);
-            return told && member && of_format(spec.reached.runs.*member->runs, run_as(type)) > 0;
+            return told && member && of_format(spec.reached.runs.*member->runs, run_as(spec, type)) > 0;
         }
         /// True where contractions of a format run on the units of everything else, which work in f32: both peaks are given as the same number.
         [[nodiscard]] bool on_vector_units(ops::dtype type) const noexcept {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -92,7 +93,9 @@ inline void validate(device_spec const& d, std::string_view where) {
     for (auto const& [format, number] : format_members) {
         for (auto const& m : reached_members) {
             check_part(d.reached.*m.part.*number, m.name);
-            check_known(d.reached.runs.*m.runs.*number, "number");
+            auto const runs = d.reached.runs.*m.runs.*number;
+            check_known(runs, "number");
+            if (runs != std::floor(runs)) throw invalid_input(place, " has ", runs, " published runs: must be a whole number");
         }
         check_known(d.reached.error.*number, "error");
     }

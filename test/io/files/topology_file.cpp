@@ -185,7 +185,8 @@ TEST_CASE("topology JSON: a document by hand") {
     fast.memory = 3000;
     fast.multiprocessors = 114;
     fast.reached.matmul.f16 = 0.5;
-    fast.reached.runs.matmul = {}; // they tell another part
+    fast.reached.runs = {}; // they are of another device
+    fast.reached.error = {};
     fast.reached.memory = 0.9;
     CHECK(c.describe_device(2) == fast);
     CHECK(c.node_of(1) == 0);
@@ -308,16 +309,20 @@ TEST_CASE("topology JSON: published runs tell parts of a preset's peaks, not wha
     REQUIRE(preset.runs.matmul.bf16 > 2);
     REQUIRE(preset.error.bf16 > 0);
     CHECK(reached("") == preset);
-    CHECK(reached(R"(, "reached": {"memory": 0.9})").runs == preset.runs);
+    CHECK(reached(R"(, "memory_bytes": 12000)") == preset);
+    for (auto const* const changed : {R"(, "reached": {"memory": 0.9})", R"(, "multiprocessors": 100)", R"(, "launch_overhead_s": 1e-6)",
+                                      R"(, "memory_bytes_per_second": 1e12)", R"(, "contraction_flops_per_second": {"bf16": 300e12})"}) {
+        CHECK(reached(changed).runs == topology::reached_parts::told_by{});
+        CHECK(reached(changed).error == topology::by_format{});
+        CHECK(reached(changed).matmul == preset.matmul);
+    }
     auto const other = reached(R"(, "reached": {"matmul": {"bf16": 0.7}})");
     CHECK(other.matmul.bf16 == 0.7);
     CHECK(other.matmul.f16 == preset.matmul.f16);
-    CHECK(other.runs.matmul == topology::by_format{});
-    CHECK(other.runs.attention == preset.runs.attention);
     auto const told = reached(R"(, "reached": {"matmul": {"bf16": 0.7}, "runs": {"matmul": {"bf16": 5}}, "error": {"bf16": 0.2}})");
     CHECK(told.runs.matmul.bf16 == 5);
     CHECK(told.error.bf16 == 0.2);
-    CHECK(reached(R"(, "contraction_flops_per_second": {"bf16": 300e12})").runs == topology::reached_parts::told_by{});
+    CHECK(other.runs == topology::reached_parts::told_by{});
 }
 
 TEST_CASE("topology JSON: what is wrong is named") {

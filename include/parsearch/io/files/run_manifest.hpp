@@ -108,7 +108,7 @@ inline constexpr auto described<run_sources> =
                             field("interpolated", &run_sources::interpolated, "between measurements"),
                             field("roofline", &run_sources::roofline, "by a roofline calibrated on measurements"),
                             field("published", &run_sources::published, "by a roofline at rates of published runs"),
-                            field("data_sheet", &run_sources::data_sheet, "by a roofline at other parts of the data sheets"),
+                            field("data_sheet", &run_sources::data_sheet, "by a roofline at rates that no published run tells"),
                             field("fallback", &run_sources::fallback, "by another oracle"));
 
 /// What a joint search did to the model's operators.

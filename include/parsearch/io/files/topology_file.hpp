@@ -78,12 +78,18 @@ class topology_reader {
         if (auto const memory = o.find("memory_bytes")) spec.memory = memory->integer<byte_count>(0);
         if (auto const rate = o.find("memory_bytes_per_second")) spec.memory_rate = {rate->number(0)};
         if (auto const overhead = read_time(o, "launch_overhead")) spec.launch_overhead = *overhead;
-        if (auto const rates = o.find("contraction_flops_per_second")) {
-            read_formats(*rates, spec.contraction);
-            spec.reached.runs = {}; // they told parts of the preset's
-        }
+        if (auto const rates = o.find("contraction_flops_per_second")) read_formats(*rates, spec.contraction);
         if (auto const rates = o.find("elementwise_flops_per_second")) read_formats(*rates, spec.elementwise);
         if (auto const processors = o.find("multiprocessors")) spec.multiprocessors = processors->integer<std::uint32_t>();
+        // Published runs are of the preset as it is.
+        static constexpr std::string_view priced[]{"memory_bytes_per_second",
+                                                   "launch_overhead_ps",
+                                                   "launch_overhead_s",
+                                                   "contraction_flops_per_second",
+                                                   "elementwise_flops_per_second",
+                                                   "multiprocessors",
+                                                   "reached"};
+        if (std::ranges::any_of(priced, [&](auto member) { return o.has(member); })) spec.reached.runs = {}, spec.reached.error = {};
         if (auto const parts = o.find("reached")) read_reached(*parts, spec.reached);
         placed(value, [&] { topology::validate(spec, "the kind"); });
         return spec;
@@ -105,10 +111,7 @@ class topology_reader {
         auto const runs = o.find("runs");
         auto const told = runs ? std::optional(runs->object(names)) : std::nullopt;
         for (auto const& m : topology::reached_members) {
-            if (auto const parts = o.find(m.name)) {
-                read_formats(*parts, reached.*m.part);
-                reached.runs.*m.runs = {}; // they told the preset's
-            }
+            if (auto const parts = o.find(m.name)) read_formats(*parts, reached.*m.part);
             if (auto const number = told ? told->find(m.name) : std::nullopt) read_formats(*number, reached.runs.*m.runs);
         }
     }
