@@ -341,6 +341,20 @@ TEST_CASE("partition: the best of each textbook family comes first, and in a few
     CHECK(with_states(pipeline::sharded_states::parameters_within_nodes) == "a strategy of its own, sharded within nodes");
 }
 
+TEST_CASE("partition: gradients of weights fill the bubbles of few micro-batches, unless they may not") {
+    ps::link_description const ethernet{{1.25e9}, std::chrono::microseconds(10)};
+    auto const cluster = ps::topology::nodes({.count = 4, .gpus_per_node = 1, .device = ps::topology::v100_sxm, .nic = ethernet});
+    auto const network = ps::models::gpt({.layers = 8, .hidden = 512, .heads = 8, .vocabulary = 512, .batch = 8, .type = ps::ops::dtype::f16});
+    auto const problem = ps::make_problem(network, cluster, ps::cost::roofline{cluster});
+    auto const all = pipeline::partition(problem, {}, unused);
+    bool seen = false;
+    auto const whole = pipeline::partition(problem, {}, unused, {.zero_bubble = false},
+                                           [&](pipeline::simulated_pipeline const& e) { seen = seen || pipeline::cuts_backward(e.plan.how.order); });
+    CHECK(all.cost <= whole.cost);
+    CHECK(pipeline::cuts_backward(all.best.how.order));
+    CHECK_FALSE(seen);
+}
+
 TEST_CASE("partition: on several nodes states are shared within nodes, too") {
     auto const cluster = ps::topology::nodes({.count = 2, .gpus_per_node = 4, .device = ps::topology::v100_sxm});
     auto const problem =

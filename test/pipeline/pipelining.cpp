@@ -27,6 +27,11 @@ TEST_CASE("pipelining: what is wrong is named") {
           parsearch::text("pipeline: 4000000000 stages: the graph has ", g.size(), " operators, must be at most as many"));
     CHECK(refused([](auto& p) { p.micro_batches = 0; }) == "pipeline: 0 micro-batches: must be at least 1");
     CHECK(refused([](auto& p) { p.order = static_cast<pipeline::launch_order>(7); }) == "pipeline: order is number 7: must be one of those declared");
+    CHECK(refused([](auto& p) {
+              p.order = pipeline::launch_order::zb_h1;
+              p.sharded = pipeline::sharded_states::gradients;
+          }) == "pipeline: order zb-h1 with sharded gradients: gradients of weights are reduced block by block, right behind a whole backward pass; "
+                "must be 1f1b or gpipe");
     CHECK(refused([](auto& p) { p.stage.pop_back(); }) ==
           parsearch::text("pipeline: stages of ", g.size() - 1, " operators: the graph has ", g.size(), ", must be one each"));
     CHECK(refused([](auto& p) { p.recompute = {true}; }) == "pipeline: 'recompute' has the size 1, stages are 2: must be as many, or empty");

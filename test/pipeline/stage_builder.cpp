@@ -42,6 +42,7 @@ TEST_CASE("stage_builder: what bounds a candidate is no more than it takes") {
             } catch (ps::invalid_input const&) { // samples that are mixed
                 if (rounds > 1) continue;
             }
+            c.order = pipeline::launch_orders[ps::uniform_index(rng, pipeline::launch_orders.size())];
             auto const plan = builder.plan(c);
             auto const takes = builder.simulator().simulate(plan.how, plan.strategy).count();
             INFO("seed ", seed, ", ", stages, " stages");

@@ -14,28 +14,44 @@ namespace parsearch::pipeline {
 
 /// The order of launches, the same on all devices of a stage.
 enum class launch_order : std::uint8_t {
-    gpipe,            ///< all forward, then all backward in reverse (Huang et al., GPipe, NeurIPS 2019, section 2.3)
-    one_f_one_b,      ///< after a warm-up a forward and a backward in turn, so that few micro-batches are under way (Narayanan et al., PipeDream,
-                      ///< SOSP 2019, section 3.2; with one update per batch: Narayanan et al., SC 2021, section 2.2)
-    eager_one_f_one_b ///< the same with a warm-up twice as long, so that messages have time (Zhuang et al., On optimizing the communication of model
-                      ///< parallelism, MLSys 2023); interleaved 1F1B has it anyway
+    gpipe,             ///< all forward, then all backward in reverse (Huang et al., GPipe, NeurIPS 2019, section 2.3)
+    one_f_one_b,       ///< after a warm-up a forward and a backward in turn, so that few micro-batches are under way (Narayanan et al., PipeDream,
+                       ///< SOSP 2019, section 3.2; with one update per batch: Narayanan et al., SC 2021, section 2.2)
+    eager_one_f_one_b, ///< the same with a warm-up twice as long, so that messages have time (Zhuang et al., On optimizing the communication of model
+                       ///< parallelism, MLSys 2023); interleaved 1F1B has it anyway
+    zb_h1, ///< 1F1B with the backward pass cut in two: gradients of weights are computed later, where a device would wait. Memory as of 1F1B on
+           ///< the first stage, on all of them (Qi et al., Zero bubble pipeline parallelism, ICLR 2024, section 3.1)
+    zb_h2  ///< the same with the warm-up of `eager_one_f_one_b`, and twice the memory (section 3.2 there)
 };
-inline constexpr std::array launch_orders{launch_order::gpipe, launch_order::one_f_one_b, launch_order::eager_one_f_one_b};
+inline constexpr std::array launch_orders{launch_order::gpipe, launch_order::one_f_one_b, launch_order::eager_one_f_one_b, launch_order::zb_h1,
+                                          launch_order::zb_h2};
+/// Whether gradients of weights are launched by themselves.
+[[nodiscard]] constexpr bool cuts_backward(launch_order o) noexcept { return o == launch_order::zb_h1 || o == launch_order::zb_h2; }
+/// Whether the warm-up is twice as long as that of 1F1B.
+[[nodiscard]] constexpr bool is_eager(launch_order o) noexcept { return o == launch_order::eager_one_f_one_b || o == launch_order::zb_h2; }
 [[nodiscard]] constexpr std::string_view name_of(launch_order o) noexcept {
-    constexpr std::array<std::string_view, launch_orders.size()> names{"gpipe", "1f1b", "eager-1f1b"};
+    constexpr std::array<std::string_view, launch_orders.size()> names{"gpipe", "1f1b", "eager-1f1b", "zb-h1", "zb-h2"};
     return names[static_cast<std::size_t>(o)];
 }
 
-/// One micro-batch on one stage in one direction.
+/// What a stage does with a micro-batch at once.
+enum class launch_pass : std::uint8_t {
+    forward,
+    backward,        ///< of all gradients; where the order cuts it, without what the next one computes
+    weight_gradients ///< where the order cuts backward: see `weight_gradient_share`
+};
+
+/// One micro-batch on one stage in one pass.
 struct launch {
     std::uint32_t stage = 0, micro_batch = 0;
-    bool backward = false;
+    launch_pass pass = launch_pass::forward;
     friend bool operator==(launch const&, launch const&) = default;
 };
 
 /// How a pipeline launches. Stages go round the groups of devices, `interleaved` times: stage s is of group s % groups(). With more than one round
 /// each group takes as many micro-batches through a stage as there are groups before it turns to its next stage (interleaved 1F1B: Narayanan et
 /// al., SC 2021, section 2.2.2), under gpipe all of them (Lamy-Poirier, Breadth-first pipeline parallelism, MLSys 2023).
+/// Where backward is cut group g is g backward passes behind with gradients of weights, under zb_h2 2g, so that all groups keep about as much.
 struct launch_rule {
     launch_order order = launch_order::one_f_one_b;
     std::uint32_t stages = 1, micro_batches = 1, interleaved = 1;
@@ -59,6 +75,11 @@ inline void validate(launch_rule const& r) {
                             " groups of devices: interleaved 1f1b takes a multiple of the groups");
 }
 
+/// By how many backward passes a group is behind with gradients of weights.
+[[nodiscard]] constexpr std::uint32_t weights_behind(launch_rule const& r, std::uint32_t group) noexcept {
+    return cuts_backward(r.order) ? std::min(r.micro_batches * r.interleaved, (is_eager(r.order) ? 2 : 1) * group) : 0;
+}
+
 /// What a group launches of its stages, in order. Complexity: linear.
 [[nodiscard]] inline std::vector<launch> launches_of(launch_rule const& r, std::uint32_t group, bool training = true) {
     auto const groups = r.groups(), together = r.order == launch_order::gpipe || r.interleaved == 1 ? r.micro_batches : groups;
@@ -66,21 +87,28 @@ inline void validate(launch_rule const& r) {
     for (std::uint32_t first = 0; first < r.micro_batches; first += together) {
         auto const end = std::min(r.micro_batches, first + together);
         for (std::uint32_t round = 0; round < r.interleaved; ++round)
-            for (auto m = first; m < end; ++m) forward.push_back({round * groups + group, m, false});
+            for (auto m = first; m < end; ++m) forward.push_back({round * groups + group, m});
         for (auto round = r.interleaved; training && round-- > 0;)
             for (auto m = first; m < end; ++m)
-                backward.push_back({round * groups + group, r.order == launch_order::gpipe ? r.micro_batches - 1 - m : m, true});
+                backward.push_back({round * groups + group, r.order == launch_order::gpipe ? r.micro_batches - 1 - m : m, launch_pass::backward});
     }
     auto ahead = forward.size(); // of the first backward
+    bool const cut = cuts_backward(r.order);
     if (training && r.order != launch_order::gpipe) {
-        bool const eager = r.interleaved > 1 || r.order == launch_order::eager_one_f_one_b;
+        bool const eager = (r.interleaved > 1 && !cut) || is_eager(r.order);
         ahead = std::min<std::size_t>(ahead, (eager ? 2 : 1) * (groups - 1 - group) + (r.interleaved - 1) * groups + 1);
     }
     std::vector<launch> out(forward.begin(), forward.begin() + static_cast<std::ptrdiff_t>(ahead));
-    for (auto const& b : backward) {
-        out.push_back(b);
+    std::size_t const behind = weights_behind(r, group);
+    auto const add_weights = [&](std::size_t i) {
+        if (cut) out.push_back({backward[i].stage, backward[i].micro_batch, launch_pass::weight_gradients});
+    };
+    for (std::size_t i = 0; i < backward.size(); ++i) {
+        out.push_back(backward[i]);
+        if (i >= behind) add_weights(i - behind);
         if (ahead < forward.size()) out.push_back(forward[ahead++]);
     }
+    for (auto i = backward.size() - std::min(behind, backward.size()); i < backward.size(); ++i) add_weights(i);
     return out;
 }
 
@@ -93,10 +121,10 @@ inline void validate(launch_rule const& r) {
     if (r.order == launch_order::gpipe) { // micro-batch by micro-batch, as one after the other would run
         for (std::uint32_t round = 0; round < r.interleaved; ++round)
             for (std::uint32_t m = 0; m < r.micro_batches; ++m)
-                for (std::uint32_t g = 0; g < groups; ++g) out.push_back({round * groups + g, m, false});
+                for (std::uint32_t g = 0; g < groups; ++g) out.push_back({round * groups + g, m});
         for (auto round = training ? r.interleaved : 0; round-- > 0;)
             for (auto m = r.micro_batches; m-- > 0;)
-                for (auto g = groups; g-- > 0;) out.push_back({round * groups + g, m, true});
+                for (auto g = groups; g-- > 0;) out.push_back({round * groups + g, m, launch_pass::backward});
         return out;
     }
     std::vector<std::vector<launch>> own;
@@ -109,38 +137,80 @@ inline void validate(launch_rule const& r) {
             if (at[g] == own[g].size()) continue;
             auto const& next = own[g][at[g]];
             auto const s = next.stage;
-            bool const ready =
-                next.backward ? (s + 1 == r.stages ? forward[s] : backward[s + 1]) > next.micro_batch : s == 0 || forward[s - 1] > next.micro_batch;
-            if (ready) out.push_back(next);
+            auto const ready = [&] {
+                switch (next.pass) {
+                case launch_pass::forward: return s == 0 || forward[s - 1] > next.micro_batch;
+                case launch_pass::backward: return (s + 1 == r.stages ? forward[s] : backward[s + 1]) > next.micro_batch;
+                case launch_pass::weight_gradients: break; // behind its backward, as its group has it
+                }
+                return true;
+            };
+            if (ready()) out.push_back(next);
         }
         for (auto i = first; i < out.size(); ++i) {
             ++at[r.group_of(out[i].stage)];
-            ++(out[i].backward ? backward : forward)[out[i].stage];
+            if (out[i].pass == launch_pass::forward) ++forward[out[i].stage];
+            if (out[i].pass == launch_pass::backward) ++backward[out[i].stage];
             --left;
         }
     }
     return out;
 }
 
-/// The most that is kept at once where each micro-batch under way keeps `kept(stage)`, and the backward of a stage needs `beside(stage)` while it
-/// runs, of what `order` launches in training. Complexity: linear.
-template <class Kept, class Beside> [[nodiscard]] auto fullest_moment(std::vector<launch> const& order, Kept const& kept, Beside const& beside) {
+/// The most that is kept at once, of what `order` launches in training. Each micro-batch keeps `kept(stage)` from its forward until its backward, the
+/// backward of a stage needs `beside(stage)` while it runs, and what comes of that is kept until gradients of weights are computed: `left(stage)`.
+/// Complexity: linear.
+template <class Kept, class Beside, class Left>
+[[nodiscard]] auto fullest_moment(std::vector<launch> const& order, Kept const& kept, Beside const& beside, Left const& left) {
+    bool const cut = std::ranges::find(order, launch_pass::weight_gradients, &launch::pass) != order.end();
     decltype(kept(0U) + beside(0U)) now = 0, most = 0;
-    for (auto const& l : order) {
-        now += l.backward ? 0 : kept(l.stage);
-        most = std::max(most, now + (l.backward ? beside(l.stage) : 0));
-        now -= l.backward ? kept(l.stage) : 0;
-    }
+    for (auto const& l : order) switch (l.pass) {
+        case launch_pass::forward:
+            now += kept(l.stage);
+            most = std::max(most, now);
+            break;
+        case launch_pass::backward:
+            most = std::max(most, now + beside(l.stage));
+            now += (cut ? left(l.stage) : 0) - kept(l.stage);
+            most = std::max(most, now);
+            break;
+        case launch_pass::weight_gradients: now -= left(l.stage); break;
+        }
     return most;
 }
 
-/// The most micro-batches of which stage `stage` holds activations at once. Complexity: constant, but for interleaved 1F1B: linear in what its group
-/// launches.
+/// Micro-batches of which a stage holds what it keeps until backward, and what is left until gradients of weights.
+struct full_moment {
+    std::uint32_t kept = 0, left = 0;
+};
+/// The fullest moments of a stage that is alone on its devices: those before a backward pass at which no other has as much of both. Complexity:
+/// linear, times their number.
+[[nodiscard]] inline std::vector<full_moment> full_moments(launch_rule const& r, std::uint32_t stage) {
+    std::vector<full_moment> out;
+    full_moment now;
+    for (auto const& l : launches_of(r, stage)) {
+        if (l.pass == launch_pass::forward) ++now.kept;
+        if (l.pass == launch_pass::weight_gradients) --now.left;
+        if (l.pass != launch_pass::backward) continue;
+        auto const covers = [](full_moment const& a, full_moment const& b) { return a.kept >= b.kept && a.left >= b.left; };
+        if (std::ranges::none_of(out, [&](auto const& m) { return covers(m, now); })) {
+            std::erase_if(out, [&](auto const& m) { return covers(now, m); });
+            out.push_back(now);
+        }
+        --now.kept;
+        if (cuts_backward(r.order)) ++now.left;
+    }
+    return out;
+}
+
+/// The most micro-batches of which stage `stage` holds activations at once, those apart that wait for gradients of weights alone. Complexity:
+/// constant, but for interleaved 1F1B: linear in what its group launches.
 [[nodiscard]] inline std::uint32_t in_flight(launch_rule const& r, std::uint32_t stage) {
     if (r.order == launch_order::gpipe) return r.micro_batches;
-    if (r.interleaved == 1) return std::min(r.micro_batches, (r.order == launch_order::eager_one_f_one_b ? 2 : 1) * (r.stages - 1 - stage) + 1);
+    if (r.interleaved == 1) return std::min(r.micro_batches, (is_eager(r.order) ? 2 : 1) * (r.stages - 1 - stage) + 1);
+    auto const none = [](std::uint32_t) { return 0U; };
     return fullest_moment(
-        launches_of(r, r.group_of(stage)), [&](std::uint32_t s) { return s == stage ? 1U : 0U; }, [](std::uint32_t) { return 0U; });
+        launches_of(r, r.group_of(stage)), [&](std::uint32_t s) { return s == stage ? 1U : 0U; }, none, none);
 }
 
 } // namespace parsearch::pipeline

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <utility>
@@ -16,6 +17,7 @@
 #include <parsearch/pipeline/pipeline_plan.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/pipeline/recomputation.hpp>
+#include <parsearch/pipeline/weight_gradients.hpp>
 #include <parsearch/sim/memory/memory_account.hpp>
 #include <parsearch/sim/report.hpp>
 
@@ -46,15 +48,22 @@ class activation_steps {
             if (r.tasks.resource[t] != device || (kind != sim::task_kind::forward && kind != sim::task_kind::backward)) continue;
             auto const run = r.run_of(t);
             auto& w = when_[at(r.tasks.label[t].op, run.micro_batch == sim::task_run::once ? 0 : run.micro_batch)];
-            if (kind == sim::task_kind::backward) w.end = std::max(w.end, r.schedule.end[t]);
-            else (run.again ? w.again : w.begin) = std::min(run.again ? w.again : w.begin, r.schedule.start[t]);
+            if (run.part == sim::task_part::weight_gradients) w.weights = std::max(w.weights, r.schedule.end[t]);
+            else if (kind == sim::task_kind::backward) {
+                w.back = std::min(w.back, r.schedule.start[t]);
+                w.end = std::max(w.end, r.schedule.end[t]);
+            } else {
+                auto& from = run.part == sim::task_part::again ? w.again : w.begin;
+                from = std::min(from, r.schedule.start[t]);
+            }
         }
     }
 
     [[nodiscard]] std::vector<memory_step> steps(byte_count always) && {
         for (std::size_t op = 0; op < g_.size(); ++op) {
             if (g_.operations[op].work != ops::work_class::source && g_.operations[op].work != ops::work_class::view && g_.trains[op])
-                add(segment_of(op), {static_cast<std::uint32_t>(op)}, here(op, shards_[op].saved));
+                add(segment_of(op), {{static_cast<std::uint32_t>(op), here(op, shards_[op].saved), true}});
+            add_waiting_gradients(op);
             for (std::uint32_t slot = 0; slot < g_.operations[op].outputs.size(); ++slot) {
                 if (g_.operations[op].work != ops::work_class::view) add_kept(op, slot);
                 add_inputs_of_segments(op, slot);
@@ -75,15 +84,18 @@ class activation_steps {
 
   private:
     static constexpr auto never = std::numeric_limits<std::int64_t>::max();
-    /// An operator in one micro-batch: its first start, that of its recomputation, the end of its backward.
+    /// An operator in one micro-batch: its first start, that of its recomputation, start and end of its backward, the end of its gradients of
+    /// weights where these are computed by themselves.
     struct moments {
-        std::int64_t begin = never, again = never, end = -1;
+        std::int64_t begin = never, again = never, back = never, end = -1, weights = -1;
     };
-    /// Operators that keep one tensor for as long: those of a segment that is computed again, or all others.
-    struct keepers {
-        std::vector<std::uint32_t> operators{};
+    /// An operator that keeps a tensor until its backward is over, or its gradients of weights.
+    struct keeper {
+        std::uint32_t op = 0;
         byte_count bytes = 0;
+        bool waits = false; ///< gradients of weights need it
     };
+    using keepers = std::vector<keeper>; ///< of one tensor
     static constexpr stage_segment kept{~std::uint32_t{0}, 0};
 
     [[nodiscard]] std::size_t at(std::size_t op, std::size_t micro_batch) const noexcept { return op * micro_batches_ + micro_batch; }
@@ -91,34 +103,56 @@ class activation_steps {
     /// Of an operator, its segment where that is computed again.
     [[nodiscard]] stage_segment segment_of(std::size_t op) const { return again_[op] ? segment_at(how_, op) : kept; }
 
-    /// `bytes` for as long as one of `operators` needs them, in each micro-batch; those of a segment from its recomputation on.
-    void add(stage_segment const& segment, std::vector<std::uint32_t> const& operators, byte_count bytes) {
-        if (bytes == 0) return;
+    /// A tensor at its largest for as long as one of its keepers needs it, in each micro-batch; those of a segment from its recomputation on. Then
+    /// what waits for gradients of weights.
+    void add(stage_segment const& segment, keepers const& all) {
+        byte_count most = 0;
+        for (auto const& k : all) most = std::max(most, k.bytes);
+        if (most == 0) return;
+        std::vector<std::pair<std::int64_t, byte_count>> waiting; // until when
         for (std::size_t m = 0; m < micro_batches_; ++m) {
             auto begin = never, end = std::int64_t{-1};
-            for (auto const op : operators) {
-                auto const& w = when_[at(op, m)];
+            waiting.clear();
+            for (auto const& k : all) {
+                auto const& w = when_[at(k.op, m)];
                 begin = std::min(begin, segment == kept ? w.begin : w.again);
                 end = std::max(end, w.end);
+                if (k.waits && w.weights >= 0) waiting.emplace_back(w.weights, k.bytes);
             }
-            if (begin >= end) continue;
-            changes_.emplace_back(begin, bytes);
-            changes_.emplace_back(end, -bytes);
+            change(begin, end, most);
+            std::ranges::sort(waiting, std::greater{});
+            byte_count largest = 0; // of those that wait as long, or longer
+            for (std::size_t i = 0; i < waiting.size(); ++i) {
+                largest = std::max(largest, waiting[i].second);
+                change(std::max(end, i + 1 < waiting.size() ? waiting[i + 1].first : end), waiting[i].first, largest);
+            }
         }
+    }
+    void change(std::int64_t begin, std::int64_t end, byte_count bytes) {
+        if (begin >= end) return;
+        changes_.emplace_back(begin, bytes);
+        changes_.emplace_back(end, -bytes);
+    }
+
+    /// Gradients that wait for those of weights.
+    void add_waiting_gradients(std::size_t op) {
+        if (!cuts_backward(how_.order) || weight_gradient_share(g_, op) == 0) return;
+        auto const bytes = here(op, waiting_gradients(g_.operations[op], shards_[op]));
+        for (std::size_t m = 0; m < micro_batches_; ++m)
+            if (auto const& w = when_[at(op, m)]; w.weights >= 0) change(w.back, w.weights, bytes);
     }
 
     /// What its producer or readers keep of a tensor, but for what a segment reads from outside.
     void add_kept(std::size_t op, std::uint32_t slot) {
         std::map<stage_segment, keepers> all;
-        if (g_.operations[op].outputs[slot].saved && g_.trains[op]) keep(all, op, shards_[op].outputs[slot]);
+        if (g_.operations[op].outputs[slot].saved && g_.trains[op]) keep(all, {static_cast<std::uint32_t>(op), shards_[op].outputs[slot]});
         keep_at_readers(all, op, slot);
-        for (auto const& [segment, k] : all) add(segment, k.operators, k.bytes);
+        for (auto const& [segment, k] : all) add(segment, k);
     }
-    void keep(std::map<stage_segment, keepers>& all, std::size_t op, byte_count bytes) {
-        if (shards_here_[op] == 0) return;
-        auto& k = all[segment_of(op)];
-        k.operators.push_back(static_cast<std::uint32_t>(op));
-        k.bytes = std::max(k.bytes, here(op, bytes));
+    void keep(std::map<stage_segment, keepers>& all, keeper who) {
+        if (shards_here_[who.op] == 0) return;
+        who.bytes = here(who.op, who.bytes);
+        all[segment_of(who.op)].push_back(who);
     }
     void keep_at_readers(std::map<stage_segment, keepers>& all, std::size_t op, std::uint32_t slot) {
         for (auto const number : g_.out(op)) {
@@ -128,7 +162,7 @@ class activation_steps {
             if (reader.work == ops::work_class::view)
                 for (std::uint32_t s = 0; s < reader.outputs.size(); ++s) keep_at_readers(all, e.consumer, s);
             else if (reader.inputs[e.input].saved && g_.trains[e.consumer] && !(segment_of(e.consumer) != kept && enters(g_, how_, e)))
-                keep(all, e.consumer, shards_[e.consumer].inputs[e.input]);
+                keep(all, {e.consumer, shards_[e.consumer].inputs[e.input], true});
         }
     }
 
@@ -138,10 +172,9 @@ class activation_steps {
         for (auto const number : g_.out(op)) {
             auto const& e = g_.edges[number];
             if (e.slot != slot || shards_here_[e.consumer] == 0 || segment_of(e.consumer) == kept || !enters(g_, how_, e)) continue;
-            k.operators.push_back(e.consumer);
-            k.bytes = std::max(k.bytes, here(e.consumer, shards_[e.consumer].inputs[e.input]));
+            k.push_back({e.consumer, here(e.consumer, shards_[e.consumer].inputs[e.input]), g_.operations[e.consumer].inputs[e.input].saved});
         }
-        add(kept, k.operators, k.bytes);
+        add(kept, k);
     }
 
     graph::dense_graph const& g_;
@@ -157,7 +190,8 @@ class activation_steps {
 
 /// The memory of `device` over the iteration that `r` simulated of `plan`, whose micro-batches are of `g`: in the order of time, the first at 0.
 /// Weights, gradients, optimizer state and buffers are there from the beginning. An activation comes when the first task that keeps it begins, on
-/// that device and of that micro-batch, and goes when the last one's backward ends; what a segment computes again comes with that. It is never more
+/// that device and of that micro-batch, and goes when the last one's backward ends; what a segment computes again comes with that. Where backward is
+/// cut, what products read and gradients of their outputs go when the gradients of weights are there. It is never more
 /// than `r.memory[device]`, which adds up what is alive at different moments. Throws `invalid_input` where plan, graph and report do not belong
 /// together. Complexity: O(n log n) in operators times micro-batches, and linear in the tasks of `r`.
 [[nodiscard]] inline std::vector<memory_step> memory_over_time(graph::dense_graph const& g, pipeline_plan const& plan, sim::report const& r,

@@ -46,6 +46,7 @@ struct partition_options {
     std::uint64_t max_micro_batches = 64;       ///< at least 1
     std::uint64_t max_interleaved = 8;          ///< stages on each group of devices, at least 1
     bool recomputation = true;                  ///< stages may compute their activations again
+    bool zero_bubble = true;                    ///< backward may be cut in two: `launch_order::zb_h1`, `zb_h2`
     bool sharded_optimizer = true;              ///< devices may share the optimizer's state of weights that several hold
     bool sharded_gradients = true;              ///< and of gradients; needs `sharded_optimizer`, as those below
     bool sharded_parameters = true;             ///< and of parameters, which are gathered block by block
@@ -229,6 +230,10 @@ struct partition_fn {
             return states == sharded_states::gradients ? options_.sharded_gradients
                                                        : states < sharded_states::gradients || options_.sharded_parameters;
         }
+        /// Whether stages may launch in this order, where devices share `states`.
+        [[nodiscard]] bool may_run(launch_order order, sharded_states states) const {
+            return !cuts_backward(order) || (options_.zero_bubble && states < sharded_states::gradients);
+        }
         /// Whether the last pipeline simulated needs more memory than some device has, and that matters.
         [[nodiscard]] bool exceeds() { return !builder_.simulator().fits(); }
 
@@ -368,10 +373,11 @@ struct partition_fn {
                 if (e || !way.fitted) d.ways.push_back(way);
                 return e;
             };
-            for (auto const order : {launch_order::one_f_one_b, launch_order::gpipe, launch_order::eager_one_f_one_b})
+            for (auto const order :
+                 {launch_order::one_f_one_b, launch_order::gpipe, launch_order::eager_one_f_one_b, launch_order::zb_h1, launch_order::zb_h2})
                 for (auto const states : all_sharded_states) {
                     bool const seldom = states == sharded_states::gradients || states == sharded_states::parameters_within_nodes;
-                    if ((order != launch_order::one_f_one_b && (!in_turn || seldom)) ||
+                    if (!may_run(order, states) || (order != launch_order::one_f_one_b && (!in_turn || seldom)) ||
                         (order == launch_order::eager_one_f_one_b && d.interleaved > 1) ||
                         (states >= sharded_states::gradients && d.interleaved > 1) || !may_shard(states, group))
                         continue;
@@ -506,7 +512,7 @@ struct partition_fn {
             if (c.micro_batches % (in_rounds ? 2 * c.groups() : 2) == 0) with([](auto& o) { o.micro_batches /= 2; });
             if (c.micro_batches > 1)
                 for (auto const order : launch_orders)
-                    if (order != c.order) with([&](auto& o) { o.order = order; });
+                    if (order != c.order && may_run(order, c.sharded)) with([&](auto& o) { o.order = order; });
             for (auto const states : all_sharded_states)
                 if (states != c.sharded && may_shard(states, builder_.devices() / c.groups())) with([&](auto& o) { o.share(states); });
             if (c.sharded >= sharded_states::parameters) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include <parsearch/core/units.hpp>
@@ -12,6 +13,7 @@
 #include <parsearch/pipeline/launch_order.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/pipeline/recomputation.hpp>
+#include <parsearch/pipeline/weight_gradients.hpp>
 #include <parsearch/pipeline/zero_sharding.hpp>
 #include <parsearch/sim/memory/memory_account.hpp>
 #include <parsearch/sim/task/assemble.hpp>
@@ -19,7 +21,8 @@
 namespace parsearch::pipeline {
 
 /// Bytes by device of activations at the fullest moment of what each launches. A device keeps them of all micro-batches under way; of a stage that
-/// computes again it keeps the inputs of segments, and the activations of one segment while that runs backward. A tensor that several of its stages
+/// computes again it keeps the inputs of segments, and the activations of one segment while that runs backward. Where backward is cut, what products
+/// read and the gradients of their outputs wait for gradients of weights. A tensor that several of its stages
 /// keep is there once, for as long as the first of them needs it. Complexity: O(edges * shards), for each segment that is computed again, and what
 /// is launched for each device that runs several stages.
 template <class Shards, class Devices>
@@ -27,6 +30,7 @@ template <class Shards, class Devices>
                                                             Devices const& devices, std::size_t count) {
     struct stage_bytes {
         byte_count kept = 0, beside = 0; ///< of each micro-batch; while the stage runs backward
+        byte_count left = 0;             ///< from then on, until gradients of weights are there
     };
     std::vector<std::map<std::uint32_t, stage_bytes>> on(count); // by stage
     graph::dense_graph kept = g;
@@ -38,15 +42,30 @@ template <class Shards, class Devices>
     for_segment_inputs(g, how, shards, devices, add);
     for_segments_again(g, how, shards, devices, count,
                        [&](std::uint32_t d, byte_count bytes, std::uint32_t s) { on[d][s].beside = std::max(on[d][s].beside, bytes); });
+    if (cuts_backward(how.order)) {
+        auto const again = detail::computed_again(g, how);
+        auto const kept_by = [&](graph::edge const& e) { // for as long, what it reads
+            bool const runs_again = again[e.consumer], outside = runs_again && detail::enters(g, how, e);
+            return std::tuple(how.stage[e.consumer], runs_again, outside, runs_again && !outside ? how.segment_of(e.consumer) : 0);
+        };
+        for_waiting(
+            g, [&](graph::edge const& a, graph::edge const& b) { return kept_by(a) == kept_by(b); }, shards, devices,
+            [&](std::uint32_t d, waiting_bytes const& b, std::uint32_t op) {
+                auto& of_stage = on[d][how.stage[op]];
+                of_stage.left += b.total();
+                of_stage.beside += b.rising(again[op]);
+            });
+    }
     std::vector<byte_count> out(count, 0);
     std::vector<launch> all;
     std::map<std::vector<std::uint32_t>, std::vector<launch>> orders; // by stages
     for (std::size_t d = 0; d < count; ++d) {
-        if (on[d].size() == 1) {
+        if (on[d].size() == 1 && !cuts_backward(how.order)) {
             auto const& [s, bytes] = *on[d].begin();
             out[d] = bytes.kept * in_flight(how.launching(), s) + bytes.beside;
+            continue;
         }
-        if (on[d].size() < 2) continue;
+        if (on[d].empty()) continue;
         std::vector<std::uint32_t> stages;
         for (auto const& [s, bytes] : on[d]) stages.push_back(s);
         auto const [at, first] = orders.try_emplace(std::move(stages));
@@ -55,7 +74,8 @@ template <class Shards, class Devices>
             for (auto const& l : all)
                 if (on[d].contains(l.stage)) at->second.push_back(l);
         out[d] = fullest_moment(
-            at->second, [&](std::uint32_t s) { return on[d].at(s).kept; }, [&](std::uint32_t s) { return on[d].at(s).beside; });
+            at->second, [&](std::uint32_t s) { return on[d].at(s).kept; }, [&](std::uint32_t s) { return on[d].at(s).beside; },
+            [&](std::uint32_t s) { return on[d].at(s).left; });
     }
     return out;
 }

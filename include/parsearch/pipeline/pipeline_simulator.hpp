@@ -39,8 +39,8 @@ namespace parsearch::pipeline {
 /// Predicts the iteration time of pipelines of one problem: of a `pipelining` and a strategy of its micro-batches. One simulator serves one thread.
 ///
 /// The task graph is that of one micro-batch (docs/simulation.md), unrolled (`unroller`). Devices run what they launch in that order; links follow
-/// the problem's discipline. One stage, one micro-batch and nothing computed again is a network as it is: what `sim::simulator` simulates, task by
-/// task.
+/// the problem's discipline. One stage, one micro-batch and nothing computed again or cut is a network as it is: what `sim::simulator` simulates,
+/// task by task.
 class pipeline_simulator {
   public:
     /// Throws `invalid_input` where transfers of the problem are others than streaming: unrolling knows no ties between the tasks of a message.
@@ -105,7 +105,11 @@ class pipeline_simulator {
             bool const each = of_block ? from.moves == block_transfer::reduce ||
                                              (from.moves == block_transfer::gather && how_.sharded >= sharded_states::parameters)
                                        : !weights; // micro-batch
-            r.runs.push_back({.micro_batch = each ? from.micro_batch : sim::task_run::once, .again = from.again, .of_block = of_block});
+            auto const what = of_block       ? sim::task_part::of_block
+                              : from.again   ? sim::task_part::again
+                              : from.weights ? sim::task_part::weight_gradients
+                                             : sim::task_part::whole;
+            r.runs.push_back({each ? from.micro_batch : sim::task_run::once, what});
             if (of_block && kind == sim::task_kind::collective) describe_transfer(tasks_.label[t], from.moves, r.carried[t]);
         }
         r.tasks = std::exchange(tasks_, {});
@@ -203,7 +207,7 @@ class pipeline_simulator {
     /// False where the makespan is above `bound`.
     bool run(pipelining const& how, std::int64_t bound) {
         auto const& options = work_->options;
-        if (how.stages == 1 && how.micro_batches == 1 && !how.recomputes(0) && sharing_.empty()) {
+        if (how.runs_once() && sharing_.empty()) {
             std::swap(tasks_, one_);
             origins_.clear();
             for (std::uint32_t t = 0; t < tasks_.size(); ++t) origins_.push_back({.task = t});

@@ -52,8 +52,10 @@ struct pipelining {
     [[nodiscard]] bool recomputes(std::uint32_t s) const noexcept { return s < recompute.size() && recompute[s]; }
     /// Whether operator `op` does not keep its activations.
     [[nodiscard]] bool computes_again(std::size_t op) const noexcept { return recomputes(stage[op]) && !(op < kept.size() && kept[op]); }
-    /// A network as it is: one stage and micro-batch, nothing shared or computed again.
-    [[nodiscard]] bool plain() const noexcept { return stages == 1 && micro_batches == 1 && !recomputes(0) && sharded == sharded_states::none; }
+    /// A network as it is: one stage and micro-batch, nothing shared, computed again or cut.
+    [[nodiscard]] bool plain() const noexcept { return runs_once() && sharded == sharded_states::none; }
+    /// One stage and micro-batch, nothing computed again or cut.
+    [[nodiscard]] bool runs_once() const noexcept { return stages == 1 && micro_batches == 1 && !recomputes(0) && !cuts_backward(order); }
     friend bool operator==(pipelining const&, pipelining const&) = default;
 };
 
@@ -82,7 +84,7 @@ enum class plan_family : std::uint8_t {
 [[nodiscard]] inline pipelining unpipelined(graph::dense_graph const& g) { return {.stage = std::vector<std::uint32_t>(g.size(), 0)}; }
 
 /// Throws `invalid_input` naming what is wrong: what `validate` says of a `launch_rule`, an operator without a stage, data that go back to an earlier
-/// stage or segment, flags of another number of stages.
+/// stage or segment, flags of another number of stages, a backward pass that is cut although gradients are sharded.
 inline void validate(pipelining const& p, graph::dense_graph const& g) {
     validate(p.launching());
     if (p.stages > g.size()) throw invalid_input("pipeline: ", p.stages, " stages: the graph has ", g.size(), " operators, must be at most as many");
@@ -96,6 +98,10 @@ inline void validate(pipelining const& p, graph::dense_graph const& g) {
         throw invalid_input("pipeline: 'kept' has the size ", p.kept.size(), ": the graph has ", g.size(), " operators, must be as many, or empty");
     if (p.sharded > all_sharded_states.back())
         throw invalid_input("pipeline: 'sharded' is number ", static_cast<int>(p.sharded), ": must be one of those declared");
+    if (cuts_backward(p.order) && p.sharded >= sharded_states::gradients)
+        throw invalid_input("pipeline: order ", name_of(p.order), " with sharded ",
+                            p.sharded == sharded_states::gradients ? "gradients" : "parameters",
+                            ": gradients of weights are reduced block by block, right behind a whole backward pass; must be 1f1b or gpipe");
     if (!p.block.empty() && p.block.size() != g.size())
         throw invalid_input("pipeline: blocks of ", p.block.size(), " operators: the graph has ", g.size(), ", must be one each, or empty");
     for (std::size_t op = 0; op < g.size(); ++op)

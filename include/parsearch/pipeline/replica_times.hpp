@@ -14,6 +14,7 @@
 #include <parsearch/ops/shard.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
 #include <parsearch/pipeline/stage_places.hpp>
+#include <parsearch/pipeline/weight_gradients.hpp>
 #include <parsearch/pipeline/zero_sharding.hpp>
 #include <parsearch/sim/memory/memory_account.hpp>
 #include <parsearch/sim/schedule/schedule.hpp>
@@ -24,17 +25,19 @@ namespace parsearch::pipeline::detail {
 
 /// One micro-batch on the devices of one replica, by place in the order of operators.
 struct replica_times {
-    std::vector<std::int64_t> forward;  ///< end of the forward pass of the operators up to here
-    std::vector<std::int64_t> backward; ///< from the end of all forward passes to that of the backward passes down to here
-    std::vector<std::int64_t> busy;     ///< computation of a device, both ways
+    std::vector<std::int64_t> forward;          ///< end of the forward pass of the operators up to here
+    std::vector<std::int64_t> backward;         ///< from the end of all forward passes to that of the backward passes down to here
+    std::vector<std::int64_t> busy;             ///< computation of a device, both ways
+    std::vector<std::int64_t> weight_gradients; ///< of that, what may be computed later: see `weight_gradient_share`
     std::vector<std::int64_t> update;
     std::vector<byte_count> weights, gradients, optimizer, activations;
-    std::vector<double> own;          ///< the part of the weights that a device of the replica would keep the optimizer's state of
-    std::vector<bool> experts;        ///< whether its experts are split
-    std::vector<byte_count> borrowed; ///< weights that it reads, and that are counted at an operator of another block
-    std::vector<byte_count> crossing; ///< bytes that cross before it, a device's share
-    std::vector<byte_count> buffers;  ///< inputs and outputs while it runs
-    std::vector<std::size_t> home;    ///< place of the operator at which its weights are counted
+    std::vector<waiting_bytes> waiting; ///< for gradients of weights, if they are
+    std::vector<double> own;            ///< the part of the weights that a device of the replica would keep the optimizer's state of
+    std::vector<bool> experts;          ///< whether its experts are split
+    std::vector<byte_count> borrowed;   ///< weights that it reads, and that are counted at an operator of another block
+    std::vector<byte_count> crossing;   ///< bytes that cross before it, a device's share
+    std::vector<byte_count> buffers;    ///< inputs and outputs while it runs
+    std::vector<std::size_t> home;      ///< place of the operator at which its weights are counted
 };
 
 /// Bytes on a device of what is kept of an operator's outputs until backward, and beside them.
@@ -63,6 +66,25 @@ struct replica_times {
     return training && g.trains[op] ? 2 * sum : sum;
 }
 
+/// Adds what waits on device 0 for gradients of weights, by place; a tensor once in a block.
+inline void add_waiting(graph::dense_graph const& g, std::span<std::size_t const> place, std::span<std::uint32_t const> blocks,
+                        space::flat_strategy const& strategy, std::vector<waiting_bytes>& to) {
+    std::vector<sim::shard_memory> shards;
+    std::vector<std::vector<std::uint32_t>> devices;
+    for (std::size_t op = 0; op < g.size(); ++op) {
+        auto const& c = strategy[op];
+        shards.push_back(sim::memory_of(g.operations[op], c.degrees()));
+        auto& of_op = devices.emplace_back();
+        for (std::int64_t n = 0; n < c.shards(); ++n) of_op.push_back(static_cast<std::uint32_t>(c.device(n)));
+    }
+    auto const same_block = [&](graph::edge const& a, graph::edge const& b) { return blocks[place[a.consumer]] == blocks[place[b.consumer]]; };
+    for_waiting(
+        g, same_block, [&](std::size_t op) -> auto const& { return shards[op]; }, [&](std::size_t op) -> auto const& { return devices[op]; },
+        [&](std::uint32_t d, waiting_bytes const& b, std::uint32_t op) {
+            if (d == 0) to[place[op]] += b;
+        });
+}
+
 /// One of `parts` equal parts of the batch of `problem` on the devices of one replica, whose operators are divided as `by` says. `order`: the
 /// operators with work, in topological order; `blocks`: of each of them, its block. Complexity: that of one simulation on `by.replica()` devices.
 [[nodiscard]] inline replica_times replica_times_of(parallelization const& problem, std::span<std::uint32_t const> order,
@@ -88,11 +110,13 @@ struct replica_times {
     replica_times out{.forward = std::vector<std::int64_t>(n, 0),
                       .backward = std::vector<std::int64_t>(n, 0),
                       .busy = std::vector<std::int64_t>(n, 0),
+                      .weight_gradients = std::vector<std::int64_t>(n, 0),
                       .update = std::vector<std::int64_t>(n, 0),
                       .weights = std::vector<byte_count>(n, 0),
                       .gradients = std::vector<byte_count>(n, 0),
                       .optimizer = std::vector<byte_count>(n, 0),
                       .activations = std::vector<byte_count>(n, 0),
+                      .waiting = std::vector<waiting_bytes>(n),
                       .own = std::vector<double>(n, 1),
                       .experts = {},
                       .borrowed = std::vector<byte_count>(n, 0),
@@ -111,7 +135,9 @@ struct replica_times {
     for (std::size_t i = 0; i < n; ++i) {
         auto const& p = simulate.plan().operators[order[i]];
         auto const kind = part.topology().kind[p.devices.front()];
-        out.busy[i] = saturating_sum(p.forward[kind], g.trains[order[i]] && part.options().training ? p.backward[kind] : 0);
+        bool const backward = g.trains[order[i]] && part.options().training;
+        out.busy[i] = saturating_sum(p.forward[kind], backward ? p.backward[kind] : 0);
+        if (backward) out.weight_gradients[i] = weight_gradient_time(p.backward[kind], weight_gradient_share(g, order[i]));
         out.activations[i] = activations_of(g, order[i], strategy);
         out.buffers[i] = buffers_of(g, order[i], strategy, part.options().training);
         if (i > 0) out.forward[i] = std::max(out.forward[i], out.forward[i - 1]);
@@ -121,6 +147,7 @@ struct replica_times {
         done = std::max<std::int64_t>(done - out.forward[n - 1], 0);
         if (i + 1 < n) done = std::max(done, out.backward[i + 1]);
     }
+    if (part.options().training) add_waiting(g, place, blocks, strategy, out.waiting);
     auto const states = sim::cost_of(part.options().optimizer).states;
     for (auto const& c : simulate.plan().classes) {
         if (c.sync.held.empty()) continue;

@@ -43,6 +43,7 @@ struct candidate {
     void share(sharded_states states) noexcept {
         sharded = states;
         if (states < sharded_states::parameters) joined = 0;
+        if (states >= sharded_states::gradients && cuts_backward(order)) order = launch_order::one_f_one_b;
     }
     /// Groups of devices, each with `interleaved` stages; stage s is of group s % groups().
     [[nodiscard]] std::size_t groups() const noexcept { return first.size() / interleaved; }
@@ -100,9 +101,8 @@ class stage_builder {
         if (!fresh) return at->second;
         auto const& s = strategy(micro_batches, group, by);
         auto const& g = simulator_.micro_batches(micro_batches).graph();
-        auto const stays = [&](space::configuration const& c) {
-            return c.place(c.shards() - 1) < static_cast<std::int64_t>(group);
-        }; // all strides are positive
+        // All strides are positive.
+        auto const stays = [&](space::configuration const& c) { return c.place(c.shards() - 1) < static_cast<std::int64_t>(group); };
         return at->second = std::ranges::all_of(
                    order_, [&](std::uint32_t op) { return stays(s[op]) && space::allows(options, g.names[op], g.operations[op], s[op]); });
     }
@@ -142,7 +142,8 @@ class stage_builder {
     }
 
     /// No less than this takes an iteration of `c`: for some group the work of a device on all micro-batches; before it what must come before any
-    /// operator of its stages, after it what must follow the last backward of any. Complexity: linear in operators, their inputs and shards.
+    /// operator of its stages, after it what must follow the last backward of any, where that is not cut. Complexity: linear in operators, their
+    /// inputs and shards.
     [[nodiscard]] std::int64_t least_time(candidate const& c) {
         auto const stages = c.first.size(), groups = c.groups(), group = devices() / groups;
         std::vector<std::uint32_t> stage(order_.size());
@@ -165,7 +166,7 @@ class stage_builder {
             for (auto s = on; s < stages; s += groups)
                 for (auto i = c.first[s]; i < c.end(s, order_.size()); ++i) {
                     before = std::min(before, head[i]);
-                    after = std::min(after, graph_->trains[order_[i]] && training_ ? tail[i] : 0);
+                    after = std::min(after, graph_->trains[order_[i]] && training_ && !cuts_backward(c.order) ? tail[i] : 0);
                     add_work(of(i), i, on * group, busy);
                 }
             auto const most = *std::max_element(busy.begin(), busy.end());

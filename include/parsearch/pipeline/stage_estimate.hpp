@@ -25,6 +25,7 @@
 #include <parsearch/pipeline/replica_times.hpp>
 #include <parsearch/pipeline/stage_cuts.hpp>
 #include <parsearch/pipeline/stage_places.hpp>
+#include <parsearch/pipeline/weight_gradients.hpp>
 #include <parsearch/pipeline/zero_sharding.hpp>
 #include <parsearch/sim/task/planner.hpp>
 #include <parsearch/sim/task/pricing.hpp>
@@ -143,6 +144,7 @@ class stage_estimator {
         struct bytes {
             double held = 0;                                            ///< all the time
             double kept = 0;                                            ///< activations of a micro-batch
+            double rising = 0, left = 0;                                ///< what waits for gradients of weights, see `waiting_bytes`
             double buffers = 0;                                         ///< while it runs
             double borrowed = 0;                                        ///< of weights that are counted in another part
             double gathered = 0;                                        ///< for a while, where parameters are sharded
@@ -163,8 +165,14 @@ class stage_estimator {
                 auto const bytes_of = states_of(c, i, how);
                 b.held += bytes_of.all - (1 - own) * bytes_of.shared + own * static_cast<double>(c.optimizer[i]);
                 b.kept += static_cast<double>(c.activations[i]);
+                if (cuts_backward(how.order)) {
+                    b.rising += static_cast<double>(c.waiting[i].gradients);
+                    b.left += static_cast<double>(c.waiting[i].total());
+                }
                 b.gathered += (1 - own) * bytes_of.shared + (1 - share.of(c, c.home[i])) * borrowed_of(c, i, how).shared;
             }
+        std::vector<std::vector<full_moment>> moments;
+        for (std::uint32_t s = 0; s < how.stages; ++s) moments.push_back(full_moments(how.launching(), s));
         struct choice {
             std::int64_t time;
             bool again;
@@ -174,6 +182,8 @@ class stage_estimator {
             for (auto part = from; part < to; ++part) {
                 all.held += of[part].held;
                 all.kept += of[part].kept;
+                all.rising += of[part].rising;
+                all.left += of[part].left;
                 all.buffers = std::max(all.buffers, of[part].buffers);
                 all.borrowed = std::max(all.borrowed, of[part].borrowed);
                 all.gathered = std::max(all.gathered, of[part].gathered);
@@ -181,12 +191,16 @@ class stage_estimator {
             }
             auto const in_block = std::max(1U, how.joined) + (how.joined > 0 && (from == 0 || to == parts) ? 1 : 0);
             auto const room = static_cast<double>(capacity(s, how)) - all.held - all.buffers - all.borrowed - 2 * in_block * all.gathered;
-            double const under_way = in_flight(how.launching(), static_cast<std::uint32_t>(s));
+            auto const under_way = [&](double kept) {
+                double most = 0;
+                for (auto const& m : moments[s]) most = std::max(most, m.kept * kept + m.left * all.left);
+                return most;
+            };
             auto const forward = c.forward[begin[to] - 1] - (from > 0 ? c.forward[begin[from] - 1] : 0);
             auto const both = saturating_sum(forward, c.backward[begin[from]] - (to < parts ? c.backward[begin[to]] : 0));
-            if (under_way * all.kept <= room) return choice{both, false};
+            if (under_way(all.kept) + all.rising <= room) return choice{both, false};
             auto const inputs = static_cast<double>(c.crossing[begin[from]]) + (how.segments - 1.0) * static_cast<double>(all.narrow);
-            bool const fits = how.segments > 0 && under_way * inputs + all.kept / how.segments <= room;
+            bool const fits = how.segments > 0 && under_way(inputs) + all.kept / how.segments + all.left <= room;
             return choice{fits ? saturating_sum(both, forward) : std::numeric_limits<std::int64_t>::max(), true};
         };
         auto const load = [&](std::size_t s, std::size_t from, std::size_t to) { return run_stage(s, from, to).time; };
@@ -207,6 +221,7 @@ class stage_estimator {
     /// What a stage takes for one micro-batch.
     struct span_of_stage {
         std::int64_t forward = 0, backward = 0, again = 0;
+        std::int64_t weights = 0; ///< gradients of weights, where backward is cut
         std::int64_t ahead = 0;   ///< the part of `again` that need not wait for gradients
         std::int64_t message = 0; ///< from the stage before, and back to it
         std::int64_t head = 0;    ///< before the first forward: weights are gathered
@@ -334,6 +349,9 @@ class stage_estimator {
             auto const begin = d.first[s], end = end_of(d.first, s, order_.size());
             span_of_stage span{.forward = c.forward[end - 1] - (begin > 0 ? c.forward[begin - 1] : 0),
                                .backward = c.backward[begin] - (end < order_.size() ? c.backward[end] : 0)};
+            for (auto i = begin; i < end && cuts_backward(how.order); ++i) span.weights = saturating_sum(span.weights, c.weight_gradients[i]);
+            span.weights = std::min(span.weights, span.backward);
+            span.backward -= span.weights;
             if (d.recompute[s]) {
                 span.again = span.forward / how.segments * (how.segments - how.kept);
                 span.ahead = how.kept > 0 ? 0 : span.forward / how.segments;
@@ -389,14 +407,20 @@ class stage_estimator {
             auto const& s = stages[l.stage];
             auto& device = free[how.launching().group_of(l.stage)];
             auto const at = std::size_t{l.stage} * how.micro_batches + l.micro_batch;
-            if (!l.backward) {
+            switch (l.pass) {
+            case launch_pass::forward: {
                 auto const arrived = l.stage > 0 ? saturating_sum(forward[at - how.micro_batches], s.message) : 0;
                 forward[at] = device = saturating_sum(std::max(device, arrived), s.forward);
-            } else {
+                break;
+            }
+            case launch_pass::backward: {
                 auto const arrived =
                     l.stage + 1 < how.stages ? saturating_sum(backward[at + how.micro_batches], stages[l.stage + 1].message) : forward[at];
                 auto const ready = std::max(saturating_sum(device, s.ahead), arrived);
                 backward[at] = device = saturating_sum(ready, saturating_sum(s.again - s.ahead, s.backward));
+                break;
+            }
+            case launch_pass::weight_gradients: device = saturating_sum(device, s.weights); break;
             }
             done[l.stage] = device;
         }
@@ -421,9 +445,14 @@ class stage_estimator {
         for (auto s = first.size(); s-- > 0;) {
             auto const group = how.launching().group_of(static_cast<std::uint32_t>(s));
             auto &link = links[group], &device = devices[group];
+            bool const cut = cuts_backward(how.order);
+            std::int64_t rest = 0; // of gradients of weights
+            for (auto i = first[s]; i < end_of(first, s, order_.size()) && cut; ++i) rest = saturating_sum(rest, c.weight_gradients[i]);
             for (auto i = end_of(first, s, order_.size()); i-- > first[s];) {
                 if (c.weights[i] == 0) continue;
-                auto const left = problem_.options().overlap ? c.backward[first[s]] - c.backward[i] : 0;
+                // Where backward is cut gradients of weights come last, operator by operator.
+                if (cut) rest -= c.weight_gradients[i];
+                auto const left = !problem_.options().overlap ? 0 : cut ? std::max<std::int64_t>(rest, 0) : c.backward[first[s]] - c.backward[i];
                 auto const ready = static_cast<double>(problem_.options().overlap ? done[s] - left : all);
                 auto const reduce = rates.gradients.of(c, i), gather = how.sharded == sharded_states::none ? reduce : rates.weights.of(c, i);
                 auto const rate = (reduce + gather) / 2;
@@ -543,6 +572,7 @@ class stage_estimator {
         double states = 0;
         byte_count buffers = 0, weights = 0;
         std::vector<byte_count> activations(how.stages, 0); // of a micro-batch
+        std::vector<waiting_bytes> waiting(how.stages);     // of one, for gradients of weights
         std::set<std::size_t> borrowed;
         for (auto s = group; s < how.stages; s += how.groups())
             for (auto i = begin(s); i < end(s); ++i) {
@@ -551,6 +581,7 @@ class stage_estimator {
                 buffers = std::max(buffers, c.buffers[i]);
                 weights += c.weights[i];
                 activations[s] += c.activations[i];
+                waiting[s] += c.waiting[i];
             }
         auto const always = static_cast<byte_count>(states) + buffers;
         if (!training) return weights + always;
@@ -562,9 +593,13 @@ class stage_estimator {
             return crossing.front() + (inputs > 0 ? static_cast<byte_count>(inputs) * std::ranges::min(behind) : 0) +
                    activations[s] / how.segments * how.kept;
         };
-        auto const beside = [&](std::uint32_t s) { return d.recompute[s] ? activations[s] / how.segments : 0; };
-        auto const under_way = how.interleaved == 1 ? kept(group) * in_flight(how.launching(), group) + beside(group)
-                                                    : fullest_moment(launches_of(how.launching(), group), kept, beside);
+        bool const cut = cuts_backward(how.order);
+        auto const beside = [&](std::uint32_t s) {
+            return (d.recompute[s] ? activations[s] / how.segments : 0) + (cut ? waiting[s].rising(d.recompute[s]) : 0);
+        };
+        auto const left = [&](std::uint32_t s) { return waiting[s].total(); };
+        auto const under_way = how.interleaved == 1 && !cut ? kept(group) * in_flight(how.launching(), group) + beside(group)
+                                                            : fullest_moment(launches_of(how.launching(), group), kept, beside, left);
         return weights_of(d, group, how, share) + under_way + always;
     }
 

@@ -15,6 +15,7 @@
 #include <parsearch/pipeline/launch_order.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/pipeline/recomputation.hpp>
+#include <parsearch/pipeline/weight_gradients.hpp>
 #include <parsearch/pipeline/zero_sharding.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/sim/schedule/task_graph.hpp>
@@ -27,6 +28,7 @@ struct task_origin {
     std::uint32_t task = 0;        ///< of the task graph of one micro-batch
     std::uint32_t micro_batch = 0; ///< the last one that its stage launches for what is done once: synchronisation and updates
     bool again = false;            ///< forward that is computed once more
+    bool weights = false;          ///< of a backward task that is cut, the part of gradients of weights
     block_transfer moves{};        ///< of a block's weights: `task` is the first of their synchronisation
     friend bool operator==(task_origin const&, task_origin const&) = default;
 };
@@ -39,6 +41,10 @@ struct task_origin {
 /// Synchronisation comes with the last backward of the first stage that contributes (what stands behind all backward tasks of `one`, at the end), and
 /// waits for the gradients of all micro-batches; updates come last. Adding a gradient to that of the micro-batches before takes no time. Where
 /// `launch_in_order`, each computation also waits for the one launched before it on its device; where not, that is left to the scheduler.
+///
+/// Where the order cuts backward, so are the backward tasks of operators with a `weight_gradient_share`: the first part is what other tasks wait for,
+/// the second, launched later, waits for the first, and synchronisation and updates wait for it. They come with the last launch of gradients of
+/// weights of the only stage that contributes, or at the end.
 ///
 /// With sharded gradients or parameters a group of devices goes through blocks, forward and backward; computing a block again and its backward, or
 /// two passes in turn, are one visit. All operators of a visit with weights to share wait until parameters that are sharded are gathered, which
@@ -62,15 +68,18 @@ class unroller {
         origins.clear();
         transfers_.clear();
         number_.assign(how.micro_batches, std::vector<std::uint32_t>(one.size(), none));
+        of_weights_ = number_;
         again_.assign(one.size(), none);
         previous_.assign(launch_in_order ? devices : 0, none);
         bool const training = last_backward_ != none;
         first_link_ = devices;
         find_blocks(plan, sharing, !sharing.empty() && training);
         std::vector<std::uint32_t> left(how.stages, how.micro_batches);
-        for (auto const& l : launches(how.launching(), training))
-            if (!l.backward) add_forward(l.stage, l.micro_batch);
-            else add_backward(l.stage, l.micro_batch, --left[l.stage] == 0);
+        for (auto const& l : launches(how.launching(), training)) switch (l.pass) {
+            case launch_pass::forward: add_forward(l.stage, l.micro_batch); break;
+            case launch_pass::backward: add_backward(l.stage, l.micro_batch, !cuts_backward(how.order) && --left[l.stage] == 0); break;
+            case launch_pass::weight_gradients: add_weight_gradients(l.stage, l.micro_batch, --left[l.stage] == 0); break;
+            }
         for (auto const t : tail_) add_once(t, how.order == launch_order::gpipe ? 0 : how.micro_batches - 1);
     }
 
@@ -115,6 +124,9 @@ class unroller {
         for (std::uint32_t t = 0; t < one.size(); ++t)
             if (one.kind[t] == sim::task_kind::backward) last_backward_ = t;
         runs_again_ = detail::computed_again(g, *how_);
+        share_.assign(g.size(), 0);
+        for (std::size_t op = 0; op < g.size() && cuts_backward(how_->order); ++op) share_[op] = weight_gradient_share(g, op);
+        std::vector<bool> of_several(one.size(), false); // stages
         for (std::uint32_t t = 0; t < one.size(); ++t) {
             auto const& label = one.label[t];
             auto const s = how_->stage[label.op], segment = how_->segment_of(label.op);
@@ -125,9 +137,12 @@ class unroller {
                 part_[t] = part::once;
                 stage_[t] = how_->stages - 1; // then where gradients come last
                 segment_[t] = none;
-                for (auto const p : one_->before(t))
+                for (auto const p : one_->before(t)) {
                     std::tie(stage_[t], segment_[t]) = std::min(std::pair(stage_[t], segment_[t]), std::pair(stage_[p], segment_[p]));
-                (last_backward_ == none || t > last_backward_ ? tail_ : backward_[stage_[t]]).push_back(t);
+                    of_several[t] = of_several[t] || of_several[p] || stage_[p] != stage_[one_->before(t).front()];
+                }
+                bool const at_end = last_backward_ == none || t > last_backward_ || (of_several[t] && cuts_backward(how_->order));
+                (at_end ? tail_ : backward_[stage_[t]]).push_back(t);
             } else if (one.kind[t] == sim::task_kind::backward || (moves(t) && label.traffic == sim::traffic_kind::gradient)) {
                 part_[t] = part::backward;
                 stage_[t] = s;
@@ -271,10 +286,11 @@ class unroller {
         b.reduced = {add_transfer(reduces_[t], m, nodes ? block_transfer::all_reduce : block_transfer::gather, b.once)};
     }
 
-    void add(std::uint32_t t, task_origin origin, std::uint32_t& number) {
+    void add(std::uint32_t t, task_origin origin, std::uint32_t& number) { add(t, origin, number, one_->duration[t]); }
+    void add(std::uint32_t t, task_origin origin, std::uint32_t& number, std::int64_t duration) {
         auto const r = one_->resource[t];
         if (r < previous_.size() && previous_[r] != none) out_->after(previous_[r]);
-        number = out_->add(r, one_->duration[t], one_->kind[t], one_->label[t]);
+        number = out_->add(r, duration, one_->kind[t], one_->label[t]);
         if (r < previous_.size()) previous_[r] = number;
         origins_->push_back(origin);
     }
@@ -315,8 +331,25 @@ class unroller {
             if (recompute) compute_again(segment_[t]);
             come_to(stage, t, m);
             for (auto const p : one_->before(t)) out_->after(recompute ? recomputed(p, t, m) : number_[m][p]);
-            add(t, {t, m, false}, number_[m][t]);
+            add(t, {t, m, false}, number_[m][t], one_->duration[t] - weights_time(t));
             leave(stage, t, m, number_[m][t]);
+        }
+    }
+
+    /// Picoseconds of backward task `t` that are launched by themselves.
+    [[nodiscard]] std::int64_t weights_time(std::uint32_t t) const {
+        return is_cut(t) ? weight_gradient_time(one_->duration[t], share_[one_->label[t].op]) : 0;
+    }
+    [[nodiscard]] bool is_cut(std::uint32_t t) const { return one_->kind[t] == sim::task_kind::backward && share_[one_->label[t].op] > 0; }
+
+    void add_weight_gradients(std::uint32_t stage, std::uint32_t m, bool last) {
+        for (auto const t : backward_[stage]) {
+            if (part_[t] == part::once) {
+                if (last) add_once(t, m);
+            } else if (is_cut(t)) {
+                out_->after(number_[m][t]);
+                add(t, {.task = t, .micro_batch = m, .weights = true}, of_weights_[m][t], weights_time(t));
+            }
         }
     }
 
@@ -326,7 +359,7 @@ class unroller {
             else if (part_[p] == part::replaced)
                 for (auto const r : blocks_.at(reduces_[p]).reduced) out_->after(r);
             else
-                for (auto const& of : number_) out_->after(of[p]);
+                for (auto const& of : is_cut(p) ? of_weights_ : number_) out_->after(of[p]);
         }
         add(t, {t, m, false}, number_.front()[t]);
     }
@@ -339,10 +372,12 @@ class unroller {
     std::uint32_t last_backward_ = none, first_link_ = 0;
     std::vector<part> part_;       ///< of each task of one micro-batch
     std::vector<bool> runs_again_; ///< of each operator
+    std::vector<double> share_;    ///< of each operator, of its backward what is launched by itself
     std::vector<std::uint32_t> stage_, segment_, tail_, again_, previous_;
-    std::vector<std::vector<std::uint32_t>> forward_, backward_, again_in_, number_; ///< tasks by stage; numbers by micro-batch
-    std::map<std::uint32_t, shared_block> blocks_;                                   ///< empty where neither gradients nor parameters are shared
-    std::vector<bool> waits_;                                                        ///< of each task, whether its operator shares weights
+    std::vector<std::vector<std::uint32_t>> forward_, backward_, again_in_; ///< tasks by stage
+    std::vector<std::vector<std::uint32_t>> number_, of_weights_;           ///< numbers by micro-batch; of what is launched by itself
+    std::map<std::uint32_t, shared_block> blocks_;                          ///< empty where neither gradients nor parameters are shared
+    std::vector<bool> waits_;                                               ///< of each task, whether its operator shares weights
     std::vector<std::uint32_t> reduces_; ///< of synchronisation and the backward tasks that it waits for, the block with which they are reduced
     std::vector<visit> now_, before_it_; ///< of each group of devices
     std::vector<std::pair<std::uint32_t, block_transfer>> transfers_; ///< of the last pipeline

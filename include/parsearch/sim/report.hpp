@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
@@ -17,13 +18,25 @@
 
 namespace parsearch::sim {
 
+/// What a task of a plan with micro-batches is, beside what its kind and label say.
+enum class task_part : std::uint8_t {
+    whole,           ///< nothing else
+    again,           ///< forward that is computed once more, ahead of its backward
+    of_block,        ///< moves the weights of the whole block that the operator of its label begins
+    weight_gradients ///< of a backward pass that is cut in two, the gradients of weights; `whole` is the rest then
+};
+/// "again", as it stands behind a task's name; "" of what is whole.
+[[nodiscard]] constexpr std::string_view spoken(task_part p) noexcept {
+    constexpr std::array<std::string_view, 4> words{"", "again", "of its block", "of weights"};
+    return words[static_cast<std::size_t>(p)];
+}
+
 /// Which of the runs of its work a task of a plan with micro-batches is.
 struct task_run {
     static constexpr std::uint32_t once = ~std::uint32_t{0};
 
     std::uint32_t micro_batch = once; ///< once: for all of them together, as updates are
-    bool again = false;               ///< forward that is computed once more, ahead of its backward
-    bool of_block = false;            ///< moves the weights of the whole block that the operator of its label begins
+    task_part part = task_part::whole;
     friend bool operator==(task_run const&, task_run const&) = default;
 };
 

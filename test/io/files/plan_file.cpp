@@ -168,7 +168,7 @@ TEST_CASE("plan JSON: what is wrong is named") {
     CHECK(refused("\"micro_batches\": 4", "\"micro_batches\": 0") == "p.json: micro_batches is 0: must be an integer from 1 to 4294967295");
     CHECK(refused("\"micro_batches\": 4", "\"micro_batches\": 3") ==
           "p.json: micro_batches: micro-batches: operator 'fc1' (linear) has 64 samples: 3 micro-batches must divide them");
-    CHECK(refused("\"1f1b\"", "\"interleaved\"") == "p.json: order is \"interleaved\": must be one of gpipe, 1f1b, eager-1f1b");
+    CHECK(refused("\"1f1b\"", "\"interleaved\"") == "p.json: order is \"interleaved\": must be one of gpipe, 1f1b, eager-1f1b, zb-h1, zb-h2");
     CHECK(refused("\"sharded_optimizer\": true", "\"sharded_optimizer\": 1") == "p.json: sharded_optimizer is 1: must be true or false");
     CHECK(refused("\"sharded_optimizer\": true", "\"sharded_optimizer\": false, \"sharded_gradients\": true") ==
           "p.json: sharded_gradients is true: must be false where sharded_optimizer is");
@@ -290,6 +290,7 @@ TEST_CASE("plan JSON: random pipelines of random networks read back equal") {
                                 .order = pipeline::launch_orders[uniform_index(rng, pipeline::launch_orders.size())],
                                 .sharded = pipeline::all_sharded_states[uniform_index(rng, pipeline::all_sharded_states.size())]},
                         .strategy = {}};
+        if (cuts_backward(p.how.order)) p.how.sharded = std::min(p.how.sharded, pipeline::sharded_states::optimizer);
         if (p.how.stages == 2 && bernoulli(rng, 0.5)) p.how.interleaved = 2;
         std::uint32_t stage = 0;
         for (auto const op : g.order) {

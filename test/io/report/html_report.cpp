@@ -149,10 +149,20 @@ TEST_CASE("report: a plan has its micro-batches, stages, and what is computed ag
     auto const& row = tasks.at("row");
     CHECK(row[4] != row[0]);
     CHECK(std::set<int>(row.begin(), row.end()).size() == tasks.at("rows").size());
-    std::set<int> again;
-    for (auto const& what : tasks.at("whats"))
-        if (what[7] == 1) again.insert(what[0].get<int>());
-    CHECK(again.count(static_cast<int>(sim::task_kind::forward)) == 1);
+    auto const kinds_of = [](nlohmann::json const& whats, sim::task_part of) {
+        std::set<int> out;
+        for (auto const& what : whats)
+            if (what[7] == static_cast<int>(of)) out.insert(what[0].get<int>());
+        return out;
+    };
+    CHECK(kinds_of(tasks.at("whats"), sim::task_part::again).count(static_cast<int>(sim::task_kind::forward)) == 1);
+    CHECK(kinds_of(tasks.at("whats"), sim::task_part::weight_gradients).empty());
+    auto cut = plan;
+    cut.how.order = pipeline::launch_order::zb_h1;
+    auto const simulated = simulate(f.problem, cut);
+    d.simulation = &simulated;
+    CHECK(kinds_of(document_in(page_of(d)).at("tasks").at("whats"), sim::task_part::weight_gradients) ==
+          std::set{static_cast<int>(sim::task_kind::backward)});
     d.stage.pop_back();
     CHECK(support::refusal([&] { return page_of(d); }).find("must be one each, or none") != std::string::npos);
 }

@@ -16,6 +16,8 @@ inline constexpr auto described<pipeline::partition_options> = boost::hana::make
     field("max_interleaved", &pipeline::partition_options::max_interleaved, "stages that each group of devices may run in turn, at least 1"),
     field("recomputation", &pipeline::partition_options::recomputation,
           "whether stages may compute their activations again in backward, to keep fewer"),
+    field("zero_bubble", &pipeline::partition_options::zero_bubble,
+          "whether stages may compute gradients of weights later than those of inputs, where they would wait (zb-h1, zb-h2)"),
     field("sharded_optimizer", &pipeline::partition_options::sharded_optimizer,
           "whether devices that hold the same weights may each keep a share of the optimizer's state"),
     field("sharded_gradients", &pipeline::partition_options::sharded_gradients, "whether they may keep a share of gradients, too (ZeRO-2)"),

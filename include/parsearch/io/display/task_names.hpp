@@ -58,7 +58,7 @@ namespace parsearch::io {
 [[nodiscard]] inline std::string name_of_task(graph::dense_graph const& g, sim::report const& r, std::uint32_t t) {
     auto const& who = r.tasks.label[t];
     auto const run = r.run_of(t);
-    std::string_view const more = run.again ? " again" : run.of_block ? " of its block" : "";
+    auto const more = text(run.part == sim::task_part::whole ? "" : " ", sim::spoken(run.part));
     switch (r.tasks.kind[t]) {
     case sim::task_kind::forward:
     case sim::task_kind::backward:
@@ -131,7 +131,7 @@ struct shown_tasks {
         auto const& who = r.tasks.label[t];
         auto const& carried = r.carried[t];
         auto const run = r.run_of(t);
-        return std::tuple(r.schedule.start[t], r.schedule.end[t], r.tasks.kind[t], who.op, who.edge, who.traffic, run.micro_batch, run.again,
+        return std::tuple(r.schedule.start[t], r.schedule.end[t], r.tasks.kind[t], who.op, who.edge, who.traffic, run.micro_batch, run.part,
                           carried.bytes, carried.devices);
     };
     shown_tasks out;

@@ -47,15 +47,15 @@ class event_texts {
         auto const& who = report_->tasks.label[t];
         auto const& carried = report_->carried[t];
         auto const run = report_->run_of(t);
-        auto const [at, fresh] = known_.try_emplace(key{report_->tasks.kind[t], returns_weights(report_->tasks, t), run.again, run.of_block, who.op,
-                                                        who.edge, who.traffic, carried.collective, carried.bytes, carried.devices});
+        auto const [at, fresh] = known_.try_emplace(key{report_->tasks.kind[t], returns_weights(report_->tasks, t), run.part, who.op, who.edge,
+                                                        who.traffic, carried.collective, carried.bytes, carried.devices});
         if (fresh) at->second = make(t);
         return at->second;
     }
 
   private:
     using key =
-        std::tuple<sim::task_kind, bool, bool, bool, std::uint32_t, std::uint32_t, sim::traffic_kind, collective_kind, byte_count, std::uint32_t>;
+        std::tuple<sim::task_kind, bool, sim::task_part, std::uint32_t, std::uint32_t, sim::traffic_kind, collective_kind, byte_count, std::uint32_t>;
 
     [[nodiscard]] parts make(std::uint32_t t) const {
         auto const kind = report_->tasks.kind[t];

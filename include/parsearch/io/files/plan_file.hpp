@@ -208,11 +208,13 @@ void write_plan_json(std::ostream& out, P const& problem, Plan const& plan, plan
     detail::configurations_reader reader(root, g, devices);
     return reader.read(notes, [&] {
         constexpr auto& orders = pipeline::launch_orders;
+        member_names names;
+        for (auto const o : orders) names.push_back(name_of(o));
         pipeline::pipeline_plan plan;
         auto const count = root.at("micro_batches");
         plan.how.micro_batches = count.integer<std::uint32_t>(1);
         auto const part = placed(count, [&] { return pipeline::micro_batch(g, plan.how.micro_batches); });
-        plan.how.order = orders[root.at("order").one_of({name_of(orders[0]), name_of(orders[1]), name_of(orders[2])})];
+        plan.how.order = orders[root.at("order").one_of(names)];
         if (auto const rounds = root.find("interleaved")) plan.how.interleaved = rounds->integer<std::uint32_t>(1);
         plan.how.sharded = detail::read_sharded(root);
         if (auto const over = root.find("expert_parallel"))

@@ -48,7 +48,8 @@ const most = list => list.reduce((a, b) => Math.max(a, b), -Infinity), least = l
 const limited = bytes => bytes < 2 ** 62;
 
 /* Words for the numbers in the data; the order is that of the enumerations in sim/schedule/task_graph.hpp and core/collective.hpp. */
-const TASKS = ['forward', 'backward', 'update', 'message', 'collective', 'forward again'];
+const TASKS = ['forward', 'backward', 'update', 'message', 'collective', 'forward again', 'weight gradients'];
+const PARTS = ['', ' again', ' of its block', ' of weights'];
 const TRAFFIC = ['activations', 'gradients', 'partial sums', 'weight gradients', 'weights'];
 const COLLECTIVES = ['all-reduce', 'all-gather', 'reduce-scatter', 'all-to-all', 'broadcast', 'reduce'];
 const MEMORY = ['weights', 'gradients', 'optimizer', 'activations', 'buffers'];

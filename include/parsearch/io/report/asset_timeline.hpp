@@ -37,14 +37,14 @@ const tasks = (() => {
   return { count: t.count, what, nr, start, end, batch, first, from, to, row: t.row, alike, critical, path: t.critical, whats: t.whats };
 })();
 const makespan = Math.max(1, data.makespan), deviceCount = data.devices.length;
-const busy = data.tasks.busy, shade = w => w[7] ? 5 : w[0];
+const busy = data.tasks.busy, shade = w => w[7] === 1 ? 5 : w[7] === 3 ? 6 : w[0];
 const arrow = name => name.replace(' -> ', ' → ');
 const nameOfRow = row => row >= deviceCount ? arrow(data.links[row - deviceCount][0])
   : data.devices[row].stages.length ? `device ${row} · stage ${data.devices[row].stages.join(', ')}` : `device ${row}`;
 
 /** What a task does, as io/display/task_names.hpp says it. */
 function describe(w) {
-  const [kind, op, edge, moves, collective, , , again, block] = tasks.whats[w], name = i => data.operators[i].name, more = again ? ' again' : block ? ' of its block' : '';
+  const [kind, op, edge, moves, collective, , , part] = tasks.whats[w], name = i => data.operators[i].name, more = PARTS[part];
   if (kind < 3) return `${name(op)} ${TASKS[kind]}${more}`;
   const [a, b] = edge < 0 ? [op, op] : data.edges[edge];
   const path = a === b ? name(op) : a === op ? `${name(b)} → ${name(a)}` : `${name(a)} → ${name(b)}`;
@@ -66,7 +66,7 @@ function details(i) {
 }
 
 { // What the critical path is made of.
-  const sums = [0, 0, 0, 0, 0, 0];
+  const sums = TASKS.map(() => 0);
   for (const i of tasks.path) sums[shade(tasks.whats[tasks.what[i]])] += tasks.end[i] - tasks.start[i];
   const devices = busy.slice(0, deviceCount), mean = devices.reduce((a, b) => a + b, 0) / deviceCount;
   const links = busy.slice(deviceCount), top = links.indexOf(most(links));

@@ -201,7 +201,7 @@ using nlohmann::ordered_json;
 /// number of its micro-batch from 1, or 0.
 [[nodiscard]] inline ordered_json tasks_json(sim::report const& r, std::size_t most = 1'000'000) {
     std::map<std::int64_t, std::uint64_t> durations;
-    std::map<std::tuple<int, std::uint32_t, std::uint32_t, int, int, byte_count, std::uint32_t, bool, bool>, std::uint64_t> whats;
+    std::map<std::tuple<int, std::uint32_t, std::uint32_t, int, int, byte_count, std::uint32_t, sim::task_part>, std::uint64_t> whats;
     auto const none = ordered_json::array();
     ordered_json duration_list = none, what_list = none, rows = none, row_of = none, busy = none, critical = none;
     packed_numbers packed;
@@ -216,15 +216,13 @@ using nlohmann::ordered_json;
             auto const& carried = r.carried[t];
             bool const moves = r.tasks.kind[t] == sim::task_kind::transfer || r.tasks.kind[t] == sim::task_kind::collective;
             int const traffic = !moves ? -1 : returns_weights(r.tasks, t) ? static_cast<int>(sim::traffic_kinds) : static_cast<int>(who.traffic);
-            auto const [what, fresh] =
-                whats.try_emplace({static_cast<int>(r.tasks.kind[t]), who.op, who.edge, traffic, static_cast<int>(carried.collective), carried.bytes,
-                                   carried.devices, run.again, run.of_block},
-                                  whats.size());
+            auto const [what, fresh] = whats.try_emplace({static_cast<int>(r.tasks.kind[t]), who.op, who.edge, traffic,
+                                                          static_cast<int>(carried.collective), carried.bytes, carried.devices, run.part},
+                                                         whats.size());
             if (fresh)
                 what_list.push_back({static_cast<int>(r.tasks.kind[t]), who.op,
                                      who.edge == sim::task_label::no_edge ? -1 : static_cast<std::int64_t>(who.edge), traffic,
-                                     static_cast<int>(carried.collective), carried.bytes, carried.devices, static_cast<int>(run.again),
-                                     static_cast<int>(run.of_block)});
+                                     static_cast<int>(carried.collective), carried.bytes, carried.devices, static_cast<int>(run.part)});
             auto const [duration, longer] = durations.try_emplace(r.schedule.end[t] - r.schedule.start[t], durations.size());
             if (longer) duration_list.push_back(duration->first);
             packed.add(what->second);
