@@ -257,7 +257,7 @@ class Plans(Folder):
         _, error = plan(*asked, "--diff", "nobody", code=2)
         self.assertIn("--diff 'nobody': must be data_parallel, ", error)
         # With micro-batches.
-        out, _ = plan(*Pipeline.LARGE, "--diff", "data_parallel", "--quiet", pipelines=True)
+        out, _ = plan(*Pipeline.LARGE, "--space.max_stages", "1", "--diff", "data_parallel", "--quiet", pipelines=True)
         self.assertRegex(out, r"(?m)^ +shared by replicas +optimizer, gradients(, parameters)? +nothing$")
 
     def explained(self, out):
@@ -644,8 +644,22 @@ class Pipeline(Folder):
         self.assertTrue(all("micro_batch" not in e["args"] for e in tasks if e["cat"] == "update"))
         return pipeline
 
+    def test_zero_bubble(self):
+        out, _ = plan(*self.LARGE, "--space.sharded_gradients", "false", "--space.sharded_parameters", "false", "--out", self.path / "a", pipelines=True)
+        pipeline = self.check("a", out)
+        self.assertRegex(pipeline["order"], "^zb-h[12]$")
+        self.assertIn(pipeline["order"], out)
+        names = {e["name"] for e in self.load("a", "timeline.json")["traceEvents"] if e["ph"] == "X"}
+        self.assertTrue(any(" backward of weights" in name for name in names))
+        again, _ = plan(*self.LARGE, "--import", self.path / "a" / "plan.json", "--out", self.path / "b", pipelines=True)
+        self.assertEqual(self.load("b", "plan.json")["predicted_ps"], pipeline["predicted_ps"], again)
+        plan(*self.LARGE, "--space.zero_bubble", "false", "--out", self.path / "c", pipelines=True)
+        whole = self.load("c", "plan.json")
+        self.assertNotIn("zb", whole["order"])
+        self.assertGreaterEqual(whole["predicted_ps"], pipeline["predicted_ps"])
+
     def test_sharded_parameters(self):
-        out, _ = plan(*self.LARGE, "--space.sharded_gradients", "false", "--out", self.path / "a", pipelines=True)
+        out, _ = plan(*self.LARGE, "--space.sharded_gradients", "false", "--space.max_stages", "1", "--out", self.path / "a", pipelines=True)
         pipeline = self.check("a", out)
         self.assertTrue(pipeline["sharded_parameters"])
         self.assertEqual({type(o["block"]) for s in pipeline["stages"] for o in s["operators"]}, {int})

@@ -25,6 +25,7 @@
 #include <parsearch/pipeline/replica_times.hpp>
 #include <parsearch/pipeline/stage_cuts.hpp>
 #include <parsearch/pipeline/stage_places.hpp>
+#include <parsearch/pipeline/stage_times.hpp>
 #include <parsearch/pipeline/weight_gradients.hpp>
 #include <parsearch/pipeline/zero_sharding.hpp>
 #include <parsearch/sim/task/planner.hpp>
@@ -99,7 +100,7 @@ class stage_estimator {
         auto const d = divided(how);
         if (!d) return std::nullopt;
         auto const stages = spans_of(*d, how);
-        auto const last = run(stages, how);
+        auto const last = ends_of(stages, how.launching(), problem_.options().training);
         stage_estimate out{.time = synchronised(*d, last, how)};
         for (std::uint32_t g = 0; g < how.groups(); ++g) {
             auto const use = memory_of(*d, g, how);
@@ -218,16 +219,6 @@ class stage_estimator {
     using cell = detail::replica_times;
     static constexpr std::size_t few = 512; ///< places, among which cuts are found exactly
 
-    /// What a stage takes for one micro-batch.
-    struct span_of_stage {
-        std::int64_t forward = 0, backward = 0, again = 0;
-        std::int64_t weights = 0; ///< gradients of weights, where backward is cut
-        std::int64_t ahead = 0;   ///< the part of `again` that need not wait for gradients
-        std::int64_t message = 0; ///< from the stage before, and back to it
-        std::int64_t head = 0;    ///< before the first forward: weights are gathered
-        std::int64_t tail = 0;    ///< behind the last backward: gradients are reduced
-    };
-
     /// Of weights whose experts are split, and of all others.
     struct by_experts {
         double others = 0, experts = 0;
@@ -341,14 +332,14 @@ class stage_estimator {
         return first;
     }
 
-    [[nodiscard]] std::vector<span_of_stage> spans_of(division const& d, equal_stages const& how) {
+    [[nodiscard]] std::vector<stage_times> spans_of(division const& d, equal_stages const& how) {
         auto const& c = d.one;
-        std::vector<span_of_stage> out;
+        std::vector<stage_times> out;
         auto const groups = how.groups(), group = static_cast<std::uint32_t>(problem_.topology().size()) / groups;
         for (std::size_t s = 0; s < d.first.size(); ++s) {
             auto const begin = d.first[s], end = end_of(d.first, s, order_.size());
-            span_of_stage span{.forward = c.forward[end - 1] - (begin > 0 ? c.forward[begin - 1] : 0),
-                               .backward = c.backward[begin] - (end < order_.size() ? c.backward[end] : 0)};
+            stage_times span{.forward = c.forward[end - 1] - (begin > 0 ? c.forward[begin - 1] : 0),
+                             .backward = c.backward[begin] - (end < order_.size() ? c.backward[end] : 0)};
             for (auto i = begin; i < end && cuts_backward(how.order); ++i) span.weights = saturating_sum(span.weights, c.weight_gradients[i]);
             span.weights = std::min(span.weights, span.backward);
             span.backward -= span.weights;
@@ -366,7 +357,7 @@ class stage_estimator {
 
     /// Turns `span`, of the operators from place `begin` to `end`, into that with sharded gradients, or parameters too.
     void share_blocks(division const& d, std::size_t begin, std::size_t end, sharded_states sharded, sync_rates const& rates,
-                      span_of_stage& span) const {
+                      stage_times& span) const {
         auto const& c = d.one;
         bool const parameters = sharded >= sharded_states::parameters;
         std::vector<block_times> blocks;
@@ -396,36 +387,6 @@ class stage_estimator {
             slowest =
                 std::max(slowest, static_cast<std::int64_t>(problem_.workload()->oracle.transfer_time(bytes, problem_.topology().links[l]).count()));
         return slowest;
-    }
-
-    /// When each stage is done with its last micro-batch.
-    [[nodiscard]] std::vector<std::int64_t> run(std::span<span_of_stage const> stages, equal_stages const& how) const {
-        std::vector<std::int64_t> free; // of each group of devices
-        for (std::uint32_t g = 0; g < how.groups(); ++g) free.push_back(stages[g].head);
-        std::vector<std::int64_t> forward(std::size_t{how.stages} * how.micro_batches, 0), backward(forward.size(), 0), done(how.stages, 0);
-        for (auto const& l : launches(how.launching(), problem_.options().training)) {
-            auto const& s = stages[l.stage];
-            auto& device = free[how.launching().group_of(l.stage)];
-            auto const at = std::size_t{l.stage} * how.micro_batches + l.micro_batch;
-            switch (l.pass) {
-            case launch_pass::forward: {
-                auto const arrived = l.stage > 0 ? saturating_sum(forward[at - how.micro_batches], s.message) : 0;
-                forward[at] = device = saturating_sum(std::max(device, arrived), s.forward);
-                break;
-            }
-            case launch_pass::backward: {
-                auto const arrived =
-                    l.stage + 1 < how.stages ? saturating_sum(backward[at + how.micro_batches], stages[l.stage + 1].message) : forward[at];
-                auto const ready = std::max(saturating_sum(device, s.ahead), arrived);
-                backward[at] = device = saturating_sum(ready, saturating_sum(s.again - s.ahead, s.backward));
-                break;
-            }
-            case launch_pass::weight_gradients: device = saturating_sum(device, s.weights); break;
-            }
-            done[l.stage] = device;
-        }
-        for (std::size_t s = 0; s < stages.size(); ++s) done[s] = saturating_sum(done[s], stages[s].tail);
-        return done;
     }
 
     /// The end of the iteration, of stages that are done with their last backward at `done`.
