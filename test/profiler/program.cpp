@@ -345,13 +345,18 @@ TEST_CASE("program: several devices: peers and collectives") {
     REQUIRE(reduce);
     CHECK(std::abs(to_seconds(reduce->fitted.latency) / 4e-5 - 1) < 0.01);
     CHECK(std::abs(reduce->fitted.rate.bytes_per_second / 2e11 - 1) < 0.01);
+    CHECK(reduce->implementation == "replayed up to 16777216 bytes");
+    CHECK(t.find_link("h100_sxm", cost::link_kind::peer)->implementation == "replayed up to 1048576 bytes");
     auto const without = new_script();
     without->devices = 4;
     without->groups = false;
+    without->replays = false;
     auto const o = run(without, with(small, {"--out", dir / "u.json", "--links-only"}));
     CHECK(o.code == ok);
     CHECK(has(o.err, "collectives of 2 are not measured: built without NCCL"));
-    CHECK(support::read_table(dir / "u.json").links().size() == 4);
+    auto const u = support::read_table(dir / "u.json");
+    REQUIRE(u.links().size() == 4);
+    for (auto const& link : u.links()) CHECK(link.implementation == "submitted one by one");
 }
 
 TEST_CASE("program: devices that are given twice or are not there are refused") {

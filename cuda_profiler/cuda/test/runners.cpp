@@ -676,6 +676,53 @@ TEST_SUITE("device") {
         CHECK(ms < 50.0F);
     }
 
+    TEST_CASE("what several streams record is replayed, all or none") {
+        if (!session()) return;
+        stream_owner other;
+        check(cudaStreamCreateWithFlags(other.out(), cudaStreamNonBlocking), "cudaStreamCreateWithFlags", "a test");
+        std::array const streams{session()->context().stream, other.get()};
+        constexpr std::int64_t elements = 1000;
+        device_memory const memory(2 * elements * sizeof(float), "a test");
+        auto* const at = static_cast<float*>(memory.get());
+        auto const write = [&](std::int64_t value) {
+            for (std::size_t i = 0; i < 2; ++i)
+                fill(streams[i], at + static_cast<std::int64_t>(i) * elements, content::constant, dtype::f32, elements,
+                     value + static_cast<std::int64_t>(i), 0, 1, "a test");
+        };
+        auto const read = [&] {
+            for (cudaStream_t const s : streams) check(cudaStreamSynchronize(s), "cudaStreamSynchronize", "a test");
+            std::vector<float> v(2 * elements);
+            check(cudaMemcpy(v.data(), at, v.size() * sizeof(float), cudaMemcpyDeviceToHost), "cudaMemcpy", "a test");
+            return std::pair{v.front(), v.back()};
+        };
+        write(1);
+        auto const ready = record(streams, [&] { write(5); });
+        CHECK(read() == std::pair{1.F, 2.F}); // nothing has run
+        REQUIRE(ready.size() == 2);
+        for (std::size_t i = 0; i < 2; ++i) check(cudaGraphLaunch(ready[i].get(), streams[i]), "cudaGraphLaunch", "a test");
+        CHECK(read() == std::pair{5.F, 6.F});
+        CHECK(record(streams, [] { throw launch_failure("cannot be recorded"); }).empty());
+        write(7);
+        CHECK(read() == std::pair{7.F, 8.F}); // both streams run again
+    }
+
+    TEST_CASE("a group: collectives, small ones replayed") {
+        if (!session()) return;
+        if (cuda_device_count() < 2 || nccl_version().empty()) {
+            MESSAGE("two devices and NCCL are needed");
+            return;
+        }
+        std::array const ordinals{0, 1};
+        std::unique_ptr<device_group> const group = open_cuda_group(ordinals);
+        for (auto const k : {collective_kind::all_reduce, collective_kind::all_gather, collective_kind::reduce_scatter, collective_kind::all_to_all})
+            for (byte_count const bytes : {byte_count{4096}, byte_count{64} << 20, byte_count{1}}) {
+                (void)group->run(k, bytes, 8);
+                series_time const t = group->run(k, bytes, 8);
+                CHECK(t.time.count() > 0);
+                CHECK(t.replayed == (bytes <= 4096));
+            }
+    }
+
     TEST_CASE("what does not fit is refused, and the device lives on") {
         if (!session()) return;
         launch const l = streaming{.reads = {{std::int64_t{1} << 42, dtype::f32}}, .writes = {{1, dtype::f32}}};
@@ -694,11 +741,11 @@ TEST_SUITE("device") {
         for (copy_kind const k : {copy_kind::host_to_device, copy_kind::device_to_host, copy_kind::device_to_device})
             for (byte_count const bytes :
                  {byte_count{1}, byte_count{1} << 20, byte_count{256} << 20, byte_count{4096}}) // the memory grows, and stays
-                CHECK(d->copy(k, bytes, 3, 0).count() > 0);
+                CHECK(d->copy(k, bytes, 3, 0).time.count() > 0);
         // 200 copies of 16 MiB are no faster than ten of 256 MiB, which the last cache does not hold, by more than a third.
         auto const rate = [&](byte_count bytes, std::int64_t times) {
             (void)d->copy(copy_kind::device_to_device, bytes, times, 0);
-            return static_cast<double>(bytes * times) / to_seconds(d->copy(copy_kind::device_to_device, bytes, times, 0));
+            return static_cast<double>(bytes * times) / to_seconds(d->copy(copy_kind::device_to_device, bytes, times, 0).time);
         };
         double const large = rate(byte_count{256} << 20, 10);
         CHECK(rate(byte_count{16} << 20, 200) < 1.34 * large);

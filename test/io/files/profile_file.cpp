@@ -74,7 +74,7 @@ constexpr char const* small = R"({
   ],
   "failures": [{"device": "h100_sxm", "op": "linear", "pass": "backward", "dims": [["s", 9]], "operands": "->", "reason": "no such kernel"}],
   "links": [
-    {"device": "h100_sxm", "kind": "peer", "latency_ps": 2, "bytes_per_second": 1.5e+11, "largest_error": 0.25, "points": [[0, 2], [1024, 8]]}
+    {"device": "h100_sxm", "kind": "peer", "latency_ps": 2, "bytes_per_second": 1.5e+11, "largest_error": 0.25, "implementation": "replayed", "points": [[0, 2], [1024, 8]]}
   ],
   "collectives": [
     {"device": "h100_sxm", "kind": "reduce_scatter", "size": 8, "latency_ps": 3, "bytes_per_second": 3, "largest_error": 0, "points": [[1, 1]]},
@@ -121,7 +121,8 @@ TEST_CASE("profile JSON: a document by hand, written as it was read") {
     CHECK(p.links() == std::vector<cost::link_model>{{.device = "h100_sxm",
                                                       .kind = cost::link_kind::peer,
                                                       .fitted = {picoseconds{2}, {1.5e11}, 0.25},
-                                                      .points = {{0, picoseconds{2}}, {1024, picoseconds{8}}}}});
+                                                      .points = {{0, picoseconds{2}}, {1024, picoseconds{8}}},
+                                                      .implementation = "replayed"}});
     REQUIRE(p.collectives().size() == 2);
     CHECK(p.collectives()[1] ==
           cost::collective_model{
@@ -220,6 +221,7 @@ TEST_CASE("profile JSON: the kernels of networks and random ones read back equal
     auto const model = [&](auto& m) {
         m.fitted = {picoseconds{below(std::uint64_t{1} << 60)}, {static_cast<double>(1 + below(std::uint64_t{1} << 53)) / 7}, {}};
         if (below(2)) m.fitted.largest_error = static_cast<double>(below(std::uint64_t{1} << 53)) / 11;
+        if (below(2)) m.implementation = "submitted one by one";
         for (auto n = below(4); n > 0; --n) m.points.push_back({below(std::uint64_t{1} << 63), picoseconds{below(std::uint64_t{1} << 60)}});
     };
     for (auto const kind : cost::link_kinds) {
