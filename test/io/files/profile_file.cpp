@@ -74,11 +74,11 @@ constexpr char const* small = R"({
   ],
   "failures": [{"device": "h100_sxm", "op": "linear", "pass": "backward", "dims": [["s", 9]], "operands": "->", "reason": "no such kernel"}],
   "links": [
-    {"device": "h100_sxm", "kind": "peer", "latency_ps": 2, "bytes_per_second": 1.5e+11, "largest_error": 0.25, "implementation": "replayed", "points": [[0, 2], [1024, 8]]}
+    {"device": "h100_sxm", "kind": "peer", "latency_ps": 2, "bytes_per_second": 1.5e+11, "largest_error": 0.25, "points": [[0, 2], [1024, 8]]}
   ],
   "collectives": [
     {"device": "h100_sxm", "kind": "reduce_scatter", "size": 8, "latency_ps": 3, "bytes_per_second": 3, "largest_error": 0, "points": [[1, 1]]},
-    {"device": "h100_sxm", "kind": "reduce_scatter", "size": 4, "latency_ps": 0, "bytes_per_second": 0.5}
+    {"device": "h100_sxm", "kind": "reduce_scatter", "size": 4, "latency_ps": 0, "bytes_per_second": 0.5, "implementation": "replayed"}
   ]
 }
 )";
@@ -121,12 +121,14 @@ TEST_CASE("profile JSON: a document by hand, written as it was read") {
     CHECK(p.links() == std::vector<cost::link_model>{{.device = "h100_sxm",
                                                       .kind = cost::link_kind::peer,
                                                       .fitted = {picoseconds{2}, {1.5e11}, 0.25},
-                                                      .points = {{0, picoseconds{2}}, {1024, picoseconds{8}}},
-                                                      .implementation = "replayed"}});
+                                                      .points = {{0, picoseconds{2}}, {1024, picoseconds{8}}}}});
     REQUIRE(p.collectives().size() == 2);
-    CHECK(p.collectives()[1] ==
-          cost::collective_model{
-              .device = "h100_sxm", .kind = collective_kind::reduce_scatter, .size = 4, .fitted = {picoseconds{0}, {0.5}, {}}, .points = {}});
+    CHECK(p.collectives()[1] == cost::collective_model{.device = "h100_sxm",
+                                                       .kind = collective_kind::reduce_scatter,
+                                                       .size = 4,
+                                                       .fitted = {picoseconds{0}, {0.5}, {}},
+                                                       .points = {},
+                                                       .implementation = "replayed"});
     CHECK(written(p, notes) == small);
     CHECK(read(written({})) == cost::profile{});
 }
