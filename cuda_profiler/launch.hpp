@@ -125,9 +125,14 @@ struct lookup {
     friend bool operator==(lookup const&, lookup const&) = default;
 };
 
-/// One step of an optimizer: reads and writes `bytes` in all with `flops` in all.
-struct optimizer_update {
+/// The weights that an optimizer changes at once: reads and writes `bytes` in all with `flops` in all.
+struct updated_weights {
     std::int64_t flops = 0, bytes = 0;
+    friend bool operator==(updated_weights const&, updated_weights const&) = default;
+};
+/// One step of an optimizer over several sets of weights, as frameworks run it over all of a device.
+struct optimizer_update {
+    std::vector<updated_weights> sets{};
     friend bool operator==(optimizer_update const&, optimizer_update const&) = default;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 /// Kernels as sequences of launches: how each operator of the library is run with what cuDNN and cuBLASLt have, and a few kernels of our own.
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -18,6 +19,7 @@
 #include <parsearch/ops/shard.hpp>
 
 #include "launch.hpp"
+#include "launch_cost.hpp"
 #include "lower/attention.hpp"
 #include "lower/contraction.hpp"
 #include "lower/convolution.hpp"
@@ -95,7 +97,7 @@ template <std::size_t N> [[nodiscard]] constexpr bool is_one_of(std::string_view
 }
 
 [[nodiscard]] inline launches lower_update(ops::shard_work const& w) {
-    return {optimizer_update{.flops = static_cast<std::int64_t>(w.flops), .bytes = static_cast<std::int64_t>(w.bytes)}};
+    return {optimizer_update{.sets = {{.flops = static_cast<std::int64_t>(w.flops), .bytes = static_cast<std::int64_t>(w.bytes)}}}};
 }
 
 [[nodiscard]] inline launches lower_unknown(shard const& s) {
@@ -152,6 +154,49 @@ template <std::size_t N> [[nodiscard]] constexpr bool is_one_of(std::string_view
     } catch (std::out_of_range const&) {
         return {.launches = {}, .reason = text("kind '", work.op->kind, "': has fewer operands than the library gives it")};
     }
+}
+
+/// What an update is timed in: as many sets of weights as move so many bytes together, but one at least, and so many at most.
+inline constexpr std::int64_t timed_bytes = std::int64_t{256} << 20, timed_sets = 64;
+
+/// Launches that are timed for a kernel, and how many such kernels they make up: its time is that part of theirs.
+struct timed_launches {
+    std::vector<launch> launches{};
+    std::int64_t kernels = 1;
+};
+/// Of the launches of one kernel. An update is timed among others like it, as it runs in one launch over all weights of a device.
+[[nodiscard]] inline timed_launches to_be_timed(std::vector<launch> launches) {
+    timed_launches t{.launches = std::move(launches)};
+    if (t.launches.size() != 1) return t;
+    auto* const update = std::get_if<optimizer_update>(&t.launches.front());
+    if (!update || update->sets.size() != 1) return t;
+    auto const set = update->sets.front();
+    t.kernels = std::clamp<std::int64_t>(timed_bytes / std::max<std::int64_t>(set.bytes, 1), 1, timed_sets);
+    update->sets.assign(static_cast<std::size_t>(t.kernels), set);
+    return t;
+}
+
+/// Bytes that one launch of an update moves at most, but where one set alone moves more.
+inline constexpr std::int64_t most_updated_bytes = std::int64_t{4} << 30;
+
+/// The kernels of an iteration as they run: updates one after another are joined to as few launches as there may be, the others stay as they are.
+[[nodiscard]] inline std::vector<std::vector<launch>> with_joined_updates(std::vector<std::vector<launch>> kernels) {
+    std::vector<std::vector<launch>> out;
+    optimizer_update* last = nullptr;
+    std::int64_t bytes = 0;
+    for (auto& k : kernels) {
+        auto* const update = k.size() == 1 ? std::get_if<optimizer_update>(&k.front()) : nullptr;
+        auto const more = update ? sum_of(*update).bytes : 0;
+        if (update && last && bytes + more <= most_updated_bytes) {
+            last->sets.insert(last->sets.end(), update->sets.begin(), update->sets.end());
+            bytes += more;
+            continue;
+        }
+        out.push_back(std::move(k));
+        last = update ? &std::get<optimizer_update>(out.back().front()) : nullptr;
+        bytes = more;
+    }
+    return out;
 }
 
 } // namespace parsearch::profiler

@@ -67,8 +67,8 @@ class progress_line {
 };
 } // namespace
 
-cost::profile_entry entry_of(std::string const& kind, work_item const& item, timing const& t, prepared_sequence const& ran) {
-    cost::profile_entry e{.device = kind, .kernel = item.kernel, .time = t.median, .runs = t.runs, .spread = t.spread};
+cost::profile_entry entry_of(std::string const& kind, work_item const& item, timing const& t, prepared_sequence const& ran, std::int64_t kernels) {
+    cost::profile_entry e{.device = kind, .kernel = item.kernel, .time = t.median / kernels, .runs = t.runs, .spread = t.spread / kernels};
     e.flops = item.work.flops;
     e.bytes = item.work.bytes;
     // Updates of operations of several classes are one kernel.
@@ -123,8 +123,8 @@ measured_work measure_kernels(request const& asked, listed_work const& work, dev
         if (table.table().knows(work.kind, items[i].kernel)) ++done.skipped;
         else {
             todo.push_back(&items[i]);
-            auto const launches = lower(items[i].work, asked.unknown).launches;
-            weights.push_back(measuring_seconds(predicted_time(oracle, items[i], work.example), launches, asked.timing));
+            weights.push_back(measuring_seconds(predicted_time(oracle, items[i], work.example),
+                                                to_be_timed(lower(items[i].work, asked.unknown).launches), asked.timing));
         }
     progress_estimate estimate(std::move(weights));
     progress_line line(to, asked.quiet);
@@ -146,14 +146,15 @@ measured_work measure_kernels(request const& asked, listed_work const& work, dev
         else if (memory > 0 && item.memory > memory)
             fail(fmt::format("needs {} of memory: the device has {}", tools::shown_memory(item.memory), tools::shown_memory(memory)));
         else try {
-                auto const ready = on.prepare(made.launches);
+                auto const timed = to_be_timed(made.launches);
+                auto const ready = on.prepare(timed.launches);
                 auto const t = measure(
                     *ready, asked.timing, [] { return host_clock::now(); }, stop);
                 if (!t) {
                     done.stopped = true;
                     break;
                 }
-                table.table().add(entry_of(work.kind, item, *t, *ready));
+                table.table().add(entry_of(work.kind, item, *t, *ready, timed.kernels));
                 for (auto const& by : on.throttled_by()) ++table.notes().throttled[by];
                 ++done.measured;
                 done.imprecise += !t->reached;

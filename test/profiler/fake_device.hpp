@@ -38,11 +38,15 @@ struct fake_script {
     std::int64_t prepared = 0, runs = 0;
 };
 
-/// 2 us, and 100 T multiply-adds and 2 TB a second, whichever is longer.
+/// 2 us, and 100 T multiply-adds and 2 TB a second, whichever is longer. The sets of an update add up to its time.
 [[nodiscard]] inline picoseconds fake_time(std::span<profiler::launch const> sequence) {
     double seconds = 0;
-    for (auto const& l : sequence) seconds += 2e-6 + std::max(profiler::multiply_adds(l) / 1e14, profiler::traffic_of(l).all() / 2e12);
-    return parsearch::from_seconds(seconds);
+    picoseconds updates{};
+    for (auto const& l : sequence)
+        if (auto const* const u = std::get_if<profiler::optimizer_update>(&l))
+            for (auto const& set : u->sets) updates += parsearch::from_seconds(static_cast<double>(set.bytes) / 2e12);
+        else seconds += 2e-6 + std::max(profiler::multiply_adds(l) / 1e14, profiler::traffic_of(l).all() / 2e12);
+    return updates + parsearch::from_seconds(seconds);
 }
 
 class fake_sequence final : public profiler::prepared_sequence {

@@ -34,7 +34,7 @@ TEST_CASE("launch cost: products and bytes of each launch, by hand") {
     CHECK(to_string(launch{permutation{.extents = {2, 3}, .order = {1, 0}, .type = dtype::f64}}) == "permutation 2x3 to 1 0 f64");
     CHECK(traffic_of(lookup{.rows = 1000, .width = 8, .lookups = 6, .bag = 3}).read == 6 * 8 * 4 + 6 * 8);
     CHECK(traffic_of(lookup{.rows = 1000, .width = 8, .lookups = 6, .bag = 3}).written == 2 * 8 * 4);
-    CHECK(traffic_of(optimizer_update{.flops = 1, .bytes = 600}).all() == 600);
+    CHECK(traffic_of(optimizer_update{.sets = {{.flops = 1, .bytes = 600}, {.flops = 2, .bytes = 60}}}).all() == 660);
     launch const stream_of_two = streaming{.reads = {{10, dtype::f32}, {2, dtype::i8}}, .writes = {{10, dtype::f16}}, .flops = 3};
     CHECK(traffic_of(stream_of_two).read == 42);
     CHECK(traffic_of(stream_of_two).written == 20);

@@ -351,7 +351,40 @@ TEST_CASE("lower: what is asked of the libraries") {
     auto const of_bias = lower(whole(biased, ops::pass::backward, 0));
     CHECK(of_bias.launches == std::vector<launch>{reduction{.outer = 1, .summed = 32, .inner = 16, .type = h}});
     ops::shard_work const update{.op = &fc, .pass = ops::pass::update, .flops = 100, .bytes = 600};
-    CHECK(lower(update).launches == std::vector<launch>{optimizer_update{.flops = 100, .bytes = 600}});
+    CHECK(lower(update).launches == std::vector<launch>{optimizer_update{.sets = {{.flops = 100, .bytes = 600}}}});
+}
+
+TEST_CASE("lower: an update is timed among others like it, and runs with those of all weights") {
+    auto const sets_of = [](launch const& l) { return std::get<optimizer_update>(l).sets; };
+    auto const timed = [](std::int64_t bytes) { return profiler::to_be_timed({optimizer_update{.sets = {{.flops = 3, .bytes = bytes}}}}); };
+    for (auto const& [bytes, kernels] : std::vector<std::array<std::int64_t, 2>>{
+             {0, 64}, {28, 64}, {4 << 20, 64}, {(4 << 20) + 28, 63}, {100 << 20, 2}, {200 << 20, 1}, {std::int64_t{1} << 40, 1}}) {
+        CAPTURE(bytes);
+        auto const t = timed(bytes);
+        CHECK(t.kernels == kernels);
+        REQUIRE(t.launches.size() == 1);
+        CHECK(sets_of(t.launches[0]) == std::vector<updated_weights>(static_cast<std::size_t>(kernels), {.flops = 3, .bytes = bytes}));
+    }
+    std::vector<launch> const product{matmul{}, softmax{}};
+    CHECK(profiler::to_be_timed(product).launches == product);
+    CHECK(profiler::to_be_timed(product).kernels == 1);
+    CHECK(profiler::to_be_timed({}).launches.empty());
+
+    auto const update = [](std::int64_t bytes) { return std::vector<launch>{optimizer_update{.sets = {{.flops = 1, .bytes = bytes}}}}; };
+    auto const joined = profiler::with_joined_updates({product, update(28), update(56), update(84)});
+    REQUIRE(joined.size() == 2);
+    CHECK(joined[0] == product);
+    CHECK(sets_of(joined[1].front()) == std::vector<updated_weights>{{1, 28}, {1, 56}, {1, 84}});
+    // A launch does not hold more than memory may; no kernel is moved past another.
+    auto const large = profiler::most_updated_bytes;
+    auto const several = profiler::with_joined_updates({update(large - 28), update(28), update(28), product, update(large + 28), update(28)});
+    REQUIRE(several.size() == 5);
+    CHECK(sets_of(several[0].front()).size() == 2);
+    CHECK(sets_of(several[1].front()).size() == 1);
+    CHECK(several[2] == product);
+    CHECK(sets_of(several[3].front()).size() == 1);
+    CHECK(sets_of(several[4].front()).size() == 1);
+    CHECK(profiler::with_joined_updates({}).empty());
 }
 
 TEST_CASE("lower: what has no honest launch has a reason") {

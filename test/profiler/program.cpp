@@ -68,7 +68,7 @@ TEST_CASE("program: measures, and the table says what the device took") {
         CHECK(e.bytes.has_value());
         CHECK(e.runs >= 5);
         CHECK(e.spread == picoseconds{0});
-        CHECK(e.time >= picoseconds{2'000'000});
+        CHECK(e.time >= picoseconds{e.kernel.pass == ops::pass::update ? 1 : 2'000'000});
         CHECK(e.implementation.starts_with("fake, "));
         CHECK(e.implementation.find('\n') == std::string::npos);
     }

@@ -52,7 +52,18 @@ TEST_CASE("validate: a device whose iteration is the sum of its kernels is predi
     support::scratch const dir;
     auto const script = new_script();
     std::vector<std::size_t> kernels;
-    script->on_iterate = [&](auto k) { kernels.push_back(k.size()); };
+    script->on_iterate = [&](auto all) {
+        std::size_t updates = 0, count = 0;
+        for (auto const& k : all)
+            if (auto const* const u = std::get_if<optimizer_update>(&k.front())) {
+                ++updates;
+                count += u->sets.size();
+            } else {
+                ++count;
+            }
+        CHECK(updates == 1); // of all weights
+        kernels.push_back(count);
+    };
     auto const o = run(script, with(networks, {"--profile", dir / "t.json", "--out", dir / "v.json", "--types", "f32,bf16", "--within", "0"}));
     CAPTURE(o.err);
     CAPTURE(o.out);

@@ -574,18 +574,29 @@ TEST_SUITE("device") {
 
     TEST_CASE("optimizer update") {
         if (!session()) return;
-        trial t(optimizer_update{.flops = 12 * 1001, .bytes = 28 * 1001});
-        numbers w = t[0], m = t[1], v = t[2];
-        numbers const slope = t[3];
-        t.run({});
-        for (std::size_t i = 0; i < w.size(); ++i) {
-            m[i] = 0.9 * m[i] + 0.1 * slope[i];
-            v[i] = 0.999 * v[i] + 0.001 * slope[i] * slope[i];
-            w[i] -= 1e-3 * m[i] / std::sqrt(v[i] + 1e-16);
+        std::vector<std::vector<std::int64_t>> cases{{1001}, {3, 1, 70000, 4}, {}};
+        for (std::int64_t i = 0; i < 2 * most_adam_sets + 3; ++i) cases.back().push_back(1 + i * i % 300); // three kernels
+        for (auto const& sizes : cases) {
+            optimizer_update all;
+            for (std::int64_t const n : sizes) all.sets.push_back({.flops = 12 * n, .bytes = 28 * n});
+            trial t(all);
+            std::vector<numbers> before;
+            for (std::size_t i = 0; i < 4 * sizes.size(); ++i) before.push_back(t[i]);
+            t.run({});
+            for (std::size_t s = 0; s < sizes.size(); ++s) {
+                CAPTURE(s);
+                numbers w = before[4 * s], m = before[4 * s + 1], v = before[4 * s + 2];
+                numbers const& slope = before[4 * s + 3];
+                for (std::size_t i = 0; i < w.size(); ++i) {
+                    m[i] = 0.9 * m[i] + 0.1 * slope[i];
+                    v[i] = 0.999 * v[i] + 0.001 * slope[i] * slope[i];
+                    w[i] -= 1e-3 * m[i] / std::sqrt(v[i] + 1e-16);
+                }
+                compare("parameters", t[4 * s], w, 1e-5);
+                compare("first moments", t[4 * s + 1], m, 1e-5);
+                compare("second moments", t[4 * s + 2], v, 1e-5);
+            }
         }
-        compare("parameters", t[0], w, 1e-5);
-        compare("first moments", t[1], m, 1e-5);
-        compare("second moments", t[2], v, 1e-5);
     }
 
     TEST_CASE("runs are timed, recorded or not, and give the same results in every set") {
