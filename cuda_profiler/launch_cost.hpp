@@ -60,7 +60,7 @@ template <class... F> overloaded(F...) -> overloaded<F...>;
         detail::overloaded{
             [](matmul const& x) -> launch_traffic {
                 return {bytes_of(product(x.batch, x.m, x.k) + product(x.batch, x.k, x.n) + (x.bias ? static_cast<double>(x.n) : 0), x.type),
-                        bytes_of(product(x.batch, x.m, x.n), x.type)};
+                        bytes_of((x.then == activation::gelu ? 2 : 1) * product(x.batch, x.m, x.n), x.type)};
             },
             [](convolution const& x) -> launch_traffic {
                 double const data = bytes_of(product(x.n, x.groups, x.in, x.size[0], x.size[1]), x.type);
@@ -134,7 +134,8 @@ template <class... F> overloaded(F...) -> overloaded<F...>;
         detail::overloaded{
             [](matmul const& x) {
                 return text("matmul ", x.batch == 1 ? "" : text(x.batch, '*'), x.m, 'x', x.n, 'x', x.k, x.transpose_a ? " ta" : "",
-                            x.transpose_b ? " tb" : "", x.bias ? " bias" : "", ' ', name_of(x.type));
+                            x.transpose_b ? " tb" : "", x.bias ? " bias" : "", x.then == activation::none ? "" : text(' ', name_of(x.then)), ' ',
+                            name_of(x.type));
             },
             [&](convolution const& x) {
                 constexpr std::array<std::string_view, 3> passes{"", " data gradient", " filter gradient"};

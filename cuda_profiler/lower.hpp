@@ -24,6 +24,7 @@
 #include "lower/contraction.hpp"
 #include "lower/convolution.hpp"
 #include "lower/elementwise.hpp"
+#include "lower/fused.hpp"
 #include "lower/movement.hpp"
 #include "lower/recurrent.hpp"
 #include "lower/rows.hpp"
@@ -107,8 +108,18 @@ template <std::size_t N> [[nodiscard]] constexpr bool is_one_of(std::string_view
     return out;
 }
 
+/// True for kinds whose launches are streams of what they read and write.
+[[nodiscard]] constexpr bool is_elementwise(std::string_view kind) noexcept {
+    return is_gate(kind) || is_function(kind) ||
+           is_one_of<6>(kind, {"dropout", "select", "cast", "rotary_embedding", "local_response_norm", "cumulative_sum"});
+}
+
 [[nodiscard]] inline launches lower_known(shard const& s, unknown_kinds unknown) {
     std::string_view const kind = s.op().kind;
+    if (kind.find('+') != std::string_view::npos) {
+        if (is_elementwise(unfused_of(s).base.kind)) return lower_elementwise(s);
+        return lower_fused(s, [unknown](shard const& base) { return lower_known(base, unknown); });
+    }
     if (is_one_of<3>(kind, {"linear", "batched_matmul", "einsum"})) return lower_contraction(s);
     if (is_one_of<2>(kind, {"conv2d", "conv1d"})) return lower_convolution(s, false);
     if (is_one_of<2>(kind, {"conv_transpose2d", "conv_transpose1d"})) return lower_convolution(s, true);
@@ -130,9 +141,7 @@ template <std::size_t N> [[nodiscard]] constexpr bool is_one_of(std::string_view
     if (is_resize(kind)) return lower_resize(s);
     if (kind == "moe_dispatch") return lower_moe_dispatch(s);
     if (kind == "moe_combine") return lower_moe_combine(s);
-    if (is_gate(kind) || is_function(kind) ||
-        is_one_of<6>(kind, {"dropout", "select", "cast", "rotary_embedding", "local_response_norm", "cumulative_sum"}))
-        return lower_elementwise(s);
+    if (is_elementwise(kind)) return lower_elementwise(s);
     if (unknown == unknown_kinds::stream) return lower_unknown(s);
     throw no_lowering(text("kind '", kind, "' has no lowering"));
 }

@@ -24,7 +24,7 @@ std::string_view direction(bool backward) { return backward ? " backward " : " f
 struct words {
     std::string operator()(matmul const& m) const {
         return text("matmul ", ops::name_of(m.type), " c", shape({m.batch, m.m, m.n}), " over ", m.k, m.transpose_a ? " aT" : "",
-                    m.transpose_b ? " bT" : "", m.bias ? " + bias" : "");
+                    m.transpose_b ? " bT" : "", m.bias ? " + bias" : "", m.then == activation::none ? "" : text(", ", name_of(m.then)));
     }
     std::string operator()(convolution const& c) const {
         constexpr std::array<std::string_view, 3> passes{" forward ", " data gradient ", " filter gradient "};

@@ -288,6 +288,23 @@ template <class T> __global__ void pool_backward(pool_shape p, bool last, T cons
         dx[item] = narrowed<T>(pool_gradient(p, last, item, reader(x), reader(y), reader(dy)));
 }
 
+// ---- epilogue of a product
+
+template <class A> __device__ A activated(A v, activation then) {
+    if (then == activation::relu) return v > A{} ? v : A{};
+    if (then == activation::gelu) return A(0.5) * v * (A(1) + tanh(A(0.7978845608028654) * (v + A(0.044715) * v * v * v))); // sqrt(2 / pi)
+    return v;
+}
+template <class T> __global__ void epilogue_kernel(activation then, T* c, T const* bias, T* sum, std::int64_t elements, std::int64_t columns) {
+    using A = typename element<T>::sum;
+    for (std::int64_t i = first_item(); i < elements; i += step()) {
+        A v = widened<A>(c[i]);
+        if (bias != nullptr) v += widened<A>(bias[i % columns]);
+        if (sum != nullptr) sum[i] = narrowed<T>(v);
+        c[i] = narrowed<T>(activated(v, then));
+    }
+}
+
 // ---- optimizer, mask
 
 /// Four elements are a group; those of one set come after those of the sets before.
@@ -535,6 +552,17 @@ void run_lookup(cudaStream_t stream, lookup const& l, void* table, std::int32_t 
     });
     if (!floating) throw launch_failure(text(what, ": tables of ", ops::name_of(l.type), " are not looked up"));
     check_launch("lookup", what);
+}
+
+void run_epilogue(cudaStream_t stream, activation then, dtype type, void* c, void const* bias, void* sum, std::int64_t rows, std::int64_t columns,
+                  int multiprocessors, std::string_view what) {
+    with_type(type, [&](auto t) {
+        using T = decltype(t);
+        if constexpr (!std::is_integral_v<T>)
+            epilogue_kernel<T><<<blocks_for(rows * columns, multiprocessors), block_threads, 0, stream>>>(
+                then, static_cast<T*>(c), static_cast<T const*>(bias), static_cast<T*>(sum), rows * columns, columns);
+    });
+    check_launch("epilogue", what);
 }
 
 std::int64_t elements_of(updated_weights const& w) noexcept { return (w.bytes + 27) / 28; }

@@ -38,6 +38,10 @@ inline constexpr std::size_t max_streams = 8;
 /// one double that a launch without writes could write.
 void run_streaming(cudaStream_t stream, std::span<stream_array const> reads, std::span<stream_array const> writes, std::int64_t fmas, double* sink,
                    int multiprocessors, std::string_view what);
+/// What a product ends in where cuBLASLt has no such epilogue: of c[rows, columns], in place, then(c + bias). `bias` and `sum`, to which c + bias is
+/// written, may be null.
+void run_epilogue(cudaStream_t stream, activation then, dtype type, void* c, void const* bias, void* sum, std::int64_t rows, std::int64_t columns,
+                  int multiprocessors, std::string_view what);
 /// How many multiply-adds `s` asks for beside the sum of its reads.
 [[nodiscard]] std::int64_t fmas_of(streaming const& s) noexcept;
 

@@ -150,6 +150,23 @@ TEST_SUITE("device") {
                             t.run({2});
                             compare(describe(m), t[2], product(m, t[0], t[1], bias ? t[3] : numbers{}), tolerance(type));
                         }
+        // Epilogues, by cuBLASLt and, of 3 columns, by our own kernel.
+        for (dtype const type : {dtype::f32, dtype::tf32, dtype::f16, dtype::bf16, dtype::f64})
+            for (auto const then : {activation::relu, activation::gelu})
+                for (bool const bias : {false, true})
+                    for (std::int64_t const batch : {1, 3})
+                        for (std::int64_t const n : {40, 3}) {
+                            matmul const m{.batch = batch, .m = 24, .n = n, .k = 56, .transpose_b = true, .bias = bias, .then = then, .type = type};
+                            trial t(m);
+                            std::size_t const kept = bias ? 4 : 3;
+                            if (then == activation::gelu) t.run({2, kept});
+                            else t.run({2});
+                            numbers const sum = product(m, t[0], t[1], bias ? t[3] : numbers{});
+                            compare(describe(m), t[2], activated(then, sum), tolerance(type));
+                            if (then == activation::gelu) compare("what it is a function of", t[kept], sum, tolerance(type));
+                            CAPTURE(t.choices());
+                            CHECK(t.choices().find(name_of(then)) != std::string::npos);
+                        }
         matmul const odd{.m = 5, .n = 3, .k = 7, .type = dtype::f16};
         trial t(odd);
         t.run({2});
