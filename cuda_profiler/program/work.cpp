@@ -12,6 +12,7 @@
 #include <parsearch/io/names/cluster_name.hpp>
 #include <parsearch/problem/problem.hpp>
 
+#include "cuda_profiler/fused_graph.hpp"
 #include "cuda_profiler/iteration.hpp"
 #include "cuda_profiler/launch_cost.hpp"
 #include "tools/model.hpp"
@@ -77,15 +78,20 @@ listed_work make_work(request const& asked) {
             auto loaded = tools::load_model(model, work.cluster.size());
             for (auto const& note : loaded.notes)
                 if (std::ranges::find(work.notes, note) == work.notes.end()) work.notes.push_back(note);
+            auto const fused = [&] { return with_fused_operators(graph::read_graph(loaded.graph).graph); };
             if (asked.validate) {
-                auto g = graph::read_graph(loaded.graph).graph;
+                auto g = graph::read_graph(asked.fused ? fused() : loaded.graph).graph;
                 work.list.add_works(iteration_of(g, asked.simulation));
                 work.models.push_back({.name = model, .graph = std::move(g)});
                 continue;
             }
-            auto const problem =
-                make_problem(loaded.graph, work.cluster, cost::roofline{work.cluster}, {.space = asked.space, .simulation = asked.simulation});
-            work.list.add_problem(problem.graph(), work.cluster.size(), asked.space, asked.simulation, asked.limits, of_experts(problem));
+            auto const add = [&](graph::operator_graph const& g) {
+                auto const problem =
+                    make_problem(g, work.cluster, cost::roofline{work.cluster}, {.space = asked.space, .simulation = asked.simulation});
+                work.list.add_problem(problem.graph(), work.cluster.size(), asked.space, asked.simulation, asked.limits, of_experts(problem));
+            };
+            add(loaded.graph);
+            if (asked.fused) add(fused());
         }
     for (auto const& kind : asked.limits.operators)
         if (std::ranges::none_of(work.list.items(), [&](auto const& item) { return item.work.op->kind == kind; }))
@@ -151,10 +157,12 @@ void print_work(request const& asked, listed_work const& work, console const& to
         for (auto const& l : timed.launches) fmt::print(to.out, "    {}\n", to_string(l));
     }
     if (asked.list_kernels) fmt::print(to.out, "\n");
-    fmt::print(to.out, "{:<24}{:<10}{:<6}{:>9}{:>11}{:>12}{:>12}{:>13}{:>11}\n", "operation", "pass", "type", "kernels", "shared by", "flops",
-               "bytes", "one run each", "measuring");
+    std::size_t width = 22;
+    for (auto const& key : order) width = std::max(width, key[0].size());
+    fmt::print(to.out, "{:<{}}  {:<10}{:<6}{:>9}{:>11}{:>12}{:>12}{:>13}{:>11}\n", "operation", width, "pass", "type", "kernels", "shared by",
+               "flops", "bytes", "one run each", "measuring");
     auto const print_row = [&](std::array<std::string, 3> const& key, row const& r) {
-        fmt::print(to.out, "{:<24}{:<10}{:<6}{:>9}{:>11}{:>12}{:>12}{:>13}{:>11}", key[0], key[1], key[2], r.kernels, r.shared,
+        fmt::print(to.out, "{:<{}}  {:<10}{:<6}{:>9}{:>11}{:>12}{:>12}{:>13}{:>11}", key[0], width, key[1], key[2], r.kernels, r.shared,
                    tools::shown_count(r.flops), tools::shown_bytes(r.bytes), tools::shown_time(from_seconds(r.predicted)), duration(r.measuring));
         if (r.refused > 0) fmt::print(to.out, "  {} cannot be measured: {}", r.refused, r.reason);
         fmt::print(to.out, "\n");

@@ -330,6 +330,19 @@ TEST_CASE("program: --name-device says what clusters call the device that is the
     CHECK(said("NVIDIA H200", {"--device", "3"}).code == device_missing);
 }
 
+TEST_CASE("program: --fused measures kernels of fused operators beside the others") {
+    support::scratch const dir;
+    auto const more = with(small, {"--kernels-only", "--passes", "forward", "--degrees", "1"});
+    REQUIRE(run(new_script(), with(more, {"--out", dir / "plain.json"})).code == ok);
+    REQUIRE(run(new_script(), with(more, {"--fused", "--out", dir / "fused.json"})).code == ok);
+    auto const plain = support::read_table(dir / "plain.json"), fused = support::read_table(dir / "fused.json");
+    std::size_t found = 0;
+    for (auto const& e : plain.entries()) CHECK(fused.find(e.device, e.kernel));
+    for (auto const& e : fused.entries()) found += e.kernel.op == "linear+relu";
+    CHECK(found > 0);
+    CHECK(fused.size() == plain.size() + found);
+}
+
 TEST_CASE("program: several devices: peers and collectives") {
     support::scratch const dir;
     auto const script = new_script();
