@@ -74,14 +74,11 @@ class matmul_runner final : public runner {
             set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, types.data);
             set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<void const*>(array_alignment));
         }
-        if (keeps_sum()) {
-            set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, reinterpret_cast<void*>(array_alignment));
-            set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, m.n);
-            set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, m.m * m.n);
-        }
+        if (keeps_sum()) set_sum(reinterpret_cast<void*>(array_alignment), m.n, m.m * m.n);
         ask(c);
         if (ways_.empty() && fused_) { // cuBLASLt has no such epilogue for these types and extents: a kernel of our own follows
             set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT);
+            if (keeps_sum()) set_sum(nullptr, 0, 0);
             fused_ = false;
             ask(c);
         }
@@ -131,6 +128,12 @@ class matmul_runner final : public runner {
     bool keeps_sum() const noexcept { return m_.then == activation::gelu; }
     template <class T> void set(cublasLtMatmulDescAttributes_t name, T value) {
         check(cublasLtMatmulDescSetAttribute(product_.get(), name, &value, sizeof value), "cublasLtMatmulDescSetAttribute", what_);
+    }
+    /// Where the epilogue writes what GELU is a function of.
+    void set_sum(void* at, std::int64_t leading, std::int64_t stride) {
+        set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, at);
+        set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, leading);
+        set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, stride);
     }
     void make(layout_owner& l, cudaDataType_t type, std::int64_t rows, std::int64_t columns, std::int64_t stride) {
         check(cublasLtMatrixLayoutCreate(l.out(), type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), rows),

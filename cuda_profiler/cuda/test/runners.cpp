@@ -173,6 +173,39 @@ TEST_SUITE("device") {
         compare(describe(odd), t[2], product(odd, t[0], t[1], {}), tolerance(dtype::f16));
     }
 
+    TEST_CASE("epilogue by our own kernel") {
+        if (!session()) return;
+        constexpr std::int64_t rows = 37, columns = 19, elements = rows * columns;
+        run_context const& c = session()->context();
+        for (dtype const type : {dtype::f32, dtype::f16, dtype::bf16, dtype::f64}) {
+            auto const size = static_cast<std::size_t>(ops::size_of(type));
+            device_memory const result(elements * size, "a test"), bias(columns * size, "a test"), kept(elements * size, "a test");
+            auto const read = [&](device_memory const& from) {
+                check(cudaStreamSynchronize(c.stream), "cudaStreamSynchronize", "a test");
+                std::vector<std::byte> raw(from.bytes());
+                check(cudaMemcpy(raw.data(), from.get(), raw.size(), cudaMemcpyDeviceToHost), "cudaMemcpy", "a test");
+                numbers v;
+                for (std::size_t i = 0; i < raw.size(); i += size) v.push_back(number(type, raw.data() + i));
+                return v;
+            };
+            fill(c.stream, bias.get(), content::random, type, columns, 0, 2, c.multiprocessors, "a test");
+            for (auto const then : {activation::none, activation::relu, activation::gelu})
+                for (bool const with_bias : {false, true})
+                    for (bool const keeps : {false, true}) {
+                        fill(c.stream, result.get(), content::random, type, elements, 0, 1, c.multiprocessors, "a test");
+                        numbers sum = read(result);
+                        numbers const added = read(bias);
+                        if (with_bias)
+                            for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += added[i % added.size()];
+                        check(cudaMemsetAsync(kept.get(), 0xff, kept.bytes(), c.stream), "cudaMemsetAsync", "a test");
+                        run_epilogue(c.stream, then, type, result.get(), with_bias ? bias.get() : nullptr, keeps ? kept.get() : nullptr, rows,
+                                     columns, c.multiprocessors, "a test");
+                        compare(text(ops::name_of(type), ' ', name_of(then)), read(result), activated(then, sum), tolerance(type));
+                        if (keeps) compare("the sum", read(kept), sum, tolerance(type));
+                    }
+        }
+    }
+
     TEST_CASE("convolution") {
         if (!session()) return;
         for (dtype const type : types)
