@@ -117,8 +117,9 @@ template <std::size_t N> [[nodiscard]] constexpr bool is_one_of(std::string_view
 [[nodiscard]] inline launches lower_known(shard const& s, unknown_kinds unknown) {
     std::string_view const kind = s.op().kind;
     if (kind.find('+') != std::string_view::npos) {
-        if (is_elementwise(unfused_of(s).base.kind)) return lower_elementwise(s);
-        return lower_fused(s, [unknown](shard const& base) { return lower_known(base, unknown); });
+        auto const u = unfused_of(s, unknown == unknown_kinds::stream);
+        if (is_elementwise(u.base.kind)) return lower_elementwise(s);
+        return lower_fused(s, u, [unknown](shard const& base) { return lower_known(base, unknown); });
     }
     if (is_one_of<3>(kind, {"linear", "batched_matmul", "einsum"})) return lower_contraction(s);
     if (is_one_of<2>(kind, {"conv2d", "conv1d"})) return lower_convolution(s, false);

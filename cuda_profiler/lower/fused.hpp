@@ -26,15 +26,15 @@ struct stage {
     double forward = 0, backward = 0; ///< flops
 };
 
-/// Throws `no_lowering` where the library does not make such a stage.
-[[nodiscard]] inline stage stage_of(shard const& s, std::string const& kind) {
+/// A stage that the library does not make has no arithmetic where `any` may be, else it throws `no_lowering`.
+[[nodiscard]] inline stage stage_of(shard const& s, std::string const& kind, bool any) {
     for (auto const& f : ops::function_table)
         if (f.name == kind)
             return {.kind = kind, .keeps_input = f.keeps_input, .keeps_output = f.keeps_output, .forward = f.forward, .backward = f.backward};
     if (kind == "add") return {.kind = kind, .reads_another = true, .passes_gradient_on = true, .forward = 1};
     if (kind == "multiply") return {.kind = kind, .reads_another = true, .keeps_input = true, .forward = 1, .backward = 2};
     if (kind == ops::dropout::kind) return {.kind = kind, .keeps_mask = true, .forward = 2, .backward = 2};
-    s.expect(kind == "cast", text("stage '", kind, "' has no lowering"));
+    s.expect(kind == "cast" || any, text("stage '", kind, "' has no lowering"));
     return {.kind = kind};
 }
 
@@ -44,14 +44,14 @@ struct unfused {
     ops::operation base{};
 };
 
-[[nodiscard]] inline unfused unfused_of(shard const& s) {
+[[nodiscard]] inline unfused unfused_of(shard const& s, bool any) {
     auto parts = rewrite::parts_of(s.op().kind);
     unfused out{.stages = {}, .base = s.op()};
     auto& base = out.base;
     base.kind = std::move(parts.base);
     auto const elements = static_cast<double>(ops::elements_of(base.outputs.at(0)));
     for (auto const& kind : parts.stages) {
-        auto& added = out.stages.emplace_back(stage_of(s, kind));
+        auto& added = out.stages.emplace_back(stage_of(s, kind, any));
         s.expect(!added.reads_another || !base.inputs.empty(), "has fewer inputs than its stages read");
         if (added.reads_another) base.inputs.pop_back();
         base.flops = std::max(0.0, base.flops - added.forward * elements);
@@ -123,10 +123,9 @@ inline void append_stage_gradients(launches& out, shard const& s, unfused const&
     return s.kind == "relu" ? activation::relu : s.kind == "gelu" ? activation::gelu : activation::none;
 }
 
-/// `lower_base` makes the launches of the base, whose shard it is given. A product that they end with takes relu or gelu into its epilogue; stages
-/// that are left run in one launch, also behind others. Backward, one launch comes before those of the base.
-template <class LowerBase> [[nodiscard]] launches lower_fused(shard const& s, LowerBase const& lower_base) {
-    auto const u = unfused_of(s);
+/// `u` is what `s` was fused of; `lower_base` makes the launches of the base, whose shard it is given. A product that they end with takes relu or
+/// gelu into its epilogue; stages that are left run in one launch, also behind others. Backward, one launch comes before those of the base.
+template <class LowerBase> [[nodiscard]] launches lower_fused(shard const& s, unfused const& u, LowerBase const& lower_base) {
     auto const work = ops::work_of(u.base, {s.work().degrees.data(), u.base.dims.size()}, s.work().pass,
                                    s.backward() ? s.work().input_gradients : ~std::uint64_t{0});
     launches out;

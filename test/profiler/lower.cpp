@@ -420,6 +420,8 @@ TEST_CASE("lower: stages that are fused to an operator end its product, or run i
     auto own = relu;
     own.kind = "linear+my_op";
     CHECK(lower(whole(own, ops::pass::forward)).reason == "kind 'linear+my_op': stage 'my_op' has no lowering");
+    CHECK(lower(whole(own, ops::pass::forward), unknown_kinds::stream).launches ==
+          std::vector<launch>{product, streaming{.reads = {y}, .writes = {y}, .flops = 0}});
     own.kind = "my_op+relu";
     CHECK(lower(whole(own, ops::pass::forward)).reason == "kind 'my_op' has no lowering");
     own.kind = "linear+add+add";
