@@ -86,6 +86,14 @@ enum class copy_kind : std::uint8_t { host_to_device, device_to_host, device_to_
     return "peer";
 }
 
+/// The time of a series of copies or of collectives.
+struct series_time {
+    picoseconds time{};
+    /// The series was recorded before: the host submits it as a whole. Else it submits one after the other, which may take longer than running it.
+    bool replayed = false;
+    friend bool operator==(series_time const&, series_time const&) = default;
+};
+
 /// One device. Not thread safe: one thread uses it.
 class device {
   public:
@@ -112,7 +120,7 @@ class device {
 
     /// The time of `times` copies of `bytes` >= 1, one after another; `other` is the ordinal of the peer (only for `copy_kind::peer`). Host
     /// memory is pinned. Throws `launch_failure` where there is no way.
-    [[nodiscard]] virtual picoseconds copy(copy_kind kind, byte_count bytes, std::int64_t times, int other) = 0;
+    [[nodiscard]] virtual series_time copy(copy_kind kind, byte_count bytes, std::int64_t times, int other) = 0;
 };
 
 /// Devices of one host that run collectives together.
@@ -127,7 +135,7 @@ class device_group {
     /// The time of `times` collectives of f32, one after another. `bytes` >= 1 are those of the whole tensor, as `collective_kind` counts them: the
     /// result of an all-reduce or all-gather, the input of a reduce-scatter, what all devices together hold at one side of an all-to-all.
     /// Rounded up to what divides evenly. Throws `launch_failure`.
-    [[nodiscard]] virtual picoseconds run(collective_kind kind, byte_count bytes, std::int64_t times) = 0;
+    [[nodiscard]] virtual series_time run(collective_kind kind, byte_count bytes, std::int64_t times) = 0;
 };
 
 /// The devices of this host that CUDA sees; 0 without a driver. Defined by `parsearch_cuda`.

@@ -16,12 +16,19 @@ namespace parsearch::profiler {
 
 using ops::dtype;
 
-/// c[batch, m, n] = a[batch, m, k] b[batch, k, n] (+ bias[n]), accumulated in f32 (f64 for f64).
+/// What a product ends in. GELU is that by tanh, and writes what it is a function of beside: backward reads it.
+enum class activation : std::uint8_t { none, relu, gelu };
+[[nodiscard]] constexpr std::string_view name_of(activation a) noexcept {
+    return a == activation::relu ? "relu" : a == activation::gelu ? "gelu" : "none";
+}
+
+/// c[batch, m, n] = then(a[batch, m, k] b[batch, k, n] (+ bias[n])), accumulated in f32 (f64 for f64).
 struct matmul {
     std::int64_t batch = 1, m = 1, n = 1, k = 1;
     bool transpose_a = false; ///< a is stored [batch, k, m]
     bool transpose_b = false; ///< b is stored [batch, n, k]
     bool bias = false;
+    activation then = activation::none;
     dtype type = dtype::f32;
     friend bool operator==(matmul const&, matmul const&) = default;
 };
@@ -125,9 +132,14 @@ struct lookup {
     friend bool operator==(lookup const&, lookup const&) = default;
 };
 
-/// One step of an optimizer: reads and writes `bytes` in all with `flops` in all.
-struct optimizer_update {
+/// The weights that an optimizer changes at once: reads and writes `bytes` in all with `flops` in all.
+struct updated_weights {
     std::int64_t flops = 0, bytes = 0;
+    friend bool operator==(updated_weights const&, updated_weights const&) = default;
+};
+/// One step of an optimizer over several sets of weights, as frameworks run it over all of a device.
+struct optimizer_update {
+    std::vector<updated_weights> sets{};
     friend bool operator==(optimizer_update const&, optimizer_update const&) = default;
 };
 

@@ -30,6 +30,13 @@ template <class... F> overloaded(F...) -> overloaded<F...>;
 [[nodiscard]] inline std::int64_t gates_of(cell_kind c) noexcept { return c == cell_kind::lstm ? 4 : c == cell_kind::gru ? 3 : 1; }
 } // namespace detail
 
+/// Of all sets of an update.
+[[nodiscard]] inline updated_weights sum_of(optimizer_update const& u) noexcept {
+    updated_weights sum;
+    for (auto const& s : u.sets) sum = {.flops = sum.flops + s.flops, .bytes = sum.bytes + s.bytes};
+    return sum;
+}
+
 /// Multiply-adds of a launch's contractions (0 for the others). Recomputation, as in a fused attention's backward pass, is not counted.
 [[nodiscard]] inline double multiply_adds(launch const& l) {
     using detail::product;
@@ -53,7 +60,7 @@ template <class... F> overloaded(F...) -> overloaded<F...>;
         detail::overloaded{
             [](matmul const& x) -> launch_traffic {
                 return {bytes_of(product(x.batch, x.m, x.k) + product(x.batch, x.k, x.n) + (x.bias ? static_cast<double>(x.n) : 0), x.type),
-                        bytes_of(product(x.batch, x.m, x.n), x.type)};
+                        bytes_of((x.then == activation::gelu ? 2 : 1) * product(x.batch, x.m, x.n), x.type)};
             },
             [](convolution const& x) -> launch_traffic {
                 double const data = bytes_of(product(x.n, x.groups, x.in, x.size[0], x.size[1]), x.type);
@@ -113,7 +120,8 @@ template <class... F> overloaded(F...) -> overloaded<F...>;
                 return x.backward ? launch_traffic{results + indices + rows, rows} : launch_traffic{rows + indices, results};
             },
             [](optimizer_update const& x) -> launch_traffic {
-                return {static_cast<double>(x.bytes) * 2 / 3, static_cast<double>(x.bytes) / 3};
+                auto const bytes = static_cast<double>(sum_of(x).bytes);
+                return {bytes * 2 / 3, bytes / 3};
             }},
         l);
 }
@@ -122,57 +130,61 @@ template <class... F> overloaded(F...) -> overloaded<F...>;
 [[nodiscard]] inline std::string to_string(launch const& l) {
     auto const sizes = [](std::array<std::int64_t, 2> const& a) { return a[0] == 1 ? text(a[1]) : text(a[0], 'x', a[1]); };
     auto const direction = [](bool backward) { return backward ? " backward" : ""; };
-    return std::visit(detail::overloaded{
-                          [](matmul const& x) {
-                              return text("matmul ", x.batch == 1 ? "" : text(x.batch, '*'), x.m, 'x', x.n, 'x', x.k, x.transpose_a ? " ta" : "",
-                                          x.transpose_b ? " tb" : "", x.bias ? " bias" : "", ' ', name_of(x.type));
-                          },
-                          [&](convolution const& x) {
-                              constexpr std::array<std::string_view, 3> passes{"", " data gradient", " filter gradient"};
-                              return text("convolution", passes[static_cast<std::size_t>(x.pass)], " n", x.n,
-                                          x.groups == 1 ? "" : text(" groups", x.groups), ' ', x.in, "->", x.out, ' ', sizes(x.size), "->",
-                                          sizes(x.result), " kernel ", sizes(x.kernel), ' ', name_of(x.type));
-                          },
-                          [&](pooling const& x) {
-                              return text(x.average ? "average" : "max", " pooling", direction(x.backward), " n", x.n, " c", x.channels, ' ',
-                                          sizes(x.size), "->", sizes(x.result), ' ', name_of(x.type));
-                          },
-                          [&](softmax const& x) { return text("softmax", direction(x.backward), ' ', x.rows, 'x', x.columns, ' ', name_of(x.type)); },
-                          [&](normalization const& x) {
-                              constexpr std::array<std::string_view, 3> kinds{"batch", "layer", "rms"};
-                              return text(kinds[static_cast<std::size_t>(x.kind)], " normalization", direction(x.backward), ' ', x.n, 'x', x.channels,
-                                          'x', x.inner, ' ', name_of(x.type));
-                          },
-                          [&](recurrent const& x) {
-                              constexpr std::array<std::string_view, 3> cells{"lstm", "gru", "rnn"};
-                              return text(cells[static_cast<std::size_t>(x.cell)], direction(x.backward), " n", x.samples, " steps", x.steps, ' ',
-                                          x.features, "->", x.hidden, ' ', name_of(x.type));
-                          },
-                          [&](attention const& x) {
-                              return text(x.causal ? "causal " : "", "attention", direction(x.backward), " n", x.batch, " heads", x.heads, '/',
-                                          x.kv_heads, ' ', x.queries, 'x', x.keys, " size", x.size, ' ', name_of(x.type));
-                          },
-                          [](streaming const& x) {
-                              std::int64_t n = 0;
-                              for (auto const* const list : {&x.reads, &x.writes})
-                                  for (auto const& s : *list) n = std::max(n, s.elements);
-                              auto const type = x.writes.empty() ? x.reads.front().type : x.writes.front().type;
-                              return text("streaming ", n, " reads", x.reads.size(), " writes", x.writes.size(), ' ', name_of(type));
-                          },
-                          [](reduction const& x) { return text("reduction ", x.outer, 'x', x.summed, 'x', x.inner, ' ', name_of(x.type)); },
-                          [](permutation const& x) {
-                              std::string out = "permutation";
-                              for (std::size_t i = 0; i < x.extents.size(); ++i) out += text(i ? "x" : " ", x.extents[i]);
-                              out += " to";
-                              for (auto const o : x.order) out += text(' ', o);
-                              return text(out, ' ', name_of(x.type));
-                          },
-                          [&](lookup const& x) {
-                              return text("lookup", direction(x.backward), ' ', x.lookups, " of ", x.rows, 'x', x.width,
-                                          x.bag == 1 ? "" : text(" bags of ", x.bag), ' ', name_of(x.type));
-                          },
-                          [](optimizer_update const& x) { return text("update flops=", x.flops, " bytes=", x.bytes); }},
-                      l);
+    return std::visit(
+        detail::overloaded{
+            [](matmul const& x) {
+                return text("matmul ", x.batch == 1 ? "" : text(x.batch, '*'), x.m, 'x', x.n, 'x', x.k, x.transpose_a ? " ta" : "",
+                            x.transpose_b ? " tb" : "", x.bias ? " bias" : "", x.then == activation::none ? "" : text(' ', name_of(x.then)), ' ',
+                            name_of(x.type));
+            },
+            [&](convolution const& x) {
+                constexpr std::array<std::string_view, 3> passes{"", " data gradient", " filter gradient"};
+                return text("convolution", passes[static_cast<std::size_t>(x.pass)], " n", x.n, x.groups == 1 ? "" : text(" groups", x.groups), ' ',
+                            x.in, "->", x.out, ' ', sizes(x.size), "->", sizes(x.result), " kernel ", sizes(x.kernel), ' ', name_of(x.type));
+            },
+            [&](pooling const& x) {
+                return text(x.average ? "average" : "max", " pooling", direction(x.backward), " n", x.n, " c", x.channels, ' ', sizes(x.size), "->",
+                            sizes(x.result), ' ', name_of(x.type));
+            },
+            [&](softmax const& x) { return text("softmax", direction(x.backward), ' ', x.rows, 'x', x.columns, ' ', name_of(x.type)); },
+            [&](normalization const& x) {
+                constexpr std::array<std::string_view, 3> kinds{"batch", "layer", "rms"};
+                return text(kinds[static_cast<std::size_t>(x.kind)], " normalization", direction(x.backward), ' ', x.n, 'x', x.channels, 'x', x.inner,
+                            ' ', name_of(x.type));
+            },
+            [&](recurrent const& x) {
+                constexpr std::array<std::string_view, 3> cells{"lstm", "gru", "rnn"};
+                return text(cells[static_cast<std::size_t>(x.cell)], direction(x.backward), " n", x.samples, " steps", x.steps, ' ', x.features, "->",
+                            x.hidden, ' ', name_of(x.type));
+            },
+            [&](attention const& x) {
+                return text(x.causal ? "causal " : "", "attention", direction(x.backward), " n", x.batch, " heads", x.heads, '/', x.kv_heads, ' ',
+                            x.queries, 'x', x.keys, " size", x.size, ' ', name_of(x.type));
+            },
+            [](streaming const& x) {
+                std::int64_t n = 0;
+                for (auto const* const list : {&x.reads, &x.writes})
+                    for (auto const& s : *list) n = std::max(n, s.elements);
+                auto const type = x.writes.empty() ? x.reads.front().type : x.writes.front().type;
+                return text("streaming ", n, " reads", x.reads.size(), " writes", x.writes.size(), ' ', name_of(type));
+            },
+            [](reduction const& x) { return text("reduction ", x.outer, 'x', x.summed, 'x', x.inner, ' ', name_of(x.type)); },
+            [](permutation const& x) {
+                std::string out = "permutation";
+                for (std::size_t i = 0; i < x.extents.size(); ++i) out += text(i ? "x" : " ", x.extents[i]);
+                out += " to";
+                for (auto const o : x.order) out += text(' ', o);
+                return text(out, ' ', name_of(x.type));
+            },
+            [&](lookup const& x) {
+                return text("lookup", direction(x.backward), ' ', x.lookups, " of ", x.rows, 'x', x.width, x.bag == 1 ? "" : text(" bags of ", x.bag),
+                            ' ', name_of(x.type));
+            },
+            [](optimizer_update const& x) {
+                auto const sum = sum_of(x);
+                return text("update", x.sets.size() == 1 ? "" : text(" of ", x.sets.size(), " sets"), " flops=", sum.flops, " bytes=", sum.bytes);
+            }},
+        l);
 }
 
 } // namespace parsearch::profiler

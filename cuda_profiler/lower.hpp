@@ -1,6 +1,7 @@
 #pragma once
 /// Kernels as sequences of launches: how each operator of the library is run with what cuDNN and cuBLASLt have, and a few kernels of our own.
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -18,10 +19,12 @@
 #include <parsearch/ops/shard.hpp>
 
 #include "launch.hpp"
+#include "launch_cost.hpp"
 #include "lower/attention.hpp"
 #include "lower/contraction.hpp"
 #include "lower/convolution.hpp"
 #include "lower/elementwise.hpp"
+#include "lower/fused.hpp"
 #include "lower/movement.hpp"
 #include "lower/recurrent.hpp"
 #include "lower/rows.hpp"
@@ -95,7 +98,7 @@ template <std::size_t N> [[nodiscard]] constexpr bool is_one_of(std::string_view
 }
 
 [[nodiscard]] inline launches lower_update(ops::shard_work const& w) {
-    return {optimizer_update{.flops = static_cast<std::int64_t>(w.flops), .bytes = static_cast<std::int64_t>(w.bytes)}};
+    return {optimizer_update{.sets = {{.flops = static_cast<std::int64_t>(w.flops), .bytes = static_cast<std::int64_t>(w.bytes)}}}};
 }
 
 [[nodiscard]] inline launches lower_unknown(shard const& s) {
@@ -105,8 +108,19 @@ template <std::size_t N> [[nodiscard]] constexpr bool is_one_of(std::string_view
     return out;
 }
 
+/// True for kinds whose launches are streams of what they read and write.
+[[nodiscard]] constexpr bool is_elementwise(std::string_view kind) noexcept {
+    return is_gate(kind) || is_function(kind) ||
+           is_one_of<6>(kind, {"dropout", "select", "cast", "rotary_embedding", "local_response_norm", "cumulative_sum"});
+}
+
 [[nodiscard]] inline launches lower_known(shard const& s, unknown_kinds unknown) {
     std::string_view const kind = s.op().kind;
+    if (kind.find('+') != std::string_view::npos) {
+        auto const u = unfused_of(s, unknown == unknown_kinds::stream);
+        if (is_elementwise(u.base.kind)) return lower_elementwise(s);
+        return lower_fused(s, u, [unknown](shard const& base) { return lower_known(base, unknown); });
+    }
     if (is_one_of<3>(kind, {"linear", "batched_matmul", "einsum"})) return lower_contraction(s);
     if (is_one_of<2>(kind, {"conv2d", "conv1d"})) return lower_convolution(s, false);
     if (is_one_of<2>(kind, {"conv_transpose2d", "conv_transpose1d"})) return lower_convolution(s, true);
@@ -128,9 +142,7 @@ template <std::size_t N> [[nodiscard]] constexpr bool is_one_of(std::string_view
     if (is_resize(kind)) return lower_resize(s);
     if (kind == "moe_dispatch") return lower_moe_dispatch(s);
     if (kind == "moe_combine") return lower_moe_combine(s);
-    if (is_gate(kind) || is_function(kind) ||
-        is_one_of<6>(kind, {"dropout", "select", "cast", "rotary_embedding", "local_response_norm", "cumulative_sum"}))
-        return lower_elementwise(s);
+    if (is_elementwise(kind)) return lower_elementwise(s);
     if (unknown == unknown_kinds::stream) return lower_unknown(s);
     throw no_lowering(text("kind '", kind, "' has no lowering"));
 }
@@ -152,6 +164,49 @@ template <std::size_t N> [[nodiscard]] constexpr bool is_one_of(std::string_view
     } catch (std::out_of_range const&) {
         return {.launches = {}, .reason = text("kind '", work.op->kind, "': has fewer operands than the library gives it")};
     }
+}
+
+/// What an update is timed in: as many sets of weights as move so many bytes together, but one at least, and so many at most.
+inline constexpr std::int64_t timed_bytes = std::int64_t{256} << 20, timed_sets = 64;
+
+/// Launches that are timed for a kernel, and how many such kernels they make up: its time is that part of theirs.
+struct timed_launches {
+    std::vector<launch> launches{};
+    std::int64_t kernels = 1;
+};
+/// Of the launches of one kernel. An update is timed among others like it, as it runs in one launch over all weights of a device.
+[[nodiscard]] inline timed_launches to_be_timed(std::vector<launch> launches) {
+    timed_launches t{.launches = std::move(launches)};
+    if (t.launches.size() != 1) return t;
+    auto* const update = std::get_if<optimizer_update>(&t.launches.front());
+    if (!update || update->sets.size() != 1) return t;
+    auto const set = update->sets.front();
+    t.kernels = std::clamp<std::int64_t>(timed_bytes / std::max<std::int64_t>(set.bytes, 1), 1, timed_sets);
+    update->sets.assign(static_cast<std::size_t>(t.kernels), set);
+    return t;
+}
+
+/// Bytes that one launch of an update moves at most, but where one set alone moves more.
+inline constexpr std::int64_t most_updated_bytes = std::int64_t{4} << 30;
+
+/// The kernels of an iteration as they run: updates one after another are joined to as few launches as there may be, the others stay as they are.
+[[nodiscard]] inline std::vector<std::vector<launch>> with_joined_updates(std::vector<std::vector<launch>> kernels) {
+    std::vector<std::vector<launch>> out;
+    optimizer_update* last = nullptr;
+    std::int64_t bytes = 0;
+    for (auto& k : kernels) {
+        auto* const update = k.size() == 1 ? std::get_if<optimizer_update>(&k.front()) : nullptr;
+        auto const more = update ? sum_of(*update).bytes : 0;
+        if (update && last && bytes + more <= most_updated_bytes) {
+            last->sets.insert(last->sets.end(), update->sets.begin(), update->sets.end());
+            bytes += more;
+            continue;
+        }
+        out.push_back(std::move(k));
+        last = update ? &std::get<optimizer_update>(out.back().front()) : nullptr;
+        bytes = more;
+    }
+    return out;
 }
 
 } // namespace parsearch::profiler

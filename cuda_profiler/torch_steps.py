@@ -4,7 +4,8 @@
     torch_steps.py --out torch.json [--validation validation.json] [--networks resnet50 ...] [--types bf16 f32] [--modes eager compiled]
 
 A step is forward, loss, backward and SGD, as the profiler's iteration: parameters and activations of the given type, no TF32 in f32, images channels
-last in bf16. What --out has already is not timed again. Without --validation, PyTorch's times stand alone.
+last in bf16. What --out has already is not timed again. Predictions are added to steps of the given modes: fused ones are held to compiled steps.
+Without --validation, PyTorch's times stand alone.
 
 Exit code: 0 done (a step that fails is in the file with its reason), 2 wrong call, 3 no PyTorch or no device, 4 the time limit is reached.
 """
@@ -188,12 +189,12 @@ def measured(model, mode, arguments):
     return entry
 
 
-def add_predictions(entries, path):
-    """The profiler's prediction and its own measured iteration of the same model, and the errors by PyTorch's time."""
+def add_predictions(entries, modes, path):
+    """The profiler's prediction and its own measured iteration of the same model, and the errors by PyTorch's time, of steps in `modes`."""
     models = {m["model"]: m for m in json.loads(path.read_text())["models"]} if path and path.exists() else {}
     for entry in entries:
         known = models.get(entry["model"])
-        if not known or "measured_ps" not in entry:
+        if not known or entry["mode"] not in modes or "measured_ps" not in entry:
             continue
         entry["predicted_ps"] = known["predicted_ps"]
         entry["error"] = (known["predicted_ps"] - entry["measured_ps"]) / entry["measured_ps"]
@@ -252,10 +253,10 @@ def main():
                 if time.monotonic() - begin >= arguments.time_limit:
                     return 4
                 entries.append(measured(model, mode, arguments))
-                add_predictions(entries, arguments.validation)
+                add_predictions(entries, arguments.modes, arguments.validation)
                 save(arguments.out, document)
                 print(json.dumps({k: v for k, v in entries[-1].items() if k != "steps_ps"}), flush=True)
-    add_predictions(entries, arguments.validation)
+    add_predictions(entries, arguments.modes, arguments.validation)
     save(arguments.out, document)
     return 0
 

@@ -65,7 +65,7 @@ class cuda_device final : public device {
         return time_iterations(session_, kernels, times);
     }
 
-    picoseconds copy(copy_kind kind, byte_count bytes, std::int64_t times, int other) override {
+    series_time copy(copy_kind kind, byte_count bytes, std::int64_t times, int other) override {
         std::string const what = text(name_of(kind), " copy of ", bytes, " bytes");
         auto const size = static_cast<std::size_t>(bytes);
         run_context const& c = session_.context();
@@ -105,7 +105,7 @@ class cuda_device final : public device {
         check(cudaEventSynchronize(end.get()), "cudaEventSynchronize", what);
         float ms = 0;
         check(cudaEventElapsedTime(&ms, begin.get(), end.get()), "cudaEventElapsedTime", what);
-        return from_seconds(static_cast<double>(ms) * 1e-3);
+        return {.time = from_seconds(static_cast<double>(ms) * 1e-3), .replayed = ready.get() != nullptr};
     }
 
   private:

@@ -7,6 +7,8 @@
 
 #include <parsearch/core/error.hpp>
 
+#include "../launch_cost.hpp"
+
 namespace parsearch::profiler {
 
 namespace {
@@ -22,7 +24,7 @@ std::string_view direction(bool backward) { return backward ? " backward " : " f
 struct words {
     std::string operator()(matmul const& m) const {
         return text("matmul ", ops::name_of(m.type), " c", shape({m.batch, m.m, m.n}), " over ", m.k, m.transpose_a ? " aT" : "",
-                    m.transpose_b ? " bT" : "", m.bias ? " + bias" : "");
+                    m.transpose_b ? " bT" : "", m.bias ? " + bias" : "", m.then == activation::none ? "" : text(", ", name_of(m.then)));
     }
     std::string operator()(convolution const& c) const {
         constexpr std::array<std::string_view, 3> passes{" forward ", " data gradient ", " filter gradient "};
@@ -67,7 +69,10 @@ struct words {
         return text("lookup", direction(l.backward), ops::name_of(l.type), " of ", l.lookups, " rows (bags of ", l.bag, ") of a table",
                     shape({l.rows, l.width}));
     }
-    std::string operator()(optimizer_update const& o) const { return text("optimizer update of ", o.bytes, " bytes and ", o.flops, " flops"); }
+    std::string operator()(optimizer_update const& o) const {
+        updated_weights const sum = sum_of(o);
+        return text("optimizer update of ", sum.bytes, " bytes and ", sum.flops, " flops in ", o.sets.size(), o.sets.size() == 1 ? " set" : " sets");
+    }
 };
 
 } // namespace

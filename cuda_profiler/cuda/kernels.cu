@@ -8,6 +8,7 @@
 
 #include <parsearch/core/error.hpp>
 
+#include "../launch_cost.hpp"
 #include "elements.cuh"
 
 namespace parsearch::profiler {
@@ -287,13 +288,39 @@ template <class T> __global__ void pool_backward(pool_shape p, bool last, T cons
         dx[item] = narrowed<T>(pool_gradient(p, last, item, reader(x), reader(y), reader(dy)));
 }
 
+// ---- epilogue of a product
+
+template <class A> __device__ A activated(A v, activation then) {
+    if (then == activation::relu) return v > A{} ? v : A{};
+    if (then == activation::gelu) return A(0.5) * v * (A(1) + tanh(A(0.7978845608028654) * (v + A(0.044715) * v * v * v))); // sqrt(2 / pi)
+    return v;
+}
+template <class T> __global__ void epilogue_kernel(activation then, T* c, T const* bias, T* sum, std::int64_t elements, std::int64_t columns) {
+    using A = typename element<T>::sum;
+    for (std::int64_t i = first_item(); i < elements; i += step()) {
+        A v = widened<A>(c[i]);
+        if (bias != nullptr) v += widened<A>(bias[i % columns]);
+        if (sum != nullptr) sum[i] = narrowed<T>(v);
+        c[i] = narrowed<T>(activated(v, then));
+    }
+}
+
 // ---- optimizer, mask
 
-__global__ void adam_kernel(std::int64_t elements, std::int64_t fmas, float* parameter, float* first, float* second, float const* gradient) {
-    std::int64_t const groups = (elements + 3) / 4; // arrays are padded to 16 bytes
-    for (std::int64_t g = first_item(); g < groups; g += step()) {
-        float4 p = reinterpret_cast<float4*>(parameter)[g], m = reinterpret_cast<float4*>(first)[g], v = reinterpret_cast<float4*>(second)[g];
-        float4 const d = reinterpret_cast<float4 const*>(gradient)[g];
+/// Four elements are a group; those of one set come after those of the sets before.
+struct adam_sets {
+    adam_arrays of[most_adam_sets];
+    std::int64_t begin[most_adam_sets + 1]; // the first group of each, and the end
+};
+static_assert(sizeof(adam_sets) <= 4000);
+__global__ void adam_kernel(adam_sets const __grid_constant__ sets, int count, std::int64_t fmas) {
+    std::int64_t const groups = sets.begin[count];
+    for (std::int64_t i = first_item(); i < groups; i += step()) {
+        int const n = piece_of(sets.begin, count, i);
+        adam_arrays const& a = sets.of[n];
+        std::int64_t const g = i - sets.begin[n];
+        float4 p = reinterpret_cast<float4*>(a.parameter)[g], m = reinterpret_cast<float4*>(a.first)[g], v = reinterpret_cast<float4*>(a.second)[g];
+        float4 const d = reinterpret_cast<float4 const*>(a.gradient)[g];
         auto const update = [&](float& w, float& mean, float& square, float slope) {
             mean = 0.9F * mean + 0.1F * slope;
             square = 0.999F * square + 0.001F * slope * slope;
@@ -303,9 +330,9 @@ __global__ void adam_kernel(std::int64_t elements, std::int64_t fmas, float* par
         update(p.y, m.y, v.y, d.y);
         update(p.z, m.z, v.z, d.z);
         update(p.w, m.w, v.w, d.w);
-        reinterpret_cast<float4*>(parameter)[g] = p;
-        reinterpret_cast<float4*>(first)[g] = m;
-        reinterpret_cast<float4*>(second)[g] = v;
+        reinterpret_cast<float4*>(a.parameter)[g] = p;
+        reinterpret_cast<float4*>(a.first)[g] = m;
+        reinterpret_cast<float4*>(a.second)[g] = v;
     }
 }
 
@@ -527,17 +554,37 @@ void run_lookup(cudaStream_t stream, lookup const& l, void* table, std::int32_t 
     check_launch("lookup", what);
 }
 
-std::int64_t elements_of(optimizer_update const& o) noexcept { return (o.bytes + 27) / 28; }
-std::int64_t fmas_of(optimizer_update const& o) noexcept {
-    std::int64_t const elements = std::max<std::int64_t>(1, elements_of(o));
-    return std::max<std::int64_t>(0, (o.flops / elements - 12) / 2); // Adam's step is about 12
+void run_epilogue(cudaStream_t stream, activation then, dtype type, void* c, void const* bias, void* sum, std::int64_t rows, std::int64_t columns,
+                  int multiprocessors, std::string_view what) {
+    with_type(type, [&](auto t) {
+        using T = decltype(t);
+        if constexpr (!std::is_integral_v<T>)
+            epilogue_kernel<T><<<blocks_for(rows * columns, multiprocessors), block_threads, 0, stream>>>(
+                then, static_cast<T*>(c), static_cast<T const*>(bias), static_cast<T*>(sum), rows * columns, columns);
+    });
+    check_launch("epilogue", what);
 }
 
-void run_optimizer_update(cudaStream_t stream, std::int64_t elements, std::int64_t fmas, float* parameter, float* first, float* second,
-                          float const* gradient, int multiprocessors, std::string_view what) {
-    if (elements == 0) return;
-    adam_kernel<<<blocks_for((elements + 3) / 4, multiprocessors), block_threads, 0, stream>>>(elements, fmas, parameter, first, second, gradient);
-    check_launch("optimizer_update", what);
+std::int64_t elements_of(updated_weights const& w) noexcept { return (w.bytes + 27) / 28; }
+std::int64_t fmas_of(optimizer_update const& o) noexcept {
+    std::int64_t elements = 0;
+    for (updated_weights const& w : o.sets) elements += elements_of(w);
+    return std::max<std::int64_t>(0, (sum_of(o).flops / std::max<std::int64_t>(1, elements) - 12) / 2); // Adam's step is about 12
+}
+
+void run_optimizer_update(cudaStream_t stream, std::span<adam_arrays const> sets, std::int64_t fmas, int multiprocessors, std::string_view what) {
+    for (; !sets.empty(); sets = sets.subspan(std::min<std::size_t>(sets.size(), most_adam_sets))) {
+        adam_sets some{};
+        int count = 0;
+        for (adam_arrays const& a : sets.first(std::min<std::size_t>(sets.size(), most_adam_sets))) {
+            some.of[count] = a;
+            some.begin[count + 1] = some.begin[count] + (a.elements + 3) / 4;
+            ++count;
+        }
+        if (some.begin[count] == 0) continue;
+        adam_kernel<<<blocks_for(some.begin[count], multiprocessors), block_threads, 0, stream>>>(some, count, fmas);
+        check_launch("optimizer_update", what);
+    }
 }
 
 void run_pooling(cudaStream_t stream, pooling const& p, bool channels_last, void const* x, void* y, void const* dy, void* dx, int multiprocessors,

@@ -38,6 +38,10 @@ inline constexpr std::size_t max_streams = 8;
 /// one double that a launch without writes could write.
 void run_streaming(cudaStream_t stream, std::span<stream_array const> reads, std::span<stream_array const> writes, std::int64_t fmas, double* sink,
                    int multiprocessors, std::string_view what);
+/// What a product ends in where cuBLASLt has no such epilogue: of c[rows, columns], in place, then(c + bias). `bias` and `sum`, to which c + bias is
+/// written, may be null.
+void run_epilogue(cudaStream_t stream, activation then, dtype type, void* c, void const* bias, void* sum, std::int64_t rows, std::int64_t columns,
+                  int multiprocessors, std::string_view what);
 /// How many multiply-adds `s` asks for beside the sum of its reads.
 [[nodiscard]] std::int64_t fmas_of(streaming const& s) noexcept;
 
@@ -56,11 +60,22 @@ void run_permutation(cudaStream_t stream, permutation_plan const& p, std::size_t
 /// `table` is that of the weights (forward) or of their gradient (backward); y[lookups / bag, width] is written or read.
 void run_lookup(cudaStream_t stream, lookup const& l, void* table, std::int32_t const* indices, void* y, int multiprocessors, std::string_view what);
 
-/// Elements of an update of `o.bytes` in all: a parameter and two moments are read and written, a gradient is read, 28 bytes for each.
-[[nodiscard]] std::int64_t elements_of(optimizer_update const& o) noexcept;
-/// Adam's step (Kingma, Ba, "Adam: a method for stochastic optimization", 2015) without bias correction, and `fmas` more operations.
-void run_optimizer_update(cudaStream_t stream, std::int64_t elements, std::int64_t fmas, float* parameter, float* first, float* second,
-                          float const* gradient, int multiprocessors, std::string_view what);
+/// Elements of weights whose update moves `w.bytes`: a parameter and two moments are read and written, a gradient is read, 28 bytes for each.
+[[nodiscard]] std::int64_t elements_of(updated_weights const& w) noexcept;
+/// Arrays that one step of Adam changes and reads, padded to 16 bytes.
+struct adam_arrays {
+    float* parameter = nullptr;
+    float* first = nullptr; ///< moments
+    float* second = nullptr;
+    float const* gradient = nullptr;
+    std::int64_t elements = 0;
+};
+/// Sets of arrays that one kernel takes at most: they are its parameters, of at most 4 KiB.
+inline constexpr int most_adam_sets = 64;
+/// Adam's step (Kingma, Ba, "Adam: a method for stochastic optimization", 2015) without bias correction, and `fmas` more operations, over all sets:
+/// one kernel for each `most_adam_sets` of them.
+void run_optimizer_update(cudaStream_t stream, std::span<adam_arrays const> sets, std::int64_t fmas, int multiprocessors, std::string_view what);
+/// For each element.
 [[nodiscard]] std::int64_t fmas_of(optimizer_update const& o) noexcept;
 
 /// Pooling, for the types that cuDNN does not pool. Averages count the padding. Of equal largest elements of a window the first takes the gradient.

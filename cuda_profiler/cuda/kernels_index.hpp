@@ -66,6 +66,17 @@ PARSEARCH_HD constexpr slice slice_of(std::int64_t n, std::int64_t parts, std::i
     return {begin, begin + each + (part < more ? 1 : 0)};
 }
 
+/// The number of the piece that holds item `i`, where piece p begins at `begin[p]`, begin[0] = 0, and i is below the end of the last of `pieces`
+/// >= 1. Pieces without items hold none.
+PARSEARCH_HD constexpr int piece_of(std::int64_t const* begin, int pieces, std::int64_t i) noexcept {
+    int low = 0, high = pieces; // begin[low] <= i, and all from `high` on begin behind i
+    while (high - low > 1) {
+        int const middle = low + (high - low) / 2;
+        (begin[middle] <= i ? low : high) = middle;
+    }
+    return low;
+}
+
 /// How x[outer, summed, inner] is summed: in two steps where `splits` > 1, over sums of parts.
 struct reduction_shape {
     std::int64_t outer = 1, summed = 1, inner = 1;

@@ -32,24 +32,30 @@ class cuda_session {
     run_context context_{};
 };
 
-/// Runs `enqueue` while the stream records: what it would have run, ready to be replayed; empty where that cannot be recorded.
-template <class Enqueue> [[nodiscard]] executable_owner record(run_context const& c, Enqueue enqueue) {
-    executable_owner ready;
-    if (cudaStreamBeginCapture(c.stream, cudaStreamCaptureModeThreadLocal) != cudaSuccess) {
-        (void)cudaGetLastError();
-        return ready;
-    }
-    bool complete = true;
-    try {
-        enqueue();
-    } catch (launch_failure const&) {
-        complete = false; // something that cannot be recorded; it runs well without
-    }
-    graph_owner graph;
-    if (cudaStreamEndCapture(c.stream, graph.out()) != cudaSuccess) complete = false;
-    if (complete && cudaGraphInstantiate(ready.out(), graph.get(), 0) != cudaSuccess) ready = executable_owner();
+/// Runs `enqueue` while the streams, which may be of several devices, record: what each would have run, in their order, ready to be replayed; none
+/// where one cannot be recorded.
+template <class Enqueue> [[nodiscard]] std::vector<executable_owner> record(std::span<cudaStream_t const> streams, Enqueue enqueue) {
+    std::size_t begun = 0;
+    while (begun < streams.size() && cudaStreamBeginCapture(streams[begun], cudaStreamCaptureModeThreadLocal) == cudaSuccess) ++begun;
+    bool complete = begun == streams.size();
+    if (complete) try {
+            enqueue();
+        } catch (launch_failure const&) {
+            complete = false; // something that cannot be recorded; it runs well without
+        }
+    std::vector<executable_owner> ready(begun);
+    std::vector<graph_owner> graphs(begun);
+    for (std::size_t i = 0; i < begun; ++i)
+        if (cudaStreamEndCapture(streams[i], graphs[i].out()) != cudaSuccess) complete = false;
+    for (std::size_t i = 0; i < begun && complete; ++i) complete = cudaGraphInstantiate(ready[i].out(), graphs[i].get(), 0) == cudaSuccess;
+    if (!complete) ready.clear();
     (void)cudaGetLastError();
     return ready;
+}
+/// The same of one stream; empty where it cannot be recorded.
+template <class Enqueue> [[nodiscard]] executable_owner record(run_context const& c, Enqueue enqueue) {
+    auto all = record({&c.stream, 1}, enqueue);
+    return all.empty() ? executable_owner() : std::move(all.front());
 }
 
 class cuda_sequence final : public prepared_sequence {

@@ -37,8 +37,18 @@ product_types types_of(dtype t, std::string_view what) {
 /// Work space of products, as cuBLAS's documentation recommends for Hopper (32 MiB).
 constexpr std::int64_t product_workspace = std::int64_t{32} << 20;
 
-/// Arrays: a, b, c, bias where there is one. Row-major arrays are column-major ones of the transposed matrices, so cT = bT aT is computed: cuBLASLt's
-/// first operand is b, and its bias, one number for each row of cT, is ours for each column of c.
+cublasLtEpilogue_t epilogue_of(matmul const& m) {
+    switch (m.then) {
+    case activation::relu: return m.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+    case activation::gelu: return m.bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+    case activation::none: break;
+    }
+    return m.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+/// Arrays: a, b, c, bias where there is one, what GELU is a function of where that is what it ends in. Row-major arrays are column-major ones of the
+/// transposed matrices, so cT = bT aT is computed: cuBLASLt's first operand is b, and its bias, one number for each row of cT, is ours for each
+/// column of c.
 class matmul_runner final : public runner {
   public:
     matmul_runner(run_context const& c, matmul const& m, double scale)
@@ -48,6 +58,7 @@ class matmul_runner final : public runner {
                    {.type = m.type, .elements = m.batch * m.k * m.n},
                    {.type = m.type, .elements = m.batch * m.m * m.n}};
         if (m.bias) arrays_.push_back({.type = m.type, .elements = m.n});
+        if (keeps_sum()) arrays_.push_back(arrays_[2]);
 
         // Rows and columns as cuBLASLt counts them, of the matrices as they are stored.
         make(first_, types.data, m.transpose_b ? m.k : m.n, m.transpose_b ? m.n : m.k, m.k * m.n);
@@ -56,17 +67,19 @@ class matmul_runner final : public runner {
         check(cublasLtMatmulDescCreate(product_.out(), types.compute, types.scale), "cublasLtMatmulDescCreate", what_);
         set(CUBLASLT_MATMUL_DESC_TRANSA, m.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
         set(CUBLASLT_MATMUL_DESC_TRANSB, m.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+        fused_ = has_epilogue();
+        set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(m));
+        // Some addresses are needed for the question alone; every run sets its own.
         if (m.bias) {
-            set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
             set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, types.data);
-            // Some address is needed for the question alone; every run sets its own.
             set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<void const*>(array_alignment));
-            fused_bias_ = true;
         }
+        if (keeps_sum()) set_sum(reinterpret_cast<void*>(array_alignment), m.n, m.m * m.n);
         ask(c);
-        if (ways_.empty() && m.bias) { // no epilogue for these types: the bias is added by a kernel of our own
+        if (ways_.empty() && fused_) { // cuBLASLt has no such epilogue for these types and extents: a kernel of our own follows
             set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT);
-            fused_bias_ = false;
+            if (keeps_sum()) set_sum(nullptr, 0, 0);
+            fused_ = false;
             ask(c);
         }
         if (ways_.empty()) throw launch_failure(text(what_, ": cuBLASLt proposes no algorithm"));
@@ -88,27 +101,39 @@ class matmul_runner final : public runner {
         bool const wide = m_.type == dtype::f64;
         void const* const alpha = wide ? static_cast<void const*>(&scale_) : &scale32_;
         void const* const beta = wide ? static_cast<void const*>(&zero64) : &zero32;
-        if (fused_bias_) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<void const*>(b.arrays[3]));
+        void* const bias = m_.bias ? b.arrays[3] : nullptr;
+        void* const sum = keeps_sum() ? b.arrays[m_.bias ? 4 : 3] : nullptr;
+        if (fused_ && bias != nullptr) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<void const*>(bias));
+        if (fused_ && sum != nullptr) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, sum);
         check(cublasLtMatmul(c.cublas, product_.get(), alpha, b.arrays[1], first_.get(), b.arrays[0], second_.get(), beta, b.arrays[2], result_.get(),
                              b.arrays[2], result_.get(), &ways_[chosen_].algo, b.workspace, ways_[chosen_].workspaceSize, c.stream),
               "cublasLtMatmul", what_);
-        if (m_.bias && !fused_bias_) {
-            stream_array const result{b.arrays[2], m_.batch * m_.m * m_.n, m_.type}, bias{b.arrays[3], m_.n, m_.type};
-            std::array<stream_array, 2> const reads{result, bias};
-            run_streaming(c.stream, reads, {&result, 1}, 0, nullptr, c.multiprocessors, what_);
-        }
+        if (has_epilogue() && !fused_)
+            run_epilogue(c.stream, m_.then, m_.type, b.arrays[2], bias, sum, m_.batch * m_.m, m_.n, c.multiprocessors, what_);
     }
     std::string choice() const override {
         int id = 0;
         std::size_t written = 0;
         if (cublasLtMatmulAlgoConfigGetAttribute(&ways_[chosen_].algo, CUBLASLT_ALGO_CONFIG_ID, &id, sizeof id, &written) != CUBLAS_STATUS_SUCCESS)
             return "cublasLt";
-        return text("cublasLt algorithm ", id);
+        std::string ends;
+        if (has_epilogue())
+            ends = text(fused_ ? " with " : ", own ", m_.bias ? "bias" : "", m_.bias && m_.then != activation::none ? " and " : "",
+                        m_.then == activation::none ? "" : name_of(m_.then));
+        return text("cublasLt algorithm ", id, ends);
     }
 
   private:
+    bool has_epilogue() const noexcept { return m_.bias || m_.then != activation::none; }
+    bool keeps_sum() const noexcept { return m_.then == activation::gelu; }
     template <class T> void set(cublasLtMatmulDescAttributes_t name, T value) {
         check(cublasLtMatmulDescSetAttribute(product_.get(), name, &value, sizeof value), "cublasLtMatmulDescSetAttribute", what_);
+    }
+    /// Where the epilogue writes what GELU is a function of.
+    void set_sum(void* at, std::int64_t leading, std::int64_t stride) {
+        set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, at);
+        set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, leading);
+        set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, stride);
     }
     void make(layout_owner& l, cudaDataType_t type, std::int64_t rows, std::int64_t columns, std::int64_t stride) {
         check(cublasLtMatrixLayoutCreate(l.out(), type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), rows),
@@ -131,8 +156,8 @@ class matmul_runner final : public runner {
         int found = 0;
         cublasStatus_t const s = cublasLtMatmulAlgoGetHeuristic(c.cublas, product_.get(), first_.get(), second_.get(), result_.get(), result_.get(),
                                                                 preference.get(), static_cast<int>(ways_.size()), ways_.data(), &found);
-        // A fused bias that it has not may be either.
-        bool const refused = s == CUBLAS_STATUS_NOT_SUPPORTED || (fused_bias_ && s == CUBLAS_STATUS_INVALID_VALUE);
+        // An epilogue that it has not may be either.
+        bool const refused = s == CUBLAS_STATUS_NOT_SUPPORTED || (fused_ && s == CUBLAS_STATUS_INVALID_VALUE);
         if (!refused) check(s, "cublasLtMatmulAlgoGetHeuristic", what_);
         ways_.resize(s == CUBLAS_STATUS_SUCCESS ? static_cast<std::size_t>(found) : 0);
         std::erase_if(ways_, [](auto const& w) { return w.state != CUBLAS_STATUS_SUCCESS; });
@@ -146,7 +171,7 @@ class matmul_runner final : public runner {
     product_owner product_{};
     std::vector<cublasLtMatmulHeuristicResult_t> ways_{};
     std::size_t chosen_ = 0;
-    bool fused_bias_ = false;
+    bool fused_ = false; ///< the epilogue
 };
 
 /// Heads that share keys are rows of one product.

@@ -172,23 +172,29 @@ class row_normalization_runner final : public runner {
     int multiprocessors_;
 };
 
-/// Arrays: parameter, first and second moment, gradient, all f32.
+/// Arrays of each set: parameter, first and second moment, gradient, all f32.
 class optimizer_runner final : public runner {
   public:
-    explicit optimizer_runner(optimizer_update const& o) : o_(o), what_(describe(o)) {
-        std::int64_t const n = (elements_of(o) + 3) / 4 * 4;
-        arrays_.assign(4, {.elements = n});
-        arrays_[2].holds = content::positive; // a mean of squares
+    explicit optimizer_runner(optimizer_update const& o) : fmas_(fmas_of(o)), what_(describe(o)), sets_(o.sets.size()) {
+        for (std::size_t i = 0; i < sets_.size(); ++i) {
+            sets_[i].elements = elements_of(o.sets[i]);
+            array_spec const plain{.elements = (sets_[i].elements + 3) / 4 * 4};
+            array_spec square = plain;
+            square.holds = content::positive; // a mean of squares
+            arrays_.insert(arrays_.end(), {plain, plain, square, plain});
+        }
     }
     void enqueue(run_context const& c, buffer_set const& b) override {
         auto const at = [&](std::size_t i) { return static_cast<float*>(b.arrays[i]); };
-        run_optimizer_update(c.stream, elements_of(o_), fmas_of(o_), at(0), at(1), at(2), at(3), c.multiprocessors, what_);
+        for (std::size_t i = 0; i < sets_.size(); ++i) sets_[i] = {at(4 * i), at(4 * i + 1), at(4 * i + 2), at(4 * i + 3), sets_[i].elements};
+        run_optimizer_update(c.stream, sets_, fmas_, c.multiprocessors, what_);
     }
-    std::string choice() const override { return "own Adam"; }
+    std::string choice() const override { return sets_.size() == 1 ? "own Adam" : text("own Adam of ", sets_.size(), " sets of weights at once"); }
 
   private:
-    optimizer_update o_;
+    std::int64_t fmas_;
     std::string what_;
+    std::vector<adam_arrays> sets_;
 };
 
 } // namespace

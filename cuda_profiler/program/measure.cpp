@@ -67,8 +67,8 @@ class progress_line {
 };
 } // namespace
 
-cost::profile_entry entry_of(std::string const& kind, work_item const& item, timing const& t, prepared_sequence const& ran) {
-    cost::profile_entry e{.device = kind, .kernel = item.kernel, .time = t.median, .runs = t.runs, .spread = t.spread};
+cost::profile_entry entry_of(std::string const& kind, work_item const& item, timing const& t, prepared_sequence const& ran, std::int64_t kernels) {
+    cost::profile_entry e{.device = kind, .kernel = item.kernel, .time = t.median / kernels, .runs = t.runs, .spread = t.spread / kernels};
     e.flops = item.work.flops;
     e.bytes = item.work.bytes;
     // Updates of operations of several classes are one kernel.
@@ -123,8 +123,8 @@ measured_work measure_kernels(request const& asked, listed_work const& work, dev
         if (table.table().knows(work.kind, items[i].kernel)) ++done.skipped;
         else {
             todo.push_back(&items[i]);
-            auto const launches = lower(items[i].work, asked.unknown).launches;
-            weights.push_back(measuring_seconds(predicted_time(oracle, items[i], work.example), launches, asked.timing));
+            weights.push_back(measuring_seconds(predicted_time(oracle, items[i], work.example),
+                                                to_be_timed(lower(items[i].work, asked.unknown).launches), asked.timing));
         }
     progress_estimate estimate(std::move(weights));
     progress_line line(to, asked.quiet);
@@ -146,14 +146,15 @@ measured_work measure_kernels(request const& asked, listed_work const& work, dev
         else if (memory > 0 && item.memory > memory)
             fail(fmt::format("needs {} of memory: the device has {}", tools::shown_memory(item.memory), tools::shown_memory(memory)));
         else try {
-                auto const ready = on.prepare(made.launches);
+                auto const timed = to_be_timed(made.launches);
+                auto const ready = on.prepare(timed.launches);
                 auto const t = measure(
                     *ready, asked.timing, [] { return host_clock::now(); }, stop);
                 if (!t) {
                     done.stopped = true;
                     break;
                 }
-                table.table().add(entry_of(work.kind, item, *t, *ready));
+                table.table().add(entry_of(work.kind, item, *t, *ready, timed.kernels));
                 for (auto const& by : on.throttled_by()) ++table.notes().throttled[by];
                 ++done.measured;
                 done.imprecise += !t->reached;
@@ -176,27 +177,41 @@ namespace {
 // Sizes from 4 KiB to 256 MiB, by fours.
 constexpr byte_count smallest_message = 4 << 10, largest_message = byte_count{256} << 20;
 
-// Times over all sizes, and the model that fits; nothing where it was stopped. Throws `launch_failure`.
-template <class Run>
-std::optional<std::pair<cost::latency_bandwidth, std::vector<cost::link_point>>> fitted(Run const& run, timing_options const& o,
-                                                                                        std::function<bool()> const& stop) {
+// Times over all sizes, the model that fits them, and how series were run.
+struct measured_sizes {
+    cost::latency_bandwidth fitted{};
+    std::vector<cost::link_point> points{};
+    std::string implementation{};
+};
+
+// Nothing where it was stopped. Throws `launch_failure`.
+template <class Run> std::optional<measured_sizes> fitted(Run const& run, timing_options const& o, std::function<bool()> const& stop) {
     std::vector<cost::link_point> points;
+    byte_count replayed_to = 0; // with all smaller ones
     for (auto bytes = smallest_message; bytes <= largest_message; bytes *= 4) {
         struct timed {
             Run const& of;
             byte_count bytes;
-            picoseconds run(std::int64_t times) const { return of(bytes, times); }
-        } const what{run, bytes};
+            bool replayed = false; // the last series
+            picoseconds run(std::int64_t times) {
+                auto const series = of(bytes, times);
+                replayed = series.replayed;
+                return series.time;
+            }
+        } what{run, bytes};
         auto options = o;
         options.most_runs = 1024;
         auto const t = measure(
             what, options, [] { return host_clock::now(); }, stop);
         if (!t) return std::nullopt;
+        bool const smaller = points.empty() || replayed_to == points.back().bytes;
         points.push_back({bytes, t->median});
+        if (what.replayed && smaller) replayed_to = bytes;
     }
     try {
-        auto model = cost::fit_latency_bandwidth(points);
-        return std::pair{model, std::move(points)};
+        auto const model = cost::fit_latency_bandwidth(points);
+        auto how = replayed_to > 0 ? text("replayed up to ", replayed_to, " bytes") : std::string("submitted one by one");
+        return measured_sizes{.fitted = model, .points = std::move(points), .implementation = std::move(how)};
     } catch (invalid_input const& e) {
         throw launch_failure(e.what());
     }
@@ -221,7 +236,8 @@ bool measure_links(request const& asked, std::string const& kind, device& on, st
         try {
             auto const made = fitted([&](byte_count bytes, std::int64_t times) { return on.copy(copy, bytes, times, other); }, asked.timing, stop);
             if (!made) return true;
-            table.table().add_link({.device = kind, .kind = link, .fitted = made->first, .points = made->second});
+            table.table().add_link(
+                {.device = kind, .kind = link, .fitted = made->fitted, .points = made->points, .implementation = made->implementation});
             table.save();
         } catch (launch_failure const& e) {
             leave_out(text(name_of(copy), " copies are"), e.what());
@@ -244,8 +260,12 @@ bool measure_links(request const& asked, std::string const& kind, device& on, st
                 auto const made =
                     fitted([&](byte_count bytes, std::int64_t times) { return group->run(collective, bytes, times); }, asked.timing, stop);
                 if (!made) return true;
-                table.table().add_collective(
-                    {.device = kind, .kind = collective, .size = static_cast<std::uint32_t>(size), .fitted = made->first, .points = made->second});
+                table.table().add_collective({.device = kind,
+                                              .kind = collective,
+                                              .size = static_cast<std::uint32_t>(size),
+                                              .fitted = made->fitted,
+                                              .points = made->points,
+                                              .implementation = made->implementation});
                 table.save();
             } catch (no_device const& e) {
                 leave_out(text("collectives of ", size, " are"), e.what());

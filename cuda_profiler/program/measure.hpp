@@ -2,6 +2,7 @@
 // Measures work on a device.
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 
 #include "cuda_profiler/program/work.hpp"
@@ -15,8 +16,9 @@ struct measured_work {
     bool stopped = false;
 };
 
-// The entry of a kernel that was measured, and the failure of one that was not.
-[[nodiscard]] cost::profile_entry entry_of(std::string const& kind, work_item const& item, timing const& t, prepared_sequence const& ran);
+// The entry of a kernel of which `kernels` were measured together, and the failure of one that was not.
+[[nodiscard]] cost::profile_entry entry_of(std::string const& kind, work_item const& item, timing const& t, prepared_sequence const& ran,
+                                           std::int64_t kernels);
 [[nodiscard]] cost::profile_failure failure_of(std::string const& kind, work_item const& item, std::string const& reason);
 // What the table says of the device.
 [[nodiscard]] io::profile_notes notes_of(device_facts const& facts, environment_reading const& now, std::string const& machine);

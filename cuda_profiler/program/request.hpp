@@ -21,6 +21,7 @@ struct request {
     std::vector<std::string> models{};
     std::string cluster{};
     std::vector<std::string> types{}; // with which the models are built; empty: as they are named
+    bool fused = false;               // also with elementwise operators fused to what makes their inputs; to validate, only so
     std::string kind{};               // of device, under which the entries are written; empty: the cluster's only one
     bool list = false, list_kernels = false;
     bool name_device = false; // and nothing else

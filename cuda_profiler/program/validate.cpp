@@ -96,7 +96,7 @@ std::vector<picoseconds> run_whole(device& on, std::vector<step> const& steps, s
             if (!out.contains(s.kernel)) sequence.push_back(s.launches);
         if (sequence.empty()) throw launch_failure("none of its kernels can be run");
         try {
-            return on.run_in_order(sequence, iterations);
+            return on.run_in_order(with_joined_updates(std::move(sequence)), iterations);
         } catch (launch_failure const&) {
             auto const before = out.size();
             std::set<cost::kernel> tried;

@@ -12,6 +12,7 @@
 #include <parsearch/io/names/cluster_name.hpp>
 #include <parsearch/problem/problem.hpp>
 
+#include "cuda_profiler/fused_graph.hpp"
 #include "cuda_profiler/iteration.hpp"
 #include "cuda_profiler/launch_cost.hpp"
 #include "tools/model.hpp"
@@ -77,15 +78,20 @@ listed_work make_work(request const& asked) {
             auto loaded = tools::load_model(model, work.cluster.size());
             for (auto const& note : loaded.notes)
                 if (std::ranges::find(work.notes, note) == work.notes.end()) work.notes.push_back(note);
+            auto const fused = [&] { return with_fused_operators(graph::read_graph(loaded.graph).graph); };
             if (asked.validate) {
-                auto g = graph::read_graph(loaded.graph).graph;
+                auto g = graph::read_graph(asked.fused ? fused() : loaded.graph).graph;
                 work.list.add_works(iteration_of(g, asked.simulation));
                 work.models.push_back({.name = model, .graph = std::move(g)});
                 continue;
             }
-            auto const problem =
-                make_problem(loaded.graph, work.cluster, cost::roofline{work.cluster}, {.space = asked.space, .simulation = asked.simulation});
-            work.list.add_problem(problem.graph(), work.cluster.size(), asked.space, asked.simulation, asked.limits, of_experts(problem));
+            auto const add = [&](graph::operator_graph const& g) {
+                auto const problem =
+                    make_problem(g, work.cluster, cost::roofline{work.cluster}, {.space = asked.space, .simulation = asked.simulation});
+                work.list.add_problem(problem.graph(), work.cluster.size(), asked.space, asked.simulation, asked.limits, of_experts(problem));
+            };
+            add(loaded.graph);
+            if (asked.fused) add(fused());
         }
     for (auto const& kind : asked.limits.operators)
         if (std::ranges::none_of(work.list.items(), [&](auto const& item) { return item.work.op->kind == kind; }))
@@ -100,12 +106,12 @@ listed_work make_work(request const& asked) {
 
 picoseconds predicted_time(cost::roofline const& oracle, work_item const& item, std::uint32_t example) { return oracle(item.work, example); }
 
-double measuring_seconds(picoseconds predicted, std::span<launch const> launches, timing_options const& o) {
-    double const one = to_seconds(predicted), sample = std::max(one, to_seconds(o.sample_time));
+double measuring_seconds(picoseconds predicted, timed_launches const& timed, timing_options const& o) {
+    double const one = to_seconds(predicted) * static_cast<double>(timed.kernels), sample = std::max(one, to_seconds(o.sample_time));
     double const limit = std::chrono::duration<double>(o.kernel_time).count(), warm_up = std::chrono::duration<double>(o.warm_up).count();
     double preparing = 0.02; // buffers
     // Plans of cuDNN's graphs, of which a convolution tries eight and the others four, take about 30 ms each to build.
-    for (auto const& l : launches)
+    for (auto const& l : timed.launches)
         preparing += std::holds_alternative<convolution>(l)                                             ? 0.25
                      : std::holds_alternative<normalization>(l) || std::holds_alternative<attention>(l) ? 0.12
                                                                                                         : 0.01;
@@ -128,6 +134,7 @@ void print_work(request const& asked, listed_work const& work, console const& to
     for (auto const& item : work.list.items()) {
         auto const time = predicted_time(oracle, item, work.example);
         auto const made = lower(item.work, asked.unknown);
+        auto const timed = to_be_timed(made.launches);
         std::array<std::string, 3> const key{item.kernel.op, std::string(ops::name_of(item.kernel.pass)), type_of(item)};
         auto const [at, fresh] = rows.try_emplace(key);
         if (fresh) order.push_back(key);
@@ -137,7 +144,7 @@ void print_work(request const& asked, listed_work const& work, console const& to
             r->flops += item.work.flops;
             r->bytes += item.work.bytes;
             r->predicted += to_seconds(time);
-            if (made) r->measuring += measuring_seconds(time, made.launches, asked.timing);
+            if (made) r->measuring += measuring_seconds(time, timed, asked.timing);
             else ++r->refused;
             if (!made && r->reason.empty()) r->reason = made.reason;
         }
@@ -147,13 +154,15 @@ void print_work(request const& asked, listed_work const& work, console const& to
                    tools::shown_count(item.work.flops) + ' ', tools::shown_bytes(item.work.bytes), tools::shown_time(time),
                    tools::shown_memory(item.memory));
         if (!made) fmt::print(to.out, "    cannot be measured: {}\n", made.reason);
-        for (auto const& l : made.launches) fmt::print(to.out, "    {}\n", to_string(l));
+        for (auto const& l : timed.launches) fmt::print(to.out, "    {}\n", to_string(l));
     }
     if (asked.list_kernels) fmt::print(to.out, "\n");
-    fmt::print(to.out, "{:<24}{:<10}{:<6}{:>9}{:>11}{:>12}{:>12}{:>13}{:>11}\n", "operation", "pass", "type", "kernels", "shared by", "flops",
-               "bytes", "one run each", "measuring");
+    std::size_t width = 22;
+    for (auto const& key : order) width = std::max(width, key[0].size());
+    fmt::print(to.out, "{:<{}}  {:<10}{:<6}{:>9}{:>11}{:>12}{:>12}{:>13}{:>11}\n", "operation", width, "pass", "type", "kernels", "shared by",
+               "flops", "bytes", "one run each", "measuring");
     auto const print_row = [&](std::array<std::string, 3> const& key, row const& r) {
-        fmt::print(to.out, "{:<24}{:<10}{:<6}{:>9}{:>11}{:>12}{:>12}{:>13}{:>11}", key[0], key[1], key[2], r.kernels, r.shared,
+        fmt::print(to.out, "{:<{}}  {:<10}{:<6}{:>9}{:>11}{:>12}{:>12}{:>13}{:>11}", key[0], width, key[1], key[2], r.kernels, r.shared,
                    tools::shown_count(r.flops), tools::shown_bytes(r.bytes), tools::shown_time(from_seconds(r.predicted)), duration(r.measuring));
         if (r.refused > 0) fmt::print(to.out, "  {} cannot be measured: {}", r.refused, r.reason);
         fmt::print(to.out, "\n");

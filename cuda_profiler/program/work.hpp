@@ -2,7 +2,6 @@
 // From models and a cluster to the work.
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -35,7 +34,7 @@ struct listed_work {
 [[nodiscard]] picoseconds predicted_time(cost::roofline const& oracle, work_item const& item, std::uint32_t example);
 
 // What measuring one kernel takes, about, with making it ready.
-[[nodiscard]] double measuring_seconds(picoseconds predicted, std::span<launch const> launches, timing_options const& o);
+[[nodiscard]] double measuring_seconds(picoseconds predicted, timed_launches const& timed, timing_options const& o);
 
 // Prints the work.
 void print_work(request const& asked, listed_work const& work, console const& to);

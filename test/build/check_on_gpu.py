@@ -15,7 +15,7 @@ import time
 import unittest
 
 SCRIPT, PACK = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
-STEPS = ["device", "checks", "own: memcheck", "own: racecheck", "own: initcheck", "iteration", "links", "eager", "samples", "compiled", "parameters", "zoo", "all"]
+STEPS = ["device", "checks", "own: memcheck", "own: racecheck", "own: initcheck", "iteration", "links", "eager", "samples", "fused", "compiled", "parameters", "zoo", "all"]
 CASES = ["a matmul", "streaming", "a device: facts, copies, an iteration"]
 # Small networks, and no time for warming up.
 FAST = {"NETWORKS": "mlp,batch=64 lenet,batch=64", "ZOO": "ncf,batch=64", "OPTIONS": "--kernel-time 1ms --warm-up 0ms --from-idle 0ms"}
@@ -87,15 +87,20 @@ echo '{{}}' >"$2"
         self.assertEqual([link["kind"] for link in table["links"]], ["host_to_device", "device_to_host", "local"])
         validation = json.loads((self.out / "validation.json").read_text())
         self.assertEqual([m["model"] for m in validation["models"]], [f"zoo:{n},type={t}" for n in FAST["NETWORKS"].split() for t in ("bf16", "f32")])
+        fused = json.loads((self.out / "validation_fused.json").read_text())
+        self.assertEqual([m["model"] for m in fused["models"]], [m["model"] for m in validation["models"]])
+        self.assertLess(fused["models"][0]["kernels"], validation["models"][0]["kernels"])
+        self.assertRegex(done.stdout, r"fused iteration of zoo:lenet,batch=64,type=f32: error [+-]0\.0%, left out 0\.0%")
         log = (self.out / "log.txt").read_text()
         self.assertIn("peer copies and collectives are not measured: one device is used", log)
         sanitized = (self.folder / "sanitized").read_text().splitlines()
         self.assertEqual([line.split()[1] for line in sanitized], ["memcheck", "racecheck", "initcheck"] + 3 * ["memcheck"])
-        self.assertEqual(sorted(p.name for p in self.out.iterdir()), ["log.txt", "profile.json", "state", "torch.json", "validation.json"])
+        self.assertEqual(sorted(p.name for p in self.out.iterdir()), ["log.txt", "profile.json", "state", "torch.json", "validation.json", "validation_fused.json"])
         for line, mode in zip((self.folder / "sanitized.torch").read_text().splitlines(), ("eager", "compiled"), strict=True):
             called = line.split()
             self.assertEqual(called[called.index("--networks") + 1 :][:2], FAST["NETWORKS"].split())
             self.assertEqual(called[called.index("--modes") + 1], mode)
+            self.assertTrue(called[called.index("--validation") + 1].endswith("validation.json" if mode == "eager" else "validation_fused.json"))
         # Again: nothing is done twice.
         again = self.slice()
         self.assertEqual(again.returncode, 0)

@@ -28,6 +28,7 @@ struct fake_script {
     byte_count memory = byte_count{80} << 30;
     int devices = 1;
     bool groups = true;
+    bool replays = true; ///< series of small copies and collectives
     std::function<void(std::span<profiler::launch const>)> on_prepare = [](std::span<profiler::launch const>) {};
     std::function<void()> on_run = [] {};
     double iteration = 1;         ///< the time of a whole iteration, by the sum of its kernels
@@ -37,11 +38,15 @@ struct fake_script {
     std::int64_t prepared = 0, runs = 0;
 };
 
-/// 2 us, and 100 T multiply-adds and 2 TB a second, whichever is longer.
+/// 2 us, and 100 T multiply-adds and 2 TB a second, whichever is longer. The sets of an update add up to its time.
 [[nodiscard]] inline picoseconds fake_time(std::span<profiler::launch const> sequence) {
     double seconds = 0;
-    for (auto const& l : sequence) seconds += 2e-6 + std::max(profiler::multiply_adds(l) / 1e14, profiler::traffic_of(l).all() / 2e12);
-    return parsearch::from_seconds(seconds);
+    picoseconds updates{};
+    for (auto const& l : sequence)
+        if (auto const* const u = std::get_if<profiler::optimizer_update>(&l))
+            for (auto const& set : u->sets) updates += parsearch::from_seconds(static_cast<double>(set.bytes) / 2e12);
+        else seconds += 2e-6 + std::max(profiler::multiply_adds(l) / 1e14, profiler::traffic_of(l).all() / 2e12);
+    return updates + parsearch::from_seconds(seconds);
 }
 
 class fake_sequence final : public profiler::prepared_sequence {
@@ -99,9 +104,9 @@ class fake_device final : public profiler::device {
         }
         return out;
     }
-    picoseconds copy(profiler::copy_kind kind, byte_count bytes, std::int64_t times, int) override {
+    profiler::series_time copy(profiler::copy_kind kind, byte_count bytes, std::int64_t times, int) override {
         double const rate = kind == profiler::copy_kind::device_to_device ? 2e12 : kind == profiler::copy_kind::peer ? 4e11 : 5e10;
-        return times * parsearch::from_seconds(3e-6 + static_cast<double>(bytes) / rate);
+        return {times * parsearch::from_seconds(3e-6 + static_cast<double>(bytes) / rate), script_->replays && times > 1 && bytes <= 1 << 20};
     }
 
   private:
@@ -110,13 +115,15 @@ class fake_device final : public profiler::device {
 
 class fake_group final : public profiler::device_group {
   public:
-    explicit fake_group(std::size_t size) : size_(size) {}
+    fake_group(std::shared_ptr<fake_script> script, std::size_t size) : script_(std::move(script)), size_(size) {}
     std::size_t size() const override { return size_; }
-    picoseconds run(parsearch::collective_kind, byte_count bytes, std::int64_t times) override {
-        return times * parsearch::from_seconds(1e-5 * static_cast<double>(size_) + static_cast<double>(bytes) / 2e11);
+    profiler::series_time run(parsearch::collective_kind, byte_count bytes, std::int64_t times) override {
+        return {times * parsearch::from_seconds(1e-5 * static_cast<double>(size_) + static_cast<double>(bytes) / 2e11),
+                script_->replays && times > 1 && bytes <= 16 << 20};
     }
 
   private:
+    std::shared_ptr<fake_script> script_;
     std::size_t size_;
 };
 
@@ -129,7 +136,7 @@ class fake_group final : public profiler::device_group {
             },
             .open_group = [script](std::span<int const> ordinals) -> std::unique_ptr<profiler::device_group> {
                 if (!script->groups) throw profiler::no_device("built without NCCL");
-                return std::make_unique<fake_group>(ordinals.size());
+                return std::make_unique<fake_group>(script, ordinals.size());
             }};
 }
 

@@ -34,7 +34,15 @@ TEST_CASE("launch cost: products and bytes of each launch, by hand") {
     CHECK(to_string(launch{permutation{.extents = {2, 3}, .order = {1, 0}, .type = dtype::f64}}) == "permutation 2x3 to 1 0 f64");
     CHECK(traffic_of(lookup{.rows = 1000, .width = 8, .lookups = 6, .bag = 3}).read == 6 * 8 * 4 + 6 * 8);
     CHECK(traffic_of(lookup{.rows = 1000, .width = 8, .lookups = 6, .bag = 3}).written == 2 * 8 * 4);
-    CHECK(traffic_of(optimizer_update{.flops = 1, .bytes = 600}).all() == 600);
+    matmul ended{.batch = 2, .m = 3, .n = 5, .k = 7, .bias = true, .type = ops::dtype::f16};
+    auto const plain = traffic_of(ended);
+    ended.then = activation::relu;
+    CHECK(traffic_of(ended).all() == plain.all());
+    ended.then = activation::gelu; // keeps what it is a function of
+    CHECK(traffic_of(ended).read == plain.read);
+    CHECK(traffic_of(ended).written == 2 * plain.written);
+    CHECK(to_string(ended) == "matmul 2*3x5x7 bias gelu f16");
+    CHECK(traffic_of(optimizer_update{.sets = {{.flops = 1, .bytes = 600}, {.flops = 2, .bytes = 60}}}).all() == 660);
     launch const stream_of_two = streaming{.reads = {{10, dtype::f32}, {2, dtype::i8}}, .writes = {{10, dtype::f16}}, .flops = 3};
     CHECK(traffic_of(stream_of_two).read == 42);
     CHECK(traffic_of(stream_of_two).written == 20);

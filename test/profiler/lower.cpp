@@ -13,6 +13,7 @@
 
 #include <parsearch/cost/profile.hpp>
 #include <parsearch/ops/kit/weighted.hpp>
+#include <parsearch/rewrite/algebra/fuse.hpp>
 
 #include "cuda_profiler/launch_cost.hpp"
 #include "support/operator_types.hpp"
@@ -351,7 +352,113 @@ TEST_CASE("lower: what is asked of the libraries") {
     auto const of_bias = lower(whole(biased, ops::pass::backward, 0));
     CHECK(of_bias.launches == std::vector<launch>{reduction{.outer = 1, .summed = 32, .inner = 16, .type = h}});
     ops::shard_work const update{.op = &fc, .pass = ops::pass::update, .flops = 100, .bytes = 600};
-    CHECK(lower(update).launches == std::vector<launch>{optimizer_update{.flops = 100, .bytes = 600}});
+    CHECK(lower(update).launches == std::vector<launch>{optimizer_update{.sets = {{.flops = 100, .bytes = 600}}}});
+}
+
+TEST_CASE("lower: stages that are fused to an operator end its product, or run in one launch behind it") {
+    using tensors = std::vector<ops::tensor>;
+    auto const h = ops::dtype::f16;
+    auto const i8 = ops::dtype::i8;
+    auto const then = [](ops::operation op, auto const& stage) { return *rewrite::fused(op, stage.infer(tensors{ops::tensor_of(op.outputs[0])})); };
+    auto const plus = [](ops::operation op, auto const& stage) {
+        auto const y = ops::tensor_of(op.outputs[0]);
+        return *rewrite::fused(op, stage.infer(tensors{y, y}), 0);
+    };
+    auto const forward = [](ops::operation const& op) { return lower(whole(op, ops::pass::forward)).launches; };
+    auto const backward = [](ops::operation const& op) { return lower(whole(op, ops::pass::backward)).launches; };
+    auto const fc = ops::linear{.out = 48}.infer(tensors{{{8, 16, 32}, h}});
+    std::int64_t const size = 128 * 48;
+    stream const y{size, h};
+    auto product = matmul{.m = 128, .n = 48, .k = 32, .transpose_b = true, .bias = true, .then = activation::relu, .type = h};
+
+    auto const relu = then(fc, ops::relu{});
+    CHECK(forward(relu) == std::vector<launch>{product});
+    auto gradients = backward(fc);
+    gradients.insert(gradients.begin(), streaming{.reads = {y, y}, .writes = {y}, .flops = 1});
+    CHECK(backward(relu) == gradients);
+    // What relu makes is kept, and there already.
+    CHECK(forward(then(relu, ops::dropout{})) == std::vector<launch>{product, streaming{.reads = {y}, .writes = {{size, i8}, y}, .flops = 2}});
+
+    product.then = activation::gelu;
+    auto const all = plus(then(then(fc, ops::gelu{}), ops::dropout{}), ops::add{});
+    REQUIRE(all.kind == "linear+gelu+dropout+add");
+    CHECK(forward(all) == std::vector<launch>{product, streaming{.reads = {y, y}, .writes = {{size, i8}, y}, .flops = 3}});
+    gradients.front() = streaming{.reads = {y, y, {size, i8}}, .writes = {y, y}, .flops = 10};
+    CHECK(backward(all) == gradients);
+    CHECK(lower(whole(all, ops::pass::backward, 1)).launches.front() ==
+          launch{streaming{.reads = {y, y, {size, i8}}, .writes = {y}, .flops = 10}}); // nobody wants that of the sum's other input
+
+    product.then = activation::none;
+    CHECK(forward(then(fc, ops::unary{.function = ops::function::tanh})) ==
+          std::vector<launch>{product, streaming{.reads = {y}, .writes = {y}, .flops = 1}});
+    gradients.front() = streaming{.reads = {y}, .writes = {y}, .flops = 0};
+    CHECK(backward(plus(fc, ops::add{})) == gradients);
+    gradients.front() = streaming{.reads = {y, y, y}, .writes = {y, y}, .flops = 2};
+    CHECK(backward(plus(fc, ops::multiply{})) == gradients);
+    // A shard.
+    CHECK(lower(ops::work_of(relu, std::vector<std::int32_t>{2, 1, 4, 1}, ops::pass::forward)).launches ==
+          std::vector<launch>{matmul{.m = 64, .n = 12, .k = 32, .transpose_b = true, .bias = true, .then = activation::relu, .type = h}});
+
+    // A stream that a convolution ends with takes them up.
+    auto const conv = ops::conv2d{.out = 8, .kernel = {3, 3}, .padding = {1, 1}}.infer(tensors{{{2, 4, 6, 6}, h}});
+    auto const plain = forward(conv);
+    stream const c{576, h};
+    REQUIRE(plain.size() == 2);
+    CHECK(forward(then(plus(conv, ops::add{}), ops::relu{})) ==
+          std::vector<launch>{plain[0], streaming{.reads = {c, {8, h}, c}, .writes = {c}, .flops = 3}});
+    CHECK(forward(then(conv, ops::gelu{})) == std::vector<launch>{plain[0], streaming{.reads = {c, {8, h}}, .writes = {c, c}, .flops = 5}});
+    auto const norm = ops::batch_norm{}.infer(tensors{{{2, 8, 6, 6}, h}});
+    CHECK(forward(plus(then(norm, ops::relu{}), ops::add{})).size() == 2);
+    CHECK(forward(then(ops::pool2d{.kernel = {2, 2}}.infer(tensors{{{2, 8, 6, 6}, h}}), ops::relu{})).size() == 2);
+    // Elementwise operators are one launch of all.
+    auto const sum = ops::add{}.infer(tensors{{{8, 16}, h}, {{8, 16}, h}});
+    stream const s{128, h};
+    CHECK(forward(then(sum, ops::relu{})) == std::vector<launch>{streaming{.reads = {s, s}, .writes = {s}, .flops = 2}});
+    CHECK(forward(plus(ops::dropout{}.infer(tensors{{{8, 16}, h}}), ops::add{})) ==
+          std::vector<launch>{streaming{.reads = {s, s}, .writes = {s, {128, i8}}, .flops = 3}});
+
+    auto own = relu;
+    own.kind = "linear+my_op";
+    CHECK(lower(whole(own, ops::pass::forward)).reason == "kind 'linear+my_op': stage 'my_op' has no lowering");
+    CHECK(lower(whole(own, ops::pass::forward), unknown_kinds::stream).launches ==
+          std::vector<launch>{product, streaming{.reads = {y}, .writes = {y}, .flops = 0}});
+    own.kind = "my_op+relu";
+    CHECK(lower(whole(own, ops::pass::forward)).reason == "kind 'my_op' has no lowering");
+    own.kind = "linear+add+add";
+    CHECK(lower(whole(own, ops::pass::forward)).reason == "kind 'linear+add+add': has fewer inputs than its stages read");
+}
+
+TEST_CASE("lower: an update is timed among others like it, and runs with those of all weights") {
+    auto const sets_of = [](launch const& l) { return std::get<optimizer_update>(l).sets; };
+    auto const timed = [](std::int64_t bytes) { return profiler::to_be_timed({optimizer_update{.sets = {{.flops = 3, .bytes = bytes}}}}); };
+    for (auto const& [bytes, kernels] : std::vector<std::array<std::int64_t, 2>>{
+             {0, 64}, {28, 64}, {4 << 20, 64}, {(4 << 20) + 28, 63}, {100 << 20, 2}, {200 << 20, 1}, {std::int64_t{1} << 40, 1}}) {
+        CAPTURE(bytes);
+        auto const t = timed(bytes);
+        CHECK(t.kernels == kernels);
+        REQUIRE(t.launches.size() == 1);
+        CHECK(sets_of(t.launches[0]) == std::vector<updated_weights>(static_cast<std::size_t>(kernels), {.flops = 3, .bytes = bytes}));
+    }
+    std::vector<launch> const product{matmul{}, softmax{}};
+    CHECK(profiler::to_be_timed(product).launches == product);
+    CHECK(profiler::to_be_timed(product).kernels == 1);
+    CHECK(profiler::to_be_timed({}).launches.empty());
+
+    auto const update = [](std::int64_t bytes) { return std::vector<launch>{optimizer_update{.sets = {{.flops = 1, .bytes = bytes}}}}; };
+    auto const joined = profiler::with_joined_updates({product, update(28), update(56), update(84)});
+    REQUIRE(joined.size() == 2);
+    CHECK(joined[0] == product);
+    CHECK(sets_of(joined[1].front()) == std::vector<updated_weights>{{1, 28}, {1, 56}, {1, 84}});
+    // A launch does not hold more than memory may; no kernel is moved past another.
+    auto const large = profiler::most_updated_bytes;
+    auto const several = profiler::with_joined_updates({update(large - 28), update(28), update(28), product, update(large + 28), update(28)});
+    REQUIRE(several.size() == 5);
+    CHECK(sets_of(several[0].front()).size() == 2);
+    CHECK(sets_of(several[1].front()).size() == 1);
+    CHECK(several[2] == product);
+    CHECK(sets_of(several[3].front()).size() == 1);
+    CHECK(sets_of(several[4].front()).size() == 1);
+    CHECK(profiler::with_joined_updates({}).empty());
 }
 
 TEST_CASE("lower: what has no honest launch has a reason") {

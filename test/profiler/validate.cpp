@@ -52,7 +52,18 @@ TEST_CASE("validate: a device whose iteration is the sum of its kernels is predi
     support::scratch const dir;
     auto const script = new_script();
     std::vector<std::size_t> kernels;
-    script->on_iterate = [&](auto k) { kernels.push_back(k.size()); };
+    script->on_iterate = [&](auto all) {
+        std::size_t updates = 0, count = 0;
+        for (auto const& k : all)
+            if (auto const* const u = std::get_if<optimizer_update>(&k.front())) {
+                ++updates;
+                count += u->sets.size();
+            } else {
+                ++count;
+            }
+        CHECK(updates == 1); // of all weights
+        kernels.push_back(count);
+    };
     auto const o = run(script, with(networks, {"--profile", dir / "t.json", "--out", dir / "v.json", "--types", "f32,bf16", "--within", "0"}));
     CAPTURE(o.err);
     CAPTURE(o.out);
@@ -85,6 +96,42 @@ TEST_CASE("validate: a device whose iteration is the sum of its kernels is predi
     auto const refused = run(new_script(), with(networks, {"--profile", dir / "t.json", "--out", dir / "v.json"}));
     CHECK(refused.code == bad_input);
     CHECK(has(refused.err, "is there already"));
+}
+
+TEST_CASE("validate: with --fused, iterations run fused, and the table answers for what is fused") {
+    support::scratch const dir;
+    std::vector<std::int64_t> times;
+    for (bool const fused : {false, true}) {
+        CAPTURE(fused);
+        auto const table = dir / text("t", fused, ".json"), report = dir / text("v", fused, ".json");
+        auto arguments = with(networks, {"--profile", table, "--out", report, "--within", "0"});
+        if (fused) arguments.emplace_back("--fused");
+        auto const script = new_script();
+        std::size_t epilogues = 0;
+        script->on_iterate = [&](auto all) {
+            for (auto const& k : all)
+                for (auto const& l : k)
+                    if (auto const* const m = std::get_if<matmul>(&l)) epilogues += m->then != activation::none;
+        };
+        auto const o = run(script, arguments);
+        CAPTURE(o.err);
+        REQUIRE(o.code == ok);
+        CHECK(epilogues == (fused ? 3 + 3 : 0)); // of the perceptron; of BERT's layers and head
+        std::size_t kinds = 0;
+        auto const measured = support::read_table(table);
+        for (auto const& e : measured.entries()) kinds += e.kernel.op.find('+') != std::string::npos;
+        CHECK((kinds > 0) == fused);
+        auto const models = json_of(report)["models"];
+        for (auto const& m : models) {
+            CHECK(m["error"] == 0);
+            CHECK(m["share"]["exact"] == 1);
+            CHECK(m["left_out"].empty());
+            times.push_back(m["measured_ps"].get<std::int64_t>());
+        }
+    }
+    REQUIRE(times.size() == 4);
+    CHECK(times[2] < times[0]);
+    CHECK(times[3] < times[1]);
 }
 
 TEST_CASE("validate: a device that is off is said to be, by as much") {

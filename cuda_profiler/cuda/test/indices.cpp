@@ -81,6 +81,17 @@ TEST_CASE("slices part a range") {
         }
 }
 
+TEST_CASE("an item is in the one piece that holds it") {
+    for (std::vector<std::int64_t> const& sizes :
+         {std::vector<std::int64_t>{5}, {1, 1, 1}, {3, 0, 4}, {0, 2}, {0, 0, 1, 0, 0}, {7, 1, 0, 0, 900, 2, 1, 1, 30}}) {
+        std::vector<std::int64_t> begin{0};
+        for (auto const size : sizes) begin.push_back(begin.back() + size);
+        std::int64_t item = 0;
+        for (std::size_t p = 0; p < sizes.size(); ++p)
+            for (std::int64_t i = 0; i < sizes[p]; ++i) CHECK(piece_of(begin.data(), static_cast<int>(sizes.size()), item++) == static_cast<int>(p));
+    }
+}
+
 TEST_CASE("a reduction adds every element to its result once") {
     for (auto const& [outer, summed, inner] :
          {std::array<std::int64_t, 3>{1, 1, 1}, {1, 100000, 1}, {7, 1000, 1}, {3, 5, 7}, {2, 4097, 3}, {1, 5000, 64}, {40, 33, 1}})
@@ -261,8 +272,10 @@ TEST_CASE("arithmetic of streaming and of an update") {
     CHECK(fmas_of(streaming{.reads = {{8}, {8}}, .writes = {{8}}, .flops = 1}) == 0);
     CHECK(fmas_of(streaming{.reads = {{8}, {8}}, .writes = {{8}}, .flops = 9}) == 4);
     CHECK(fmas_of(streaming{.reads = {}, .writes = {{8}}, .flops = 0}) == 0);
-    CHECK(elements_of(optimizer_update{.flops = 0, .bytes = 0}) == 0);
-    CHECK(elements_of(optimizer_update{.flops = 0, .bytes = 28}) == 1);
-    CHECK(elements_of(optimizer_update{.flops = 0, .bytes = 29}) == 2);
-    CHECK(fmas_of(optimizer_update{.flops = 2000, .bytes = 2800}) == 4);
+    CHECK(elements_of(updated_weights{.flops = 0, .bytes = 0}) == 0);
+    CHECK(elements_of(updated_weights{.flops = 0, .bytes = 28}) == 1);
+    CHECK(elements_of(updated_weights{.flops = 0, .bytes = 29}) == 2);
+    CHECK(fmas_of(optimizer_update{}) == 0);
+    CHECK(fmas_of(optimizer_update{.sets = {{.flops = 2000, .bytes = 2800}}}) == 4);
+    CHECK(fmas_of(optimizer_update{.sets = {{.flops = 2000, .bytes = 2800}, {.flops = 0, .bytes = 2800}, {.flops = 10000, .bytes = 5600}}}) == 9);
 }

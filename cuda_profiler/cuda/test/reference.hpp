@@ -11,6 +11,7 @@ namespace parsearch::profiler::testing {
 using numbers = std::vector<double>;
 
 [[nodiscard]] numbers product(matmul const& m, numbers const& a, numbers const& b, numbers const& bias, double scale = 1);
+[[nodiscard]] numbers activated(activation then, numbers x);
 /// What the pass writes, of the two other arrays: y of x and w, dx of w and dy (`first`, `second`), dw of x and dy.
 [[nodiscard]] numbers convolved(convolution const& c, numbers const& first, numbers const& second);
 /// y of x, or dx of x and dy.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace parsearch::profiler::testing {
 
@@ -24,6 +25,13 @@ numbers product(matmul const& m, numbers const& a, numbers const& b, numbers con
                 c[at((s * m.m + i) * m.n + j)] = scale * sum + (m.bias ? bias[at(j)] : 0);
             }
     return c;
+}
+
+numbers activated(activation then, numbers x) {
+    for (double& v : x)
+        if (then == activation::relu) v = std::max(v, 0.0);
+        else if (then == activation::gelu) v *= (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (v + 0.044715 * v * v * v))) / 2;
+    return x;
 }
 
 numbers convolved(convolution const& c, numbers const& first, numbers const& second) {
@@ -276,6 +284,16 @@ TEST_CASE("reference: products by hand") {
     m.bias = true;
     CHECK(product(m, a, b, {100, 200}) == numbers{123, 231, 134, 246});
     CHECK(product({.m = 1, .n = 1, .k = 2}, {1, 2}, {3, 4}, {}, 0.5) == numbers{5.5});
+}
+
+TEST_CASE("reference: what products end in, by hand") {
+    CHECK(activated(activation::none, {-2, 0.5}) == numbers{-2, 0.5});
+    CHECK(activated(activation::relu, {-2, 0.5, 0}) == numbers{0, 0.5, 0});
+    numbers const x{-3, -1, 0, 0.5, 2};
+    numbers const y = activated(activation::gelu, x);
+    // Near x times the normal distribution's share below x (D. Hendrycks, K. Gimpel, "Gaussian error linear units", 2016).
+    for (std::size_t i = 0; i < x.size(); ++i) CHECK(std::abs(y[i] - x[i] * std::erfc(-x[i] / std::sqrt(2.0)) / 2) < 1e-3);
+    CHECK(y[2] == 0);
 }
 
 TEST_CASE("reference: convolutions and pooling by hand") {

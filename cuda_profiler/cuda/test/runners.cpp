@@ -150,10 +150,60 @@ TEST_SUITE("device") {
                             t.run({2});
                             compare(describe(m), t[2], product(m, t[0], t[1], bias ? t[3] : numbers{}), tolerance(type));
                         }
+        // Epilogues, by cuBLASLt and, of 3 columns, by our own kernel.
+        for (dtype const type : {dtype::f32, dtype::tf32, dtype::f16, dtype::bf16, dtype::f64})
+            for (auto const then : {activation::relu, activation::gelu})
+                for (bool const bias : {false, true})
+                    for (std::int64_t const batch : {1, 3})
+                        for (std::int64_t const n : {40, 3}) {
+                            matmul const m{.batch = batch, .m = 24, .n = n, .k = 56, .transpose_b = true, .bias = bias, .then = then, .type = type};
+                            trial t(m);
+                            std::size_t const kept = bias ? 4 : 3;
+                            if (then == activation::gelu) t.run({2, kept});
+                            else t.run({2});
+                            numbers const sum = product(m, t[0], t[1], bias ? t[3] : numbers{});
+                            compare(describe(m), t[2], activated(then, sum), tolerance(type));
+                            if (then == activation::gelu) compare("what it is a function of", t[kept], sum, tolerance(type));
+                            CAPTURE(t.choices());
+                            CHECK(t.choices().find(name_of(then)) != std::string::npos);
+                        }
         matmul const odd{.m = 5, .n = 3, .k = 7, .type = dtype::f16};
         trial t(odd);
         t.run({2});
         compare(describe(odd), t[2], product(odd, t[0], t[1], {}), tolerance(dtype::f16));
+    }
+
+    TEST_CASE("epilogue by our own kernel") {
+        if (!session()) return;
+        constexpr std::int64_t rows = 37, columns = 19, elements = rows * columns;
+        run_context const& c = session()->context();
+        for (dtype const type : {dtype::f32, dtype::f16, dtype::bf16, dtype::f64}) {
+            auto const size = static_cast<std::size_t>(ops::size_of(type));
+            device_memory const result(elements * size, "a test"), bias(columns * size, "a test"), kept(elements * size, "a test");
+            auto const read = [&](device_memory const& from) {
+                check(cudaStreamSynchronize(c.stream), "cudaStreamSynchronize", "a test");
+                std::vector<std::byte> raw(from.bytes());
+                check(cudaMemcpy(raw.data(), from.get(), raw.size(), cudaMemcpyDeviceToHost), "cudaMemcpy", "a test");
+                numbers v;
+                for (std::size_t i = 0; i < raw.size(); i += size) v.push_back(number(type, raw.data() + i));
+                return v;
+            };
+            fill(c.stream, bias.get(), content::random, type, columns, 0, 2, c.multiprocessors, "a test");
+            for (auto const then : {activation::none, activation::relu, activation::gelu})
+                for (bool const with_bias : {false, true})
+                    for (bool const keeps : {false, true}) {
+                        fill(c.stream, result.get(), content::random, type, elements, 0, 1, c.multiprocessors, "a test");
+                        numbers sum = read(result);
+                        numbers const added = read(bias);
+                        if (with_bias)
+                            for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += added[i % added.size()];
+                        check(cudaMemsetAsync(kept.get(), 0xff, kept.bytes(), c.stream), "cudaMemsetAsync", "a test");
+                        run_epilogue(c.stream, then, type, result.get(), with_bias ? bias.get() : nullptr, keeps ? kept.get() : nullptr, rows,
+                                     columns, c.multiprocessors, "a test");
+                        compare(text(ops::name_of(type), ' ', name_of(then)), read(result), activated(then, sum), tolerance(type));
+                        if (keeps) compare("the sum", read(kept), sum, tolerance(type));
+                    }
+        }
     }
 
     TEST_CASE("convolution") {
@@ -574,18 +624,29 @@ TEST_SUITE("device") {
 
     TEST_CASE("optimizer update") {
         if (!session()) return;
-        trial t(optimizer_update{.flops = 12 * 1001, .bytes = 28 * 1001});
-        numbers w = t[0], m = t[1], v = t[2];
-        numbers const slope = t[3];
-        t.run({});
-        for (std::size_t i = 0; i < w.size(); ++i) {
-            m[i] = 0.9 * m[i] + 0.1 * slope[i];
-            v[i] = 0.999 * v[i] + 0.001 * slope[i] * slope[i];
-            w[i] -= 1e-3 * m[i] / std::sqrt(v[i] + 1e-16);
+        std::vector<std::vector<std::int64_t>> cases{{1001}, {3, 1, 70000, 4}, {}};
+        for (std::int64_t i = 0; i < 2 * most_adam_sets + 3; ++i) cases.back().push_back(1 + i * i % 300); // three kernels
+        for (auto const& sizes : cases) {
+            optimizer_update all;
+            for (std::int64_t const n : sizes) all.sets.push_back({.flops = 12 * n, .bytes = 28 * n});
+            trial t(all);
+            std::vector<numbers> before;
+            for (std::size_t i = 0; i < 4 * sizes.size(); ++i) before.push_back(t[i]);
+            t.run({});
+            for (std::size_t s = 0; s < sizes.size(); ++s) {
+                CAPTURE(s);
+                numbers w = before[4 * s], m = before[4 * s + 1], v = before[4 * s + 2];
+                numbers const& slope = before[4 * s + 3];
+                for (std::size_t i = 0; i < w.size(); ++i) {
+                    m[i] = 0.9 * m[i] + 0.1 * slope[i];
+                    v[i] = 0.999 * v[i] + 0.001 * slope[i] * slope[i];
+                    w[i] -= 1e-3 * m[i] / std::sqrt(v[i] + 1e-16);
+                }
+                compare("parameters", t[4 * s], w, 1e-5);
+                compare("first moments", t[4 * s + 1], m, 1e-5);
+                compare("second moments", t[4 * s + 2], v, 1e-5);
+            }
         }
-        compare("parameters", t[0], w, 1e-5);
-        compare("first moments", t[1], m, 1e-5);
-        compare("second moments", t[2], v, 1e-5);
     }
 
     TEST_CASE("runs are timed, recorded or not, and give the same results in every set") {
@@ -676,6 +737,53 @@ TEST_SUITE("device") {
         CHECK(ms < 50.0F);
     }
 
+    TEST_CASE("what several streams record is replayed, all or none") {
+        if (!session()) return;
+        stream_owner other;
+        check(cudaStreamCreateWithFlags(other.out(), cudaStreamNonBlocking), "cudaStreamCreateWithFlags", "a test");
+        std::array const streams{session()->context().stream, other.get()};
+        constexpr std::int64_t elements = 1000;
+        device_memory const memory(2 * elements * sizeof(float), "a test");
+        auto* const at = static_cast<float*>(memory.get());
+        auto const write = [&](std::int64_t value) {
+            for (std::size_t i = 0; i < 2; ++i)
+                fill(streams[i], at + static_cast<std::int64_t>(i) * elements, content::constant, dtype::f32, elements,
+                     value + static_cast<std::int64_t>(i), 0, 1, "a test");
+        };
+        auto const read = [&] {
+            for (cudaStream_t const s : streams) check(cudaStreamSynchronize(s), "cudaStreamSynchronize", "a test");
+            std::vector<float> v(2 * elements);
+            check(cudaMemcpy(v.data(), at, v.size() * sizeof(float), cudaMemcpyDeviceToHost), "cudaMemcpy", "a test");
+            return std::pair{v.front(), v.back()};
+        };
+        write(1);
+        auto const ready = record(streams, [&] { write(5); });
+        CHECK(read() == std::pair{1.F, 2.F}); // nothing has run
+        REQUIRE(ready.size() == 2);
+        for (std::size_t i = 0; i < 2; ++i) check(cudaGraphLaunch(ready[i].get(), streams[i]), "cudaGraphLaunch", "a test");
+        CHECK(read() == std::pair{5.F, 6.F});
+        CHECK(record(streams, [] { throw launch_failure("cannot be recorded"); }).empty());
+        write(7);
+        CHECK(read() == std::pair{7.F, 8.F}); // both streams run again
+    }
+
+    TEST_CASE("a group: collectives, small ones replayed") {
+        if (!session()) return;
+        if (cuda_device_count() < 2 || nccl_version().empty()) {
+            MESSAGE("two devices and NCCL are needed");
+            return;
+        }
+        std::array const ordinals{0, 1};
+        std::unique_ptr<device_group> const group = open_cuda_group(ordinals);
+        for (auto const k : {collective_kind::all_reduce, collective_kind::all_gather, collective_kind::reduce_scatter, collective_kind::all_to_all})
+            for (byte_count const bytes : {byte_count{4096}, byte_count{64} << 20, byte_count{1}}) {
+                (void)group->run(k, bytes, 8);
+                series_time const t = group->run(k, bytes, 8);
+                CHECK(t.time.count() > 0);
+                CHECK(t.replayed == (bytes <= 4096));
+            }
+    }
+
     TEST_CASE("what does not fit is refused, and the device lives on") {
         if (!session()) return;
         launch const l = streaming{.reads = {{std::int64_t{1} << 42, dtype::f32}}, .writes = {{1, dtype::f32}}};
@@ -694,11 +802,11 @@ TEST_SUITE("device") {
         for (copy_kind const k : {copy_kind::host_to_device, copy_kind::device_to_host, copy_kind::device_to_device})
             for (byte_count const bytes :
                  {byte_count{1}, byte_count{1} << 20, byte_count{256} << 20, byte_count{4096}}) // the memory grows, and stays
-                CHECK(d->copy(k, bytes, 3, 0).count() > 0);
+                CHECK(d->copy(k, bytes, 3, 0).time.count() > 0);
         // 200 copies of 16 MiB are no faster than ten of 256 MiB, which the last cache does not hold, by more than a third.
         auto const rate = [&](byte_count bytes, std::int64_t times) {
             (void)d->copy(copy_kind::device_to_device, bytes, times, 0);
-            return static_cast<double>(bytes * times) / to_seconds(d->copy(copy_kind::device_to_device, bytes, times, 0));
+            return static_cast<double>(bytes * times) / to_seconds(d->copy(copy_kind::device_to_device, bytes, times, 0).time);
         };
         double const large = rate(byte_count{256} << 20, 10);
         CHECK(rate(byte_count{16} << 20, 200) < 1.34 * large);

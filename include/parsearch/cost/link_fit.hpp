@@ -118,6 +118,7 @@ struct link_model {
     link_kind kind = link_kind::local;
     latency_bandwidth fitted{};
     std::vector<link_point> points{};
+    std::string implementation{}; ///< how they were run, for people: "replayed up to 1048576 bytes"; empty where not known
     friend bool operator==(link_model const&, link_model const&) = default;
 };
 
@@ -128,6 +129,7 @@ struct collective_model {
     std::uint32_t size = 2;
     latency_bandwidth fitted{};
     std::vector<link_point> points{};
+    std::string implementation{}; ///< as that of a link
     friend bool operator==(collective_model const&, collective_model const&) = default;
 };
 

@@ -78,7 +78,7 @@ constexpr char const* small = R"({
   ],
   "collectives": [
     {"device": "h100_sxm", "kind": "reduce_scatter", "size": 8, "latency_ps": 3, "bytes_per_second": 3, "largest_error": 0, "points": [[1, 1]]},
-    {"device": "h100_sxm", "kind": "reduce_scatter", "size": 4, "latency_ps": 0, "bytes_per_second": 0.5}
+    {"device": "h100_sxm", "kind": "reduce_scatter", "size": 4, "latency_ps": 0, "bytes_per_second": 0.5, "implementation": "replayed"}
   ]
 }
 )";
@@ -123,9 +123,12 @@ TEST_CASE("profile JSON: a document by hand, written as it was read") {
                                                       .fitted = {picoseconds{2}, {1.5e11}, 0.25},
                                                       .points = {{0, picoseconds{2}}, {1024, picoseconds{8}}}}});
     REQUIRE(p.collectives().size() == 2);
-    CHECK(p.collectives()[1] ==
-          cost::collective_model{
-              .device = "h100_sxm", .kind = collective_kind::reduce_scatter, .size = 4, .fitted = {picoseconds{0}, {0.5}, {}}, .points = {}});
+    CHECK(p.collectives()[1] == cost::collective_model{.device = "h100_sxm",
+                                                       .kind = collective_kind::reduce_scatter,
+                                                       .size = 4,
+                                                       .fitted = {picoseconds{0}, {0.5}, {}},
+                                                       .points = {},
+                                                       .implementation = "replayed"});
     CHECK(written(p, notes) == small);
     CHECK(read(written({})) == cost::profile{});
 }
@@ -220,6 +223,7 @@ TEST_CASE("profile JSON: the kernels of networks and random ones read back equal
     auto const model = [&](auto& m) {
         m.fitted = {picoseconds{below(std::uint64_t{1} << 60)}, {static_cast<double>(1 + below(std::uint64_t{1} << 53)) / 7}, {}};
         if (below(2)) m.fitted.largest_error = static_cast<double>(below(std::uint64_t{1} << 53)) / 11;
+        if (below(2)) m.implementation = "submitted one by one";
         for (auto n = below(4); n > 0; --n) m.points.push_back({below(std::uint64_t{1} << 63), picoseconds{below(std::uint64_t{1} << 60)}});
     };
     for (auto const kind : cost::link_kinds) {

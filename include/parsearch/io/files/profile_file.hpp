@@ -126,6 +126,7 @@ template <class Model> void read_fitted(json_object const& o, Model& m) {
     m.fitted.latency = picoseconds{o.at("latency_ps").integer<std::int64_t>(0)};
     m.fitted.rate = {o.at("bytes_per_second").positive()};
     if (auto const error = o.find("largest_error")) m.fitted.largest_error = error->number(0);
+    if (auto const implementation = o.find("implementation")) m.implementation = implementation->string();
     if (auto const points = o.find("points"))
         for (std::size_t i = 0, n = points->size(); i < n; ++i) {
             auto const point = (*points)[i];
@@ -140,6 +141,7 @@ template <class Model> [[nodiscard]] ordered_json fitted_to_json(Model const& m)
     j["latency_ps"] = m.fitted.latency.count();
     j["bytes_per_second"] = m.fitted.rate.bytes_per_second;
     if (m.fitted.largest_error) j["largest_error"] = *m.fitted.largest_error;
+    if (!m.implementation.empty()) j["implementation"] = m.implementation;
     if (m.points.empty()) return j;
     j["points"] = ordered_json::array();
     for (auto const& p : m.points) j["points"].push_back(ordered_json::array({p.bytes, p.time.count()}));
@@ -147,7 +149,7 @@ template <class Model> [[nodiscard]] ordered_json fitted_to_json(Model const& m)
 }
 
 [[nodiscard]] inline cost::link_model read_link_model(json_value const& value) {
-    auto const o = value.object({"device", "kind", "latency_ps", "bytes_per_second", "largest_error", "points"});
+    auto const o = value.object({"device", "kind", "latency_ps", "bytes_per_second", "largest_error", "implementation", "points"});
     cost::link_model m;
     m.kind = static_cast<cost::link_kind>(o.at("kind").one_of({"host_to_device", "device_to_host", "peer", "local"}));
     read_fitted(o, m);
@@ -155,7 +157,7 @@ template <class Model> [[nodiscard]] ordered_json fitted_to_json(Model const& m)
 }
 
 [[nodiscard]] inline cost::collective_model read_collective_model(json_value const& value) {
-    auto const o = value.object({"device", "kind", "size", "latency_ps", "bytes_per_second", "largest_error", "points"});
+    auto const o = value.object({"device", "kind", "size", "latency_ps", "bytes_per_second", "largest_error", "implementation", "points"});
     cost::collective_model m;
     m.kind = static_cast<collective_kind>(o.at("kind").one_of({"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce"}));
     m.size = o.at("size").integer<std::uint32_t>(2);
