@@ -44,30 +44,9 @@ template <class G> std::vector<std::string> beginnings(G const& model, std::size
     return out;
 }
 
-std::vector<std::size_t> borders(std::vector<std::uint32_t> const& kinds) {
-    std::vector<std::size_t> out;
-    pipeline::detail::borders_of_periods(kinds, 0, out);
-    return out;
-}
-
 using list = std::vector<std::size_t>;
 using names = std::vector<std::string>;
 } // namespace
-
-TEST_CASE("stage_places: narrow places and periods by hand") {
-    using pipeline::detail::narrow_places;
-    CHECK(narrow_places(std::vector<std::int64_t>{0, 1, 1, 1}) == list{1, 2, 3});
-    CHECK(narrow_places(std::vector<std::int64_t>{0, 1, 2, 3, 2, 1, 2, 1}) == list{1, 5, 7});
-    CHECK(narrow_places(std::vector<std::int64_t>{0, 2, 2, 1, 3}) == list{3});
-    CHECK(narrow_places(std::vector<std::int64_t>{0}).empty());
-    CHECK(narrow_places(std::vector<std::int64_t>{}).empty());
-    CHECK(borders({}) == list{});
-    CHECK(borders({1, 2, 3}) == list{0, 1, 2});
-    CHECK(borders({7, 1, 2, 1, 2, 1, 2, 8, 9}) == list{0, 1, 3, 5, 7, 8});
-    CHECK(borders({1, 1, 1}) == list{0, 1, 2});
-    CHECK(borders({1, 2, 1, 2, 1}) == list{0, 2, 4}); // the last part is none of a whole period
-    CHECK(borders({1, 2, 1, 2, 5, 1, 2, 1, 2, 6, 3, 4, 3, 4, 3, 4}) == list{0, 2, 4, 5, 7, 9, 10, 12, 14});
-}
 
 TEST_CASE("stage_places: blocks of networks") {
     CHECK(beginnings(ps::models::gpt({.layers = 3}), 2) == names{"positions", "embedding.dropout", "block1.attention.norm", "block2.attention.norm",

@@ -166,7 +166,7 @@ inline void add_waiting(graph::dense_graph const& g, std::span<std::size_t const
     auto const all = std::accumulate(out.activations.begin(), out.activations.end(), byte_count{0});
     for (auto& a : out.activations)
         a = all > 0 ? static_cast<byte_count>(static_cast<double>(use.activations) * (static_cast<double>(a) / static_cast<double>(all))) : 0;
-    out.crossing = crossing_sums(g, order, [&](auto op, auto slot) { return ops::bytes_of(g.operations[op].outputs[slot]) / by.replica(); });
+    out.crossing = graph::crossing_sums(g, order, [&](auto op, auto slot) { return ops::bytes_of(g.operations[op].outputs[slot]) / by.replica(); });
     return out;
 }
 

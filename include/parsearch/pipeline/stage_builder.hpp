@@ -281,7 +281,7 @@ class stage_builder {
             for (auto e = g.first_in[op]; e < g.first_in[op + 1]; ++e)
                 if (g.operations[g.edges[e].producer].work != ops::work_class::source && reaches_all(g, g.edges[e], of_all)) needed.push_back(e);
         }
-        out.bytes = crossing_sums(g, order_, [&](auto op, auto slot) { return ops::bytes_of(g.operations[op].outputs[slot]); });
+        out.bytes = graph::crossing_sums(g, order_, [&](auto op, auto slot) { return ops::bytes_of(g.operations[op].outputs[slot]); });
         for (auto const b : out.bytes) out.crossing.push_back(group < devices() ? crossing_time(b / static_cast<byte_count>(group), group) : 0);
         return times_.emplace(key{micro_batches, group, by}, std::move(out)).first->second;
     }

@@ -1,0 +1,152 @@
+#pragma once
+/// A problem in which operators of blocks that repeat have one configuration together.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <parsearch/concepts/evaluator.hpp>
+#include <parsearch/core/error.hpp>
+#include <parsearch/core/units.hpp>
+#include <parsearch/graph/blocks.hpp>
+#include <parsearch/problem/problem.hpp>
+#include <parsearch/search/kernel/moves.hpp>
+#include <parsearch/sim/delta_simulator.hpp>
+#include <parsearch/space/strategy_space.hpp>
+
+namespace parsearch {
+
+/// Operators that are decided together. Groups are numbered by their first operator, which stands for the others.
+class operator_ties {
+  public:
+    /// `first[op]` is the first operator of the group of `op`; `space` is that of all of them. An operator whose configurations are not those of the
+    /// first (it is pinned, say) has a group of its own. Throws `invalid_input` where `first` is of another number of operators, or an operator that
+    /// is first is not its own.
+    operator_ties(std::span<std::uint32_t const> first, space::strategy_space const& space) : group_(first.size()) {
+        if (first.size() != space.size())
+            throw invalid_input("ties of ", first.size(), " operators: the space has ", space.size(), ", must be one each");
+        for (std::uint32_t op = 0; op < first.size(); ++op) {
+            auto const f = first[op];
+            if (f >= first.size() || first[f] != f)
+                throw invalid_input("ties: operator number ", op, " is tied to number ", f, ": must be the first of its group, tied to itself");
+        }
+        std::vector<std::uint32_t> number(first.size());
+        auto const open = [&](std::uint32_t op) {
+            number[op] = static_cast<std::uint32_t>(members_.size());
+            members_.emplace_back();
+        };
+        for (std::uint32_t op = 0; op < first.size(); ++op)
+            if (first[op] == op) open(op);
+        for (std::uint32_t op = 0; op < first.size(); ++op) {
+            bool const tied = &space.of(op) == &space.of(first[op]);
+            if (!tied) open(op);
+            group_[op] = number[tied ? first[op] : op];
+            members_[group_[op]].push_back(op);
+        }
+    }
+
+    [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
+    /// The operators of a group, ascending, at least one.
+    [[nodiscard]] std::vector<std::uint32_t> const& of(std::size_t group) const noexcept { return members_[group]; }
+    [[nodiscard]] std::uint32_t group_of(std::size_t op) const noexcept { return group_[op]; }
+    /// Whether some group has several operators.
+    [[nodiscard]] bool any() const noexcept { return members_.size() < group_.size(); }
+
+    /// Of every operator what its group has in `s`.
+    [[nodiscard]] space::flat_strategy spread(space::flat_strategy const& s) const {
+        space::flat_strategy out;
+        out.reserve(group_.size());
+        for (auto const g : group_) out.push_back(s[g]);
+        return out;
+    }
+    /// Of every group what its first operator has in `s`.
+    [[nodiscard]] space::flat_strategy gather(space::flat_strategy const& s) const {
+        space::flat_strategy out;
+        out.reserve(members_.size());
+        for (auto const& m : members_) out.push_back(s[m.front()]);
+        return out;
+    }
+    /// Whether the operators of each group have one configuration in `s`. Graph inputs, which may have any, are alone.
+    [[nodiscard]] bool keeps(space::flat_strategy const& s) const { return spread(gather(s)) == s; }
+
+  private:
+    std::vector<std::uint32_t> group_; ///< of each operator
+    std::vector<std::vector<std::uint32_t>> members_;
+};
+
+/// A `SearchProblem` whose strategies have a configuration per group of operators of a `parallelization`. Any search that needs neither bounds nor
+/// additive costs runs on it:
+///
+///     tied_parallelization const tied(problem);
+///     auto found = search::mcmc(tied, tied.ties().gather(data_parallel(problem)), rng, {.time = 10s});
+///     auto plan = tied.ties().spread(found.best);
+///
+/// Costs are those of `problem`. Cheap to copy.
+class tied_parallelization {
+  public:
+    /// Blocks that repeat are tied: see `graph::first_repeats`.
+    explicit tied_parallelization(parallelization problem) : tied_parallelization(problem, graph::first_repeats(problem.graph())) {}
+    /// Throws as `operator_ties`.
+    tied_parallelization(parallelization problem, std::span<std::uint32_t const> first)
+        : problem_(std::move(problem)), ties_(std::make_shared<operator_ties const>(first, problem_.space())) {}
+
+    [[nodiscard]] operator_ties const& ties() const noexcept { return *ties_; }
+    [[nodiscard]] parallelization const& problem() const noexcept { return problem_; }
+
+    /// By group: what its operators may have.
+    class space_type {
+      public:
+        space_type(parallelization const& problem, std::shared_ptr<operator_ties const> ties) : space_(problem.space()), ties_(std::move(ties)) {}
+        [[nodiscard]] std::size_t size() const noexcept { return ties_->size(); }
+        [[nodiscard]] auto operator[](std::size_t group) const { return space_[ties_->of(group).front()]; }
+
+      private:
+        space::strategy_space space_;
+        std::shared_ptr<operator_ties const> ties_;
+    };
+    [[nodiscard]] space_type space() const { return {problem_, ties_}; }
+
+    /// An `IncrementalEvaluator`: a delta simulator that is told of each operator.
+    class evaluator_type {
+      public:
+        evaluator_type(sim::delta_simulator simulator, std::shared_ptr<operator_ties const> ties)
+            : simulator_(std::move(simulator)), ties_(std::move(ties)) {}
+        [[nodiscard]] picoseconds operator()(space::flat_strategy const& s) { return simulator_(ties_->spread(s)); }
+        picoseconds reset(space::flat_strategy const& s) { return simulator_.reset(ties_->spread(s)); }
+        std::optional<picoseconds> propose(std::span<change<space::configuration> const> changes, picoseconds bound) {
+            changes_.clear();
+            for (auto const& c : changes)
+                for (auto const op : ties_->of(c.op)) changes_.push_back({op, c.configuration});
+            return simulator_.propose(changes_, bound);
+        }
+        void commit() { simulator_.commit(); }
+        void roll_back() noexcept { simulator_.roll_back(); }
+
+      private:
+        sim::delta_simulator simulator_;
+        std::shared_ptr<operator_ties const> ties_;
+        std::vector<change<space::configuration>> changes_;
+    };
+    [[nodiscard]] evaluator_type evaluator() const { return {problem_.evaluator(), ties_}; }
+    [[nodiscard]] std::tuple<search::uniform_move> moves() const { return {}; }
+
+    /// Those of the problem that keep the ties.
+    [[nodiscard]] std::vector<space::flat_strategy> starts() const {
+        std::vector<space::flat_strategy> out;
+        for (auto const& s : problem_.starts())
+            if (ties_->keeps(s)) out.push_back(ties_->gather(s));
+        return out;
+    }
+    [[nodiscard]] bool feasible(space::flat_strategy const& s) const { return problem_.feasible(ties_->spread(s)); }
+
+  private:
+    parallelization problem_;
+    std::shared_ptr<operator_ties const> ties_;
+};
+
+} // namespace parsearch
