@@ -229,6 +229,17 @@ void add_general(CLI::App& app, raw_command& raw) {
         "how operators are to be split, as the listing says it without devices: 'block{1..24}.attention=s2 heads4', or whole. May be given several "
         "times; of an operator that is named several times any of these will do");
     add_rules("--forbid", raw.asked.forbid, "how operators are not to be split, as --pin");
+    tools::add_text(
+        app, "--regular", search, "SHARE",
+        "blocks that repeat are planned alike, unless a plan in which they differ takes less by more than this share; none: they may differ",
+        [&raw](std::string const& s) {
+            if (s == "none") return raw.asked.regular.reset();
+            double share = 0;
+            ps::io::read_option(s, "regular", "command line", share);
+            if (!(share >= 0)) throw ps::invalid_input("--regular is '", s, "': must be none, or a share, at least 0");
+            raw.asked.regular = share;
+        },
+        "0.05");
     tools::add_text(app, "-o,--out", output, "DIR", "the folder to write the plan to; it is made where it does not exist [no files]",
                     text(raw.asked.out));
     tools::add_text(
@@ -357,6 +368,7 @@ command read_command_line(int argc, char const* const* argv) {
         asked.space = m.space;
         asked.pin = m.pin;
         asked.forbid = m.forbid;
+        asked.regular = m.regular ? std::optional(m.regular->share) : std::nullopt;
         return {.asked = asked};
     }
     for (auto const& [name, value] : raw.fabric_settings)
@@ -388,7 +400,7 @@ command read_command_line(int argc, char const* const* argv) {
         throw ps::invalid_input("--rules is given, but the search is ", raw.search, ": say --search joint");
     if (raw.search == "joint" && app.count("--start") > 0)
         throw ps::invalid_input("--start ", asked.start, " is given, but search joint begins with the operators of the model and no strategy");
-    for (auto const* const name : {"--pin", "--forbid"})
+    for (auto const* const name : {"--pin", "--forbid", "--regular"})
         if (app.count(name) > 0 && (raw.search == "joint" || raw.search == "none"))
             throw ps::invalid_input(name, " is given, but ",
                                     raw.search == "none" ? "nothing is searched" : "search joint makes other operators: say another --search");

@@ -61,6 +61,8 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
     m.space = asked.space;
     m.pin = asked.pin;
     m.forbid = asked.forbid;
+    if (asked.regular && made.stats && !made.rewritten && !made.wired)
+        m.regular = ps::io::run_regular{.share = *asked.regular, .evaluations = made.tied_evaluations};
     m.result.cost_ps = made.found().figures.cost.count();
     m.result.start = made.start;
     if (made.stats) {

@@ -23,6 +23,7 @@
 #include "pins.hpp"
 #include "profile.hpp"
 #include "progress.hpp"
+#include "regular.hpp"
 #include "tools/limits.hpp"
 #include "tools/units.hpp"
 
@@ -467,12 +468,12 @@ static void search_from_start(request const& asked, planned& made, std::stop_tok
     }
 }
 
-// `asked` with the time that the search of pipelines has left, half of it at least.
+// `asked` with the time that the search of pipelines has left, half of it at least, but for what blocks that repeat take.
 static request with_time_left(request asked, planned const& made) {
     if (auto const time = time_of(asked); time && made.pipelines) {
         auto const used = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(made.pipelines->stats.seconds));
         constexpr std::chrono::nanoseconds step = std::chrono::milliseconds{1};
-        auto const left = std::max(*time - used, *time / 2);
+        auto const left = std::max(*time - used, *time / 2) - time_for_ties(asked, made).value_or(std::chrono::nanoseconds::zero());
         ps::io::visit_search(*asked.search, [&](auto const&, auto& options) { options.time = left > step ? left / step * step : left; });
     }
     return asked;
@@ -587,6 +588,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
                                                                                            : "chosen: " + made.start,
                                    .strategy = made.start_strategy});
     }
+    bool const searched = made.stats && !made.wired;
     if (made.stats && !made.bound) made.bound = bound_of(made.problem, asked, made, stop);
     bool const given_start = !made.stats && !made.wired && !known_figures(made, made.start_strategy); // what takes long is not waited for
     if (!unless_cut(made.strategies.back().name, asked, made, stop, [&] { return evaluate_found(given_start ? stop : std::stop_token{}), true; })) {
@@ -595,6 +597,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         made.strategies.push_back({.name = "chosen: " + made.start, .strategy = made.start_strategy});
         evaluate_found({});
     }
+    if (searched && make_regular(asked, made, stop)) evaluate(made.strategies.back(), {});
     conclude(asked, given, baseline, made);
 }
 

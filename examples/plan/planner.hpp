@@ -94,6 +94,7 @@ struct planned {
     std::optional<rewriting> rewritten{};        // by a joint search
     std::optional<std::size_t> rules_matching{}; // of the file of rules: those that apply to the model's operators
     std::vector<move_line> moves{};              // of a search that draws from the problem's moves
+    std::uint64_t tied_evaluations = 0;          // by the search of those that do not differ between blocks
     std::optional<pipeline_search> pipelines{};  // where they were searched
     std::optional<pipelined> pipeline{};         // where it costs less than the strategy found: the plan
     std::vector<std::string> notes{};

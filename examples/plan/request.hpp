@@ -31,6 +31,7 @@ struct request {
     ps::sim::simulation_options simulation{};
     ps::space::space_options space{};
     std::vector<std::string> pin{}, forbid{}; // OPERATOR=SPLIT: see `pin_operators`
+    std::optional<double> regular = 0.05;     // how much less a plan must take that differs between blocks that repeat; nothing: it may differ
     std::vector<std::string> compare{"all"};
     std::string diff{};                 // a file of a plan, or the name of an expert, from which the plan's differences are shown; empty: none
     std::vector<std::string> explain{}; // operators of which the plan says why they have their configurations

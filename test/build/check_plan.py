@@ -203,6 +203,46 @@ class Plans(Folder):
         _, notes = plan("--rerun", self.path / "other.json", "--quiet", code=4)
         self.assertIn("the rerun found something else", notes)
 
+    def test_blocks_are_planned_alike(self):
+        asked = ["--cluster", "1x4xp100", "--evaluations", 400]
+        model = "zoo:gpt,layers=6,hidden=256,heads=8,vocabulary=1000,sequence=64,batch=16"
+
+        def kinds(folder):
+            """Of each operator of a block, how many configurations it has in all of them."""
+            found = {}
+            for o in self.operators(folder):
+                if o["name"].startswith("block"):
+                    found.setdefault(o["name"].split(".", 1)[1], set()).add(json.dumps({key: value for key, value in o.items() if key != "name"}))
+            return {len(s) for s in found.values()}
+
+        plan("--model", model, *asked, "--out", self.path / "a")
+        self.assertEqual(kinds("a"), {1})
+        _, notes = plan("--model", model, *asked, "--regular", "none", "--out", self.path / "b")
+        self.assertNotIn("blocks that repeat", notes)
+        self.assertNotEqual(kinds("b"), {1})
+        alike, free = (self.load(f, "plan.json")["predicted_ps"] for f in "ab")
+        self.assertLessEqual(alike, 1.05 * free)
+        manifest = self.load("a", "run.json")
+        self.assertEqual(manifest["regular"]["share"], 0.05)
+        self.assertGreater(manifest["regular"]["evaluations"], 0)
+        self.assertNotIn("regular", self.load("b", "run.json"))
+        for folder in "ab":
+            _, notes = plan("--rerun", self.path / folder / "run.json", "--out", self.path / (folder + "again"))
+            self.assertIn("the rerun found the same", notes)
+            self.assertEqual(self.operators(folder), self.operators(folder + "again"))
+        # Layers that pay to differ: split by outputs, then by inputs.
+        wide = ["--model", "zoo:mlp,batch=64", "--cluster", "1x4xp100", "--evaluations", 2000]
+        _, notes = plan(*wide, "--regular", "0", "--out", self.path / "c")
+        self.assertRegex(notes, r"blocks that repeat differ: alike they take [0-9.]+% longer \(--regular 1\)")
+        _, notes = plan(*wide, "--regular", "1", "--out", self.path / "d")
+        self.assertRegex(notes, r"blocks that repeat are planned alike, which takes [0-9.]+% longer than the best found \(--regular none\)")
+        self.assertGreater(self.load("d", "plan.json")["predicted_ps"], self.load("c", "plan.json")["predicted_ps"])
+        for bad in ("-1", "nan", "often"):
+            _, error = plan(*wide, "--regular", bad, code=2)
+            self.assertIn("regular", error)
+        _, error = plan(*wide, "--regular", "0.1", "--search", "none", code=2)
+        self.assertIn("--regular is given, but nothing is searched", error)
+
     def test_rerun_starts_where_the_run_did(self):
         model = "zoo:mlp,features=4096,hidden=4096*4,batch=16"
         starts = set()
@@ -391,7 +431,7 @@ class Plans(Folder):
         def check(value, rule, place):
             rule = schema["$defs"][rule["$ref"].rsplit("/", 1)[1]] if "$ref" in rule else rule
             if isinstance(value, dict) and "properties" in rule:
-                self.assertEqual(set(value) | ({"pin", "forbid"} if place == "run" else set()), set(rule["properties"]), place)
+                self.assertEqual(set(value) | ({"pin", "forbid", "regular"} if place == "run" else set()), set(rule["properties"]), place)
                 for name, member in value.items():
                     check(member, rule["properties"][name], f"{place}.{name}")
             if isinstance(value, list):
@@ -399,12 +439,12 @@ class Plans(Folder):
                     check(element, rule["items"], f"{place}[{i}]")
 
         check(self.load("a", "run.json"), schema, "run")
-        self.assertEqual(set(self.load("b", "run.json")), set(schema["required"]) | {"lower_bound_ps", "compute"})
+        self.assertEqual(set(self.load("b", "run.json")), set(schema["required"]) | {"lower_bound_ps", "compute", "regular"})
         plan(*asked, "--search", "none", "--out", self.path / "c")
         self.assertEqual(set(self.load("c", "run.json")), set(schema["required"]) | {"compute"})
         plan(*asked, "--pin", "fc1=whole", "--forbid", "fc2=s2", "--out", self.path / "d")
         pinned = self.load("d", "run.json")
-        self.assertEqual(set(pinned), set(schema["required"]) | {"lower_bound_ps", "compute", "pin", "forbid"})
+        self.assertEqual(set(pinned), set(schema["required"]) | {"lower_bound_ps", "compute", "regular", "pin", "forbid"})
         self.assertEqual((pinned["pin"], pinned["forbid"]), (["fc1=whole"], ["fc2=s2"]))
 
 

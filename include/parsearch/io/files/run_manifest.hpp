@@ -141,6 +141,17 @@ inline constexpr auto described<run_pipelines> =
                             field("seconds", &run_pipelines::seconds, "wall time of the search"),
                             field("reason", &run_pipelines::reason, "why the search ended"));
 
+/// How blocks that repeat were planned alike.
+struct run_regular {
+    double share = 0;              ///< by which a strategy that differs must be faster
+    std::uint64_t evaluations = 0; ///< strategies without a difference priced
+    friend bool operator==(run_regular const&, run_regular const&) = default;
+};
+template <>
+inline constexpr auto described<run_regular> =
+    boost::hana::make_tuple(field("share", &run_regular::share, "by which a strategy must be faster that differs between blocks that repeat"),
+                            field("evaluations", &run_regular::evaluations, "strategies without a difference priced"));
+
 /// A run. `search` is empty where a strategy was only evaluated.
 struct run_manifest {
     std::string library{version};
@@ -152,6 +163,7 @@ struct run_manifest {
     sim::simulation_options simulation{};
     space::space_options space{};
     std::vector<std::string> pin{}, forbid{}; ///< OPERATOR=SPLIT: how operators were to be split, or not
+    std::optional<run_regular> regular{};     ///< none: nothing was asked of blocks that repeat
     run_result result{};
     std::optional<std::int64_t> lower_bound_ps{}; ///< no strategy in the space of the operators found costs less; none: not known
     std::optional<run_sources> compute{};         ///< of the plan
@@ -202,6 +214,7 @@ inline void write_run_manifest(std::ostream& out, run_manifest const& m) {
     json["space"] = options_to_json(m.space);
     if (!m.pin.empty()) json["pin"] = m.pin;
     if (!m.forbid.empty()) json["forbid"] = m.forbid;
+    if (m.regular) json["regular"] = options_to_json(*m.regular);
     json["result"] = options_to_json(m.result);
     if (m.lower_bound_ps) json["lower_bound_ps"] = *m.lower_bound_ps;
     if (m.compute) json["compute"] = options_to_json(*m.compute);
@@ -230,9 +243,10 @@ template <class T> void require_not_negative(json_value const& json, std::string
 /// Reads a manifest. Throws `invalid_input` with place, value and rule on another format or version, an unknown or missing member, a
 /// value of the wrong kind. Options that are missing have their defaults.
 [[nodiscard]] inline run_manifest read_run_manifest(json_document const& document) {
-    auto const root = document.object(run_format, run_version,
-                                      {"library", "model", "cluster", "start", "profile", "rules", "seed", "search", "simulation", "space", "pin",
-                                       "forbid", "result", "lower_bound_ps", "compute", "rewriting", "pipelines", "strategies", "files"});
+    auto const root =
+        document.object(run_format, run_version,
+                        {"library", "model",  "cluster", "start",  "profile",        "rules",   "seed",      "search",    "simulation", "space",
+                         "pin",     "forbid", "regular", "result", "lower_bound_ps", "compute", "rewriting", "pipelines", "strategies", "files"});
     run_manifest m;
     m.library = root.at("library").string();
     m.model = described_from_json<run_input>(root.at("model"));
@@ -258,6 +272,10 @@ template <class T> void require_not_negative(json_value const& json, std::string
     };
     read_list("pin", m.pin);
     read_list("forbid", m.forbid);
+    if (auto const regular = root.find("regular")) {
+        m.regular = described_from_json<run_regular>(*regular);
+        detail::require_not_negative(*regular, "share", m.regular->share);
+    }
     auto const result = root.at("result");
     m.result = described_from_json<run_result>(result);
     detail::require_not_negative(result, "cost_ps", m.result.cost_ps);
