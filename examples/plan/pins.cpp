@@ -9,6 +9,7 @@
 #include <parsearch/io/display/operator_names.hpp>
 #include <parsearch/space/operator_space.hpp>
 #include <parsearch/space/split_rules.hpp>
+#include <parsearch/space/strategy_space.hpp>
 
 namespace plan {
 
@@ -47,11 +48,10 @@ std::vector<std::string> pin_operators(request& asked, ps::graph::dense_graph co
 }
 
 std::optional<std::string> broken_pin(request const& asked, ps::graph::dense_graph const& graph, ps::space::flat_strategy const& s) {
-    for (std::size_t op = 0; op < graph.size(); ++op)
-        if (graph.operations[op].work != ps::ops::work_class::source && !ps::space::allows(asked.space, graph.names[op], graph.operations[op], s[op]))
-            return ps::text("operator ", graph.names[op], " is ", ps::space::to_string(s[op], graph.operations[op]),
-                            ", which --pin or --forbid rules out");
-    return {};
+    auto const op = ps::space::first_not_allowed(asked.space, graph, s);
+    if (!op) return {};
+    return ps::text("operator ", graph.names[*op], " is ", ps::space::to_string(s[*op], graph.operations[*op]),
+                    ", which --pin or --forbid rules out");
 }
 
 } // namespace plan

@@ -28,6 +28,7 @@
 #include <parsearch/cost/roofline.hpp>
 
 #include <parsearch/problem/problem.hpp>
+#include <parsearch/problem/tied.hpp>
 
 #include <parsearch/search/additive_cost.hpp>
 #include <parsearch/search/dominator_dp.hpp>

@@ -92,6 +92,12 @@ TEST_CASE("tied: an operator with other configurations is alone, and ties must b
         if (auto const op = ties.of(g).front(); ties.of(g).size() == 1 && problem.graph().names[op].starts_with("block"))
             alone.push_back(problem.graph().names[op]);
     CHECK(alone == std::vector<std::string>{"block3.mlp.1"});
+    // Those of all blocks stay tied.
+    auto const pinned = gpt({.allows = [](std::string_view name, auto const&, auto const degrees) {
+        return !name.ends_with(".mlp.1") || ps::ops::shard_count(degrees) == 1;
+    }});
+    CHECK(ps::tied_parallelization(pinned).ties().size() + 1 == ties.size());
+
     std::vector<std::uint32_t> first(problem.size(), 0);
     first.pop_back();
     CHECK(refusal([&] { return ps::operator_ties(first, problem.space()).size(); }) ==

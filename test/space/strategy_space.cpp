@@ -95,6 +95,9 @@ TEST_CASE("strategy_space: splits that are not allowed are not there, of the ope
         CHECK(space::allows(options, "fc2", g.operations[3], c) == (c.shards() > 1));
     }
     CHECK(kept == s[3].size());
+    CHECK(space::first_not_allowed(options, g, s.nearest(space::one_device(g))) == std::nullopt);
+    CHECK(space::first_not_allowed(options, g, space::one_device(g)) == 1);
+    CHECK(space::first_not_allowed({}, g, space::one_device(g)) == std::nullopt);
     // The nearest of what is left: one that divides, or else that with the fewest shards.
     auto const whole = space::whole(g.operations[1], 3);
     CHECK(s.of(1).nearest(whole) == s[1][0]);

@@ -212,10 +212,7 @@ struct partition_fn {
         }
 
         [[nodiscard]] bool allowed(space::flat_strategy const& s) const {
-            auto const& g = problem_.graph();
-            for (auto const op : builder_.order())
-                if (!space::allows(problem_.space().options(), g.names[op], g.operations[op], s[op])) return false;
-            return true;
+            return !space::first_not_allowed(problem_.space().options(), problem_.graph(), s);
         }
         [[nodiscard]] bool may_shard() const {
             auto const& o = problem_.options();

@@ -103,8 +103,7 @@ class stage_builder {
         auto const& g = simulator_.micro_batches(micro_batches).graph();
         // All strides are positive.
         auto const stays = [&](space::configuration const& c) { return c.place(c.shards() - 1) < static_cast<std::int64_t>(group); };
-        return at->second = std::ranges::all_of(
-                   order_, [&](std::uint32_t op) { return stays(s[op]) && space::allows(options, g.names[op], g.operations[op], s[op]); });
+        return at->second = !space::first_not_allowed(options, g, s) && std::ranges::all_of(order_, [&](auto op) { return stays(s[op]); });
     }
     [[nodiscard]] bool allows(candidate const& c) {
         for (std::size_t s = 0; s < c.first.size(); ++s)

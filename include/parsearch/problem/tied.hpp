@@ -43,7 +43,8 @@ class operator_ties {
         for (std::uint32_t op = 0; op < first.size(); ++op)
             if (first[op] == op) open(op);
         for (std::uint32_t op = 0; op < first.size(); ++op) {
-            bool const tied = &space.of(op) == &space.of(first[op]);
+            auto const &mine = space.of(op), &leading = space.of(first[op]);
+            bool const tied = &mine == &leading || mine == leading;
             if (!tied) open(op);
             group_[op] = number[tied ? first[op] : op];
             members_[group_[op]].push_back(op);

@@ -86,6 +86,9 @@ class operator_space {
     [[nodiscard]] std::span<std::int32_t const> degrees_of(std::size_t split) const noexcept { return {degrees_[split].data(), rank_}; }
     [[nodiscard]] std::int64_t shards_of(std::size_t split) const noexcept { return ops::shard_count(degrees_of(split)); }
 
+    /// True of spaces with the same configurations under the same numbers.
+    friend bool operator==(operator_space const&, operator_space const&) = default;
+
   private:
     static std::vector<std::int32_t> divisors(ops::operation const& op, ops::dim const& d, space_options const& o, std::int32_t limit,
                                               std::string_view name);

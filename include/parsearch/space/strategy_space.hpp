@@ -38,6 +38,14 @@ template <Strategy<configuration> S> [[nodiscard]] decltype(auto) flat(S const& 
     }
 }
 
+/// The first operator of `g` that `s` splits as `o.allows` does not let it be split; nothing where there is none. A graph input has no tasks.
+template <Strategy<configuration> S>
+[[nodiscard]] std::optional<std::size_t> first_not_allowed(space_options const& o, graph::dense_graph const& g, S const& s) {
+    for (std::size_t op = 0; o.allows && op < g.size(); ++op)
+        if (g.operations[op].work != ops::work_class::source && !allows(o, g.names[op], g.operations[op], configuration_of(s, op))) return op;
+    return std::nullopt;
+}
+
 /// A `ConfigurationSpace`. Operators with equal iteration dims share one operator space, if all their splits are allowed. Cheap to copy.
 class strategy_space {
   public:
