@@ -1,6 +1,7 @@
 #include <parsearch/space/strategy_space.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -12,6 +13,7 @@
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/linear.hpp>
 #include <parsearch/space/split_rules.hpp>
+#include <parsearch/space/textbook/data_parallel.hpp>
 
 #include "support/hand_network.hpp"
 
