@@ -234,9 +234,12 @@ void add_general(CLI::App& app, raw_command& raw) {
         "blocks that repeat are planned alike, unless a plan in which they differ takes less by more than this share; none: they may differ",
         [&raw](std::string const& s) {
             if (s == "none") return raw.asked.regular.reset();
-            double share = 0;
-            ps::io::read_option(s, "regular", "command line", share);
-            if (!(share >= 0)) throw ps::invalid_input("--regular is '", s, "': must be none, or a share, at least 0");
+            double share = -1;
+            try {
+                ps::io::read_option(s, "regular", "command line", share);
+            } catch (ps::invalid_input const&) { // said below
+            }
+            if (!(share >= 0)) throw ps::invalid_input("--regular is '", s, "': must be none, or a share such as 0.05, at least 0");
             raw.asked.regular = share;
         },
         "0.05");
@@ -404,6 +407,8 @@ command read_command_line(int argc, char const* const* argv) {
         if (app.count(name) > 0 && (raw.search == "joint" || raw.search == "none"))
             throw ps::invalid_input(name, " is given, but ",
                                     raw.search == "none" ? "nothing is searched" : "search joint makes other operators: say another --search");
+    if (app.count("--regular") > 0 && raw.fabric == "topoopt")
+        throw ps::invalid_input("--regular is given, but fabric topoopt is wired for a strategy that is found with it: say another --fabric");
     asked.explain_time = raw.time;
     if (raw.search == "none") {
         asked.pipelines.reset(); // a strategy is evaluated, nothing is searched

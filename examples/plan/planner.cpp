@@ -470,10 +470,12 @@ static void search_from_start(request const& asked, planned& made, std::stop_tok
 
 // `asked` with the time that the search of pipelines has left, half of it at least, but for what blocks that repeat take.
 static request with_time_left(request asked, planned const& made) {
-    if (auto const time = time_of(asked); time && made.pipelines) {
-        auto const used = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(made.pipelines->stats.seconds));
+    auto const ties = asked.search ? time_for_ties(asked, made).value_or(std::chrono::nanoseconds::zero()) : std::chrono::nanoseconds::zero();
+    if (auto const time = time_of(asked); time && (made.pipelines || ties > std::chrono::nanoseconds::zero())) {
+        auto const used =
+            std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(made.pipelines ? made.pipelines->stats.seconds : 0.0));
         constexpr std::chrono::nanoseconds step = std::chrono::milliseconds{1};
-        auto const left = std::max(*time - used, *time / 2) - time_for_ties(asked, made).value_or(std::chrono::nanoseconds::zero());
+        auto const left = std::max(*time - used, *time / 2) - ties;
         ps::io::visit_search(*asked.search, [&](auto const&, auto& options) { options.time = left > step ? left / step * step : left; });
     }
     return asked;
@@ -597,7 +599,13 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         made.strategies.push_back({.name = "chosen: " + made.start, .strategy = made.start_strategy});
         evaluate_found({});
     }
-    if (searched && make_regular(asked, made, stop)) evaluate(made.strategies.back(), {});
+    if (auto alike = searched ? regular_strategy(asked, made, stop) : std::nullopt) {
+        made.strategies.push_back(std::move(*alike));
+        if (!unless_cut(made.strategies.back().name, asked, made, stop, [&] { return evaluate(made.strategies.back(), {}), true; })) {
+            made.strategies.pop_back();
+            evaluate(made.strategies.back(), {});
+        }
+    }
     conclude(asked, given, baseline, made);
 }
 

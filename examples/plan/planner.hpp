@@ -71,7 +71,7 @@ struct planned {
     ps::parallelization problem; // after a joint search that of the operators found, to which the found strategy belongs
     cost_oracle oracle;          // a copy of the problem's
     std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
-    std::vector<named_strategy> strategies{}; // data parallelism first, the found one last
+    std::vector<named_strategy> strategies{}; // data parallelism first, the found one last, with blocks alike where that is chosen
     std::size_t compared = 0;                 // of these, data parallelism and the experts
     std::string start{};                      // the name of the strategy that the search begins with; a joint search begins with none
     ps::space::flat_strategy start_strategy{};

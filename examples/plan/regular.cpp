@@ -1,9 +1,11 @@
 #include "regular.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -45,50 +47,53 @@ std::optional<std::chrono::nanoseconds> time_for_ties(request const& asked, plan
     return *time / 8;
 }
 
-bool make_regular(request const& asked, planned& made, std::stop_token const& stop) {
-    auto& found = made.strategies.back();
-    if (!asked.regular || (asked.rerun && asked.rerun->regular && asked.rerun->regular->evaluations == 0)) return false;
-    auto const time = time_for_ties(asked, made);
-    tools::deadline const limit(stop, time);
+std::optional<named_strategy> regular_strategy(request const& asked, planned& made, std::stop_token const& stop) {
+    auto const& found = made.strategies.back();
+    if (!asked.regular || (asked.rerun && asked.rerun->regular && asked.rerun->regular->evaluations == 0)) return {};
+    tools::deadline const limit(stop, time_for_ties(asked, made));
     ps::tied_parallelization const tied(made.problem.until(limit.token()));
     auto const& ties = tied.ties();
-    if (!ties.any() || ties.keeps(found.strategy)) return false;
+    if (!ties.any() || ties.keeps(found.strategy)) return {};
     auto starts = patterns(ties, found.strategy);
     if (ties.keeps(made.start_strategy)) starts.push_back(ties.gather(made.start_strategy));
-    std::optional<std::pair<ps::picoseconds, ps::space::flat_strategy>> best;
+    named_strategy alike{.name = found.name + ", blocks alike"};
     try {
         auto price = tied.evaluator();
+        std::optional<std::pair<ps::picoseconds, ps::space::flat_strategy>> best;
         for (auto& s : starts) {
             auto const cost = price(s);
             if (!best || cost < best->first) best.emplace(cost, std::move(s));
         }
         std::mt19937_64 rng{asked.seed};
-        auto const searched = ps::search::greedy(tied, best->second, rng, {.time = time, .evaluations = evaluations_of(asked), .stop = stop});
+        auto const searched = ps::search::greedy(tied, std::move(best->second), rng, {.evaluations = evaluations_of(asked), .stop = limit.token()});
         made.tied_evaluations = searched.stats.evaluations;
-        best.emplace(searched.cost, ties.spread(searched.best));
+        alike.strategy = ties.spread(searched.best);
+        alike.figures.cost = searched.cost;
+        alike.figures.fits = made.problem.feasible(alike.strategy);
     } catch (ps::interrupted const&) {
-        return false;
+        made.left_out.emplace_back("blocks that repeat were not planned alike: there was no time left");
+        return {};
     }
-    // An expert's strategy is one that runs, too.
-    auto const known = std::ranges::find(made.strategies, made.start_strategy, &named_strategy::strategy);
-    if (known != made.strategies.end() && known->figures.cost < best->first) best.emplace(known->figures.cost, made.start_strategy);
-    auto const& strategy = best->second;
-    auto rival = best->first;
-    bool fits = made.problem.feasible(strategy);
-    if (made.pipeline && (made.pipeline->figures.fits > fits || made.pipeline->figures.cost < rival)) {
-        rival = made.pipeline->figures.cost;
-        fits = made.pipeline->figures.fits;
+    // A start is an expert's strategy, or the user's own: it runs as well.
+    auto const start = std::ranges::find(made.strategies, made.start_strategy, &named_strategy::strategy);
+    bool const takes_start = start != made.strategies.end() && is_better(asked, start->figures, alike.figures);
+    auto const& chosen = takes_start ? *start : alike;
+    bool const pipeline = made.pipeline && is_better(asked, made.pipeline->figures, chosen.figures);
+    auto const& rival = pipeline ? made.pipeline->figures : chosen.figures;
+    auto const longer = [&](ps::io::compared const& f) { return ps::to_seconds(f.cost) / ps::to_seconds(found.figures.cost) - 1; };
+    bool const comparable = asked.simulation.memory == ps::sim::memory_policy::ignore || found.figures.fits == rival.fits;
+    if (is_better(asked, found.figures, rival) && (!comparable || longer(rival) > *asked.regular)) {
+        made.notes.push_back(comparable ? ps::text("blocks that repeat differ: else a plan takes ", percent(longer(rival)), " longer (--regular ",
+                                                   std::ceil(100 * longer(rival)) / 100, ')')
+                                        : std::string("blocks that repeat differ: no plan was found without that and fits"));
+        return {};
     }
-    auto const gain = ps::to_seconds(rival) / ps::to_seconds(found.figures.cost) - 1;
-    if (found.figures.fits > fits || gain > *asked.regular) {
-        made.notes.push_back(ps::text("blocks that repeat differ: alike they take ", percent(gain), " longer (--regular 1)"));
-        return false;
-    }
-    if (auto const lost = ps::to_seconds(best->first) / ps::to_seconds(found.figures.cost) - 1; lost >= 0.001)
-        made.notes.push_back(
-            ps::text("blocks that repeat are planned alike, which takes ", percent(lost), " longer than the best found (--regular none)"));
-    found.strategy = strategy;
-    return true;
+    if (!pipeline && comparable && longer(chosen.figures) >= 0.001)
+        made.notes.push_back(ps::text(takes_start ? "the start is taken, from which the best found differs between blocks that repeat"
+                                                  : "blocks that repeat are planned alike",
+                                      ", which takes ", percent(longer(chosen.figures)), " longer than the best found (--regular none)"));
+    if (!takes_start) return alike;
+    return named_strategy{.name = "chosen: " + made.start, .strategy = made.start_strategy};
 }
 
 } // namespace plan

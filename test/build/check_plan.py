@@ -233,13 +233,24 @@ class Plans(Folder):
         # Layers that pay to differ: split by outputs, then by inputs.
         wide = ["--model", "zoo:mlp,batch=64", "--cluster", "1x4xp100", "--evaluations", 2000]
         _, notes = plan(*wide, "--regular", "0", "--out", self.path / "c")
-        self.assertRegex(notes, r"blocks that repeat differ: alike they take [0-9.]+% longer \(--regular 1\)")
+        self.assertRegex(notes, r"blocks that repeat differ: else a plan takes [0-9.]+% longer \(--regular 0\.[0-9]+\)")
         _, notes = plan(*wide, "--regular", "1", "--out", self.path / "d")
         self.assertRegex(notes, r"blocks that repeat are planned alike, which takes [0-9.]+% longer than the best found \(--regular none\)")
         self.assertGreater(self.load("d", "plan.json")["predicted_ps"], self.load("c", "plan.json")["predicted_ps"])
         for bad in ("-1", "nan", "often"):
             _, error = plan(*wide, "--regular", bad, code=2)
             self.assertIn("regular", error)
+        rows = [s["strategy"] for s in self.load("d", "run.json")["strategies"]]
+        self.assertEqual(rows[-2:], ["found by portfolio", "found by portfolio, blocks alike"])
+        # A start in which they differ may be the plan, and is said to be.
+        small = ["--model", "zoo:mlp,batch=64,features=64,hidden=64*3,classes=8", "--cluster", "1x2xp100", "--search", "exact", "--time", "5s"]
+        out, notes = plan(*small, "--out", self.path / "e")
+        self.assertIn("ended by proved optimal", out)
+        self.assertRegex(notes, r"the start is taken|blocks that repeat (are planned alike|differ)")
+        if "the start is taken" in notes:
+            self.assertRegex(self.load("e", "run.json")["strategies"][-1]["strategy"], "^chosen: ")
+        _, error = plan("--model", "zoo:dlrm,batch=64", "--fabric", "topoopt", "--servers", "4", "--regular", "0.1", code=2)
+        self.assertIn("--regular is given, but fabric topoopt is wired", error)
         _, error = plan(*wide, "--regular", "0.1", "--search", "none", code=2)
         self.assertIn("--regular is given, but nothing is searched", error)
 

@@ -31,7 +31,7 @@ TEST_CASE("pipelining: what is wrong is named") {
               p.order = pipeline::launch_order::zb_h1;
               p.sharded = pipeline::sharded_states::gradients;
           }) == "pipeline: order zb-h1 with sharded gradients: gradients of weights are reduced block by block, right behind a whole backward pass; "
-                "must be 1f1b or gpipe");
+                "must be gpipe, 1f1b or eager-1f1b");
     CHECK(refused([](auto& p) { p.stage.pop_back(); }) ==
           parsearch::text("pipeline: stages of ", g.size() - 1, " operators: the graph has ", g.size(), ", must be one each"));
     CHECK(refused([](auto& p) { p.recompute = {true}; }) == "pipeline: 'recompute' has the size 1, stages are 2: must be as many, or empty");

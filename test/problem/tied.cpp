@@ -81,6 +81,19 @@ TEST_CASE("tied: searches find regular strategies, from the regular ones of expe
     }
 }
 
+TEST_CASE("tied: where the first of a group has other configurations, the others stay together") {
+    auto const problem = gpt({.allows = [](std::string_view name, auto const&, auto const degrees) {
+        return name != "block1.mlp.1" || ps::ops::shard_count(degrees) == 1;
+    }});
+    ps::operator_ties const ties(ps::graph::first_repeats(problem.graph()), problem.space());
+    std::vector<std::size_t> sizes;
+    for (std::size_t g = 0; g < ties.size(); ++g) {
+        CHECK((g == 0 || ties.of(g - 1).front() < ties.of(g).front()));
+        if (problem.graph().names[ties.of(g).front()].ends_with(".mlp.1")) sizes.push_back(ties.of(g).size());
+    }
+    CHECK(sizes == std::vector<std::size_t>{1, 3});
+}
+
 TEST_CASE("tied: an operator with other configurations is alone, and ties must be of the graph") {
     auto const problem = gpt({.allows = [](std::string_view name, auto const&, auto const degrees) {
         return name != "block3.mlp.1" || ps::ops::shard_count(degrees) == 1;
@@ -102,10 +115,13 @@ TEST_CASE("tied: an operator with other configurations is alone, and ties must b
     first.pop_back();
     CHECK(refusal([&] { return ps::operator_ties(first, problem.space()).size(); }) ==
           ps::text("ties of ", first.size(), " operators: the space has ", problem.size(), ", must be one each"));
-    first.assign(problem.size(), 1);
-    CHECK(refusal([&] { return ps::operator_ties(first, problem.space()).size(); }) == "");
-    first[0] = 0;
-    first[1] = 0;
+    first.assign(problem.size(), 0);
+    first[1] = 1;
+    first[4] = 3;
     CHECK(refusal([&] { return ps::operator_ties(first, problem.space()).size(); }) ==
-          "ties: operator number 2 is tied to number 1: must be the first of its group, tied to itself");
+          "ties: operator number 4 is tied to number 3: must be the first of its group, tied to itself");
+    first[4] = 0;
+    first[2] = 3;
+    CHECK(refusal([&] { return ps::operator_ties(first, problem.space()).size(); }) ==
+          "ties: operator number 2 is tied to number 3: must be the first of its group, tied to itself");
 }

@@ -36,7 +36,7 @@ template <class Weight>
     return out;
 }
 
-/// Places that fewer tensors cross than those before and behind, as far as these differ. Ascending, from 1.
+/// Places that fewer tensors cross than those before and behind, as far as these differ. Ascending, from 1. Linear.
 [[nodiscard]] inline std::vector<std::size_t> narrow_places(std::span<std::int64_t const> crossing) {
     std::vector<std::size_t> out;
     for (std::size_t begin = 1, end; begin < crossing.size(); begin = end) {
@@ -49,7 +49,8 @@ template <class Weight>
 }
 
 /// Of the borders of a sequence of parts, those where a period begins or ends: `kinds[i]` says which parts are alike. Appends their numbers, each
-/// plus `offset`, ascending. The period that covers the most parts in one run counts first; where nothing repeats, all borders do.
+/// plus `offset`, ascending. The period that covers the most parts in one run counts first; where nothing repeats, all borders do. Linear, times the
+/// longest period (64).
 inline void borders_of_periods(std::span<std::uint32_t const> kinds, std::size_t offset, std::vector<std::size_t>& out) {
     constexpr std::size_t longest = 64;
     std::size_t period = 0, most = 0;
@@ -78,7 +79,7 @@ inline void borders_of_periods(std::span<std::uint32_t const> kinds, std::size_t
     borders_of_periods(kinds.subspan(done), offset + done, out);
 }
 
-/// What lies between `places`, in numbers: alike where the operators are.
+/// What lies between `places`, in numbers: alike where kinds and extents of the operators are. Linear.
 [[nodiscard]] inline std::vector<std::uint32_t> kinds_between(dense_graph const& g, std::span<std::uint32_t const> order,
                                                               std::span<std::size_t const> places) {
     std::map<std::string, std::uint32_t> known;

@@ -51,7 +51,8 @@ struct launch {
 /// How a pipeline launches. Stages go round the groups of devices, `interleaved` times: stage s is of group s % groups(). With more than one round
 /// each group takes as many micro-batches through a stage as there are groups before it turns to its next stage (interleaved 1F1B: Narayanan et
 /// al., SC 2021, section 2.2.2), under gpipe all of them (Lamy-Poirier, Breadth-first pipeline parallelism, MLSys 2023).
-/// Where backward is cut group g is g backward passes behind with gradients of weights, under zb_h2 2g, so that all groups keep about as much.
+/// Where backward is cut group g is g backward passes (of any of its stages) behind with gradients of weights, under zb_h2 2g, so that all groups
+/// keep about as much. The warm-up of interleaved zb_h1 has one forward for each group behind, that of interleaved 1F1B and zb_h2 two.
 struct launch_rule {
     launch_order order = launch_order::one_f_one_b;
     std::uint32_t stages = 1, micro_batches = 1, interleaved = 1;
@@ -72,7 +73,7 @@ inline void validate(launch_rule const& r) {
         throw invalid_input("pipeline: ", r.stages, " stages, ", r.interleaved, " on each group of devices: must be a divisor");
     if (r.interleaved > 1 && r.order != launch_order::gpipe && r.micro_batches % r.groups() != 0)
         throw invalid_input("pipeline: ", r.micro_batches, " micro-batches of ", r.interleaved, " stages on each of ", r.groups(),
-                            " groups of devices: interleaved 1f1b takes a multiple of the groups");
+                            " groups of devices: interleaved ", name_of(r.order), " takes a multiple of the groups");
 }
 
 /// By how many backward passes a group is behind with gradients of weights.

@@ -229,7 +229,7 @@ struct partition_fn {
         }
         /// Whether stages may launch in this order, where devices share `states`.
         [[nodiscard]] bool may_run(launch_order order, sharded_states states) const {
-            return !cuts_backward(order) || (options_.zero_bubble && states < sharded_states::gradients);
+            return !cuts_backward(order) || (options_.zero_bubble && problem_.options().training && states < sharded_states::gradients);
         }
         /// Whether the last pipeline simulated needs more memory than some device has, and that matters.
         [[nodiscard]] bool exceeds() { return !builder_.simulator().fits(); }
@@ -305,7 +305,9 @@ struct partition_fn {
                     continue;
                 }
                 auto c = builder_.balanced(d.stages, d.interleaved, d.micro_batches, d.split);
-                if (feasible_ && builder_.least_time(c) >= best.count()) continue;
+                auto bounded = c; // whatever way it is run: the bound is weaker where backward is cut
+                if (std::ranges::any_of(d.ways, [](auto const& way) { return cuts_backward(way.order); })) bounded.order = launch_order::zb_h1;
+                if (feasible_ && builder_.least_time(bounded) >= best.count()) continue;
                 auto const cost = run_as_it_fits(d, c);
                 remember(cost, std::move(c));
             }
@@ -509,7 +511,8 @@ struct partition_fn {
             if (c.micro_batches % (in_rounds ? 2 * c.groups() : 2) == 0) with([](auto& o) { o.micro_batches /= 2; });
             if (c.micro_batches > 1)
                 for (auto const order : launch_orders)
-                    if (order != c.order && may_run(order, c.sharded)) with([&](auto& o) { o.order = order; });
+                    if (order != c.order && may_run(order, c.sharded) && (c.groups() > 1 || !cuts_backward(order)))
+                        with([&](auto& o) { o.order = order; });
             for (auto const states : all_sharded_states)
                 if (states != c.sharded && may_shard(states, builder_.devices() / c.groups())) with([&](auto& o) { o.share(states); });
             if (c.sharded >= sharded_states::parameters) {

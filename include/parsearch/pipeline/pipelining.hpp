@@ -99,9 +99,9 @@ inline void validate(pipelining const& p, graph::dense_graph const& g) {
     if (p.sharded > all_sharded_states.back())
         throw invalid_input("pipeline: 'sharded' is number ", static_cast<int>(p.sharded), ": must be one of those declared");
     if (cuts_backward(p.order) && p.sharded >= sharded_states::gradients)
-        throw invalid_input("pipeline: order ", name_of(p.order), " with sharded ",
-                            p.sharded == sharded_states::gradients ? "gradients" : "parameters",
-                            ": gradients of weights are reduced block by block, right behind a whole backward pass; must be 1f1b or gpipe");
+        throw invalid_input(
+            "pipeline: order ", name_of(p.order), " with sharded ", p.sharded == sharded_states::gradients ? "gradients" : "parameters",
+            ": gradients of weights are reduced block by block, right behind a whole backward pass; must be gpipe, 1f1b or eager-1f1b");
     if (!p.block.empty() && p.block.size() != g.size())
         throw invalid_input("pipeline: blocks of ", p.block.size(), " operators: the graph has ", g.size(), ", must be one each, or empty");
     for (std::size_t op = 0; op < g.size(); ++op)

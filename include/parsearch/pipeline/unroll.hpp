@@ -68,7 +68,7 @@ class unroller {
         origins.clear();
         transfers_.clear();
         number_.assign(how.micro_batches, std::vector<std::uint32_t>(one.size(), none));
-        of_weights_ = number_;
+        if (cuts_backward(how.order)) of_weights_ = number_;
         again_.assign(one.size(), none);
         previous_.assign(launch_in_order ? devices : 0, none);
         bool const training = last_backward_ != none;

@@ -1,6 +1,7 @@
 #pragma once
 /// A problem in which operators of blocks that repeat have one configuration together.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,32 +22,30 @@
 
 namespace parsearch {
 
-/// Operators that are decided together. Groups are numbered by their first operator, which stands for the others.
+/// Operators that are decided together. Groups are numbered in the order of their first operators, which stand for the others.
 class operator_ties {
   public:
-    /// `first[op]` is the first operator of the group of `op`; `space` is that of all of them. An operator whose configurations are not those of the
-    /// first (it is pinned, say) has a group of its own. Throws `invalid_input` where `first` is of another number of operators, or an operator that
-    /// is first is not its own.
+    /// `first[op]` is the first operator that `op` is tied to, itself where it is that; `space` is that of all of them. Of those tied together,
+    /// operators with other configurations (some are pinned, say) have a group of their own. Throws `invalid_input` where `first` is of another
+    /// number of operators, or names one that is not first. Complexity: linear in operators, and comparisons of spaces where they differ.
     operator_ties(std::span<std::uint32_t const> first, space::strategy_space const& space) : group_(first.size()) {
         if (first.size() != space.size())
             throw invalid_input("ties of ", first.size(), " operators: the space has ", space.size(), ", must be one each");
+        std::vector<std::vector<std::uint32_t>> tied(first.size()); // groups, by the operator that theirs are tied to
         for (std::uint32_t op = 0; op < first.size(); ++op) {
             auto const f = first[op];
-            if (f >= first.size() || first[f] != f)
+            if (f > op || first[f] != f)
                 throw invalid_input("ties: operator number ", op, " is tied to number ", f, ": must be the first of its group, tied to itself");
-        }
-        std::vector<std::uint32_t> number(first.size());
-        auto const open = [&](std::uint32_t op) {
-            number[op] = static_cast<std::uint32_t>(members_.size());
-            members_.emplace_back();
-        };
-        for (std::uint32_t op = 0; op < first.size(); ++op)
-            if (first[op] == op) open(op);
-        for (std::uint32_t op = 0; op < first.size(); ++op) {
-            auto const &mine = space.of(op), &leading = space.of(first[op]);
-            bool const tied = &mine == &leading || mine == leading;
-            if (!tied) open(op);
-            group_[op] = number[tied ? first[op] : op];
+            auto const alike = [&](std::uint32_t group) {
+                auto const &mine = space.of(op), &leading = space.of(members_[group].front());
+                return &mine == &leading || mine == leading;
+            };
+            auto const at = std::ranges::find_if(tied[f], alike);
+            group_[op] = at != tied[f].end() ? *at : static_cast<std::uint32_t>(members_.size());
+            if (at == tied[f].end()) {
+                tied[f].push_back(group_[op]);
+                members_.emplace_back();
+            }
             members_[group_[op]].push_back(op);
         }
     }
@@ -58,7 +57,7 @@ class operator_ties {
     /// Whether some group has several operators.
     [[nodiscard]] bool any() const noexcept { return members_.size() < group_.size(); }
 
-    /// Of every operator what its group has in `s`.
+    /// Of every operator what its group has in `s`, of which there is one per group. Linear, as what follows.
     [[nodiscard]] space::flat_strategy spread(space::flat_strategy const& s) const {
         space::flat_strategy out;
         out.reserve(group_.size());
@@ -87,7 +86,8 @@ class operator_ties {
 ///     auto found = search::mcmc(tied, tied.ties().gather(data_parallel(problem)), rng, {.time = 10s});
 ///     auto plan = tied.ties().spread(found.best);
 ///
-/// Costs are those of `problem`. Cheap to copy.
+/// Costs are those of `problem`, in picoseconds. A proposal costs what it costs the delta simulator to change all operators of a group. Cheap to
+/// copy.
 class tied_parallelization {
   public:
     /// Blocks that repeat are tied: see `graph::first_repeats`.

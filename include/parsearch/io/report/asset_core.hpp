@@ -49,7 +49,7 @@ const limited = bytes => bytes < 2 ** 62;
 
 /* Words for the numbers in the data; the order is that of the enumerations in sim/schedule/task_graph.hpp and core/collective.hpp. */
 const TASKS = ['forward', 'backward', 'update', 'message', 'collective', 'forward again', 'weight gradients'];
-const PARTS = ['', ' again', ' of its block', ' of weights'];
+const PARTS = ['', ' again', ' of its block', ' of weights']; // sim::task_part: 1 and 3 have colours of their own
 const TRAFFIC = ['activations', 'gradients', 'partial sums', 'weight gradients', 'weights'];
 const COLLECTIVES = ['all-reduce', 'all-gather', 'reduce-scatter', 'all-to-all', 'broadcast', 'reduce'];
 const MEMORY = ['weights', 'gradients', 'optimizer', 'activations', 'buffers'];
