@@ -121,7 +121,9 @@ TEST_CASE("validate: with --fused, iterations run fused, and the table answers f
         auto const measured = support::read_table(table);
         for (auto const& e : measured.entries()) kinds += e.kernel.op.find('+') != std::string::npos;
         CHECK((kinds > 0) == fused);
-        auto const models = json_of(report)["models"];
+        auto const written = json_of(report);
+        CHECK(written["fused"] == fused);
+        auto const& models = written["models"];
         for (auto const& m : models) {
             CHECK(m["error"] == 0);
             CHECK(m["share"]["exact"] == 1);
