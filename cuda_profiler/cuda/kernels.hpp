@@ -33,7 +33,6 @@ struct stream_array {
     std::int64_t elements = 0;
     dtype type = dtype::f32;
 };
-inline constexpr std::size_t max_streams = 8;
 /// Every written element i is f(...f(sum of element i of all reads)), f(v) = v / 2 + 1 / 4, `fmas` times; 1 stands for the sum of nothing. `sink` is
 /// one double that a launch without writes could write.
 void run_streaming(cudaStream_t stream, std::span<stream_array const> reads, std::span<stream_array const> writes, std::int64_t fmas, double* sink,

@@ -34,9 +34,8 @@ TEST_CASE("fused graph: chains are one operator, what somebody else reads is non
     auto const up = g.add("up", ops::linear{.out = 64}, sum);
     auto const active = g.add("gelu", ops::gelu{}, up);
     auto const rows = g.add("softmax", ops::softmax{}, active); // no function of single elements
-    auto const twice = g.add("twice", ops::add{}, rows, rows);  // reads it twice
+    g.add("twice", ops::add{}, rows, rows);                     // reads it twice
     g.add("relu", ops::relu{}, sum);                            // reads what `up` reads too
-    (void)twice;
     auto const fused = with_fused_operators(graph::read_graph(g).graph);
     CHECK(kinds_of(fused) == named_kinds{{"x", "input"},
                                          {"fc+dropout+add", "linear+dropout+add"},
