@@ -71,6 +71,10 @@ struct normalization {
     bool backward = false;
     std::int64_t n = 1, channels = 1, inner = 1;
     dtype type = dtype::f32;
+    /// Of rows. Forward: of x + residual, which is written too. Backward: another gradient of x is read and added to dx.
+    bool sum = false;
+    /// Of rows. Forward, with `sum`: x goes through dropout first, whose mask is written. Backward: what the mask leaves of dx is written too.
+    bool dropout = false;
     friend bool operator==(normalization const&, normalization const&) = default;
 };
 

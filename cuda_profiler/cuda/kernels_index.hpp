@@ -47,6 +47,10 @@ PARSEARCH_HD constexpr std::int64_t random_index(std::uint64_t seed, std::uint64
     return static_cast<std::int64_t>(mix(seed, i) % static_cast<std::uint64_t>(bound));
 }
 
+/// Dropout keeps nine elements of ten, by their numbers, and multiplies them so that the mean stays.
+PARSEARCH_HD constexpr bool kept_by_dropout(std::int64_t i) noexcept { return mix(0, static_cast<std::uint64_t>(i)) >= ~std::uint64_t{0} / 10; }
+inline constexpr double dropout_scale = 10.0 / 9;
+
 /// Element `i` of an iteration over an array of `elements` that is read again from its beginning.
 PARSEARCH_HD constexpr std::int64_t wrapped(std::int64_t i, std::int64_t elements) noexcept { return i < elements ? i : i % elements; }
 

@@ -67,6 +67,13 @@ TEST_CASE("groups that are taken together lie together") {
     CHECK_FALSE(together(8, 4, 8, 8));
 }
 
+TEST_CASE("dropout keeps nine of ten") {
+    std::int64_t kept = 0;
+    for (std::int64_t i = 0; i < 100000; ++i) kept += kept_by_dropout(i);
+    CHECK(std::abs(static_cast<double>(kept) / 1e5 - 0.9) < 0.005);
+    CHECK(static_cast<double>(kept) * dropout_scale == doctest::Approx(1e5).epsilon(0.005));
+}
+
 TEST_CASE("slices part a range") {
     for (std::int64_t n = 0; n <= 70; ++n)
         for (std::int64_t parts = 1; parts <= 17; ++parts) {
