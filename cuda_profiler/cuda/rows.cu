@@ -100,10 +100,12 @@ template <class T> struct summed_rows {
 /// `v`, of x from `at` on, becomes what is normalized, as it is written: backward reads it so.
 template <int Each, class T, class A> __device__ void add_residual(summed_rows<T> const& s, std::int64_t at, A* v) {
     if (s.mask != nullptr) {
+        static_assert(8 % Each == 0); // one number for all
+        std::uint64_t const number = dropout_number(at);
         A kept[Each];
 #pragma unroll
         for (int j = 0; j < Each; ++j) {
-            kept[j] = kept_by_dropout(at + j) ? 1 : 0;
+            kept[j] = kept_by_dropout(number, at + j) ? 1 : 0;
             v[j] *= kept[j] * static_cast<A>(dropout_scale);
         }
         put<Each>(s.mask, at, kept);
@@ -147,7 +149,7 @@ template <class T> struct summed_gradients {
 };
 /// With sums two blocks on a multiprocessor are asked for, as many as there are without.
 template <class T, int Each, class Team, bool Sums>
-__global__ void __launch_bounds__(block_threads, Sums&& Each > 1 && sizeof(T) < sizeof(double) ? 2 : 0)
+__global__ void __launch_bounds__(block_threads, Each > 1 && Sums && sizeof(T) < sizeof(double) ? 2 : 0)
     normalize_gradient_rows(T const* x, T const* dy, summed_gradients<T> summed, typename element<T>::sum const* scale,
                             typename element<T>::sum const* mean, typename element<T>::sum const* deviation, T* dx, std::int64_t rows,
                             std::int64_t columns) {

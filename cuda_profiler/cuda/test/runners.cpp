@@ -420,7 +420,7 @@ TEST_SUITE("device") {
                                 numbers const kept = t[mask];
                                 CHECK(kept == [&] {
                                     numbers v;
-                                    for (std::size_t i = 0; i < x.size(); ++i) v.push_back(kept_by_dropout(static_cast<std::int64_t>(i)) ? 1 : 0);
+                                    for (std::int64_t i = 0; i < std::ssize(x); ++i) v.push_back(kept_by_dropout(dropout_number(i), i) ? 1 : 0);
                                     return v;
                                 }());
                                 x = through(kept, std::move(x));
