@@ -71,6 +71,10 @@ struct normalization {
     bool backward = false;
     std::int64_t n = 1, channels = 1, inner = 1;
     dtype type = dtype::f32;
+    /// Of rows. Forward: of x + residual, which is written too. Backward: another gradient of x is read and added to dx.
+    bool sum = false;
+    /// Of rows. Forward, with `sum`: x goes through dropout first, whose mask is written. Backward: what the mask leaves of dx is written too.
+    bool dropout = false;
     friend bool operator==(normalization const&, normalization const&) = default;
 };
 
@@ -100,8 +104,10 @@ struct stream {
     dtype type = dtype::f32;
     friend bool operator==(stream const&, stream const&) = default;
 };
-/// Reads and writes whole arrays with some arithmetic for each element written (elementwise operators, copies, concatenations): at
-/// most 8 arrays read and 8 written. An array shorter than the longest is read again from its beginning (broadcast).
+/// Arrays that a `streaming` launch reads at most, and that it writes at most.
+inline constexpr std::size_t max_streams = 8;
+/// Reads and writes whole arrays with some arithmetic for each element written (elementwise operators, copies, concatenations). An array shorter than
+/// the longest is read again from its beginning (broadcast).
 struct streaming {
     std::vector<stream> reads{}, writes{};
     std::int64_t flops = 1; ///< for each element of the longest array

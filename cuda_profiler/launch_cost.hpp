@@ -82,7 +82,9 @@ template <class... F> overloaded(F...) -> overloaded<F...>;
             },
             [](normalization const& x) -> launch_traffic {
                 double const size = bytes_of(product(x.n, x.channels, x.inner), x.type), weights = bytes_of(product(x.channels), x.type);
-                return x.backward ? launch_traffic{2 * size + weights, size + 2 * weights} : launch_traffic{size + 2 * weights, size};
+                double const more = x.sum ? size : 0, mask = x.dropout ? bytes_of(product(x.n, x.channels), dtype::i8) : 0;
+                return x.backward ? launch_traffic{2 * size + weights + more + mask, size + 2 * weights + (x.dropout ? size : 0)}
+                                  : launch_traffic{size + 2 * weights + more, size + more + mask};
             },
             [](recurrent const& x) -> launch_traffic {
                 auto const gates = detail::gates_of(x.cell);
@@ -149,8 +151,8 @@ template <class... F> overloaded(F...) -> overloaded<F...>;
             [&](softmax const& x) { return text("softmax", direction(x.backward), ' ', x.rows, 'x', x.columns, ' ', name_of(x.type)); },
             [&](normalization const& x) {
                 constexpr std::array<std::string_view, 3> kinds{"batch", "layer", "rms"};
-                return text(kinds[static_cast<std::size_t>(x.kind)], " normalization", direction(x.backward), ' ', x.n, 'x', x.channels, 'x', x.inner,
-                            ' ', name_of(x.type));
+                return text(kinds[static_cast<std::size_t>(x.kind)], " normalization", direction(x.backward), x.sum ? " sum" : "",
+                            x.dropout ? " dropout" : "", ' ', x.n, 'x', x.channels, 'x', x.inner, ' ', name_of(x.type));
             },
             [&](recurrent const& x) {
                 constexpr std::array<std::string_view, 3> cells{"lstm", "gru", "rnn"};

@@ -127,7 +127,8 @@ template <std::size_t N> [[nodiscard]] constexpr bool is_one_of(std::string_view
     if (is_pooling(kind, {ops::pool2d::kind, ops::pool1d::kind})) return lower_pooling(s);
     if (is_one_of<2>(kind, {"softmax", "log_softmax"})) return lower_softmax(s);
     if (kind == "cross_entropy") return lower_cross_entropy(s);
-    if (is_one_of<6>(kind, {"layer_norm", "rms_norm", "batch_norm", "batch_norm_relu", "group_norm", "instance_norm"})) return lower_normalization(s);
+    if (is_one_of<6>(kind, {"layer_norm", "rms_norm", "batch_norm", "batch_norm_relu", "group_norm", "instance_norm"}) || is_normalized_sum(kind))
+        return lower_normalization(s);
     if (is_one_of<3>(kind, {"lstm", "gru", "rnn"})) return lower_recurrent(s);
     if (kind == "lstm_cell") return lower_lstm_cell(s);
     if (kind == "attention") return lower_attention(s);

@@ -42,7 +42,7 @@ struct words {
     std::string operator()(normalization const& n) const {
         constexpr std::array<std::string_view, 3> kinds{"batch", "layer", "rms"};
         return text(kinds[static_cast<std::size_t>(n.kind)], " normalization", direction(n.backward), ops::name_of(n.type), ' ',
-                    shape({n.n, n.channels, n.inner}));
+                    shape({n.n, n.channels, n.inner}), n.sum ? " with sum" : "", n.dropout ? " with dropout" : "");
     }
     std::string operator()(recurrent const& r) const {
         constexpr std::array<std::string_view, 3> cells{"lstm", "gru", "rnn"};

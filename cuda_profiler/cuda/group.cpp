@@ -1,6 +1,7 @@
 /// Collectives by NCCL, where the program is built with it: one process, one communicator for each device.
 
-#include <limits>
+#include <algorithm>
+#include <map>
 
 #include <parsearch/core/error.hpp>
 
@@ -30,6 +31,9 @@ void check(ncclResult_t s, std::string_view call, std::string_view what) {
 
 /// Bytes of a collective that takes the devices about as long as the host needs to submit it to them, with some room (80 us at 200 GB/s).
 constexpr byte_count largest_recorded_collective = byte_count{16} << 20;
+/// Collectives that are recorded at once, at most. The first device waits in them for the others, whose graphs are launched after its own: these must
+/// be submitted whole meanwhile, and the queue of a device takes about 1000 kernels.
+constexpr std::int64_t most_recorded_collectives = 64;
 
 using communicator_owner = owned<ncclComm_t, &ncclCommDestroy>;
 
@@ -120,15 +124,26 @@ class nccl_group final : public device_group {
             }
             check(open.end(), "ncclGroupEnd", what);
         };
-        auto const series = [&] {
-            for (std::int64_t i = 0; i < times; ++i) once();
+        auto const several = [&](std::int64_t count) {
+            for (std::int64_t i = 0; i < count; ++i) once();
         };
         once(); // connects the devices
         finish(what);
         // The host takes longer to submit a small collective than the devices to run it: a series of these is replayed.
-        std::vector<executable_owner> ready;
-        if (times > 1 && bytes <= largest_recorded_collective) ready = record(streams_, series);
-        for (std::size_t i = 0; i < ready.size(); ++i) profiler::check(cudaGraphUpload(ready[i].get(), streams_[i]), "cudaGraphUpload", what);
+        std::int64_t const part_of_series = std::min(times, most_recorded_collectives), parts = times / part_of_series, rest = times % part_of_series;
+        std::map<std::int64_t, std::vector<executable_owner>> recorded; // by how many
+        bool replayed = times > 1 && bytes <= largest_recorded_collective;
+        for (std::int64_t const count : {part_of_series, rest}) {
+            if (!replayed || count == 0) continue;
+            auto const& ready = recorded[count] = record(streams_, [&] { several(count); });
+            replayed = !ready.empty();
+            for (std::size_t i = 0; i < ready.size(); ++i) profiler::check(cudaGraphUpload(ready[i].get(), streams_[i]), "cudaGraphUpload", what);
+        }
+        auto const submit = [&](std::int64_t count) {
+            if (!replayed) return several(count);
+            auto const& ready = recorded.at(count);
+            for (std::size_t i = 0; i < n; ++i) profiler::check(cudaGraphLaunch(ready[i].get(), streams_[i]), "cudaGraphLaunch", what);
+        };
         finish(what);
         // The devices are kept busy while the host submits, and a collective that is not counted lets them begin together.
         for (member const& m : members_) {
@@ -138,8 +153,8 @@ class nccl_group final : public device_group {
         submission_ = seconds_of([&] {
             once();
             for (member const& m : members_) profiler::check(cudaEventRecord(m.begin.get(), m.stream.get()), "cudaEventRecord", what);
-            if (ready.empty()) series();
-            for (std::size_t i = 0; i < ready.size(); ++i) profiler::check(cudaGraphLaunch(ready[i].get(), streams_[i]), "cudaGraphLaunch", what);
+            for (std::int64_t i = 0; i < parts; ++i) submit(part_of_series);
+            if (rest > 0) submit(rest);
         });
         for (member const& m : members_) profiler::check(cudaEventRecord(m.end.get(), m.stream.get()), "cudaEventRecord", what);
         finish(what);
@@ -150,7 +165,7 @@ class nccl_group final : public device_group {
             profiler::check(cudaEventElapsedTime(&ms, m.begin.get(), m.end.get()), "cudaEventElapsedTime", what);
             longest = std::max(longest, ms);
         }
-        return {.time = from_seconds(static_cast<double>(longest) * 1e-3), .replayed = !ready.empty()};
+        return {.time = from_seconds(static_cast<double>(longest) * 1e-3), .replayed = replayed};
     }
 
   private:

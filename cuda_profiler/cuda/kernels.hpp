@@ -33,7 +33,6 @@ struct stream_array {
     std::int64_t elements = 0;
     dtype type = dtype::f32;
 };
-inline constexpr std::size_t max_streams = 8;
 /// Every written element i is f(...f(sum of element i of all reads)), f(v) = v / 2 + 1 / 4, `fmas` times; 1 stands for the sum of nothing. `sink` is
 /// one double that a launch without writes could write.
 void run_streaming(cudaStream_t stream, std::span<stream_array const> reads, std::span<stream_array const> writes, std::int64_t fmas, double* sink,
@@ -88,7 +87,8 @@ void run_pooling(cudaStream_t stream, pooling const& p, bool channels_last, void
 void run_softmax(cudaStream_t stream, softmax const& s, void const* x, void const* dy, void* to, int multiprocessors, std::string_view what);
 
 /// Arrays of layer and RMS normalization: x, y, dy, dx[n, channels]; mean (null: rms) and deviation (one over it) [n]; scale, bias (null: none) and
-/// their gradients (dbias may be null) [channels]. All but the first four are f32 (f64 for f64).
+/// their gradients (dbias may be null) [channels]; with a sum residual, sum, dsum, with dropout mask (i8: 0 or 1), dropped[n, channels], null where
+/// there is none. All that have channels alone or n alone are f32 (f64 for f64).
 struct row_normalization_arrays {
     void const* x = nullptr;
     void const* scale = nullptr;
@@ -100,11 +100,16 @@ struct row_normalization_arrays {
     void* dx = nullptr;
     void* dscale = nullptr;
     void* dbias = nullptr;
+    void const* residual = nullptr;
+    void* sum = nullptr;        ///< forward: x, or what dropout leaves of it, + residual
+    void const* dsum = nullptr; ///< backward: a further gradient of x
+    void* mask = nullptr;
+    void* dropped = nullptr; ///< backward: dx through the mask
 };
-/// y, mean and deviation; epsilon 1e-5.
+/// y, mean and deviation, sum and mask; epsilon 1e-5.
 void run_row_normalization(cudaStream_t stream, normalization const& n, row_normalization_arrays const& a, int multiprocessors,
                            std::string_view what);
-/// dx, dscale and dbias, of x, dy, scale, mean and deviation.
+/// dx, dscale, dbias and dropped, of x, dy, scale, mean, deviation, dsum and mask.
 void run_row_normalization_gradient(cudaStream_t stream, normalization const& n, row_normalization_arrays const& a, void* workspace,
                                     int multiprocessors, std::string_view what);
 /// Bytes of its work space: sums of parts.

@@ -47,6 +47,15 @@ PARSEARCH_HD constexpr std::int64_t random_index(std::uint64_t seed, std::uint64
     return static_cast<std::int64_t>(mix(seed, i) % static_cast<std::uint64_t>(bound));
 }
 
+/// Dropout keeps 230 elements of 256, and multiplies them so that the mean stays. Eight elements, the first a multiple of eight, share a number, as
+/// generators of frameworks make several at once.
+PARSEARCH_HD constexpr std::uint64_t dropout_number(std::int64_t i) noexcept { return mix(0, static_cast<std::uint64_t>(i) / 8); }
+/// `number` is that of element `i`.
+PARSEARCH_HD constexpr bool kept_by_dropout(std::uint64_t number, std::int64_t i) noexcept {
+    return (number >> (static_cast<std::uint64_t>(i) % 8 * 8) & 255) >= 26;
+}
+inline constexpr double dropout_scale = 256.0 / 230;
+
 /// Element `i` of an iteration over an array of `elements` that is read again from its beginning.
 PARSEARCH_HD constexpr std::int64_t wrapped(std::int64_t i, std::int64_t elements) noexcept { return i < elements ? i : i % elements; }
 

@@ -91,14 +91,45 @@ __global__ void __launch_bounds__(block_threads) softmax_gradient_rows(T const* 
             [&](std::int64_t g, A const* v) { put<Each>(dx, row * columns + g * Each, v); });
 }
 
-template <class T, int Each, class Team>
+/// What is summed before a row is normalized. Kernels have it or not (`Sums`): it takes registers.
+template <class T> struct summed_rows {
+    T const* residual;
+    T* sum;
+    std::int8_t* mask; // null: no dropout
+};
+/// `v`, of x from `at` on, becomes what is normalized, as it is written: backward reads it so.
+template <int Each, class T, class A> __device__ void add_residual(summed_rows<T> const& s, std::int64_t at, A* v) {
+    if (s.mask != nullptr) {
+        static_assert(8 % Each == 0); // one number for all
+        std::uint64_t const number = dropout_number(at);
+        A kept[Each];
+#pragma unroll
+        for (int j = 0; j < Each; ++j) {
+            kept[j] = kept_by_dropout(number, at + j) ? 1 : 0;
+            v[j] *= kept[j] * static_cast<A>(dropout_scale);
+        }
+        put<Each>(s.mask, at, kept);
+    }
+    A other[Each];
+    take<Each>(s.residual, at, other);
+#pragma unroll
+    for (int j = 0; j < Each; ++j) v[j] = widened<A>(narrowed<T>(v[j] + other[j]));
+    put<Each>(s.sum, at, v);
+}
+template <class T, int Each, class Team, bool Sums>
 __global__ void __launch_bounds__(block_threads)
-    normalize_rows(T const* x, typename element<T>::sum const* scale, typename element<T>::sum const* bias, T* y, typename element<T>::sum* mean,
-                   typename element<T>::sum* deviation, std::int64_t rows, std::int64_t columns, double epsilon) {
+    normalize_rows(T const* x, summed_rows<T> summed, typename element<T>::sum const* scale, typename element<T>::sum const* bias, T* y,
+                   typename element<T>::sum* mean, typename element<T>::sum* deviation, std::int64_t rows, std::int64_t columns, double epsilon) {
     using A = typename element<T>::sum;
+    T const* const normalized = Sums ? summed.sum : x;
     for (std::int64_t row = Team::first_row(); row < rows; row += Team::row_step()) {
         auto const s = normalize_row<A, Each>(
-            Team{}, columns, mean != nullptr, static_cast<A>(epsilon), [&](std::int64_t g, A* v) { take<Each>(x, row * columns + g * Each, v); },
+            Team{}, columns, mean != nullptr, static_cast<A>(epsilon),
+            [&](std::int64_t g, A* v) {
+                take<Each>(x, row * columns + g * Each, v);
+                if constexpr (Sums) add_residual<Each>(summed, row * columns + g * Each, v);
+            },
+            [&](std::int64_t g, A* v) { take<Each>(normalized, row * columns + g * Each, v); },
             [&](std::int64_t g, A const* v) {
                 A out[Each];
 #pragma unroll
@@ -110,10 +141,18 @@ __global__ void __launch_bounds__(block_threads)
         deviation[row] = s.deviation;
     }
 }
-template <class T, int Each, class Team>
-__global__ void __launch_bounds__(block_threads)
-    normalize_gradient_rows(T const* x, T const* dy, typename element<T>::sum const* scale, typename element<T>::sum const* mean,
-                            typename element<T>::sum const* deviation, T* dx, std::int64_t rows, std::int64_t columns) {
+/// What the gradient of rows is summed with, and goes on through; null where there is none.
+template <class T> struct summed_gradients {
+    T const* dsum;
+    std::int8_t const* mask;
+    T* dropped;
+};
+/// With sums two blocks on a multiprocessor are asked for, as many as there are without.
+template <class T, int Each, class Team, bool Sums>
+__global__ void __launch_bounds__(block_threads, Each > 1 && Sums && sizeof(T) < sizeof(double) ? 2 : 0)
+    normalize_gradient_rows(T const* x, T const* dy, summed_gradients<T> summed, typename element<T>::sum const* scale,
+                            typename element<T>::sum const* mean, typename element<T>::sum const* deviation, T* dx, std::int64_t rows,
+                            std::int64_t columns) {
     using A = typename element<T>::sum;
     for (std::int64_t row = Team::first_row(); row < rows; row += Team::row_step()) {
         A const middle = mean != nullptr ? mean[row] : 0, by = deviation[row];
@@ -128,7 +167,23 @@ __global__ void __launch_bounds__(block_threads)
                     v[Each + j] *= scale[g * Each + j];
                 }
             },
-            [&](std::int64_t g, A const* v) { put<Each>(dx, row * columns + g * Each, v); });
+            [&](std::int64_t g, A* v) {
+                std::int64_t const at = row * columns + g * Each;
+                if (Sums && summed.dsum != nullptr) {
+                    A other[Each];
+                    take<Each>(summed.dsum, at, other);
+#pragma unroll
+                    for (int j = 0; j < Each; ++j) v[j] += other[j];
+                }
+                put<Each>(dx, at, v);
+                if (Sums && summed.mask != nullptr) {
+                    A kept[Each];
+                    take<Each>(summed.mask, at, kept);
+#pragma unroll
+                    for (int j = 0; j < Each; ++j) v[j] *= kept[j] * static_cast<A>(dropout_scale);
+                    put<Each>(summed.dropped, at, v);
+                }
+            });
     }
 }
 /// The gradients of scale and bias over parts of the rows: parts[2][splits][columns].
@@ -203,9 +258,14 @@ void run_row_normalization(cudaStream_t stream, normalization const& n, row_norm
         using T = decltype(t);
         using A = typename element<T>::sum;
         using Team = decltype(team);
-        normalize_rows<T, each(), Team><<<blocks, block_threads, 0, stream>>>(
-            static_cast<T const*>(a.x), static_cast<A const*>(a.scale), static_cast<A const*>(a.bias), static_cast<T*>(a.y), static_cast<A*>(a.mean),
-            static_cast<A*>(a.deviation), n.n, n.channels, 1e-5);
+        summed_rows<T> const summed{static_cast<T const*>(a.residual), static_cast<T*>(a.sum), static_cast<std::int8_t*>(a.mask)};
+        auto const run = [&](auto sums) {
+            normalize_rows<T, each(), Team, sums()><<<blocks, block_threads, 0, stream>>>(
+                static_cast<T const*>(a.x), summed, static_cast<A const*>(a.scale), static_cast<A const*>(a.bias), static_cast<T*>(a.y),
+                static_cast<A*>(a.mean), static_cast<A*>(a.deviation), n.n, n.channels, 1e-5);
+        };
+        if (a.residual != nullptr) run(std::true_type{});
+        else run(std::false_type{});
     });
     check_launch("normalization", what);
 }
@@ -224,8 +284,13 @@ void run_row_normalization_gradient(cudaStream_t stream, normalization const& n,
         auto const* const x = static_cast<T const*>(a.x);
         auto const* const dy = static_cast<T const*>(a.dy);
         auto const *const mean = static_cast<A const*>(a.mean), *const deviation = static_cast<A const*>(a.deviation);
-        normalize_gradient_rows<T, each(), Team>
-            <<<blocks, block_threads, 0, stream>>>(x, dy, static_cast<A const*>(a.scale), mean, deviation, static_cast<T*>(a.dx), n.n, n.channels);
+        summed_gradients<T> const summed{static_cast<T const*>(a.dsum), static_cast<std::int8_t const*>(a.mask), static_cast<T*>(a.dropped)};
+        auto const run = [&](auto sums) {
+            normalize_gradient_rows<T, each(), Team, sums()><<<blocks, block_threads, 0, stream>>>(
+                x, dy, summed, static_cast<A const*>(a.scale), mean, deviation, static_cast<T*>(a.dx), n.n, n.channels);
+        };
+        if (a.dsum != nullptr || a.mask != nullptr) run(std::true_type{});
+        else run(std::false_type{});
     });
     with_type(n.type, [&](auto t) {
         using T = decltype(t);

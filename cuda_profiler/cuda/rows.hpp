@@ -107,9 +107,10 @@ template <class A> struct row_statistics {
     A mean, deviation;
 };
 
-/// Stores (x - mean) / deviation of a row of `columns` elements, which `store` scales, and answers the statistics.
-template <class A, unsigned Each, class Team, class Load, class Store>
-PARSEARCH_HD row_statistics<A> normalize_row(Team const& team, std::int64_t columns, bool centred, A epsilon, Load load, Store store) {
+/// Stores (x - mean) / deviation of a row of `columns` elements, which `store` scales, and answers the statistics. `load` loads each group once; what
+/// is not kept of it, the thread that has loaded it loads again by `reload`.
+template <class A, unsigned Each, class Team, class Load, class Reload, class Store>
+PARSEARCH_HD row_statistics<A> normalize_row(Team const& team, std::int64_t columns, bool centred, A epsilon, Load load, Reload reload, Store store) {
     row_walk<A, Each, Each, Team> row(team, columns / Each);
     A sum = 0, squares = 0;
     row.load(load, [&](std::int64_t, A* v) {
@@ -119,13 +120,13 @@ PARSEARCH_HD row_statistics<A> normalize_row(Team const& team, std::int64_t colu
     auto const square = [&](std::int64_t, A* v) {
         for (unsigned j = 0; j < Each; ++j) squares += (v[j] - mean) * (v[j] - mean);
     };
-    row.again(load, square, square);
+    row.again(reload, square, square);
     A const deviation = 1 / std::sqrt(team.sum(squares) / static_cast<A>(columns) + epsilon);
     auto const finish = [&](std::int64_t g, A* v) {
         for (unsigned j = 0; j < Each; ++j) v[j] = (v[j] - mean) * deviation;
         store(g, v);
     };
-    row.again(load, finish, finish);
+    row.again(reload, finish, finish);
     return {mean, deviation};
 }
 

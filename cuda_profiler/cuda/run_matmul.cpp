@@ -76,12 +76,7 @@ class matmul_runner final : public runner {
         }
         if (keeps_sum()) set_sum(reinterpret_cast<void*>(array_alignment), m.n, m.m * m.n);
         ask(c);
-        if (ways_.empty() && fused_) { // cuBLASLt has no such epilogue for these types and extents: a kernel of our own follows
-            set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT);
-            if (keeps_sum()) set_sum(nullptr, 0, 0);
-            fused_ = false;
-            ask(c);
-        }
+        if (ways_.empty() && fused_) end_without(c); // cuBLASLt has no such epilogue for these types and extents
         if (ways_.empty()) throw launch_failure(text(what_, ": cuBLASLt proposes no algorithm"));
     }
     std::size_t workspace() const override {
@@ -90,10 +85,15 @@ class matmul_runner final : public runner {
         return most;
     }
     void choose(run_context const& c, buffer_set const& b) override {
-        chosen_ = fastest_way(ways_.size(), what_, "no algorithm of cuBLASLt runs", [&](std::size_t i) {
-            chosen_ = i; // `enqueue` runs it
-            return best_time(c, trial_runs, what_, [&] { enqueue(c, b); });
-        });
+        std::size_t const available = workspace();
+        try {
+            choose_way(c, b);
+        } catch (launch_failure const&) {
+            if (!fused_) throw;
+            end_without(c); // it proposed what it does not run
+            std::erase_if(ways_, [&](auto const& w) { return w.workspaceSize > available; });
+            choose_way(c, b);
+        }
     }
     void enqueue(run_context const& c, buffer_set const& b) override {
         double const zero64 = 0;
@@ -145,6 +145,19 @@ class matmul_runner final : public runner {
         check(cublasLtMatrixLayoutSetAttribute(l.get(), CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
               "cublasLtMatrixLayoutSetAttribute", what_);
     }
+    /// A kernel of our own follows in place of the epilogue.
+    void end_without(run_context const& c) {
+        set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT);
+        if (keeps_sum()) set_sum(nullptr, 0, 0);
+        fused_ = false;
+        ask(c);
+    }
+    void choose_way(run_context const& c, buffer_set const& b) {
+        chosen_ = fastest_way(ways_.size(), what_, "no algorithm of cuBLASLt runs", [&](std::size_t i) {
+            chosen_ = i; // `enqueue` runs it
+            return best_time(c, trial_runs, what_, [&] { enqueue(c, b); });
+        });
+    }
     /// What cuBLASLt's heuristics propose, best first.
     void ask(run_context const& c) {
         preference_owner preference;
@@ -156,9 +169,8 @@ class matmul_runner final : public runner {
         int found = 0;
         cublasStatus_t const s = cublasLtMatmulAlgoGetHeuristic(c.cublas, product_.get(), first_.get(), second_.get(), result_.get(), result_.get(),
                                                                 preference.get(), static_cast<int>(ways_.size()), ways_.data(), &found);
-        // An epilogue that it has not may be either.
-        bool const refused = s == CUBLAS_STATUS_NOT_SUPPORTED || (fused_ && s == CUBLAS_STATUS_INVALID_VALUE);
-        if (!refused) check(s, "cublasLtMatmulAlgoGetHeuristic", what_);
+        // Whatever it says of an epilogue that it has not, there is a way without.
+        if (!fused_ && s != CUBLAS_STATUS_NOT_SUPPORTED) check(s, "cublasLtMatmulAlgoGetHeuristic", what_);
         ways_.resize(s == CUBLAS_STATUS_SUCCESS ? static_cast<std::size_t>(found) : 0);
         std::erase_if(ways_, [](auto const& w) { return w.state != CUBLAS_STATUS_SUCCESS; });
     }

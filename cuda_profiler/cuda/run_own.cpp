@@ -115,7 +115,8 @@ class softmax_runner final : public runner {
     std::string what_;
 };
 
-/// Layer and RMS normalization. Arrays: those of `normalization_graph`; scale, bias and statistics of f64 are f64.
+/// Layer and RMS normalization. Arrays: those of `normalization_graph`, then, forward, residual, sum, mask; backward, dsum, mask, dropped: those of a
+/// sum, and of dropout. Scale, bias and statistics of f64 are f64.
 class row_normalization_runner final : public runner {
   public:
     row_normalization_runner(run_context const& c, normalization const& n)
@@ -129,6 +130,11 @@ class row_normalization_runner final : public runner {
         // RMS normalization has no mean, no bias, and no gradient of one.
         if (rms_ && n.backward) arrays_ = {data, data, channel, statistic, data, channel};
         if (rms_ && !n.backward) arrays_ = {data, channel, data, statistic};
+        if (n.dropout && !n.backward && !n.sum) throw launch_failure(text(what_, ": dropout comes before a sum"));
+        if (n.sum) arrays_.push_back(data);
+        if (n.sum && !n.backward) arrays_.push_back(data);
+        if (n.dropout) arrays_.push_back({.holds = content::indices, .type = dtype::i8, .elements = data.elements, .bound = 2});
+        if (n.dropout && n.backward) arrays_.push_back(data);
     }
     std::size_t workspace() const override { return n_.backward ? row_normalization_workspace(n_, multiprocessors_) : 0; }
     void initialize(run_context const& c, buffer_set const& b) override {
@@ -141,7 +147,9 @@ class row_normalization_runner final : public runner {
         if (n_.backward) run_row_normalization_gradient(c.stream, n_, arrays_of(b), b.workspace, c.multiprocessors, what_);
         else run_row_normalization(c.stream, n_, arrays_of(b), c.multiprocessors, what_);
     }
-    std::string choice() const override { return "own normalization"; }
+    std::string choice() const override {
+        return text("own normalization", n_.sum ? " with sum" : "", n_.sum && n_.dropout ? " and dropout" : n_.dropout ? " with dropout" : "");
+    }
 
   private:
     row_normalization_arrays arrays_of(buffer_set const& b) const {
@@ -164,6 +172,10 @@ class row_normalization_runner final : public runner {
             r.dscale = next();
             r.dbias = next(!rms_);
         }
+        (n_.backward ? r.dsum : r.residual) = next(n_.sum);
+        r.sum = next(n_.sum && !n_.backward);
+        r.mask = next(n_.dropout);
+        r.dropped = next(n_.dropout && n_.backward);
         return r;
     }
     normalization n_;

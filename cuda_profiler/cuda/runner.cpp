@@ -33,7 +33,8 @@ void cool(run_context const& c, double submission, std::string_view what) {
 
 bool has_plain_form(launch const& l) noexcept {
     auto const* const a = std::get_if<attention>(&l);
-    return std::holds_alternative<normalization>(l) || (a != nullptr && (a->type == dtype::f16 || a->type == dtype::bf16));
+    auto const* const n = std::get_if<normalization>(&l);
+    return (n != nullptr && !n->sum && !n->dropout) || (a != nullptr && (a->type == dtype::f16 || a->type == dtype::bf16));
 }
 
 namespace {
@@ -50,6 +51,7 @@ struct chooser {
         return r;
     }
     std::unique_ptr<runner> operator()(normalization const& n) const {
+        if (!has_plain_form(l)) return make_own_runner(c, l); // cuDNN sums nothing up before
         return graph_or([&] { return n.kind == normalization_kind::batch ? make_library_runner(c, l) : make_own_runner(c, l); });
     }
     std::unique_ptr<runner> operator()(attention const& a) const {

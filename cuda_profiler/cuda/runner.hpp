@@ -149,7 +149,7 @@ class graph_failure : public launch_failure {
     launch refused;
 };
 
-/// Whether a launch that is preferably run by a cuDNN graph has another form: normalizations, and attention of f16 and bf16.
+/// Whether a launch that is preferably run by a cuDNN graph has another form: normalizations alone, and attention of f16 and bf16.
 [[nodiscard]] bool has_plain_form(launch const& l) noexcept;
 
 /// Calls f(), which tries out the runner `r` of `l`. Throws `graph_failure` in place of a `launch_failure` where the graph of a launch with another

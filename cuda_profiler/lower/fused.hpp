@@ -83,10 +83,12 @@ inline void append_stages(launches& out, shard const& s, unfused const& u, std::
     }
     added.writes.push_back({size, y.type});
     auto* const last = out.empty() ? nullptr : std::get_if<streaming>(&out.back());
-    if (last && last->writes == std::vector<stream>{{size, type}} && last->reads.size() + added.reads.size() <= 8) {
+    auto const kept = static_cast<std::size_t>(u.stages[first].keeps_input); // of what `out` ends with, which nobody writes any more
+    if (last && last->writes == std::vector<stream>{{size, type}} && last->reads.size() + added.reads.size() <= max_streams &&
+        added.writes.size() + kept <= max_streams) {
         last->reads.insert(last->reads.end(), added.reads.begin(), added.reads.end());
         last->writes = std::move(added.writes);
-        if (u.stages[first].keeps_input) last->writes.push_back({size, type}); // which nobody writes any more
+        last->writes.insert(last->writes.end(), kept, {size, type});
         last->flops += std::llround(flops);
         return;
     }

@@ -1,7 +1,10 @@
 #pragma once
 /// Operators on rows: softmax, cross entropy, normalizations.
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "elementwise.hpp"
@@ -57,6 +60,12 @@ namespace parsearch::profiler::detail {
     return out;
 }
 
+/// True for the kinds that `normalized_sum` makes.
+[[nodiscard]] constexpr bool is_normalized_sum(std::string_view kind) noexcept {
+    constexpr std::array<std::string_view, 4> kinds{"add_layer_norm", "add_rms_norm", "dropout_add_layer_norm", "dropout_add_rms_norm"};
+    return std::ranges::find(kinds, kind) != kinds.end();
+}
+
 /// Statistics over the dims that are not divisible (layer, root mean square), or over all but the channels (batch). Libraries compute the gradients
 /// of data and weights in one, also where one is not wanted.
 [[nodiscard]] inline launches lower_normalization(shard const& s) {
@@ -65,7 +74,9 @@ namespace parsearch::profiler::detail {
     auto const size = s.elements(x);
     normalization n{.kind = normalization_kind::layer, .backward = s.backward(), .type = x.type};
     launches out;
-    if (s.backward() && !s.wants(0) && op.weights.empty()) return out;
+    bool const sum = is_normalized_sum(op.kind);
+    s.expect(!sum || op.inputs.size() == 2, "must have two inputs");
+    if (s.backward() && !s.wants(0) && !(sum && s.wants(1)) && op.weights.empty()) return out;
     if (op.kind.starts_with("batch_norm")) {
         n.kind = normalization_kind::batch;
         n.n = s.extent(std::size_t{0});
@@ -78,7 +89,10 @@ namespace parsearch::profiler::detail {
         if (relu && !s.backward()) append_streaming(out, {{size, x.type}}, {{size, x.type}}, static_cast<double>(size));
         return out;
     }
-    if (op.kind == "rms_norm") n.kind = normalization_kind::rms;
+    if (op.kind.ends_with("rms_norm")) n.kind = normalization_kind::rms;
+    // Backward, both that are summed have one gradient, but for what dropout takes; a sum that others read too has theirs beside.
+    n.sum = sum && (!s.backward() || op.outputs.size() == 2);
+    n.dropout = sum && op.kind.starts_with("dropout") && (!s.backward() || s.wants(0));
     // Groups of channels are rows too: their weights, one for each channel, are read with little traffic either way.
     std::int64_t rows = 1;
     for (std::size_t k = 0; k < op.dims.size(); ++k)

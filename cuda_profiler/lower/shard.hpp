@@ -108,9 +108,9 @@ inline void append_streaming(launches& out, std::vector<stream> reads, std::vect
     for (auto const& s : writes)
         if (s.elements != longest)
             throw no_lowering(text("a streaming launch would write ", s.elements, " elements where the longest array has ", longest));
-    constexpr std::size_t most = 8;
+    constexpr auto most = max_streams;
     if (reads.size() > most && writes.size() > 1)
-        throw no_lowering(text("reads ", reads.size(), " arrays at once and writes ", writes.size(), ": at most 8 are supported"));
+        throw no_lowering(text("reads ", reads.size(), " arrays at once and writes ", writes.size(), ": at most ", most, " are supported"));
     auto per_element = [&](std::size_t parts) {
         return static_cast<std::int64_t>(std::llround(flops / static_cast<double>(longest) / static_cast<double>(parts)));
     };

@@ -68,8 +68,8 @@ void add_options(CLI::App& app, request& asked, bool& version) {
              "element types that the models are built with, such as bf16,f32: the same as type=bf16 behind the model, for each [the model's own]",
              [&](std::string const& s) { asked.types = tools::split_at_commas(s); });
     app.add_flag("--fused", asked.fused,
-                 "fuses functions, sums and products of single elements to what makes their inputs, such as linear+gelu: these kernels are measured "
-                 "too; with --validate, iterations run so")
+                 "fuses functions, sums and products of single elements to what makes their inputs, such as linear+gelu, and residual sums to the "
+                 "normalizations behind them: these kernels are measured too; with --validate, iterations run so")
         ->group(input);
     add_text(app, "--degrees", input, "LIST", "the degrees that a dim may take, such as 1,2,4,8 [all divisors]", [&](std::string const& s) {
         asked.limits.degrees.clear();

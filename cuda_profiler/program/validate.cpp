@@ -254,6 +254,7 @@ void write_validation(request const& asked, listed_work const& work, io::profile
     j["libraries"] = std::move(libraries);
     j["date"] = notes.date;
     j["within"] = asked.within;
+    j["fused"] = asked.fused;
     j["models"] = io::ordered_json::array();
     for (auto const& v : all) j["models"].push_back(to_json(v));
     std::ostringstream out;

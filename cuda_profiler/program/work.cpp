@@ -78,9 +78,10 @@ listed_work make_work(request const& asked) {
             auto loaded = tools::load_model(model, work.cluster.size());
             for (auto const& note : loaded.notes)
                 if (std::ranges::find(work.notes, note) == work.notes.end()) work.notes.push_back(note);
-            auto const fused = [&] { return with_fused_operators(graph::read_graph(loaded.graph).graph); };
+            auto const fused = [](graph::operator_graph const& g) { return with_fused_operators(graph::read_graph(g).graph); };
+            auto const summed = [&] { return with_normalized_sums(graph::read_graph(loaded.graph).graph); };
             if (asked.validate) {
-                auto g = graph::read_graph(asked.fused ? fused() : loaded.graph).graph;
+                auto g = graph::read_graph(asked.fused ? fused(summed()) : loaded.graph).graph;
                 work.list.add_works(iteration_of(g, asked.simulation));
                 work.models.push_back({.name = model, .graph = std::move(g)});
                 continue;
@@ -91,7 +92,9 @@ listed_work make_work(request const& asked) {
                 work.list.add_problem(problem.graph(), work.cluster.size(), asked.space, asked.simulation, asked.limits, of_experts(problem));
             };
             add(loaded.graph);
-            if (asked.fused) add(fused());
+            if (!asked.fused) continue;
+            add(fused(loaded.graph)); // as the joint search fuses
+            add(fused(summed()));
         }
     for (auto const& kind : asked.limits.operators)
         if (std::ranges::none_of(work.list.items(), [&](auto const& item) { return item.work.op->kind == kind; }))

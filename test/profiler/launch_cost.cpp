@@ -51,4 +51,11 @@ TEST_CASE("launch cost: products and bytes of each launch, by hand") {
     CHECK(to_string(launch{pooling{.average = true, .backward = true, .n = 2, .channels = 3, .size = {1, 8}, .result = {1, 4}}}) ==
           "average pooling backward n2 c3 8->4 f32");
     CHECK(to_string(launch{normalization{.kind = normalization_kind::rms, .n = 4, .channels = 8}}) == "rms normalization 4x8x1 f32");
+    normalization rows{.n = 4, .channels = 8, .sum = true, .dropout = true}; // x and residual in, y, sum and mask out
+    CHECK(to_string(rows) == "layer normalization sum dropout 4x8x1 f32");
+    CHECK(traffic_of(rows).read == 2 * 128 + 2 * 32);
+    CHECK(traffic_of(rows).written == 2 * 128 + 32);
+    rows.backward = true; // sum, two gradients and the mask in, dx and what is left of it out
+    CHECK(traffic_of(rows).read == 3 * 128 + 32 + 32);
+    CHECK(traffic_of(rows).written == 2 * 128 + 2 * 32);
 }

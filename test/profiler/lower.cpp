@@ -410,6 +410,11 @@ TEST_CASE("lower: stages that are fused to an operator end its product, or run i
     auto const norm = ops::batch_norm{}.infer(tensors{{{2, 8, 6, 6}, h}});
     CHECK(forward(plus(then(norm, ops::relu{}), ops::add{})).size() == 2);
     CHECK(forward(then(ops::pool2d{.kernel = {2, 2}}.infer(tensors{{{2, 8, 6, 6}, h}}), ops::relu{})).size() == 2);
+    // One launch writes no more arrays than it can.
+    auto masked = conv;
+    for (int i = 0; i < 8; ++i) masked = then(masked, ops::dropout{});
+    for (auto const& l : forward(masked))
+        if (auto const* const one = std::get_if<streaming>(&l)) CHECK(one->writes.size() <= max_streams);
     // Elementwise operators are one launch of all.
     auto const sum = ops::add{}.infer(tensors{{{8, 16}, h}, {{8, 16}, h}});
     stream const s{128, h};

@@ -341,6 +341,33 @@ TEST_CASE("program: --fused measures kernels of fused operators beside the other
     for (auto const& e : fused.entries()) found += e.kernel.op == "linear+relu";
     CHECK(found > 0);
     CHECK(fused.size() == plain.size() + found);
+    // A sum before a normalization is measured as the joint search fuses it, and as one kernel with the normalization.
+    std::vector<std::string> const transformer{"--model",
+                                               "zoo:bert,layers=1,batch=2",
+                                               "--cluster",
+                                               "1x1xh100",
+                                               "--kernel-time",
+                                               "1ms",
+                                               "--warm-up",
+                                               "0ms",
+                                               "--kernels-only",
+                                               "--passes",
+                                               "forward",
+                                               "--degrees",
+                                               "1",
+                                               "--fused",
+                                               "--from-idle",
+                                               "0ms",
+                                               "--out",
+                                               dir / "bert.json"};
+    REQUIRE(run(new_script(), transformer).code == ok);
+    std::map<std::string, std::size_t> kinds;
+    auto const of_bert = support::read_table(dir / "bert.json");
+    for (auto const& e : of_bert.entries()) ++kinds[e.kernel.op];
+    for (auto const* kind : {"linear", "linear+dropout+add", "layer_norm", "dropout_add_layer_norm"}) {
+        CAPTURE(kind);
+        CHECK(kinds[kind] > 0);
+    }
 }
 
 TEST_CASE("program: several devices: peers and collectives") {

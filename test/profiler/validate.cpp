@@ -117,11 +117,17 @@ TEST_CASE("validate: with --fused, iterations run fused, and the table answers f
         CAPTURE(o.err);
         REQUIRE(o.code == ok);
         CHECK(epilogues == (fused ? 3 + 3 : 0)); // of the perceptron; of BERT's layers and head
-        std::size_t kinds = 0;
+        std::size_t kinds = 0, sums = 0;
         auto const measured = support::read_table(table);
-        for (auto const& e : measured.entries()) kinds += e.kernel.op.find('+') != std::string::npos;
+        for (auto const& e : measured.entries()) {
+            kinds += e.kernel.op.find('+') != std::string::npos;
+            sums += e.kernel.op == "dropout_add_layer_norm";
+        }
         CHECK((kinds > 0) == fused);
-        auto const models = json_of(report)["models"];
+        CHECK(sums == (fused ? 2 : 0)); // BERT's, in either pass
+        auto const written = json_of(report);
+        CHECK(written["fused"] == fused);
+        auto const& models = written["models"];
         for (auto const& m : models) {
             CHECK(m["error"] == 0);
             CHECK(m["share"]["exact"] == 1);

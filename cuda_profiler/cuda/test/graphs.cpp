@@ -181,6 +181,35 @@ TEST_CASE("a launch whose graph cannot be made is run in its other form, and say
     CHECK(pool->refusal().find("4294967296") != std::string::npos);
 }
 
+TEST_CASE("normalizations with sums are run by our own kernels, of the arrays that they need") {
+    run_context const none{};
+    auto const data = [](array_spec const& a) { return a.type == dtype::bf16 && a.elements == 4 * 8; };
+    for (normalization_kind const kind : {normalization_kind::layer, normalization_kind::rms})
+        for (bool const backward : {false, true})
+            for (bool const dropout : {false, true})
+                for (bool const sum : {true, false}) {
+                    normalization n{.kind = kind, .backward = backward, .n = 4, .channels = 8, .type = dtype::bf16};
+                    std::size_t const plain = n.kind == normalization_kind::rms ? (backward ? 6 : 4) : (backward ? 8 : 6);
+                    n.sum = sum;
+                    n.dropout = dropout;
+                    CAPTURE(describe(n));
+                    if (!sum && (!dropout || !backward)) {
+                        if (dropout) CHECK_THROWS_AS((void)make_runner(none, launch{n}), launch_failure); // nothing to sum
+                        continue;
+                    }
+                    auto const r = make_runner(none, launch{n});
+                    CHECK(r->account() == (sum && dropout ? "own normalization with sum and dropout"
+                                           : sum          ? "own normalization with sum"
+                                                          : "own normalization with dropout"));
+                    auto const arrays = r->arrays();
+                    // Forward x, y, residual and sum, backward x, dy, dx, another gradient and what dropout leaves.
+                    CHECK(std::ranges::count_if(arrays, data) == (backward ? 3 + sum + dropout : 4));
+                    CHECK(std::ranges::count(arrays, dtype::i8, &array_spec::type) == dropout);
+                    std::size_t const further = sum ? 1 : 0, masked = dropout ? 1 : 0;
+                    CHECK(arrays.size() == plain + (backward ? further + 2 * masked : 2 + masked));
+                }
+}
+
 TEST_CASE("a graph that fails when it is tried asks for the other form, once") {
     struct failing final : runner {
         void choose(run_context const&, buffer_set const&) override { throw launch_failure("no engine of cuDNN runs"); }
@@ -201,6 +230,7 @@ TEST_CASE("a graph that fails when it is tried asks for the other form, once") {
     };
     CHECK(tried(attention{.type = dtype::bf16}));
     CHECK(tried(normalization{}));
+    CHECK_FALSE(tried(normalization{.sum = true}));
     CHECK_FALSE(tried(attention{.type = dtype::f32}));
     CHECK_FALSE(tried(convolution{}));
     CHECK_FALSE(tried(matmul{}));

@@ -67,6 +67,13 @@ TEST_CASE("groups that are taken together lie together") {
     CHECK_FALSE(together(8, 4, 8, 8));
 }
 
+TEST_CASE("dropout keeps nine of ten, and the mean") {
+    std::array<std::int64_t, 8> kept{}; // by the place among eight
+    for (std::int64_t i = 0; i < 800000; ++i) kept[static_cast<std::size_t>(i % 8)] += kept_by_dropout(dropout_number(i), i);
+    for (auto const k : kept) CHECK(static_cast<double>(k) * dropout_scale == doctest::Approx(1e5).epsilon(0.005));
+    CHECK(1 / dropout_scale == doctest::Approx(0.9).epsilon(0.01));
+}
+
 TEST_CASE("slices part a range") {
     for (std::int64_t n = 0; n <= 70; ++n)
         for (std::int64_t parts = 1; parts <= 17; ++parts) {

@@ -126,12 +126,17 @@ TEST_CASE("teams of threads: layer and RMS normalization of rows, forward and ba
             normalization const n{.kind = centred ? normalization_kind::layer : normalization_kind::rms, .n = rows, .channels = columns};
             numbers const x = wave(rows * columns, 1), dy = wave(rows * columns, 2), scale = wave(columns, 3);
             auto const wanted = normalized_of(n, x, scale, {}, dy);
-            numbers hat(x.size(), NAN), y(x.size()), slope(x.size(), NAN);
+            numbers hat(x.size(), NAN), y(x.size()), slope(x.size(), NAN), loads(x.size(), 0);
             for (std::int64_t row = 0; row < rows; ++row) {
                 row_statistics<double> s{};
                 in_team(threads, [&](host_team const& team) {
-                    auto const own =
-                        normalize_row<double, Each>(team, columns, centred, 1e-5, reader<Each>(x, row, columns), writer<Each>(hat, row, columns));
+                    auto const own = normalize_row<double, Each>(
+                        team, columns, centred, 1e-5,
+                        [&](std::int64_t g, double* v) {
+                            reader<Each>(x, row, columns)(g, v);
+                            loads.at(static_cast<std::size_t>(row * columns + g * Each)) += 1;
+                        },
+                        reader<Each>(x, row, columns), writer<Each>(hat, row, columns));
                     if (team.rank() == 0) s = own;
                 });
                 CHECK(s.mean == doctest::Approx(wanted.mean[static_cast<std::size_t>(row)]));
@@ -148,6 +153,7 @@ TEST_CASE("teams of threads: layer and RMS normalization of rows, forward and ba
                 });
             }
             for (std::size_t i = 0; i < y.size(); ++i) y[i] = hat[i] * scale[i % scale.size()];
+            for (std::size_t i = 0; i < loads.size(); ++i) CHECK(loads[i] == (i % Each == 0 ? 1 : 0)); // what load writes is written once
             near(y, wanted.y);
             near(slope, wanted.dx);
         });

@@ -392,6 +392,64 @@ TEST_SUITE("device") {
                     }
     }
 
+    TEST_CASE("normalization of rows of sums, with dropout and without") {
+        if (!session()) return;
+        for (dtype const type : {dtype::f64, dtype::f32, dtype::f16, dtype::bf16})
+            for (normalization_kind const kind : {normalization_kind::layer, normalization_kind::rms})
+                for (bool const dropout : {false, true})
+                    for (std::int64_t const channels : {3, 64, 1001, 1504, 9001}) {
+                        bool const rms = kind == normalization_kind::rms;
+                        normalization n{.kind = kind, .n = 70, .channels = channels, .type = type, .sum = true, .dropout = dropout};
+                        std::string what = describe(n);
+                        auto const through = [](numbers const& mask, numbers v) {
+                            for (std::size_t i = 0; i < v.size(); ++i) v[i] *= mask[i] * dropout_scale;
+                            return v;
+                        };
+                        auto const plus = [](numbers v, numbers const& w) {
+                            for (std::size_t i = 0; i < v.size(); ++i) v[i] += w[i];
+                            return v;
+                        };
+                        {
+                            trial t(n);
+                            CHECK(t.choices() == (dropout ? "own normalization with sum and dropout" : "own normalization with sum"));
+                            std::size_t const y = rms ? 2 : 3, residual = rms ? 4 : 6, sum = residual + 1, mask = sum + 1;
+                            if (dropout) t.run({y, y + 1, sum, mask});
+                            else t.run({y, y + 1, sum});
+                            numbers x = t[0];
+                            if (dropout) {
+                                numbers const kept = t[mask];
+                                CHECK(kept == [&] {
+                                    numbers v;
+                                    for (std::int64_t i = 0; i < std::ssize(x); ++i) v.push_back(kept_by_dropout(dropout_number(i), i) ? 1 : 0);
+                                    return v;
+                                }());
+                                x = through(kept, std::move(x));
+                            }
+                            compare(what + " sum", t[sum], plus(std::move(x), t[residual]), tolerance(type));
+                            auto const r = normalized_of(n, t[sum], t[1], rms ? numbers{} : t[2], {});
+                            compare(what, t[y], r.y, tolerance(type));
+                            if (!rms) compare(what + " mean", t[4], r.mean, 1e-4);
+                            compare(what + " deviation", t[rms ? 3 : 5], r.deviation, 1e-3);
+                        }
+                        n.backward = true;
+                        for (bool const passed_on : {false, true}) {
+                            n.sum = passed_on;
+                            if (!n.sum && !n.dropout) continue; // as without a sum
+                            trial t(n);
+                            what = describe(n);
+                            std::size_t const dx = rms ? 4 : 5, more = rms ? 6 : 8, mask = more + (passed_on ? 1 : 0), dropped = mask + 1;
+                            if (dropout) t.run({dx, dx + 1, dropped});
+                            else t.run({dx, dx + 1});
+                            auto const r = normalized_of(n, t[0], t[2], {}, t[1]);
+                            numbers const wanted = passed_on ? plus(r.dx, t[more]) : r.dx;
+                            compare(what + " dx", t[dx], wanted, tolerance(type));
+                            if (dropout) compare(what + " dropped", t[dropped], through(t[mask], wanted), tolerance(type));
+                            compare(what + " dscale", t[dx + 1], r.dscale, tolerance(type));
+                            if (!rms) compare(what + " dbias", t[dx + 2], r.dbias, tolerance(type));
+                        }
+                    }
+    }
+
     TEST_CASE("attention that is refused its graph is composed") {
         if (!session()) return;
         attention const a{.batch = 2, .heads = 4, .kv_heads = 2, .queries = 64, .keys = 64, .size = 32, .value_size = 32, .type = dtype::f16};
@@ -778,7 +836,7 @@ TEST_SUITE("device") {
         for (auto const k : {collective_kind::all_reduce, collective_kind::all_gather, collective_kind::reduce_scatter, collective_kind::all_to_all})
             for (byte_count const bytes : {byte_count{4096}, byte_count{64} << 20, byte_count{1}}) {
                 (void)group->run(k, bytes, 8);
-                series_time const t = group->run(k, bytes, 8);
+                series_time const t = group->run(k, bytes, 150); // in several parts
                 CHECK(t.time.count() > 0);
                 CHECK(t.replayed == (bytes <= 4096));
             }
