@@ -960,7 +960,7 @@ class Endings(Folder):
         self.assertEqual([f.name for f in (self.path / "a").iterdir() if f.name.startswith(".")], [])
 
     def test_progress(self):
-        _, error = plan("--model", GPT, "--cluster", "2x4xv100", "--time", "6s")
+        _, error = plan("--model", GPT, "--cluster", "2x4xv100", "--time", "6s", "--regular", "none")
         self.assertRegex(error, r"(?m)^5\.\d s of 6\.0 s  \d+ evaluations, [\d.]+( k)?/s  best [\d.]+ us \([\d.]+x\)  current [\d.]+ us$")
         _, error = plan("--model", GPT, "--cluster", "2x4xv100", "--time", "6s", "--quiet")
         self.assertEqual(error, "")
