@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include <parsearch/core/cost.hpp>
+#include <parsearch/core/units.hpp>
 #include <parsearch/pipeline/launch_order.hpp>
 
 namespace parsearch::pipeline {
