@@ -31,7 +31,6 @@
 #include "blocks.hpp"
 #include "guarded.hpp"
 #include "published/run.hpp"
-#include "published/sequence_split.hpp"
 #include "tools/limits.hpp"
 #include "tools/model.hpp"
 
@@ -129,7 +128,7 @@ struct placed_run {
 placed_run place(pipeline::pipeline_simulator& simulate, ps::parallelization const& problem, published_run const& run) {
     placed_run out{pipelining_of(run, blocks_of(problem.graph())), {}};
     auto const group = run.devices() / run.groups;
-    out.strategy = with_sequences_split(simulate.micro_batches(run.micro_batches).graph(), group, run.tensor, run.context);
+    out.strategy = ps::space::context_parallel(simulate.micro_batches(run.micro_batches).graph(), group, run.context, run.tensor);
     for (std::size_t op = 0; op < out.strategy.size(); ++op)
         out.strategy[op].start += static_cast<std::int32_t>(out.how.stage[op] % run.groups * group);
     return out;

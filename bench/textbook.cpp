@@ -1,7 +1,7 @@
 // The best plan that an engineer would write by hand: data, tensor and pipeline parallelism of all degrees that divide the devices, experts of
-// mixtures split as far as they can be or not, micro-batches, states sharded in all ways (ZeRO-1, ZeRO-2, FSDP, HSDP), whole blocks computed again
-// or not; blocks all alike, stages of as many blocks, 1F1B. Each is simulated as any plan is. Shares no code with the search of such plans: what it
-// finds is what the search must not be worse than. Prints the best as JSON.
+// mixtures split as far as they can be or not, sequences split where a replica has one sample, micro-batches, states sharded in all ways (ZeRO-1,
+// ZeRO-2, FSDP, HSDP), whole blocks computed again or not; blocks all alike, stages of as many blocks, 1F1B. Each is simulated as any plan is. Shares
+// no code with the search of such plans: what it finds is what the search must not be worse than. Prints the best as JSON.
 //
 //   textbook --model MODEL --cluster CLUSTER     (see --help); ./bench/run textbook runs all cases and plans them, too
 
@@ -24,8 +24,8 @@
 #include <parsearch/pipeline/micro_batch.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
 #include <parsearch/problem/problem.hpp>
+#include <parsearch/space/textbook/context_parallel.hpp>
 #include <parsearch/space/textbook/expert_parallel.hpp>
-#include <parsearch/space/textbook/tensor_parallel.hpp>
 
 #include "blocks.hpp"
 #include "guarded.hpp"
@@ -38,18 +38,20 @@ namespace ps = parsearch;
 namespace pipeline = parsearch::pipeline;
 
 struct hand_plan {
-    std::uint32_t data, tensor, groups, rounds, experts, micro_batches;
+    std::uint32_t data, tensor, context, groups, rounds, experts, micro_batches;
     pipeline::sharded_states sharded;
-    bool again;
+    bool again, by_heads;
 
     // Roughly, of the time that work alone takes: bubbles, work done twice, messages.
     [[nodiscard]] double effort() const {
-        return (1 + (groups - 1.0) / micro_batches / rounds) * (again ? 4.0 / 3 : 1) * (1 + 0.05 * (tensor - 1)) * (1 + 0.002 * micro_batches) *
-               (experts > 1 ? 1 : 1.001) * (sharded >= pipeline::sharded_states::gradients ? 1 + 0.001 * micro_batches : 1);
+        return (1 + (groups - 1.0) / micro_batches / rounds) * (again ? 4.0 / 3 : 1) * (1 + 0.05 * (tensor - 1)) * (1 + 0.01 * (context - 1)) *
+               (1 + 0.002 * micro_batches) * (experts > 1 ? 1 : 1.001) *
+               (sharded >= pipeline::sharded_states::gradients ? 1 + 0.001 * micro_batches : 1);
     }
     [[nodiscard]] std::string name() const {
         constexpr std::array shared{"", ", sharded optimizer", ", sharded gradients", ", fully sharded", ", sharded within nodes"};
-        return fmt::format("data {} x tensor {} x pipeline {}{}{}, {} micro-batches{}{}", data, tensor, groups,
+        return fmt::format("data {} x tensor {}{} x pipeline {}{}{}, {} micro-batches{}{}", data, tensor,
+                           context > 1 ? fmt::format(" x context {}{}", context, by_heads ? " by heads" : "") : "", groups,
                            rounds > 1 ? fmt::format(" interleaved {}", rounds) : "", experts > 1 ? fmt::format(", experts {}", experts) : "",
                            micro_batches, shared[static_cast<std::size_t>(sharded)], again ? ", blocks computed again" : "");
     }
@@ -62,6 +64,7 @@ std::vector<hand_plan> all_plans(ps::parallelization const& problem, std::uint32
     auto const devices = static_cast<std::uint32_t>(topology.size());
     auto const samples = static_cast<std::uint64_t>(pipeline::divisible_samples(problem.graph()));
     auto const experts = ps::space::experts_of(problem.graph());
+    auto const sequence = ps::space::positions_of(problem.graph()), heads = ps::space::splittable_heads(problem.graph());
     std::uint32_t node = 0; // devices of the first
     while (node < devices && topology.node[node] == topology.node[0]) ++node;
     for (std::uint32_t t = 1; t <= node; t *= 2)
@@ -72,12 +75,17 @@ std::vector<hand_plan> all_plans(ps::parallelization const& problem, std::uint32
                         if (devices % (t * p) != 0 || blocks % p != 0) continue;
                         if (sharded == parameters_within_nodes && (devices / p <= node || t == node)) continue; // as over all, or not at all
                         auto const d = devices / t / p;
+                        for (std::uint32_t c = 2; c <= d; c *= 2)
+                            for (bool const by_heads : {false, true})
+                                if (d % c == 0 && samples == std::uint64_t{d} / c * m && sequence % (std::int64_t{c} * t) == 0 &&
+                                    (!by_heads || (t == 1 && heads % c == 0)))
+                                    out.push_back({d / c, t, c, p, 1, 1, m, sharded, again, by_heads});
                         if (samples % (std::uint64_t{d} * m) != 0) continue;
                         auto const most = static_cast<std::uint32_t>(std::gcd(experts, std::int64_t{d} * t));
                         for (auto const e : std::set{1U, most}) {
                             for (std::uint32_t rounds = 1; rounds <= (sharded < gradients ? 8 : 1); rounds *= 2)
                                 if (rounds == 1 || (p > 1 && m % p == 0 && blocks % (p * rounds) == 0))
-                                    out.push_back({d, t, p, rounds, e, m, sharded, again});
+                                    out.push_back({d, t, 1, p, rounds, e, m, sharded, again, false});
                         }
                     }
     std::ranges::stable_sort(out, {}, &hand_plan::effort);
@@ -106,7 +114,8 @@ nlohmann::json best_of(ps::parallelization const& problem, double seconds) {
             how.segment = block;
         }
         auto const group = devices / plan.groups;
-        auto strategy = ps::space::tensor_parallel(simulate.micro_batches(plan.micro_batches).graph(), group, plan.tensor);
+        auto strategy =
+            ps::space::context_parallel(simulate.micro_batches(plan.micro_batches).graph(), group, plan.context, plan.tensor, plan.by_heads);
         if (plan.experts > 1)
             strategy = ps::space::with_experts_split(simulate.micro_batches(plan.micro_batches).graph(), strategy, group, plan.experts);
         for (std::size_t op = 0; op < g.size(); ++op) strategy[op].start += static_cast<std::int32_t>(how.stage[op] % plan.groups * group);

@@ -49,7 +49,8 @@ class textbook_shelf {
             progress_.say(ps::text("the first plan that fits takes ", tools::shown_time(*e.cost), " an iteration: ", name()));
         }
         if (tensor.empty() || std::ranges::any_of(tensor, [&](auto n) { return n != tensor.front(); })) return;
-        auto const family = ps::pipeline::family_of(e.plan.how.stages, tensor.front(), e.plan.expert_parallel, e.plan.how.sharded);
+        auto const family =
+            ps::pipeline::family_of(e.plan.how.stages, tensor.front(), e.plan.expert_parallel, e.plan.context_parallel, e.plan.how.sharded);
         auto const at = best_.find(family);
         std::pair const rank(!e.simulator.fits(), *e.cost);
         if (at != best_.end() && at->second.first <= rank) return;

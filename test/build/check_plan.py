@@ -978,7 +978,7 @@ class Help(unittest.TestCase):
                      "--simulation.synchronisation", "--simulation.overlap", "--simulation.discipline", "--space.sample", "--space.attribute",
                      "--space.parameter", "--space.reduction", "--space.min_shard", "--space.max_shards", "--space.placements", "--space.all_orders",
                      "--fabric", "--servers", "--gpus-per-server", "--degree", "--interface", "--routing", "--rounds", "--explain", "--space.pipelines ", "--space.max_stages", "--space.max_micro_batches", "--space.max_interleaved", "--space.recomputation", "--space.sharded_optimizer",
-                     "--space.zero_bubble", "--space.sharded_gradients", "--space.sharded_parameters", "--space.sharded_within_nodes",
+                     "--space.context_parallel", "--space.zero_bubble", "--space.sharded_gradients", "--space.sharded_parameters", "--space.sharded_within_nodes",
                      "Examples:", "Exit codes:", "130", *FILES]:
             self.assertIn(word, out)
         self.assertLessEqual(max(len(line) for line in out.splitlines()), 120)

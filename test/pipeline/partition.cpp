@@ -12,6 +12,7 @@
 
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/models/gpt.hpp>
+#include <parsearch/models/llama.hpp>
 #include <parsearch/models/mlp.hpp>
 #include <parsearch/models/moe.hpp>
 #include <parsearch/models/resnet.hpp>
@@ -308,10 +309,11 @@ TEST_CASE("partition: the best of each textbook family comes first, and in a few
     std::vector<std::string> names;
     auto least = picoseconds::max();
     auto const found = pipeline::partition(problem, {}, unused, {}, [&](pipeline::simulated_pipeline const& e) {
-        if (families.size() == 7) return;
+        if (families.size() == 8) return;
         REQUIRE(e.cost.has_value());
         REQUIRE(!e.improves);
-        families.push_back(pipeline::family_of(e.plan.how.stages, e.plan.most_tensor_parallel(), e.plan.expert_parallel, e.plan.how.sharded));
+        families.push_back(pipeline::family_of(e.plan.how.stages, e.plan.most_tensor_parallel(), e.plan.expert_parallel, e.plan.context_parallel,
+                                               e.plan.how.sharded));
         names.push_back(pipeline::short_name(e.plan, problem.topology().size()));
         least = std::min(least, *e.cost);
         pipeline::pipeline_simulator again(problem);
@@ -323,7 +325,7 @@ TEST_CASE("partition: the best of each textbook family comes first, and in a few
     std::ranges::sort(families);
     using family = pipeline::plan_family;
     CHECK(families == std::vector{family::data, family::sharded_data, family::sharded_gradients, family::fully_sharded, family::tensor,
-                                  family::pipeline, family::tensor_pipeline});
+                                  family::pipeline, family::tensor_pipeline, family::context});
     CHECK(std::ranges::any_of(names, [](auto const& n) { return n.starts_with("data 6"); }));
     CHECK(std::ranges::any_of(names, [](auto const& n) { return n.starts_with("tensor ") && n.find(" x pipeline ") != n.npos; }));
     pipeline::pipeline_plan const written{
@@ -339,6 +341,44 @@ TEST_CASE("partition: the best of each textbook family comes first, and in a few
     CHECK(with_states(pipeline::sharded_states::gradients) == "a strategy of its own, sharded gradients");
     CHECK(with_states(pipeline::sharded_states::parameters) == "a strategy of its own, fully sharded");
     CHECK(with_states(pipeline::sharded_states::parameters_within_nodes) == "a strategy of its own, sharded within nodes");
+}
+
+TEST_CASE("partition: long sequences are split where there are fewer samples than devices") {
+    auto const cluster = ps::topology::dgx_h100(1);
+    auto const long_context = [&](std::int64_t batch) {
+        return ps::make_problem(ps::models::llama({.layers = 2,
+                                                   .hidden = 2048,
+                                                   .heads = 16,
+                                                   .kv_heads = 8,
+                                                   .feed_forward = 5632,
+                                                   .sequence = 32768,
+                                                   .vocabulary = 32000,
+                                                   .batch = batch,
+                                                   .type = ps::ops::dtype::bf16}),
+                                cluster, ps::cost::roofline{cluster}, {.simulation = {.optimizer = sim::optimizer::adam}});
+    };
+    auto const problem = long_context(2);
+    int by_queries = 0, by_heads = 0;
+    auto const found = pipeline::partition(problem, {}, unused, {}, [&](pipeline::simulated_pipeline const& e) {
+        if (e.plan.context_parallel == 1) return;
+        ++(e.plan.context_by_heads ? by_heads : by_queries);
+        if (e.improves) return;
+        // A replica has one sample of a micro-batch.
+        CHECK(8 / e.plan.how.launching().groups() / e.plan.most_tensor_parallel() / e.plan.context_parallel * e.plan.how.micro_batches == 2);
+    });
+    check(problem, found);
+    CHECK(by_queries > 0);
+    CHECK(by_heads > 0);
+    CHECK(found.best.context_parallel > 1);
+    auto const name = pipeline::short_name(found.best, 8);
+    CHECK(name.find(ps::text("context ", found.best.context_parallel)) != name.npos);
+    CHECK((name.find(" by heads") != name.npos) == found.best.context_by_heads);
+    CHECK(to_string(problem, found.best).find(ps::text("context parallel ", found.best.context_parallel)) != std::string::npos);
+    auto const without = pipeline::partition(problem, {}, unused, {.context_parallel = false},
+                                             [&](pipeline::simulated_pipeline const& e) { CHECK(e.plan.context_parallel == 1); });
+    CHECK(found.cost < without.cost);
+    // Where there are samples enough, they are split.
+    CHECK(pipeline::partition(long_context(8), {}, unused).best.context_parallel == 1);
 }
 
 TEST_CASE("partition: gradients of weights fill the bubbles of few micro-batches, unless they may not") {

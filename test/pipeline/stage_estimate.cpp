@@ -54,6 +54,8 @@ std::vector<ps::space::neighbour_split> splits(pipeline::detail::stage_builder& 
     std::vector<ps::space::neighbour_split> out;
     for (auto const t : builder.degrees(group))
         for (auto const e : builder.expert_degrees(group, t)) out.push_back({.tensor = t, .experts = e});
+    for (auto const t : builder.degrees(group))
+        for (auto const& by : builder.context_splits(group, t)) out.push_back(by);
     return out;
 }
 
@@ -108,8 +110,8 @@ template <class Network, class Cluster> void compare(Network const& network, Clu
                             auto const e = estimate(how);
                             if (!e) continue;
                             INFO(stages, " stages, ", interleaved, " on each group, ", m, " micro-batches, tensor ", by.tensor, ", experts over ",
-                                 by.experts, ", segments ", segments, " but for ", kept, ", sharded ", static_cast<int>(sharded), ", joined ",
-                                 joined);
+                                 by.experts, ", context ", by.context, by.by_heads ? " by heads" : "", ", segments ", segments, " but for ", kept,
+                                 ", sharded ", static_cast<int>(sharded), ", joined ", joined);
                             auto const plan = plan_of(builder, how);
                             auto const time = builder.simulator().simulate(plan.how, plan.strategy);
                             all.push_back({static_cast<double>(e->time), static_cast<double>(time.count()), cuts_backward(order)});
@@ -302,8 +304,8 @@ TEST_CASE("stage_estimator: what it does not estimate, and what it refuses") {
     CHECK(!estimate({})); // 4 samples for 6 replicas
     CHECK(estimate({.stages = 3}));
     CHECK(!estimate({.stages = 3, .micro_batches = 4}));
-    CHECK(refusal([&] { return estimate({.stages = 4})->time; }) ==
-          "stage_estimator: 4 groups of devices, with tensor degree 1 and experts over 1: must be at least 1, and divide the 6 devices");
+    CHECK(refusal([&] { return estimate({.stages = 4})->time; }) == "stage_estimator: 4 groups of devices, with tensor degree 1, positions over 1 "
+                                                                    "and experts over 1: must be at least 1, and divide the 6 devices");
     CHECK(refusal([&] { return estimate({.micro_batches = 0})->time; }) == "pipeline: 0 micro-batches: must be at least 1");
     auto const kept = estimate({.stages = 6, .micro_batches = 4}), again = estimate({.stages = 6, .micro_batches = 4, .segments = 1});
     CHECK(kept->missing == 0);

@@ -46,6 +46,7 @@ struct partition_options {
     std::uint64_t max_micro_batches = 64;       ///< at least 1
     std::uint64_t max_interleaved = 8;          ///< stages on each group of devices, at least 1
     bool recomputation = true;                  ///< stages may compute their activations again
+    bool context_parallel = true;               ///< positions of sequences may be split, where samples are too few
     bool zero_bubble = true;                    ///< backward may be cut in two: `launch_order::zb_h1`, `zb_h2`
     bool sharded_optimizer = true;              ///< devices may share the optimizer's state of weights that several hold
     bool sharded_gradients = true;              ///< and of gradients; needs `sharded_optimizer`, as those below
@@ -89,11 +90,12 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 /// 1. The strategies given, without a pipeline.
 /// 2. Every number of groups of neighbours that divides the devices, with 1, 2, 4, ... stages each, and of micro-batches that divides the samples,
 ///    every degree of tensor parallelism in the groups, experts of mixtures split as far as they can be, over a stage or within a node, or not at
-///    all, all orders, all `sharded_states` (of parameters with blocks at the ends joined or not; of gradients alone and within nodes 1F1B of
-///    balanced stages), and computing again in no or more and more segments (`narrow_cuts`), in all stages, in those that must, or in as few segments
-///    as must: in order of what `stage_estimator` says of them, what fits first. First comes the best of each family of textbook plans (`family_of`),
-///    whatever it takes. Then, of each number of stages, micro-batches and degree, the first way that fits is simulated, and the first with states
-///    sharded otherwise where that may be as good, with cuts of equal load
+///    all, positions of sequences where a replica has one sample (`space::context_parallel`), all orders, all `sharded_states` (of parameters with
+///    blocks at the ends joined or not; of gradients alone and within nodes 1F1B of balanced stages), and computing again in no or more and more
+///    segments (`narrow_cuts`), in all stages, in those that must, or in as few segments as must: in order of what `stage_estimator` says of them,
+///    what fits first. First comes the best of each family of textbook plans (`family_of`), whatever it takes. Then, of each number of stages,
+///    micro-batches and degree, the first way that fits is simulated, and the first with states sharded otherwise where that may be as good, with
+///    cuts of equal load
 ///    (`balanced_cuts`) between blocks (`stage_places`), but for what can not be better by the work of its stages. What is estimated not to fit, or
 ///    to take a quarter more than the best, waits until after step 4.
 /// 3. The strategies of experts (`expert_starts`) and all on one device, without a pipeline.
@@ -259,7 +261,8 @@ struct partition_fn {
             for (auto& d : all)
                 for (std::size_t i = 0; i < d.estimates.size(); ++i) {
                     choice const c{d.estimates[i], &d, i};
-                    auto const [at, first] = best.emplace(family_of(d.stages, d.split.tensor, d.split.experts, d.ways[i].sharded), c);
+                    auto const [at, first] =
+                        best.emplace(family_of(d.stages, d.split.tensor, d.split.experts, d.split.context, d.ways[i].sharded), c);
                     if (!first && sooner(c.estimate, at->second.estimate)) at->second = c;
                 }
             std::vector<choice> choices;
@@ -335,15 +338,14 @@ struct partition_fn {
                 if (devices % groups != 0) continue;
                 for (std::uint64_t m = 1; m <= most_micro_batches_; ++m) {
                     if (samples_ % m != 0) continue;
-                    for (auto const t : builder_.degrees(devices / groups))
-                        for (auto const e : builder_.expert_degrees(devices / groups, t, true)) {
-                            if (!wait() || !builder_.allows(static_cast<std::uint32_t>(m), devices / groups, {.tensor = t, .experts = e})) continue;
-                            for (std::uint32_t rounds = 1; rounds <= most_rounds(groups, m); rounds *= 2) {
-                                if (!wait()) break;
-                                out.push_back({groups * rounds, rounds, static_cast<std::uint32_t>(m), {.tensor = t, .experts = e}});
-                                estimate_ways(out.back());
-                            }
+                    for (auto const& by : splits(devices / groups, m)) {
+                        if (!wait() || !builder_.allows(static_cast<std::uint32_t>(m), devices / groups, by)) continue;
+                        for (std::uint32_t rounds = 1; rounds <= most_rounds(groups, m); rounds *= 2) {
+                            if (!wait()) break;
+                            out.push_back({groups * rounds, rounds, static_cast<std::uint32_t>(m), by});
+                            estimate_ways(out.back());
                         }
+                    }
                 }
             }
             std::ranges::stable_sort(out, [](division const& a, division const& b) {
@@ -352,6 +354,19 @@ struct partition_fn {
             });
             return out;
         }
+        /// How a group of `group` devices may share operators. Positions are split where a replica has one sample of each micro-batch: with more of
+        /// them, samples are split at no cost.
+        [[nodiscard]] std::vector<space::neighbour_split> splits(std::size_t group, std::uint64_t micro_batches) {
+            std::vector<space::neighbour_split> out;
+            for (auto const t : builder_.degrees(group)) {
+                for (auto const e : builder_.expert_degrees(group, t, true)) out.push_back({.tensor = t, .experts = e});
+                if (!options_.context_parallel) continue;
+                for (auto const& by : builder_.context_splits(group, t))
+                    if (samples_ == micro_batches * (group / by.replica())) out.push_back(by);
+            }
+            return out;
+        }
+
         /// How many stages a group of devices may have: in all no more than there are blocks.
         [[nodiscard]] std::uint64_t most_rounds(std::uint64_t groups, std::uint64_t micro_batches) const {
             if (groups == 1 || micro_batches % groups != 0 || !problem_.options().training) return 1;
@@ -481,12 +496,16 @@ struct partition_fn {
                     if (at >= step && places[at - step] > c.first[s - 1]) with([&](auto& o) { o.first[s] = places[at - step]; });
                 }
             }
+            auto const group = builder_.devices() / c.groups();
             for (std::size_t s = 0; s < stages; ++s)
-                for (auto const t : builder_.degrees(builder_.devices() / c.groups()))
-                    if (t != c.tensor[s] && (c.experts == 1 || c.experts % t == 0)) with([&](auto& o) { o.tensor[s] = t; });
+                for (auto const t : builder_.degrees(group))
+                    if (t != c.tensor[s] && (c.experts == 1 || c.experts % t == 0) && !c.by_heads && group % (std::size_t{t} * c.context) == 0)
+                        with([&](auto& o) { o.tensor[s] = t; });
             auto const tensor = std::accumulate(c.tensor.begin(), c.tensor.end(), std::uint32_t{1}, [](auto x, auto y) { return std::lcm(x, y); });
-            for (auto const e : builder_.expert_degrees(builder_.devices() / c.groups(), tensor))
-                if (e != c.experts) with([&](auto& o) { o.experts = e; });
+            for (auto const e : builder_.expert_degrees(group, tensor))
+                if (e != c.experts && c.context == 1) with([&](auto& o) { o.experts = e; });
+            for (auto const& by : builder_.context_splits(group, tensor)) // as many positions, exchanged the other way
+                if (by.context == c.context && by.by_heads != c.by_heads) with([&](auto& o) { o.by_heads = by.by_heads; });
             if (may_recompute())
                 for (std::size_t s = 0; s < stages; ++s) with([&](auto& o) { o.recompute[s] = !o.recompute[s]; });
             if (std::ranges::find(c.recompute, true) != c.recompute.end()) {

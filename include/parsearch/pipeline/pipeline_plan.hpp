@@ -25,6 +25,8 @@ struct pipeline_plan {
     std::vector<std::uint32_t> tensor_parallel{}; ///< by stage: degree of tensor parallelism; the rest of its devices is data parallel. Empty where
                                                   ///< the strategy is none of these
     std::uint32_t expert_parallel = 1;            ///< neighbours over which the experts of mixtures are split, see `space::neighbour_split`
+    std::uint32_t context_parallel = 1;           ///< groups of these over which positions of sequences are, see there
+    bool context_by_heads = false;                ///< attention has heads in place of positions
 
     [[nodiscard]] std::uint32_t most_tensor_parallel() const noexcept {
         return tensor_parallel.empty() ? 1 : *std::max_element(tensor_parallel.begin(), tensor_parallel.end());
@@ -43,16 +45,19 @@ struct pipeline_plan {
     auto const tensor = plan.most_tensor_parallel();
     times(std::any_of(t.begin(), t.end(), [&](auto n) { return n != tensor; }) ? "tensor up to" : "tensor", tensor);
     auto const groups = how.launching().groups();
+    times("context", plan.context_parallel);
     times("pipeline", groups);
-    auto data = devices / groups / tensor;
+    auto const same_samples = std::size_t{tensor} * plan.context_parallel;
+    auto data = devices / groups / same_samples;
     if (!plan.strategy.empty()) { // which may split less than there are devices: the batch, or the space, may not allow more
         std::int64_t most = 1;
         for (auto const& c : plan.strategy) most = std::max(most, c.shards());
-        data = std::min(data, static_cast<std::size_t>(most) / tensor);
+        data = std::min(data, static_cast<std::size_t>(most) / same_samples);
     }
     times("data", data);
     if (out.empty()) out = "one device";
     if (plan.expert_parallel > 1) out += text(", experts ", plan.expert_parallel);
+    if (plan.context_by_heads) out += " by heads";
     if (t.empty()) out = "a strategy of its own";
     if (how.interleaved > 1) out += text(", interleaved ", how.interleaved);
     if (how.micro_batches > 1) out += text(", ", how.micro_batches, " micro-batches");
@@ -96,6 +101,7 @@ struct pipeline_plan {
         out += text("stage ", s, ": ", g.names[operators.front()], " ... ", g.names[operators.back()], ", ", counted(operators.size(), "operator"),
                     " on ", counted(devices.size(), "device"), " from ", devices.front());
         if (s < plan.tensor_parallel.size()) out += text(", tensor parallel ", plan.tensor_parallel[s]);
+        if (plan.context_parallel > 1) out += text(", context parallel ", plan.context_parallel, plan.context_by_heads ? " by heads" : "");
         if (how.recomputes(s)) {
             std::set<std::uint32_t> segments, again;
             for (auto const op : operators) {

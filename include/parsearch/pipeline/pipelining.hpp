@@ -69,9 +69,12 @@ enum class plan_family : std::uint8_t {
     tensor,            ///< operators on neighbours, samples over the rest
     pipeline,          ///< stages, samples over the devices of each
     tensor_pipeline,   ///< stages, and operators within them (Narayanan et al., Megatron-LM, SC 2021)
-    experts            ///< the experts of mixtures, whatever else (Lepikhin et al., GShard, ICLR 2021)
+    experts,           ///< the experts of mixtures, whatever else (Lepikhin et al., GShard, ICLR 2021)
+    context            ///< positions of sequences, whatever else (Jacobs et al., DeepSpeed Ulysses, 2023; Dubey et al., Llama 3, 2024)
 };
-[[nodiscard]] constexpr plan_family family_of(std::uint32_t stages, std::uint32_t tensor, std::uint32_t experts, sharded_states sharded) noexcept {
+[[nodiscard]] constexpr plan_family family_of(std::uint32_t stages, std::uint32_t tensor, std::uint32_t experts, std::uint32_t context,
+                                              sharded_states sharded) noexcept {
+    if (context > 1) return plan_family::context;
     if (experts > 1) return plan_family::experts;
     if (stages > 1) return tensor > 1 ? plan_family::tensor_pipeline : plan_family::pipeline;
     if (tensor > 1) return plan_family::tensor;

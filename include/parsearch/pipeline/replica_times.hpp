@@ -19,7 +19,7 @@
 #include <parsearch/sim/memory/memory_account.hpp>
 #include <parsearch/sim/schedule/schedule.hpp>
 #include <parsearch/sim/schedule/task_graph.hpp>
-#include <parsearch/space/textbook/expert_parallel.hpp>
+#include <parsearch/space/textbook/neighbour_split.hpp>
 
 namespace parsearch::pipeline::detail {
 
@@ -99,7 +99,7 @@ inline void add_waiting(graph::dense_graph const& g, std::span<std::size_t const
     auto const updates = tasks.duration;
     auto const once = [&](std::uint32_t t) { // for all micro-batches
         return tasks.kind[t] == sim::task_kind::update ||
-               (by.experts > 1 && tasks.label[t].traffic == sim::traffic_kind::weight_gradient &&
+               (by.replica() > by.tensor && tasks.label[t].traffic == sim::traffic_kind::weight_gradient &&
                 (tasks.kind[t] == sim::task_kind::transfer || tasks.kind[t] == sim::task_kind::collective));
     };
     for (std::uint32_t t = 0; t < tasks.size(); ++t)

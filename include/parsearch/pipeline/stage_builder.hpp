@@ -37,7 +37,9 @@ struct candidate {
     launch_order order = launch_order::one_f_one_b;
     sharded_states sharded = sharded_states::none;
     std::uint32_t experts = 1; ///< see `space::neighbour_split`
-    std::uint32_t joined = 0;  ///< blocks at either end of a stage, see `stage_places::blocks`
+    std::uint32_t context = 1;
+    bool by_heads = false;
+    std::uint32_t joined = 0; ///< blocks at either end of a stage, see `stage_places::blocks`
     friend auto operator<=>(candidate const&, candidate const&) = default;
 
     void share(sharded_states states) noexcept {
@@ -50,7 +52,9 @@ struct candidate {
     /// The place behind the last operator of stage `s`, of `all` operators.
     [[nodiscard]] std::size_t end(std::size_t s, std::size_t all) const noexcept { return s + 1 < first.size() ? first[s + 1] : all; }
     /// How stage `s` divides its operators.
-    [[nodiscard]] space::neighbour_split split(std::size_t s) const noexcept { return {.tensor = tensor[s], .experts = experts}; }
+    [[nodiscard]] space::neighbour_split split(std::size_t s) const noexcept {
+        return {.tensor = tensor[s], .experts = experts, .context = context, .by_heads = by_heads};
+    }
 };
 
 /// Makes pipelines of candidates of one problem.
@@ -66,6 +70,8 @@ class stage_builder {
         for (std::size_t i = 0; i < order_.size(); ++i) place_[order_[i]] = i;
         places_ = stage_places(*graph_, order_, cuts_anywhere);
         experts_ = space::experts_of(*graph_);
+        positions_ = space::positions_of(*graph_);
+        heads_ = space::splittable_heads(*graph_);
     }
 
     [[nodiscard]] std::vector<std::uint32_t> const& order() const noexcept { return order_; }
@@ -126,6 +132,18 @@ class stage_builder {
         return out;
     }
 
+    /// How positions of sequences may be split over groups of `tensor` neighbours, of `group`: over each divisor of these that divides the
+    /// positions, and without tensor parallelism by heads, too, where it divides these. Ascending.
+    [[nodiscard]] std::vector<space::neighbour_split> context_splits(std::size_t group, std::uint32_t tensor) const {
+        std::vector<space::neighbour_split> out;
+        for (std::uint32_t c = 2; std::size_t{c} * tensor <= group; ++c) {
+            if (group % (std::size_t{c} * tensor) != 0 || positions_ % (std::int64_t{c} * tensor) != 0) continue;
+            out.push_back({.tensor = tensor, .context = c});
+            if (tensor == 1 && heads_ % c == 0) out.push_back({.context = c, .by_heads = true});
+        }
+        return out;
+    }
+
     /// The candidate of stages with equal loads, `interleaved` on each group of devices.
     [[nodiscard]] candidate balanced(std::size_t stages, std::uint32_t interleaved, std::uint32_t micro_batches, space::neighbour_split by) {
         auto const groups = stages / interleaved, group = devices() / groups;
@@ -137,7 +155,9 @@ class stage_builder {
                 .recompute = std::vector<bool>(stages, false),
                 .micro_batches = micro_batches,
                 .interleaved = interleaved,
-                .experts = by.experts};
+                .experts = by.experts,
+                .context = by.context,
+                .by_heads = by.by_heads};
     }
 
     /// No less than this takes an iteration of `c`: for some group the work of a device on all micro-batches; before it what must come before any
@@ -193,6 +213,8 @@ class stage_builder {
         }
         out.tensor_parallel = c.tensor;
         out.expert_parallel = c.experts;
+        out.context_parallel = c.context;
+        out.context_by_heads = c.by_heads;
         out.strategy = strategy(c.micro_batches, group, c.split(0));
         for (std::uint32_t s = 0; s < stages; ++s) {
             auto const& of_stage = strategy(c.micro_batches, group, c.split(s));
@@ -231,13 +253,17 @@ class stage_builder {
     };
     using key = std::tuple<std::uint32_t, std::size_t, space::neighbour_split>; // micro-batches, devices, how they share an operator
 
-    /// The textbook strategy of all operators on the first `group` devices, or what the space has nearest to it.
+    /// The textbook strategy of all operators on the first `group` devices, or what the space has nearest to it. Neighbours share dims in the order
+    /// of the former, also where the space has another.
     [[nodiscard]] space::flat_strategy const& strategy(std::uint32_t micro_batches, std::size_t group, space::neighbour_split by) {
         auto const at = strategies_.find({micro_batches, group, by});
         if (at != strategies_.end()) return at->second;
         auto const& micro = simulator_.micro_batches(micro_batches);
-        return strategies_.emplace(key{micro_batches, group, by}, micro.space().nearest(space::split_among_neighbours(micro.graph(), group, by)))
-            .first->second;
+        auto const wanted = space::split_among_neighbours(micro.graph(), group, by);
+        auto s = micro.space().nearest(wanted);
+        for (std::size_t op = 0; op < s.size(); ++op)
+            if (s[op].degree == wanted[op].degree) s[op] = wanted[op];
+        return strategies_.emplace(key{micro_batches, group, by}, std::move(s)).first->second;
     }
 
     /// Whether each run of `n` neighbours, counted from device 0, is on one node.
@@ -315,6 +341,7 @@ class stage_builder {
     std::vector<std::size_t> place_;   ///< of each operator in it
     stage_places places_;
     std::int64_t experts_ = 1;                                  ///< of each mixture
+    std::int64_t positions_ = 1, heads_ = 1;                    ///< see `space::positions_of`, `splittable_heads`
     std::map<std::size_t, std::vector<std::uint32_t>> degrees_; ///< by size of a group
     std::map<key, space::flat_strategy> strategies_;
     std::map<key, operator_times> times_;

@@ -30,7 +30,7 @@
 #include <parsearch/pipeline/zero_sharding.hpp>
 #include <parsearch/sim/task/planner.hpp>
 #include <parsearch/sim/task/pricing.hpp>
-#include <parsearch/space/textbook/expert_parallel.hpp>
+#include <parsearch/space/textbook/neighbour_split.hpp>
 
 namespace parsearch::pipeline {
 
@@ -257,14 +257,14 @@ class stage_estimator {
     /// Groups of devices that work on different samples; nothing where these are too few, or not divisible.
     [[nodiscard]] std::optional<std::int64_t> replicas_of(equal_stages const& how) const {
         auto const devices = problem_.topology().size();
-        auto const [tensor, experts] = how.split;
-        auto const in_replica = how.split.replica();
+        auto const [tensor, experts, context, by_heads] = how.split;
+        auto const in_replica = how.split.replica(), same_samples = how.split.same_samples();
         validate(how.launching());
-        if (tensor < 1 || experts < 1 || devices % (std::size_t{how.groups()} * in_replica) != 0 || in_replica % tensor != 0)
-            throw invalid_input("stage_estimator: ", how.groups(), " groups of devices, with tensor degree ", tensor, " and experts over ", experts,
-                                ": must be at least 1, and divide the ", devices, " devices");
+        if (same_samples < 1 || experts < 1 || devices % (std::size_t{how.groups()} * in_replica) != 0 || in_replica % same_samples != 0)
+            throw invalid_input("stage_estimator: ", how.groups(), " groups of devices, with tensor degree ", tensor, ", positions over ", context,
+                                " and experts over ", experts, ": must be at least 1, and divide the ", devices, " devices");
         auto const replicas = static_cast<std::int64_t>(devices / how.groups() / in_replica);
-        if (samples_ % (replicas * how.micro_batches * (in_replica / tensor)) != 0 || how.stages > order_.size()) return std::nullopt;
+        if (samples_ % (replicas * how.micro_batches * (in_replica / same_samples)) != 0 || how.stages > order_.size()) return std::nullopt;
         return replicas;
     }
     [[nodiscard]] std::optional<division> divided(equal_stages const& how) {
@@ -443,7 +443,7 @@ class stage_estimator {
     /// Of a device's weights, what the busiest link is held, those of the other devices of its stage included. `experts`: of weights whose experts
     /// are split, or of all others.
     [[nodiscard]] sync_cost sync_cost_of(cell const& c, equal_stages const& how, std::int64_t replicas, bool experts) {
-        if (experts ? replicas == 1 || how.split.experts == 1 : replicas == 1 && how.split.experts <= how.split.tensor) return {};
+        if (experts ? replicas == 1 || how.split.experts == 1 : replicas == 1 && how.split.replica() == how.split.tensor) return {};
         auto const group = problem_.topology().size() / how.groups();
         bool const within_nodes = how.sharded == sharded_states::parameters_within_nodes;
         if (auto const at = rates_.find({group, how.split, experts, within_nodes}); at != rates_.end()) return at->second;

@@ -114,8 +114,8 @@ class stages_reader {
 
 /// Writes a plan of `g` on `devices` devices such that reading it gives an equal one; stage, segment and block of graph inputs do not matter: they
 /// are read as 0. (Of a configuration that lists its devices, start and strides count for nothing and are not written.) Throws `invalid_input` where
-/// `pipeline::validate` and `pipeline::micro_batch` do, where the strategy does not fit the micro-batches, where a degree of tensor or expert
-/// parallelism is not from 1 to `devices` or the former not of each stage, where two operators have one name, or a name is not UTF-8.
+/// `pipeline::validate` and `pipeline::micro_batch` do, where the strategy does not fit the micro-batches, where a degree of tensor, expert
+/// or context parallelism is not from 1 to `devices` or the first not of each stage, where two operators have one name, or a name is not UTF-8.
 inline void write_plan_json(std::ostream& out, graph::dense_graph const& g, std::size_t devices, pipeline::pipeline_plan const& plan,
                             plan_notes const& notes = {}) {
     auto const& how = plan.how;
@@ -130,6 +130,10 @@ inline void write_plan_json(std::ostream& out, graph::dense_graph const& g, std:
             throw invalid_input("pipeline: a stage's degree of tensor parallelism is ", degree, ": must be from 1 to ", devices, ", the devices");
     if (plan.expert_parallel < 1 || plan.expert_parallel > devices)
         throw invalid_input("pipeline: experts are split over ", plan.expert_parallel, ": must be from 1 to ", devices, ", the devices");
+    if (plan.context_parallel < 1 || plan.context_parallel > devices)
+        throw invalid_input("pipeline: positions are split over ", plan.context_parallel, ": must be from 1 to ", devices, ", the devices");
+    if (plan.context_by_heads && plan.context_parallel == 1)
+        throw invalid_input("pipeline: context parallelism by heads of degree 1: must be of at least 2");
     auto const part = pipeline::micro_batch(g, how.micro_batches);
     detail::configurations_writer const writer(part, devices);
     auto root = writer.begin(plan_format, plan_version, notes);
@@ -141,6 +145,8 @@ inline void write_plan_json(std::ostream& out, graph::dense_graph const& g, std:
     if (how.sharded >= pipeline::sharded_states::parameters) root["sharded_parameters"] = true;
     if (how.sharded == pipeline::sharded_states::parameters_within_nodes) root["sharded_within_nodes"] = true;
     if (plan.expert_parallel > 1) root["expert_parallel"] = plan.expert_parallel;
+    if (plan.context_parallel > 1) root["context_parallel"] = plan.context_parallel;
+    if (plan.context_by_heads) root["context_by_heads"] = true;
     auto inputs = ordered_json::array();
     std::vector<ordered_json> operators(how.stages, ordered_json::array());
     for (std::size_t op = 0; op < g.size(); ++op) {
@@ -204,7 +210,7 @@ void write_plan_json(std::ostream& out, P const& problem, Plan const& plan, plan
     }
     auto const root = document.object(document.is_of("parsearch.pipeline") ? "parsearch.pipeline" : plan_format, plan_version,
                                       with({"micro_batches", "order", "interleaved", "sharded_optimizer", "sharded_gradients", "sharded_parameters",
-                                            "sharded_within_nodes", "expert_parallel", "inputs", "stages"}));
+                                            "sharded_within_nodes", "expert_parallel", "context_parallel", "context_by_heads", "inputs", "stages"}));
     detail::configurations_reader reader(root, g, devices);
     return reader.read(notes, [&] {
         constexpr auto& orders = pipeline::launch_orders;
@@ -219,6 +225,12 @@ void write_plan_json(std::ostream& out, P const& problem, Plan const& plan, plan
         plan.how.sharded = detail::read_sharded(root);
         if (auto const over = root.find("expert_parallel"))
             plan.expert_parallel = over->integer<std::uint32_t>(1, static_cast<std::uint32_t>(devices));
+        if (auto const over = root.find("context_parallel"))
+            plan.context_parallel = over->integer<std::uint32_t>(1, static_cast<std::uint32_t>(devices));
+        if (auto const by_heads = root.find("context_by_heads"); by_heads && by_heads->boolean()) {
+            if (plan.context_parallel == 1) by_heads->refuse("is true: context_parallel must be at least 2");
+            plan.context_by_heads = true;
+        }
         plan.how.stage.assign(g.size(), 0);
         plan.strategy = detail::all_whole(part);
         detail::stages_reader stages(reader, part, devices);

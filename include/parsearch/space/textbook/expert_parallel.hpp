@@ -2,7 +2,6 @@
 /// Parallelism of the experts of mixtures, after GShard.
 
 #include <algorithm>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -101,22 +100,6 @@ namespace detail {
 /// Data parallelism, and experts as `with_experts_split` has them.
 [[nodiscard]] inline flat_strategy expert_parallel(graph::dense_graph const& g, std::size_t devices, std::size_t degree) {
     return with_experts_split(g, data_parallel(g, devices), devices, degree);
-}
-
-/// How operators are divided among neighbours beside their samples.
-struct neighbour_split {
-    std::uint32_t tensor = 1;  ///< degree of `tensor_parallel`
-    std::uint32_t experts = 1; ///< neighbours over which the experts of a mixture are split; 1: they are divided as other products are
-    friend auto operator<=>(neighbour_split const&, neighbour_split const&) = default;
-
-    /// Neighbours that work on the same samples, or exchange tokens: a replica of the network.
-    [[nodiscard]] std::uint32_t replica() const noexcept { return std::max(tensor, experts); }
-};
-
-/// `tensor_parallel` and `expert_parallel` together. Throws `invalid_input` as these do.
-[[nodiscard]] inline flat_strategy split_among_neighbours(graph::dense_graph const& g, std::size_t devices, neighbour_split by) {
-    auto s = tensor_parallel(g, devices, by.tensor);
-    return by.experts > 1 ? with_experts_split(g, std::move(s), devices, by.experts) : s;
 }
 
 } // namespace parsearch::space

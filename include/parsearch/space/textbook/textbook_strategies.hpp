@@ -4,8 +4,10 @@
 #include <string>
 
 #include <parsearch/space/strategy_space.hpp>
+#include <parsearch/space/textbook/context_parallel.hpp>
 #include <parsearch/space/textbook/data_parallel.hpp>
 #include <parsearch/space/textbook/expert_parallel.hpp>
+#include <parsearch/space/textbook/neighbour_split.hpp>
 #include <parsearch/space/textbook/operation_parallel.hpp>
 #include <parsearch/space/textbook/table_parallel.hpp>
 #include <parsearch/space/textbook/tensor_parallel.hpp>
