@@ -38,9 +38,9 @@ namespace ps = parsearch;
 namespace pipeline = parsearch::pipeline;
 
 struct hand_plan {
-    std::uint32_t data, tensor, context, groups, rounds, experts, micro_batches;
+    std::uint32_t data, tensor, context, groups, rounds, experts, micro_batches, heads;
     pipeline::sharded_states sharded;
-    bool again, by_heads;
+    bool again;
 
     // Roughly, of the time that work alone takes: bubbles, work done twice, messages.
     [[nodiscard]] double effort() const {
@@ -51,7 +51,7 @@ struct hand_plan {
     [[nodiscard]] std::string name() const {
         constexpr std::array shared{"", ", sharded optimizer", ", sharded gradients", ", fully sharded", ", sharded within nodes"};
         return fmt::format("data {} x tensor {}{} x pipeline {}{}{}, {} micro-batches{}{}", data, tensor,
-                           context > 1 ? fmt::format(" x context {}{}", context, by_heads ? " by heads" : "") : "", groups,
+                           context > 1 ? fmt::format(" x context {}{}", context, heads > 1 ? fmt::format(" (heads {})", heads) : "") : "", groups,
                            rounds > 1 ? fmt::format(" interleaved {}", rounds) : "", experts > 1 ? fmt::format(", experts {}", experts) : "",
                            micro_batches, shared[static_cast<std::size_t>(sharded)], again ? ", blocks computed again" : "");
     }
@@ -76,16 +76,16 @@ std::vector<hand_plan> all_plans(ps::parallelization const& problem, std::uint32
                         if (sharded == parameters_within_nodes && (devices / p <= node || t == node)) continue; // as over all, or not at all
                         auto const d = devices / t / p;
                         for (std::uint32_t c = 2; c <= d; c *= 2)
-                            for (bool const by_heads : {false, true})
+                            for (std::uint32_t h = 1; h <= c; h *= 2)
                                 if (d % c == 0 && samples == std::uint64_t{d} / c * m && sequence % (std::int64_t{c} * t) == 0 &&
-                                    (!by_heads || (t == 1 && heads % c == 0)))
-                                    out.push_back({d / c, t, c, p, 1, 1, m, sharded, again, by_heads});
+                                    (h == 1 || (t == 1 && heads % h == 0)))
+                                    out.push_back({d / c, t, c, p, 1, 1, m, h, sharded, again});
                         if (samples % (std::uint64_t{d} * m) != 0) continue;
                         auto const most = static_cast<std::uint32_t>(std::gcd(experts, std::int64_t{d} * t));
                         for (auto const e : std::set{1U, most}) {
                             for (std::uint32_t rounds = 1; rounds <= (sharded < gradients ? 8 : 1); rounds *= 2)
                                 if (rounds == 1 || (p > 1 && m % p == 0 && blocks % (p * rounds) == 0))
-                                    out.push_back({d, t, 1, p, rounds, e, m, sharded, again, false});
+                                    out.push_back({d, t, 1, p, rounds, e, m, 1, sharded, again});
                         }
                     }
     std::ranges::stable_sort(out, {}, &hand_plan::effort);
@@ -114,8 +114,7 @@ nlohmann::json best_of(ps::parallelization const& problem, double seconds) {
             how.segment = block;
         }
         auto const group = devices / plan.groups;
-        auto strategy =
-            ps::space::context_parallel(simulate.micro_batches(plan.micro_batches).graph(), group, plan.context, plan.tensor, plan.by_heads);
+        auto strategy = ps::space::context_parallel(simulate.micro_batches(plan.micro_batches).graph(), group, plan.context, plan.tensor, plan.heads);
         if (plan.experts > 1)
             strategy = ps::space::with_experts_split(simulate.micro_batches(plan.micro_batches).graph(), strategy, group, plan.experts);
         for (std::size_t op = 0; op < g.size(); ++op) strategy[op].start += static_cast<std::int32_t>(how.stage[op] % plan.groups * group);

@@ -361,7 +361,7 @@ TEST_CASE("partition: long sequences are split where there are fewer samples tha
     int by_queries = 0, by_heads = 0;
     auto const found = pipeline::partition(problem, {}, unused, {}, [&](pipeline::simulated_pipeline const& e) {
         if (e.plan.context_parallel == 1) return;
-        ++(e.plan.context_by_heads ? by_heads : by_queries);
+        ++(e.plan.context_heads == 1 ? by_queries : by_heads);
         if (e.improves) return;
         // A replica has one sample of a micro-batch.
         CHECK(8 / e.plan.how.launching().groups() / e.plan.most_tensor_parallel() / e.plan.context_parallel * e.plan.how.micro_batches == 2);
@@ -372,7 +372,7 @@ TEST_CASE("partition: long sequences are split where there are fewer samples tha
     CHECK(found.best.context_parallel > 1);
     auto const name = pipeline::short_name(found.best, 8);
     CHECK(name.find(ps::text("context ", found.best.context_parallel)) != name.npos);
-    CHECK((name.find(" by heads") != name.npos) == found.best.context_by_heads);
+    CHECK((name.find(", heads ") != name.npos) == (found.best.context_heads > 1));
     CHECK(to_string(problem, found.best).find(ps::text("context parallel ", found.best.context_parallel)) != std::string::npos);
     auto const without = pipeline::partition(problem, {}, unused, {.context_parallel = false},
                                              [&](pipeline::simulated_pipeline const& e) { CHECK(e.plan.context_parallel == 1); });

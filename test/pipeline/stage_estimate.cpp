@@ -110,7 +110,7 @@ template <class Network, class Cluster> void compare(Network const& network, Clu
                             auto const e = estimate(how);
                             if (!e) continue;
                             INFO(stages, " stages, ", interleaved, " on each group, ", m, " micro-batches, tensor ", by.tensor, ", experts over ",
-                                 by.experts, ", context ", by.context, by.by_heads ? " by heads" : "", ", segments ", segments, " but for ", kept,
+                                 by.experts, ", context ", by.context, ", heads over ", by.heads, ", segments ", segments, " but for ", kept,
                                  ", sharded ", static_cast<int>(sharded), ", joined ", joined);
                             auto const plan = plan_of(builder, how);
                             auto const time = builder.simulator().simulate(plan.how, plan.strategy);

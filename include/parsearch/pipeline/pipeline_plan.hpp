@@ -26,7 +26,7 @@ struct pipeline_plan {
                                                   ///< the strategy is none of these
     std::uint32_t expert_parallel = 1;            ///< neighbours over which the experts of mixtures are split, see `space::neighbour_split`
     std::uint32_t context_parallel = 1;           ///< groups of these over which positions of sequences are, see there
-    bool context_by_heads = false;                ///< attention has heads in place of positions
+    std::uint32_t context_heads = 1;              ///< of these, over how many attention has heads in place of positions
 
     [[nodiscard]] std::uint32_t most_tensor_parallel() const noexcept {
         return tensor_parallel.empty() ? 1 : *std::max_element(tensor_parallel.begin(), tensor_parallel.end());
@@ -57,7 +57,7 @@ struct pipeline_plan {
     times("data", data);
     if (out.empty()) out = "one device";
     if (plan.expert_parallel > 1) out += text(", experts ", plan.expert_parallel);
-    if (plan.context_by_heads) out += " by heads";
+    if (plan.context_heads > 1) out += text(", heads ", plan.context_heads);
     if (t.empty()) out = "a strategy of its own";
     if (how.interleaved > 1) out += text(", interleaved ", how.interleaved);
     if (how.micro_batches > 1) out += text(", ", how.micro_batches, " micro-batches");
@@ -101,7 +101,8 @@ struct pipeline_plan {
         out += text("stage ", s, ": ", g.names[operators.front()], " ... ", g.names[operators.back()], ", ", counted(operators.size(), "operator"),
                     " on ", counted(devices.size(), "device"), " from ", devices.front());
         if (s < plan.tensor_parallel.size()) out += text(", tensor parallel ", plan.tensor_parallel[s]);
-        if (plan.context_parallel > 1) out += text(", context parallel ", plan.context_parallel, plan.context_by_heads ? " by heads" : "");
+        if (plan.context_parallel > 1) out += text(", context parallel ", plan.context_parallel);
+        if (plan.context_heads > 1) out += text(", heads over ", plan.context_heads);
         if (how.recomputes(s)) {
             std::set<std::uint32_t> segments, again;
             for (auto const op : operators) {

@@ -38,7 +38,7 @@ struct candidate {
     sharded_states sharded = sharded_states::none;
     std::uint32_t experts = 1; ///< see `space::neighbour_split`
     std::uint32_t context = 1;
-    bool by_heads = false;
+    std::uint32_t heads = 1;
     std::uint32_t joined = 0; ///< blocks at either end of a stage, see `stage_places::blocks`
     friend auto operator<=>(candidate const&, candidate const&) = default;
 
@@ -53,7 +53,7 @@ struct candidate {
     [[nodiscard]] std::size_t end(std::size_t s, std::size_t all) const noexcept { return s + 1 < first.size() ? first[s + 1] : all; }
     /// How stage `s` divides its operators.
     [[nodiscard]] space::neighbour_split split(std::size_t s) const noexcept {
-        return {.tensor = tensor[s], .experts = experts, .context = context, .by_heads = by_heads};
+        return {.tensor = tensor[s], .experts = experts, .context = context, .heads = heads};
     }
 };
 
@@ -120,26 +120,20 @@ class stage_builder {
     /// Over how many of `group` neighbours experts may be split beside tensor parallelism of degree `tensor`: 1, and common divisors with the number
     /// of experts that `tensor` divides. Ascending. `most`: of the others only the largest, and the largest within a node.
     [[nodiscard]] std::vector<std::uint32_t> expert_degrees(std::size_t group, std::uint32_t tensor, bool most = false) const {
-        std::vector<std::uint32_t> out;
-        auto const all = static_cast<std::uint32_t>(std::gcd(experts_, static_cast<std::int64_t>(group)));
-        for (auto e = all; e > 1; --e)
-            if (all % e == 0 && e % tensor == 0 && (!most || out.empty() || share_nodes(e))) {
-                out.push_back(e);
-                if (most && share_nodes(e)) break;
-            }
-        out.push_back(1);
-        std::ranges::reverse(out);
-        return out;
+        return shared_by(experts_, group, most, tensor);
     }
 
     /// How positions of sequences may be split over groups of `tensor` neighbours, of `group`: over each divisor of these that divides the
-    /// positions, and without tensor parallelism by heads, too, where it divides these. Ascending.
-    [[nodiscard]] std::vector<space::neighbour_split> context_splits(std::size_t group, std::uint32_t tensor) const {
+    /// positions. Without tensor parallelism heads are split, too, over all common divisors with them. Ascending. `most`: of heads only over the
+    /// largest, and the largest within a node.
+    [[nodiscard]] std::vector<space::neighbour_split> context_splits(std::size_t group, std::uint32_t tensor, bool most = false) const {
         std::vector<space::neighbour_split> out;
         for (std::uint32_t c = 2; std::size_t{c} * tensor <= group; ++c) {
             if (group % (std::size_t{c} * tensor) != 0 || positions_ % (std::int64_t{c} * tensor) != 0) continue;
             out.push_back({.tensor = tensor, .context = c});
-            if (tensor == 1 && heads_ % c == 0) out.push_back({.context = c, .by_heads = true});
+            if (tensor > 1) continue;
+            for (auto const h : shared_by(heads_, c, most))
+                if (h > 1) out.push_back({.context = c, .heads = h});
         }
         return out;
     }
@@ -157,7 +151,7 @@ class stage_builder {
                 .interleaved = interleaved,
                 .experts = by.experts,
                 .context = by.context,
-                .by_heads = by.by_heads};
+                .heads = by.heads};
     }
 
     /// No less than this takes an iteration of `c`: for some group the work of a device on all micro-batches; before it what must come before any
@@ -214,7 +208,7 @@ class stage_builder {
         out.tensor_parallel = c.tensor;
         out.expert_parallel = c.experts;
         out.context_parallel = c.context;
-        out.context_by_heads = c.by_heads;
+        out.context_heads = c.heads;
         out.strategy = strategy(c.micro_batches, group, c.split(0));
         for (std::uint32_t s = 0; s < stages; ++s) {
             auto const& of_stage = strategy(c.micro_batches, group, c.split(s));
@@ -264,6 +258,21 @@ class stage_builder {
         for (std::size_t op = 0; op < s.size(); ++op)
             if (s[op].degree == wanted[op].degree) s[op] = wanted[op];
         return strategies_.emplace(key{micro_batches, group, by}, std::move(s)).first->second;
+    }
+
+    /// Over how many of `group` neighbours `n` equal things may be split: 1, and common divisors that are multiples of `of`. Ascending. `most`: of
+    /// the others only the largest, and the largest within a node.
+    [[nodiscard]] std::vector<std::uint32_t> shared_by(std::int64_t n, std::size_t group, bool most, std::uint32_t of = 1) const {
+        std::vector<std::uint32_t> out;
+        auto const all = static_cast<std::uint32_t>(std::gcd(n, static_cast<std::int64_t>(group)));
+        for (auto e = all; e > 1; --e)
+            if (all % e == 0 && e % of == 0 && (!most || out.empty() || share_nodes(e))) {
+                out.push_back(e);
+                if (most && share_nodes(e)) break;
+            }
+        out.push_back(1);
+        std::ranges::reverse(out);
+        return out;
     }
 
     /// Whether each run of `n` neighbours, counted from device 0, is on one node.

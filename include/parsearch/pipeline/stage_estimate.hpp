@@ -257,7 +257,7 @@ class stage_estimator {
     /// Groups of devices that work on different samples; nothing where these are too few, or not divisible.
     [[nodiscard]] std::optional<std::int64_t> replicas_of(equal_stages const& how) const {
         auto const devices = problem_.topology().size();
-        auto const [tensor, experts, context, by_heads] = how.split;
+        auto const [tensor, experts, context, heads] = how.split;
         auto const in_replica = how.split.replica(), same_samples = how.split.same_samples();
         validate(how.launching());
         if (same_samples < 1 || experts < 1 || devices % (std::size_t{how.groups()} * in_replica) != 0 || in_replica % same_samples != 0)

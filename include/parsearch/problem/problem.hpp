@@ -199,9 +199,9 @@ template <Strategy<space::configuration> S> [[nodiscard]] std::string to_string(
 [[nodiscard]] inline space::flat_strategy tensor_parallel(parallelization const& p, std::size_t degree) {
     return space::tensor_parallel(p.graph(), p.topology().size(), degree);
 }
-/// Positions of sequences over `degree` neighbouring devices; `by_heads`: heads in their place in attention.
-[[nodiscard]] inline space::flat_strategy context_parallel(parallelization const& p, std::size_t degree, bool by_heads = false) {
-    return space::context_parallel(p.graph(), p.topology().size(), degree, 1, by_heads);
+/// Positions of sequences over `degree` neighbouring devices; over `heads` of them heads in their place in attention.
+[[nodiscard]] inline space::flat_strategy context_parallel(parallelization const& p, std::size_t degree, std::size_t heads = 1) {
+    return space::context_parallel(p.graph(), p.topology().size(), degree, 1, heads);
 }
 /// Experts over `degree` neighbouring devices, or over all of them.
 [[nodiscard]] inline space::flat_strategy expert_parallel(parallelization const& p, std::size_t degree) {

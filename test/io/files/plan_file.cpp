@@ -242,9 +242,9 @@ TEST_CASE("plan JSON: what does not fit is not written") {
     CHECK(said([](auto& p) { p.how.block = {1}; }) == "pipeline: blocks of 1 operators: the graph has 4, must be one each, or empty");
     CHECK(said([](auto& p) { p.expert_parallel = 9; }) == "pipeline: experts are split over 9: must be from 1 to 8, the devices");
     CHECK(said([](auto& p) { p.context_parallel = 9; }) == "pipeline: positions are split over 9: must be from 1 to 8, the devices");
-    CHECK(said([](auto& p) { p.context_by_heads = true; }) == "pipeline: context parallelism by heads of degree 1: must be of at least 2");
+    CHECK(said([](auto& p) { p.context_heads = 2; }) == "pipeline: heads are split over 2: must divide 1, over how many positions are");
     CHECK(refused("\"order\"", "\"context_parallel\": 0, \"order\"") == "p.json: context_parallel is 0: must be an integer from 1 to 8");
-    CHECK(refused("\"order\"", "\"context_by_heads\": true, \"order\"") == "p.json: context_by_heads is true: context_parallel must be at least 2");
+    CHECK(refused("\"order\"", "\"context_heads\": 2, \"order\"") == "p.json: context_heads is 2: must divide context_parallel, 1");
     CHECK(refused("\"order\"", "\"expert_parallel\": 9, \"order\"") == "p.json: expert_parallel is 9: must be an integer from 1 to 8");
     auto twins = g;
     twins.names[3] = "fc1";
@@ -323,7 +323,7 @@ TEST_CASE("plan JSON: random pipelines of random networks read back equal") {
                 p.how.block.push_back(g.operations[op].work == ops::work_class::source ? 0 : static_cast<std::uint32_t>(uniform_index(rng, 5)));
         if (bernoulli(rng, 0.3)) p.expert_parallel = static_cast<std::uint32_t>(1 + uniform_index(rng, problem.topology().size()));
         if (bernoulli(rng, 0.3)) p.context_parallel = static_cast<std::uint32_t>(1 + uniform_index(rng, problem.topology().size()));
-        p.context_by_heads = p.context_parallel > 1 && bernoulli(rng, 0.5);
+        if (bernoulli(rng, 0.5)) p.context_heads = p.context_parallel;
         try {
             p.strategy = support::random_strategy(rng, pipeline::micro_batch_problem(problem, micro_batches), 0.3);
         } catch (invalid_input const&) {

@@ -203,15 +203,19 @@ TEST_CASE("experts: context parallelism splits positions of sequences, and atten
     auto const g = graph::read_graph(models::llama(small)).graph;
     CHECK(space::positions_of(g) == 32);
     CHECK(space::splittable_heads(g) == 4);
-    auto const by_queries = space::context_parallel(g, 8, 4), by_heads = space::context_parallel(g, 8, 4, 1, true);
+    auto const by_queries = space::context_parallel(g, 8, 4), by_heads = space::context_parallel(g, 8, 4, 1, 4),
+               by_both = space::context_parallel(g, 8, 4, 1, 2);
     std::string const attention = "block1.attention";
     CHECK(shown(g, by_queries, attention) == "s2 lq4 @0+4,1");
     CHECK(shown(g, by_heads, attention) == "s2 heads4 @0+4,1");
+    CHECK(shown(g, by_both, attention) == "s2 lq2 heads2 @0+4,2,1");
     // Whatever has work is split in eight, and all but attention alike.
     for (std::size_t op = 0; op < g.size(); ++op) {
         INFO(g.names[op]);
         CHECK(by_queries[op].shards() == (g.operations[op].work == ops::work_class::source ? 1 : 8));
-        if (g.names[op] != attention) CHECK(by_heads[op] == by_queries[op]);
+        if (g.names[op] == attention) continue;
+        CHECK(by_heads[op] == by_queries[op]);
+        CHECK(by_both[op] == by_queries[op]);
     }
     // Tensor parallelism within: neighbours have the same positions, but for what it splits along the sequence.
     auto const both = space::context_parallel(g, 16, 4, 2);
@@ -220,15 +224,15 @@ TEST_CASE("experts: context parallelism splits positions of sequences, and atten
     CHECK(shown(g, both, attention + ".norm") == "s2 l8 @0+8,1");
     CHECK(space::context_parallel(g, 8, 1, 2) == space::tensor_parallel(g, 8, 2));
     CHECK(space::split_among_neighbours(g, 16, {.tensor = 2, .context = 4}) == both);
-    CHECK(space::split_among_neighbours(g, 8, {.context = 4, .by_heads = true}) == by_heads);
+    CHECK(space::split_among_neighbours(g, 8, {.context = 4, .heads = 4}) == by_heads);
     // Eight parts of four key and value heads: by queries all the same. Positions that are no multiple stay as they are.
-    CHECK(space::context_parallel(g, 8, 8, 1, true) == space::context_parallel(g, 8, 8));
+    CHECK(space::context_parallel(g, 8, 8, 1, 8) == space::context_parallel(g, 8, 8));
     CHECK(space::context_parallel(g, 6, 3) == space::data_parallel(g, 6));
     // Projections inside: by queries.
     auto const gpt = graph::read_graph(models::gpt({.layers = 1, .hidden = 64, .heads = 4, .sequence = 32, .vocabulary = 48, .batch = 4})).graph;
     CHECK(space::positions_of(gpt) == 32);
     CHECK(space::splittable_heads(gpt) == 1);
-    CHECK(space::context_parallel(gpt, 8, 4, 1, true) == space::context_parallel(gpt, 8, 4));
+    CHECK(space::context_parallel(gpt, 8, 4, 1, 4) == space::context_parallel(gpt, 8, 4));
     // Experts have slots in place of positions, convolutions and recurrent layers none.
     CHECK(space::positions_of(graph::read_graph(models::moe({.layers = 2, .experts = 4, .every = 1, .batch = 16})).graph) == 1);
     CHECK(space::positions_of(graph::read_graph(models::nmt({.batch = 8})).graph) == 1);
@@ -237,8 +241,10 @@ TEST_CASE("experts: context parallelism splits positions of sequences, and atten
           "context_parallel: degree is 3: must divide the number of devices, 8");
     CHECK(support::refusal([&] { return space::context_parallel(g, 8, 4, 4); }) ==
           "context_parallel: degree of tensor parallelism is 4: must divide the 2 devices that have the same positions");
-    CHECK(support::refusal([&] { return space::context_parallel(g, 8, 2, 2, true); }) ==
-          "context_parallel: heads are split, and degree of tensor parallelism is 2: must be 1, which splits heads, too");
+    CHECK(support::refusal([&] { return space::context_parallel(g, 8, 2, 2, 2); }) ==
+          "context_parallel: heads are split over 2, and degree of tensor parallelism is 2: one must be 1, both split heads");
+    CHECK(support::refusal([&] { return space::context_parallel(g, 8, 4, 1, 3); }) ==
+          "context_parallel: heads are split over 3: must divide the degree, 4");
 }
 
 TEST_CASE("experts: a view that others read too stays with them") {

@@ -132,8 +132,9 @@ inline void write_plan_json(std::ostream& out, graph::dense_graph const& g, std:
         throw invalid_input("pipeline: experts are split over ", plan.expert_parallel, ": must be from 1 to ", devices, ", the devices");
     if (plan.context_parallel < 1 || plan.context_parallel > devices)
         throw invalid_input("pipeline: positions are split over ", plan.context_parallel, ": must be from 1 to ", devices, ", the devices");
-    if (plan.context_by_heads && plan.context_parallel == 1)
-        throw invalid_input("pipeline: context parallelism by heads of degree 1: must be of at least 2");
+    if (plan.context_heads < 1 || plan.context_parallel % plan.context_heads != 0)
+        throw invalid_input("pipeline: heads are split over ", plan.context_heads, ": must divide ", plan.context_parallel,
+                            ", over how many positions are");
     auto const part = pipeline::micro_batch(g, how.micro_batches);
     detail::configurations_writer const writer(part, devices);
     auto root = writer.begin(plan_format, plan_version, notes);
@@ -146,7 +147,7 @@ inline void write_plan_json(std::ostream& out, graph::dense_graph const& g, std:
     if (how.sharded == pipeline::sharded_states::parameters_within_nodes) root["sharded_within_nodes"] = true;
     if (plan.expert_parallel > 1) root["expert_parallel"] = plan.expert_parallel;
     if (plan.context_parallel > 1) root["context_parallel"] = plan.context_parallel;
-    if (plan.context_by_heads) root["context_by_heads"] = true;
+    if (plan.context_heads > 1) root["context_heads"] = plan.context_heads;
     auto inputs = ordered_json::array();
     std::vector<ordered_json> operators(how.stages, ordered_json::array());
     for (std::size_t op = 0; op < g.size(); ++op) {
@@ -210,7 +211,7 @@ void write_plan_json(std::ostream& out, P const& problem, Plan const& plan, plan
     }
     auto const root = document.object(document.is_of("parsearch.pipeline") ? "parsearch.pipeline" : plan_format, plan_version,
                                       with({"micro_batches", "order", "interleaved", "sharded_optimizer", "sharded_gradients", "sharded_parameters",
-                                            "sharded_within_nodes", "expert_parallel", "context_parallel", "context_by_heads", "inputs", "stages"}));
+                                            "sharded_within_nodes", "expert_parallel", "context_parallel", "context_heads", "inputs", "stages"}));
     detail::configurations_reader reader(root, g, devices);
     return reader.read(notes, [&] {
         constexpr auto& orders = pipeline::launch_orders;
@@ -227,9 +228,10 @@ void write_plan_json(std::ostream& out, P const& problem, Plan const& plan, plan
             plan.expert_parallel = over->integer<std::uint32_t>(1, static_cast<std::uint32_t>(devices));
         if (auto const over = root.find("context_parallel"))
             plan.context_parallel = over->integer<std::uint32_t>(1, static_cast<std::uint32_t>(devices));
-        if (auto const by_heads = root.find("context_by_heads"); by_heads && by_heads->boolean()) {
-            if (plan.context_parallel == 1) by_heads->refuse("is true: context_parallel must be at least 2");
-            plan.context_by_heads = true;
+        if (auto const over = root.find("context_heads")) {
+            plan.context_heads = over->integer<std::uint32_t>(1);
+            if (plan.context_parallel % plan.context_heads != 0)
+                over->refuse(text("is ", plan.context_heads, ": must divide context_parallel, ", plan.context_parallel));
         }
         plan.how.stage.assign(g.size(), 0);
         plan.strategy = detail::all_whole(part);

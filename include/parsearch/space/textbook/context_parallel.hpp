@@ -87,7 +87,7 @@ namespace detail {
     return out > 0 && with_positions >= 0.9 * all ? out : 1;
 }
 
-/// Over how many neighbours the heads of attentions may be split in place of positions: the greatest common divisor of their (key/value) heads. 1
+/// Over how many neighbours the heads of attentions may be split beside tensor parallelism: the greatest common divisor of their (key/value) heads. 1
 /// where there are none, or projections are inside.
 [[nodiscard]] inline std::int64_t splittable_heads(graph::dense_graph const& g) {
     std::int64_t out = 0;
@@ -100,42 +100,47 @@ namespace detail {
 }
 
 /// `tensor_parallel` of degree `tensor` among neighbours, positions of sequences over `context` groups of these, samples over the rest. An attention
-/// needs all keys and values of its sequences. Its queries are split, so that keys and values are gathered (Liu et al., Ring Attention, 2023, moves
-/// as many bytes; Dubey et al., The Llama 3 herd of models, 2024, section 3.3.2, gathers); or, `by_heads`, its heads are in place of positions, so
-/// that queries, keys, values and results change hands by all-to-all (Jacobs et al., DeepSpeed Ulysses, 2023). An attention with its projections
-/// inside, or whose (key/value) heads are no multiple of `context`, splits its queries also then. What has no positions, or not as many as parts, is
-/// as in `tensor_parallel` over all devices. Throws `invalid_input` where `tensor * context` does not divide `devices`, or `by_heads` comes with
-/// tensor parallelism, which splits heads already.
+/// needs all keys and values of its sequences. Its queries are split, so that keys and values are gathered (Dubey et al., The Llama 3 herd of models,
+/// 2024, section 3.3.2; Liu et al., Ring Attention, 2023, moves as many bytes). Or its heads are split over `heads` of the `context` neighbours, so
+/// that queries, keys, values and results change hands by all-to-all, and queries over the rest (all by heads: Jacobs et al., DeepSpeed Ulysses,
+/// 2023; both: Fang and Zhao, USP, 2024). An attention with its projections inside, or whose (key/value) heads are no multiple of `heads`, splits its
+/// queries alone. What has no positions, or not as many as parts, is as in `tensor_parallel` over all devices. Throws `invalid_input` where
+/// `tensor * context` does not divide `devices`, or `heads` not `context`, or both heads and `tensor` are above 1: it splits heads, too.
 [[nodiscard]] inline flat_strategy context_parallel(graph::dense_graph const& g, std::size_t devices, std::size_t context, std::size_t tensor = 1,
-                                                    bool by_heads = false) {
+                                                    std::size_t heads = 1) {
     if (context < 1 || devices % context != 0)
         throw invalid_input("context_parallel: degree is ", context, ": must divide the number of devices, ", devices);
     if (tensor < 1 || devices / context % tensor != 0)
         throw invalid_input("context_parallel: degree of tensor parallelism is ", tensor, ": must divide the ", devices / context,
                             " devices that have the same positions");
-    if (by_heads && tensor > 1)
-        throw invalid_input("context_parallel: heads are split, and degree of tensor parallelism is ", tensor,
-                            ": must be 1, which splits heads, too");
+    if (heads < 1 || context % heads != 0)
+        throw invalid_input("context_parallel: heads are split over ", heads, ": must divide the degree, ", context);
+    if (heads > 1 && tensor > 1)
+        throw invalid_input("context_parallel: heads are split over ", heads, ", and degree of tensor parallelism is ", tensor,
+                            ": one must be 1, both split heads");
     auto s = tensor_parallel(g, devices, tensor);
     if (context == 1) return s;
     auto const of_part = tensor_parallel(g, devices / context, tensor);
-    auto const parts = static_cast<std::int32_t>(context);
     auto const positions = position_dims(g);
     for (std::size_t i = 0; i < g.size(); ++i) {
         if (!positions[i]) continue;
         auto const& op = g.operations[i];
         auto c = of_part[i];
-        auto const heads = by_heads ? detail::heads_dim(op) : std::nullopt;
-        auto const k = heads && op.dims[*heads].extent % parts == 0 ? *heads : *positions[i];
-        if (op.dims[k].extent % (std::int64_t{c.degree[k]} * parts) != 0) continue;
-        // Neighbours share what tensor parallelism splits, then positions, then samples.
-        std::vector<std::uint32_t> order;
-        for (std::uint32_t other = 0; other < op.dims.size(); ++other)
-            if (other != k && c.degree[other] > 1 && op.dims[other].kind != ops::dim_kind::sample) order.push_back(other);
-        order.push_back(k);
-        c.degree[k] *= parts;
-        for (auto const other : inner_dims_first(op))
-            if (std::ranges::find(order, other) == order.end()) order.push_back(other);
+        std::vector<std::uint32_t> order; // neighbours share what tensor parallelism or heads split, then positions, then samples
+        for (std::uint32_t k = 0; k < op.dims.size(); ++k)
+            if (k != *positions[i] && c.degree[k] > 1 && op.dims[k].kind != ops::dim_kind::sample) order.push_back(k);
+        auto parts = static_cast<std::int32_t>(context);
+        auto const h = heads > 1 ? detail::heads_dim(op) : std::nullopt;
+        if (auto const over = static_cast<std::int32_t>(heads); h && op.dims[*h].extent % over == 0) {
+            c.degree[*h] = over;
+            parts /= over;
+            order.push_back(*h);
+        }
+        order.push_back(*positions[i]);
+        c.degree[*positions[i]] *= parts;
+        if (op.dims[*positions[i]].extent % c.degree[*positions[i]] != 0) continue;
+        for (auto const k : inner_dims_first(op))
+            if (std::ranges::find(order, k) == order.end()) order.push_back(k);
         lay_out(c, order);
         s[i] = c;
     }

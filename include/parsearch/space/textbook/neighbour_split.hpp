@@ -19,7 +19,7 @@ struct neighbour_split {
     std::uint32_t tensor = 1;  ///< degree of `tensor_parallel`
     std::uint32_t experts = 1; ///< neighbours over which the experts of a mixture are split; 1: they are divided as other products are
     std::uint32_t context = 1; ///< groups of `tensor` neighbours, each with a part of the positions: see `context_parallel`
-    bool by_heads = false;     ///< of these, whether attention has heads in place of positions
+    std::uint32_t heads = 1;   ///< of these, over how many attention has heads in place of positions
     friend auto operator<=>(neighbour_split const&, neighbour_split const&) = default;
 
     /// Neighbours that work on parts of the same samples.
@@ -30,7 +30,7 @@ struct neighbour_split {
 
 /// `tensor_parallel`, `context_parallel` and `expert_parallel` together. Throws `invalid_input` as these do.
 [[nodiscard]] inline flat_strategy split_among_neighbours(graph::dense_graph const& g, std::size_t devices, neighbour_split by) {
-    auto s = context_parallel(g, devices, by.context, by.tensor, by.by_heads);
+    auto s = context_parallel(g, devices, by.context, by.tensor, by.heads);
     return by.experts > 1 ? with_experts_split(g, std::move(s), devices, by.experts) : s;
 }
 
