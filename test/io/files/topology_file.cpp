@@ -235,7 +235,8 @@ TEST_CASE("topology JSON: every cluster that the library makes reads back equal,
                 check_round_trip(c);
                 CHECK(routes_in(written(c)) == 0);
             }
-    for (auto const& c : {topology::p100_cluster(), topology::k80_cluster(), topology::dgx_a100(2), topology::dgx_h100(4), topology::summit(3),
+    for (auto const& c : {topology::nodes({.count = 2, .device = topology::h200_sxm, .nvls = true}), topology::p100_cluster(),
+                          topology::k80_cluster(), topology::dgx_a100(2), topology::dgx_h100(4), topology::summit(3),
                           topology::fully_connected({.devices = 9, .device = topology::k80, .link = link}),
                           topology::torus({.extents = {4, 3, 2}, .device = topology::k80, .link = link})}) {
         check_round_trip(c);
