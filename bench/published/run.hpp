@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/graph/fusion.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/sim/input/simulation_options.hpp>
 
@@ -18,6 +19,10 @@ NLOHMANN_JSON_SERIALIZE_ENUM(sharded_states, {{sharded_states::none, "nothing"},
                                               {sharded_states::optimizer, "optimizer"},
                                               {sharded_states::parameters, "parameters"}})
 } // namespace parsearch::pipeline
+
+namespace parsearch::graph {
+NLOHMANN_JSON_SERIALIZE_ENUM(fusion, {{fusion::none, "none"}, {fusion::dropout, "dropout"}, {fusion::compiled, "compiled"}})
+} // namespace parsearch::graph
 
 namespace bench {
 
@@ -34,13 +39,14 @@ struct published_run {
     bench::again again = bench::again::none;                     ///< blocks that are computed again in backward
     sharded_states sharded = sharded_states::none;
     bool sequence_parallel = true; ///< norms, dropouts and sums are split among tensor ranks, else each does all
-    bool fused_dropout = false;    ///< in the kernel of the sum behind it
+    parsearch::graph::fusion fusion = parsearch::graph::fusion::none;
+    bool f8_products = false; ///< of linear layers
 
     [[nodiscard]] std::uint32_t replica() const noexcept { return tensor * context * groups; }
     [[nodiscard]] std::uint32_t devices() const noexcept { return replica() * data; }
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(published_run, data, tensor, context, groups, rounds, micro_batch, micro_batches, again, sharded,
-                                   sequence_parallel, fused_dropout)
+                                   sequence_parallel, fusion, f8_products)
 
 /// The pipeline of a run: stages of blocks, as many each as can be. Of what is computed again each block is a segment; the output layer never is.
 inline parsearch::pipeline::pipelining pipelining_of(published_run const& run, network_blocks const& blocks) {
