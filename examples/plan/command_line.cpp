@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include <parsearch/core/version.hpp>
+#include <parsearch/graph/fusion.hpp>
 #include <parsearch/io/described/described.hpp>
 #include <parsearch/io/described/described_pipeline.hpp>
 #include <parsearch/io/names/cluster_name.hpp>
@@ -310,6 +311,7 @@ command read_command_line(int argc, char const* const* argv) {
     add_general(app, raw);
     add_fabric(app, raw);
     tools::add_described(app, raw.asked.simulation, "simulation", "Simulation");
+    tools::add_described(app, raw.asked.kernels, "kernels", "Kernels of the runtime");
     std::string const space = "What the search may choose";
     tools::add_described(app, raw.asked.space, "space", space);
     tools::add_text(
@@ -368,6 +370,7 @@ command read_command_line(int argc, char const* const* argv) {
         asked.search = ps::io::repeatable_search(m);
         asked.pipelines = ps::io::repeatable_pipelines(m);
         asked.simulation = m.simulation;
+        asked.kernels = m.kernels;
         asked.space = m.space;
         asked.pin = m.pin;
         asked.forbid = m.forbid;
@@ -401,6 +404,10 @@ command read_command_line(int argc, char const* const* argv) {
     }
     if (!asked.rules.empty() && raw.search != "joint")
         throw ps::invalid_input("--rules is given, but the search is ", raw.search, ": say --search joint");
+    if (asked.kernels.fusion != ps::graph::fusion::none && (raw.search == "joint" || !asked.profile.empty()))
+        throw ps::invalid_input("--kernels.fusion is ", name_of(asked.kernels.fusion), ", but ",
+                                raw.search == "joint" ? "search joint chooses what is fused: say another --search"
+                                                      : "measured kernels are of single operators: say no --profile");
     if (raw.search == "joint" && app.count("--start") > 0)
         throw ps::invalid_input("--start ", asked.start, " is given, but search joint begins with the operators of the model and no strategy");
     for (auto const* const name : {"--pin", "--forbid", "--regular"})

@@ -347,7 +347,7 @@ TEST_CASE("topology JSON: what is wrong is named") {
     CHECK(refused(changed("\"memory\": 0.9", "\"cache\": 0.9")) ==
           "c.json: kinds.fast.reached.cache: unknown member: known are memory, runs, error, matmul, convolution, attention");
     CHECK(refused(changed("\"f32\": 1e12", "\"fp32\": 1")) ==
-          "c.json: kinds.slow.contraction_flops_per_second.fp32: unknown member: known are f64, f32, tf32, f16, bf16, i8");
+          "c.json: kinds.slow.contraction_flops_per_second.fp32: unknown member: known are f64, f32, tf32, f16, bf16, i8, f8");
     CHECK(refused(changed("\"launch_overhead_s\": 5e-6", "\"launch_overhead_s\": 5e-6, \"launch_overhead_ps\": 5")) ==
           "c.json: kinds.slow.launch_overhead_s is 5e-06: must not be given beside launch_overhead_ps");
     CHECK(refused(changed("\"launch_overhead_s\": 5e-6", "\"launch_overhead_s\": 1e6")) ==
@@ -373,6 +373,10 @@ TEST_CASE("topology JSON: what is wrong is named") {
           "c.json: links[4].from is an object: must not be given: a bus has no ends");
     CHECK(refused(changed("\"bus\": true", "\"bus\": true, \"duplex\": true")) ==
           "c.json: links[4].duplex is true: must not be given: a bus has no direction");
+    CHECK(refused(changed("\"bus\": true", "\"bus\": true, \"reduction_bytes_per_second\": 1e9")) ==
+          "c.json: links[4].reduction_bytes_per_second is 1000000000.0: must not be given: a bus has no ends");
+    CHECK(refused(changed("\"latency_ps\": 7", "\"latency_ps\": 7, \"reduction_bytes_per_second\": -1")) ==
+          "c.json: links[1].reduction_bytes_per_second is -1: must be a number at least 0");
     CHECK(refused(changed("\"bus\": true, ", "")) == "c.json: links[4]: from is missing");
     CHECK(refused(changed("[0, 6, 3]", "[0, 3, 6]")) == "");
     CHECK(refused(changed("[0, 6, 3]", "[0, 2]")) ==

@@ -112,9 +112,8 @@ struct simulation_options {
     double memory_penalty = 1000;  ///< picoseconds per byte over, see `memory_cost` (1000: one second per GB)
     double memory_kept_free = 0.1; ///< share of each device's memory that a plan must leave, for what is not simulated: fragmentation, the buffers of
                                    ///< kernels and collectives, the runtime; from 0 to less than 1
-    byte_count context_memory = 0; ///< bytes of each device that the runtime holds beside that share. 0: they are within it. Where known: a CUDA
-                                   ///< context has 0.3 to 0.5 GiB, NCCL 0.7 GB for each group of more than two (nccl, issue 964), 1.6 GB and more on
-                                   ///< several nodes (issue 864)
+    byte_count context_memory = 0; ///< bytes of each device that the runtime holds beside that share. 0: they are within it. A CUDA context has
+                                   ///< some hundred MB, NCCL 0.7 GB for each group of more than two A100 (nccl, issue 964); 1.6 were seen (864)
     transfer_model transfers = transfer_model::streaming;
     byte_count segment = byte_count{1} << 20; ///< bytes of a segment under `cut_through`; the last of a message may have fewer
     friend bool operator==(simulation_options const&, simulation_options const&) = default;
