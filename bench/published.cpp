@@ -29,7 +29,6 @@
 #include <parsearch/topology/group.hpp>
 #include <parsearch/topology/nodes.hpp>
 
-#include "blocks.hpp"
 #include "guarded.hpp"
 #include "published/run.hpp"
 #include "published/sequence_split.hpp"
@@ -128,7 +127,7 @@ struct placed_run {
     ps::space::flat_strategy strategy;
 };
 placed_run place(pipeline::pipeline_simulator& simulate, ps::parallelization const& problem, published_run const& run) {
-    placed_run out{pipelining_of(run, blocks_of(problem.graph())), {}};
+    placed_run out{pipelining_of(run, problem.graph()), {}};
     auto const group = run.devices() / run.groups;
     out.strategy = with_sequences_split(simulate.micro_batches(run.micro_batches).graph(), group, run.tensor, run.context);
     for (std::size_t op = 0; op < out.strategy.size(); ++op)

@@ -96,7 +96,7 @@ def torchtitan(row):
     row.quotient("sequence", context, "context")
     rounds, batch = row.of("schedule", SCHEDULES), row.integer("batch")
     f8 = row.of("type", {"bf16": False, "f8": True})
-    again = row.of("checkpointing", {"none": "none", "selective": "every other", "full": "all"})
+    again = row.of("checkpointing", {"none": "none", "selective": "every other", "all but attention": "all but attention", "full": "all"})
     notes = list(works.DEVICE_NOTES.get(device, []))
     if f8:
         notes.append("output layer in f8, too")

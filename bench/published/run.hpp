@@ -8,7 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/graph/fusion.hpp>
+#include <parsearch/ops/operation.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/sim/input/simulation_options.hpp>
 
@@ -28,8 +30,9 @@ namespace bench {
 
 using parsearch::pipeline::sharded_states;
 
-enum class again : std::uint8_t { none, every_other, all };
-NLOHMANN_JSON_SERIALIZE_ENUM(again, {{again::none, "none"}, {again::every_other, "every other"}, {again::all, "all"}})
+enum class again : std::uint8_t { none, every_other, all_but_attention, all };
+NLOHMANN_JSON_SERIALIZE_ENUM(
+    again, {{again::none, "none"}, {again::every_other, "every other"}, {again::all_but_attention, "all but attention"}, {again::all, "all"}})
 
 /// Degrees and micro-batches; of the model and the devices see `main`.
 struct published_run {
@@ -48,8 +51,10 @@ struct published_run {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(published_run, data, tensor, context, groups, rounds, micro_batch, micro_batches, again, sharded,
                                    sequence_parallel, fusion, f8_products)
 
-/// The pipeline of a run: stages of blocks, as many each as can be. Of what is computed again each block is a segment; the output layer never is.
-inline parsearch::pipeline::pipelining pipelining_of(published_run const& run, network_blocks const& blocks) {
+/// The pipeline of a run: stages of blocks of `g`, as many each as can be. Of what is computed again each block is a segment; the output layer never
+/// is.
+inline parsearch::pipeline::pipelining pipelining_of(published_run const& run, parsearch::graph::dense_graph const& g) {
+    auto const blocks = blocks_of(g);
     parsearch::pipeline::pipelining how{
         .stages = run.groups * run.rounds, .interleaved = run.rounds, .micro_batches = run.micro_batches, .sharded = run.sharded};
     if (how.stages > blocks.count)
@@ -61,7 +66,8 @@ inline parsearch::pipeline::pipelining pipelining_of(published_run const& run, n
         if (how.sharded == sharded_states::parameters) how.block.push_back(block);
         if (run.again == again::none) continue;
         how.segment.push_back(block);
-        how.kept.push_back(block == blocks.count || (run.again == again::every_other && block % 2 == 0));
+        how.kept.push_back(block == blocks.count || (run.again == again::every_other && block % 2 == 0) ||
+                           (run.again == again::all_but_attention && g.operations[op].work == parsearch::ops::work_class::attention));
     }
     return how;
 }

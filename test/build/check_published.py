@@ -149,7 +149,7 @@ class Files(Folder):
                 (MEGATRON, "heads", "20", "a multiple of tensor, 8"), (MEGATRON, "tflops", "", "a positive number"),
                 (MEGATRON, "name", "", "must not be empty"), (TITAN, "tensor", "16", "must divide the heads of keys and values, 8"),
                 (TITAN, "schedule", "zigzag", "one of nothing, 1f1b"), (TITAN, "type", "f4", "one of bf16, f8"),
-                (TITAN, "context", "3", ""), (TITAN, "checkpointing", "some", "one of none, selective, full"), (TITAN, "memory", "much", "a positive number"),
+                (TITAN, "context", "3", ""), (TITAN, "checkpointing", "some", "one of none, selective, all but attention, full"), (TITAN, "memory", "much", "a positive number"),
                 (SINGLE, "work", "resnet51", "one of alexnet, inception_v3, resnet50"), (SINGLE, "work", "resnet50_128", "bert_base_SEQUENCE"),
                 (SINGLE, "work", "bert_large", "bert_large_SEQUENCE"), (SINGLE, "unit", "images/s", "sequences/s"),
                 (REDUCE, "cluster", "A100", "must begin as '8 A100'"), (REDUCE, "cluster", "2 nodes of 4 A100", "8 on each"),
@@ -222,9 +222,9 @@ class Predictions(Folder):
     def test_whole(self):
         small = TITAN | {"model": "llama3_8b", "gpus": "8", "fsdp": "8", "tensor": "1", "pipeline": "1", "context": "1", "schedule": "", "sequence": "1024",
                          "type": "bf16"}
-        made = self.run_on(text(MPT, MPT | {"checkpointing": "1"}), text(*(small | {"checkpointing": c} for c in ("none", "selective", "full"))), text(REDUCE),
+        made = self.run_on(text(MPT, MPT | {"checkpointing": "1"}), text(*(small | {"checkpointing": c} for c in ("none", "selective", "full", "all but attention"))), text(REDUCE),
                            text(SINGLE))
-        kept, again, none, selective, full, reduce, _ = made["rows"]
+        kept, again, none, selective, full, attention, reduce, _ = made["rows"]
         for row in made["rows"]:
             self.assertAlmostEqual(row["ratio"], row["predicted"] / row["published"])
         self.assertAlmostEqual(kept["predicted"], 16 * 3 * 512 / kept["seconds"])
@@ -233,11 +233,13 @@ class Predictions(Folder):
         # Every other block computed again is half of the way.
         self.assertAlmostEqual(selective["seconds"] / (none["seconds"] + full["seconds"]), 0.5, delta=0.01)
         self.assertTrue(full["predicted_memory_gib"] < selective["predicted_memory_gib"] < none["predicted_memory_gib"])
+        self.assertTrue(none["seconds"] < attention["seconds"] < full["seconds"])
+        self.assertTrue(full["predicted_memory_gib"] < attention["predicted_memory_gib"] < selective["predicted_memory_gib"])
         self.assertAlmostEqual(reduce["predicted"], 232.5, delta=1)  # the rate of the links
         self.assertEqual([(s["source"], s["part"], s["rows"]) for s in made["sources"][:4]],
-                         [("part0", "", 2), ("part0", "a100", 1), ("part0", "a100, checkpointing", 1), ("part1", "", 3)])
+                         [("part0", "", 2), ("part0", "a100", 1), ("part0", "a100, checkpointing", 1), ("part1", "", 4)])
         page = Page((self.folder / "p.html").read_text())
-        self.assertEqual((page.elsewhere, page.points), ([], 7))
+        self.assertEqual((page.elsewhere, page.points), ([], 8))
 
     def test_kernels(self):
         small = TITAN | {"model": "llama3_8b", "gpus": "8", "fsdp": "8", "tensor": "1", "pipeline": "1", "context": "1", "schedule": "", "sequence": "1024",

@@ -376,7 +376,7 @@ TEST_CASE("topology JSON: what is wrong is named") {
     CHECK(refused(changed("\"bus\": true", "\"bus\": true, \"reduction_bytes_per_second\": 1e9")) ==
           "c.json: links[4].reduction_bytes_per_second is 1000000000.0: must not be given: a bus has no ends");
     CHECK(refused(changed("\"latency_ps\": 7", "\"latency_ps\": 7, \"reduction_bytes_per_second\": -1")) ==
-          "c.json: links[1].reduction_bytes_per_second is -1: must be a number at least 0");
+          "c.json: links[1].reduction_bytes_per_second is -1: must be a number of at least 0");
     CHECK(refused(changed("\"bus\": true, ", "")) == "c.json: links[4]: from is missing");
     CHECK(refused(changed("[0, 6, 3]", "[0, 3, 6]")) == "");
     CHECK(refused(changed("[0, 6, 3]", "[0, 2]")) ==
