@@ -1,5 +1,4 @@
 #include <parsearch/io/described/described.hpp>
-#include <parsearch/io/described/described_kernels.hpp>
 
 #include <doctest/doctest.h>
 
@@ -20,6 +19,7 @@
 #include <boost/hana/for_each.hpp>
 
 #include <parsearch/io/described/described_json.hpp>
+#include <parsearch/io/described/described_kernels.hpp>
 #include <parsearch/io/described/described_models.hpp>
 #include <parsearch/io/described/described_pipeline.hpp>
 #include <parsearch/io/described/described_search.hpp>
