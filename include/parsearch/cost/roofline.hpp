@@ -70,8 +70,8 @@ struct roofline_options {
     std::optional<double> memory_efficiency{};
     /// Where set, replaces the launch overhead of every device.
     std::optional<picoseconds> launch_overhead{};
-    /// The least that a kernel takes, since the host takes as long to launch it: 5 to 10 us where PyTorch runs operators one by one, 0 where graphs
-    /// of kernels are replayed. Counted once for each shard, whatever the number of its kernels.
+    /// The least that a kernel takes, since the host takes as long to launch it: 0 where graphs of kernels are replayed, some 5 to 10 us, a round
+    /// figure, where PyTorch runs operators one by one. Counted once for each shard, whatever the number of its kernels.
     std::chrono::nanoseconds host_time{0};
     /// Linear layers of 16 bits, also those in an attention, run their products in f8 where that is faster: see `f8_casts`. Tensors, and so what is
     /// kept and sent, stay as they are.
