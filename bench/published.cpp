@@ -21,6 +21,7 @@
 #include <nlohmann/json.hpp>
 
 #include <parsearch/cost/roofline.hpp>
+#include <parsearch/graph/fusion.hpp>
 #include <parsearch/io/files/topology_file.hpp>
 #include <parsearch/io/text/device_names.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
@@ -28,7 +29,6 @@
 #include <parsearch/topology/group.hpp>
 #include <parsearch/topology/nodes.hpp>
 
-#include "blocks.hpp"
 #include "guarded.hpp"
 #include "published/run.hpp"
 #include "tools/limits.hpp"
@@ -60,7 +60,7 @@ ps::topology::cluster cluster_of(nlohmann::json const& device, std::uint32_t dev
     if (!preset) throw ps::invalid_input("unknown device '", device.at("preset").get<std::string>(), "'");
     auto const per_node = std::min(devices, 8U);
     if (devices % per_node != 0) throw ps::invalid_input(devices, " devices: must be a multiple of 8, or fewer");
-    ps::topology::nodes_options o{.count = devices / per_node, .gpus_per_node = per_node, .device = *preset};
+    ps::topology::nodes_options o{.count = devices / per_node, .gpus_per_node = per_node, .device = *preset, .nvls = device.value("nvls", false)};
     auto const joined = ps::topology::complete(o);
     o.intra = joined.intra;
     o.intra_link = joined.intra_link;
@@ -77,7 +77,7 @@ ps::topology::cluster cluster_of(nlohmann::json const& device, std::uint32_t dev
 class published_oracle {
   public:
     published_oracle(ps::topology::cluster const& c, published_run const& run)
-        : roofline_(c, {.fused_dropout = run.fused_dropout}), whole_(!run.sequence_parallel) {}
+        : roofline_(c, {.f8_products = run.f8_products}), whole_(!run.sequence_parallel) {}
     [[nodiscard]] ps::picoseconds operator()(ps::ops::shard_work work, std::size_t device) const {
         auto const& op = *work.op;
         if (whole_ && (op.work == ps::ops::work_class::normalization || op.work == ps::ops::work_class::elementwise))
@@ -114,7 +114,7 @@ ps::parallelization problem_of(nlohmann::json const& asked, published_run const&
     auto const model =
         fmt::format("{},batch={}", asked.at("model").get<std::string>(), std::uint64_t{run.data} * run.micro_batch * run.micro_batches);
     return ps::make_problem(
-        tools::load_model(model, run.devices()).graph, cluster, published_oracle(cluster, run),
+        ps::graph::with_fused_kernels(tools::load_model(model, run.devices()).graph, run.fusion), cluster, published_oracle(cluster, run),
         {.simulation = {.overlap = asked.at("overlap").get<bool>(),
                         .optimizer = asked.at("optimizer") == "adam" ? ps::sim::optimizer::adam : ps::sim::optimizer::momentum,
                         .gradients = asked.at("gradients") == "of_weights" ? ps::sim::gradient_type::of_weights : ps::sim::gradient_type::f32_of_bf16,
@@ -126,7 +126,7 @@ struct placed_run {
     ps::space::flat_strategy strategy;
 };
 placed_run place(pipeline::pipeline_simulator& simulate, ps::parallelization const& problem, published_run const& run) {
-    placed_run out{pipelining_of(run, blocks_of(problem.graph())), {}};
+    placed_run out{pipelining_of(run, problem.graph()), {}};
     auto const group = run.devices() / run.groups;
     out.strategy = ps::space::context_parallel(simulate.micro_batches(run.micro_batches).graph(), group, run.context, run.tensor);
     for (std::size_t op = 0; op < out.strategy.size(); ++op)

@@ -25,7 +25,7 @@ TRANSFORMER = ["matmul", "attention"]
 def training(model, device, optimizer, overlap=True, gradients="f32_of_bf16", **run):
     return {"model": model, "device": works.DEVICES[device], "optimizer": optimizer, "overlap": overlap, "gradients": gradients,
             "run": {"data": 1, "tensor": 1, "context": 1, "groups": 1, "rounds": 1, "micro_batch": 1, "micro_batches": 1, "again": "none",
-                    "sharded": "nothing", "sequence_parallel": True, "fused_dropout": False, **run}}
+                    "sharded": "nothing", "sequence_parallel": True, "fusion": "none", "f8_products": False, **run}}
 
 
 def device_of(row):
@@ -67,7 +67,7 @@ def megatron(row):
     # Its own data parallelism, which pipelines had (DDP=local), does not overlap.
     question = training(gpt(layers, hidden, heads, sequence, vocabulary, "f16", 0.1, flash=False), "a100", "adam", overlap=pipeline == 1, data=data, tensor=tensor,
                         groups=pipeline, rounds=rounds, micro_batch=micro_batch, micro_batches=micro_batches, again="all",
-                        sequence_parallel=False, fused_dropout=True)
+                        sequence_parallel=False, fusion="dropout")
     return asked(row, name, "Tflops per GPU", "tflops", flops / gpus / 1e12, question, notes, gpus=gpus, fit=("a100", "f16", TRANSFORMER))
 
 
@@ -95,13 +95,11 @@ def torchtitan(row):
     copies = row.quotient("gpus", fsdp * tensor * pipeline * context, "fsdp x tensor x pipeline x context")
     row.quotient("sequence", context, "context")
     rounds, batch = row.of("schedule", SCHEDULES), row.integer("batch")
-    dtype = row.of("type", {"bf16": "bf16", "f8": "bf16"})
-    again = row.of("checkpointing", {"none": "none", "selective": "every other", "full": "all"})
+    f8 = row.of("type", {"bf16": False, "f8": True})
+    again = row.of("checkpointing", {"none": "none", "selective": "every other", "all but attention": "all but attention", "full": "all"})
     notes = list(works.DEVICE_NOTES.get(device, []))
-    if row.cells["type"] == "f8":
-        notes.append("f8 priced as bf16")
-    if row.flag("compiled"):
-        notes.append("compiled kernels priced as others")
+    if f8:
+        notes.append("output layer in f8, too")
     micro_batches = 1
     if pipeline > 1:  # torchtitan's default
         micro_batches = pipeline if batch % pipeline == 0 else batch
@@ -116,13 +114,13 @@ def torchtitan(row):
     if copies > 1:
         notes.append("sharded over all replicas, not within fsdp")
     data = gpus // (tensor * pipeline * context)
-    question = training(f"{model},sequence={sequence},type={dtype}", device, "adam", data=data, tensor=tensor, context=context, groups=pipeline,
+    question = training(f"{model},sequence={sequence},type=bf16", device, "adam", data=data, tensor=tensor, context=context, groups=pipeline,
                         rounds=rounds, micro_batch=batch // micro_batches, micro_batches=micro_batches, again=again,
-                        sharded="parameters" if data * context > 1 else "nothing")
+                        sharded="parameters" if data * context > 1 else "nothing", fusion="compiled" if row.flag("compiled") else "none", f8_products=f8)
     degrees = " ".join(f"{column} {row.cells[column]}" for column in ("fsdp", "tensor", "pipeline", "context") if row.cells[column] != "1")
     name = ", ".join(part for part in (f"{row.cells['model']} {device}", degrees, row.cells["schedule"], f"sequence {sequence}", row.cells["type"],
                                        "compiled" if row.flag("compiled") else "", row.cells["checkpointing"]) if part)
-    as_fitted = row.cells["type"] == "bf16" and not row.flag("compiled")
+    as_fitted = not f8 and not row.flag("compiled")
     return asked(row, name, "tokens/s per GPU", "tps", batch * sequence * data / gpus, question, notes, device, gpus=gpus,
                  fit=(device, "bf16", TRANSFORMER) if as_fitted else None,
                  published_memory_gib=row.number("memory") if row.cells["memory"] else None)
@@ -157,10 +155,8 @@ def all_reduce(row):
     if not 2 <= devices <= 8192 or (nodes != "1" and gpus != 8) or (nodes == "1" and gpus > 8):
         row.refuse("cluster", "must have from 2 to 8 devices on one node, or 8 on each of at most 1024")
     notes = [f"priced on {SEVERAL} nodes"] if nodes == "several" else []
-    if "NVLS" in found[4]:
-        notes.append("reduction in the switch not priced")
     row.text("source")
-    question = {"device": device, "devices": devices, "bytes": int(size)}
+    question = {"device": {**device, "nvls": "NVLS" in found[4]}, "devices": devices, "bytes": int(size)}
     return asked(row, cluster, "GB/s", "busbw", 2 * (devices - 1) / devices * size / 1e9, question, notes, gpus=devices)
 
 

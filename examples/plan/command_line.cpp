@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include <parsearch/core/version.hpp>
+#include <parsearch/graph/fusion.hpp>
 #include <parsearch/io/described/described.hpp>
 #include <parsearch/io/described/described_pipeline.hpp>
 #include <parsearch/io/names/cluster_name.hpp>
@@ -99,7 +100,8 @@ void print_list(std::string const& what) {
     } else if (what == "clusters") {
         for (auto const& d : ps::io::device_names)
             tools::print("  NODESxGPUSx{:<8}{:.0f} GiB, {}\n", d.name, static_cast<double>(d.spec->memory) / (1 << 30), d.spec->kind);
-        tools::print("\nsuch as 4x8xh100; or fabric:NAME[,key=value...], see --list fabrics; or FILE.json, topology JSON; or FILE,device=NAME, a "
+        tools::print("\nsuch as 4x8xh100, or 4x8xh100,nvls=true where the switches of nodes add up all-reduces; or fabric:NAME[,key=value...], see "
+                     "--list fabrics; or FILE.json, topology JSON; or FILE,device=NAME, a "
                      "machine file of FlexFlow with the GPU that it does not name.\n");
     } else if (what == "fabrics") {
         for (auto const& f : ps::io::fabrics) tools::print("  {:<17}{}\n", f.name, f.help);
@@ -170,7 +172,8 @@ void add_general(CLI::App& app, raw_command& raw) {
         text(raw.constants));
     tools::add_text(app, "-c,--cluster", input, "CLUSTER",
                     "NODESxGPUSxDEVICE such as 4x8xh100 (devices: " + ps::io::known_devices() +
-                        "), fabric:NAME[,key=value...], or a file: topology JSON, or FILE,device=DEVICE for a machine file of FlexFlow",
+                        "), with ,nvls=true where the switches of nodes add up all-reduces; fabric:NAME[,key=value...]; or a file: topology JSON, or "
+                        "FILE,device=DEVICE for a machine file of FlexFlow",
                     text(raw.asked.cluster));
     tools::add_text(app, "--fabric", input, "NAME",
                     "in the place of --cluster: servers on a network, which report.html draws: " + ps::io::fabric_names() +
@@ -310,6 +313,7 @@ command read_command_line(int argc, char const* const* argv) {
     add_general(app, raw);
     add_fabric(app, raw);
     tools::add_described(app, raw.asked.simulation, "simulation", "Simulation");
+    tools::add_described(app, raw.asked.kernels, "kernels", "Kernels of the runtime");
     std::string const space = "What the search may choose";
     tools::add_described(app, raw.asked.space, "space", space);
     tools::add_text(
@@ -368,6 +372,7 @@ command read_command_line(int argc, char const* const* argv) {
         asked.search = ps::io::repeatable_search(m);
         asked.pipelines = ps::io::repeatable_pipelines(m);
         asked.simulation = m.simulation;
+        asked.kernels = m.kernels;
         asked.space = m.space;
         asked.pin = m.pin;
         asked.forbid = m.forbid;
@@ -401,6 +406,10 @@ command read_command_line(int argc, char const* const* argv) {
     }
     if (!asked.rules.empty() && raw.search != "joint")
         throw ps::invalid_input("--rules is given, but the search is ", raw.search, ": say --search joint");
+    if (asked.kernels.fusion != ps::graph::fusion::none && (raw.search == "joint" || !asked.profile.empty()))
+        throw ps::invalid_input("--kernels.fusion is ", name_of(asked.kernels.fusion), ", but ",
+                                raw.search == "joint" ? "search joint chooses what is fused: say another --search"
+                                                      : "measured kernels are of single operators: say no --profile");
     if (raw.search == "joint" && app.count("--start") > 0)
         throw ps::invalid_input("--start ", asked.start, " is given, but search joint begins with the operators of the model and no strategy");
     for (auto const* const name : {"--pin", "--forbid", "--regular"})

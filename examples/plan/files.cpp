@@ -58,6 +58,7 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
     if (!asked.rules.empty()) m.rules = ps::io::run_input{asked.rules, given.rules_hash};
     m.search = asked.search;
     m.simulation = asked.simulation;
+    m.kernels = asked.kernels;
     m.space = asked.space;
     m.pin = asked.pin;
     m.forbid = asked.forbid;

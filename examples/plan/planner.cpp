@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <parsearch/fabric/network/network_price.hpp>
+#include <parsearch/graph/fusion.hpp>
 #include <parsearch/io/described/searches.hpp>
 #include <parsearch/io/files/plan_file.hpp>
 #include <parsearch/io/foreign/flexflow_strategy.hpp>
@@ -334,6 +335,7 @@ inputs read_inputs(request const& asked) {
     auto cluster = to_wire ? unwired(*to_wire) : ps::io::make_named_cluster(asked.cluster);
     auto const devices = cluster.cluster.size();
     inputs out{.model = tools::load_model(asked.model, devices), .cluster = std::move(cluster), .to_wire = std::move(to_wire)};
+    out.model.graph = ps::graph::with_fused_kernels(out.model.graph, asked.kernels.fusion);
     if (!out.cluster.path.empty()) out.cluster_hash = ps::io::hash_of_file(out.cluster.path);
     if (starts_from_file(asked)) {
         require_plan_file("start", asked.start, "cheapest, ");
@@ -360,7 +362,7 @@ inputs read_inputs(request const& asked) {
 }
 
 planned begin_plan(request& asked, inputs const& given, std::stop_token const& stop) {
-    cost_oracle const oracle(given.cluster.cluster, given.profile ? &*given.profile : nullptr);
+    cost_oracle const oracle(given.cluster.cluster, given.profile ? &*given.profile : nullptr, asked.kernels);
     std::vector<std::string> pinned;
     if (!asked.pin.empty() || !asked.forbid.empty())
         pinned =

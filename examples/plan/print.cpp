@@ -210,8 +210,8 @@ std::string summary_of_cluster(ps::topology::cluster const& cluster, ps::sim::si
         hosts.insert(cluster.node_of(d));
     }
     auto const nodes = hosts.size();
-    auto const kept =
-        limited(first.memory) && options.memory_kept_free > 0 ? fmt::format(", {:.3g}% of it kept free", 100 * options.memory_kept_free) : "";
+    auto kept = limited(first.memory) && options.memory_kept_free > 0 ? fmt::format(", {:.3g}% of it kept free", 100 * options.memory_kept_free) : "";
+    if (limited(first.memory) && options.context_memory > 0) kept += fmt::format(", {} of the runtime", tools::shown_memory(options.context_memory));
     return fmt::format("{} device{} on {} node{}, {} with {}{}{}", cluster.size(), cluster.size() == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s",
                        first.kind, limited(first.memory) ? tools::shown_memory(first.memory) : "unlimited memory", one_kind ? " each" : " and others",
                        kept);

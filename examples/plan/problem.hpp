@@ -14,6 +14,7 @@
 #include <parsearch/cost/memoized.hpp>
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/graph/vector_graph.hpp>
+#include <parsearch/io/described/described_kernels.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/topology/cluster.hpp>
 
@@ -26,7 +27,8 @@ using measured_oracle = ps::cost::measured_table<std::uint32_t, ps::cost::roofli
 // The roofline; where there is a profile, what was measured first.
 class cost_oracle {
   public:
-    cost_oracle(ps::topology::cluster const& cluster, ps::cost::profile const* profile) : roofline_(cluster) {
+    cost_oracle(ps::topology::cluster const& cluster, ps::cost::profile const* profile, ps::io::kernel_options const& kernels)
+        : roofline_(cluster, kernels.roofline()) {
         if (profile) measured_.emplace(measured_oracle(*profile, cluster, roofline_), ps::cost::kind_of_device<std::uint32_t>(cluster));
     }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <parsearch/io/described/described_kernels.hpp>
 #include <parsearch/io/described/searches.hpp>
 #include <parsearch/io/files/run_manifest.hpp>
 #include <parsearch/pipeline/partition.hpp>
@@ -29,6 +30,7 @@ struct request {
     std::optional<ps::pipeline::partition_options> pipelines{ps::pipeline::partition_options{}}; // that may be chosen; nothing: none
     std::uint64_t seed = 42;
     ps::sim::simulation_options simulation{};
+    ps::io::kernel_options kernels{};
     ps::space::space_options space{};
     std::vector<std::string> pin{}, forbid{}; // OPERATOR=SPLIT: see `pin_operators`
     std::optional<double> regular = 0.05;     // how much less a plan must take that differs between blocks that repeat; nothing: it may differ

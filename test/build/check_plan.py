@@ -423,6 +423,34 @@ class Plans(Folder):
         self.assertIn("nothing is searched", refused("--pin", "fc1=s2", "--search", "none"))
         self.assertIn("search joint makes other operators", refused("--forbid", "fc1=s2", "--search", "joint"))
 
+    def test_kernels_and_switches(self):
+        asked = ["--model", "zoo:llama,layers=2,hidden=1024,heads=8,kv_heads=8,feed_forward=4096,sequence=1024,vocabulary=1000,batch=16,type=bf16",
+                 "--search", "none", "--start", "tensor_parallel_8", "--simulation.optimizer", "adam"]
+
+        def times(*more, cluster="1x8xh100"):
+            plan(*asked, "--cluster", cluster, *more, "--quiet", "--out", self.path / "a")
+            of = {s["strategy"]: s["time_ps"] for s in self.load("a", "run.json")["strategies"]}
+            return of["data parallel"], of["tensor parallel 8"]
+
+        plain = times()
+        self.assertNotIn("kernels", self.load("a", "run.json"))
+        self.assertEqual(times("--kernels.fusion", "none"), plain)
+        for now, before in zip(times("--kernels.fusion", "compiled"), plain):
+            self.assertLess(now, before)
+        self.assertLess(times("--kernels.f8_products", "true")[0], plain[0])
+        self.assertLess(times(cluster="1x8xh100,nvls=true")[1], plain[1]) # all-reduces of activations
+        # Each device runs 36 operators forward, and as many backward.
+        self.assertGreater(times("--kernels.host_time", "1ms")[0], 72 * 10**9)
+        all_of_them = times("--kernels.fusion", "compiled", "--kernels.f8_products", "true", "--kernels.host_time", "2us")
+        self.assertEqual(self.load("a", "run.json")["kernels"], {"fusion": "compiled", "f8_products": True, "host_time": "2us"})
+        plan("--rerun", self.path / "a" / "run.json", "--out", self.path / "b")
+        self.assertEqual(self.load("b", "run.json")["strategies"][-1]["time_ps"], self.load("a", "run.json")["strategies"][-1]["time_ps"])
+        self.assertLess(all_of_them[0], plain[0])
+        # What the runtime holds beside a tenth.
+        held = "--simulation.context_memory"
+        self.assertIn("80.0 GiB each, 10% of it kept free, 2.00 GiB of the runtime", plan(*asked, "--cluster", "1x8xh100", held, 2 << 30)[0])
+        plan(*asked, "--cluster", "1x8xh100", held, 72 << 30, code=3)
+
     def test_compare_and_quiet(self):
         out, _ = plan("--model", GPT, "--cluster", "1x4xp100", "--evaluations", 50, "--compare", "tensor_parallel_2,one_weird_trick", "--quiet")
         self.assertEqual([line.split("  ")[1] for line in out.splitlines() if line.endswith("yes")],
@@ -435,7 +463,8 @@ class Plans(Folder):
         asked = ["--model", "zoo:mlp,features=256,hidden=256", "--cluster", "1x2xp100", "--evaluations", 20, "--quiet"]
         rules = self.path / "rules.json"
         rules.write_text(json.dumps(RULES))
-        plan("--model", LAYERS, "--cluster", "1x2xp100", "--search", "joint", "--rules", rules, "--profile", self.write_measures(), "--simulation.optimizer", "adam", "--quiet", "--out", self.path / "a", pipelines=True)
+        plan("--model", LAYERS, "--cluster", "1x2xp100", "--search", "joint", "--rules", rules, "--profile", self.write_measures(), "--simulation.optimizer", "adam",
+             "--kernels.host_time", "1us", "--quiet", "--out", self.path / "a", pipelines=True)
         plan(*asked, "--out", self.path / "b")
         schema = json.loads((SCHEMAS / "run.schema.json").read_text(encoding="utf-8"))
 
@@ -877,6 +906,13 @@ class Refusals(Folder):
             ([*m, "--fabric", "topoopt", "--degree", "1"], "fabric topoopt: topology of degree 1 for 16 servers"),
             ([*m, "--fabric", "topoopt", "--rounds", "0"], "option 'rounds' is 0: must be from 1"),
             (["--rerun", "nowhere", "--fabric", "torus"], "--fabric is given beside --rerun"),
+            ([*m, *c, "--kernels.fusion", "all"], "option 'fusion' is 'all': must be one of none, dropout, compiled"),
+            ([*m, *c, "--kernels.f8_products", "true"], "device 0 (p100_sxm) has no f8 peak: f8_products needs one"),
+            ([*m, *c, "--kernels.host_time", "5"], "option 'host_time' is '5': must be a time in ns, us"),
+            ([*m, *c, "--kernels.fusion", "compiled", "--search", "joint"], "--kernels.fusion is compiled, but search joint chooses what is fused"),
+            ([*m, *c, "--kernels.fusion", "dropout", "--profile", "x"], "--kernels.fusion is dropout, but measured kernels are of single operators"),
+            ([*m, *c, "--simulation.context_memory", "-1"], "simulation option context_memory is -1 bytes: must not be negative"),
+            ([*m, "--cluster", "1x2xp100,nvls=true"], "nvls is true, and intra is not nvswitch"),
             (["--list", "nothing"], "--list nothing: must be models, clusters, "),
         ]:
             with self.subTest(arguments=arguments):
@@ -975,7 +1011,8 @@ class Help(unittest.TestCase):
                      "--mcmc.reset_interval", "--mcmc.patience", "--mcmc.time_patience", "--mcmc.min_evaluations", "--mcmc.threads", "--mcmc.random_starts", "--mcmc.target_acceptance",
                      "--greedy.candidates", "--greedy.order", "--rules", "--joint.beam", "--joint.candidates", "--tempering.replicas", "--tempering.threads",
                      "--simulation.training", "--simulation.optimizer", "--simulation.memory", "--simulation.memory_penalty", "--simulation.movement",
-                     "--simulation.synchronisation", "--simulation.overlap", "--simulation.discipline", "--space.sample", "--space.attribute",
+                     "--simulation.synchronisation", "--simulation.overlap", "--simulation.discipline", "--simulation.context_memory", "--kernels.fusion",
+                     "--kernels.f8_products", "--kernels.host_time", "--space.sample", "--space.attribute",
                      "--space.parameter", "--space.reduction", "--space.min_shard", "--space.max_shards", "--space.placements", "--space.all_orders",
                      "--fabric", "--servers", "--gpus-per-server", "--degree", "--interface", "--routing", "--rounds", "--explain", "--space.pipelines ", "--space.max_stages", "--space.max_micro_batches", "--space.max_interleaved", "--space.recomputation", "--space.sharded_optimizer",
                      "--space.context_parallel", "--space.zero_bubble", "--space.sharded_gradients", "--space.sharded_parameters", "--space.sharded_within_nodes",

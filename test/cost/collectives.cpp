@@ -2,6 +2,8 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -129,6 +131,35 @@ TEST_CASE("an all-to-all takes no less than its most loaded link, where that is 
     }
 }
 
+TEST_CASE("an all-reduce in the switch: what its link carries is (p + 1) / p of the bytes; nothing else gains") {
+    auto g = flat(8);
+    g.switch_rate = {9e9};
+    CHECK(by(collective_algorithm::in_switch, all_reduce, 800'000, g) == 6 * microseconds{2} + microseconds{100});
+    CHECK(alpha_beta{}.cheapest(all_reduce, 800'000, g).algorithm == collective_algorithm::in_switch);
+    CHECK(best(all_reduce, 1, g) > 6 * microseconds{2}); // the latency of a tree
+    for (auto const kind : kinds)
+        if (kind != all_reduce) CHECK(best(kind, 800'000, g) == best(kind, 800'000, flat(8)));
+    g.switch_rate = {1e9}; // slower than rings
+    CHECK(best(all_reduce, 800'000, g) == best(all_reduce, 800'000, flat(8)));
+    CHECK(best(all_reduce, 0, g) == picoseconds{0});
+    for (std::uint32_t p = 3; p < 20; ++p) { // more bytes are never faster
+        auto few = flat(p);
+        few.switch_rate = {12e9};
+        for (byte_count b = 1; b < 1'000'000; b = b * 3 + 1) CHECK(best(all_reduce, b, few) <= best(all_reduce, b + 1, few));
+    }
+}
+
+TEST_CASE("all-reduces in the switch of H100 as measured: bytes per second of sums among 5 to 8, and no gain among 4") {
+    auto const sums = [](std::uint32_t p, collective_algorithm a) {
+        collective_group g{.size = p, .nodes = 1, .per_node = p, .ring_rate = {370e9}, .ring_latency = microseconds{1}, .switch_rate = {308.6e9}};
+        return 8e9 / to_seconds(by(a, all_reduce, 8'000'000'000, g)) / 1e9;
+    };
+    // NVIDIA/nccl, issue 1455.
+    for (auto const& [p, measured] : {std::pair{5u, 258.}, {6u, 265.}, {7u, 270.}, {8u, 273.}})
+        CHECK(sums(p, collective_algorithm::in_switch) == doctest::Approx(measured).epsilon(0.01));
+    CHECK(sums(4, collective_algorithm::in_switch) == doctest::Approx(sums(4, collective_algorithm::ring)).epsilon(0.01));
+}
+
 TEST_CASE("mistakes are named") {
     CHECK_THROWS_WITH_AS((void)best(collective_kind::all_to_all_v, 1000, flat(4)), doctest::Contains("its cost follows from its messages"),
                          invalid_input);
@@ -143,6 +174,8 @@ TEST_CASE("mistakes are named") {
         CHECK_THROWS_WITH_AS((void)best(broadcast, 1, g), doctest::Contains("no such group exists"), invalid_input);
     CHECK_THROWS_WITH_AS((void)by(collective_algorithm::hierarchical, reduce, 1, flat(4)), doctest::Contains("hierarchical reduce over 1 nodes"),
                          invalid_input);
+    CHECK_THROWS_WITH_AS((void)by(collective_algorithm::in_switch, all_reduce, 1, flat(4)),
+                         doctest::Contains("is an all-reduce whose group has a switch_rate"), invalid_input);
     CHECK_THROWS_WITH_AS((void)by(collective_algorithm::ring, all_to_all, 1, layered()), doctest::Contains("ring all_to_all over 4 nodes"),
                          invalid_input);
 }

@@ -207,7 +207,7 @@ TEST_CASE("convolutions of f32 on vector units run by Winograd's algorithm, thos
     CHECK(roofline(pair(toy(), toy()), ideal())(work(op, 2.25e9, 0), 0) == microseconds{2250 + 1}); // units of their own
 }
 
-TEST_CASE("products inside of an attention run as products; dropout may run in the kernel behind it") {
+TEST_CASE("products inside of an attention run as products") {
     auto device = toy();
     device.reached = {.matmul = {.f32 = 0.5}, .attention = {.f32 = 0.25}};
     auto op = support::product(8, 8, 8);
@@ -217,12 +217,82 @@ TEST_CASE("products inside of an attention run as products; dropout may run in t
     CHECK(roofline(pair(device, device))(w, 0) == microseconds{1200 + 1600 + 1});
     w.bytes = 0.16e9; // 2 ms of memory: longer than what is no product
     CHECK(roofline(pair(device, device))(w, 0) == microseconds{1200 + 2000 + 1});
-    op = ops::dropout{}.infer(std::array{ops::tensor{{100, 100}, ops::dtype::f32}});
-    auto const moved = work(op, 0, 80000);
+}
+
+TEST_CASE("a kernel takes at least what the host takes to launch it") {
+    auto const c = pair(toy(), toy());
     auto o = ideal();
-    CHECK(roofline(pair(device, device), o)(moved, 0) == picoseconds{800'000} + microseconds{1});
-    o.fused_dropout = true;
-    CHECK(roofline(pair(device, device), o)(moved, 0) == picoseconds{100'000} + microseconds{1}); // a byte of 10,000 elements
+    o.host_time = microseconds{8};
+    roofline const oracle(c, o), plain(c, ideal());
+    auto op = support::product(8, 8, 8);
+    CHECK(oracle(work(op, 1e6, 0), 0) == microseconds{8}); // 1 us, and 1 us of launch
+    CHECK(oracle(work(op, 0, 1), 0) == microseconds{8});
+    for (double const flops : {7e6, 8e6, 1e9}) CHECK(oracle(work(op, flops, 0), 0) == plain(work(op, flops, 0), 0));
+    CHECK(oracle(work(op, 0, 0), 0) == picoseconds{0});
+    op.work = ops::work_class::view; // no kernel
+    CHECK(oracle(work(op, 1e9, 1e9), 0) == picoseconds{0});
+}
+
+TEST_CASE("products of linear layers in f8: at its peak, behind what scaling and casting moves, where that is faster") {
+    auto spec = toy();
+    spec.contraction.f16 = 1e12;
+    spec.contraction.f8 = 2e12;
+    auto const c = pair(spec, spec);
+    auto o = ideal();
+    roofline const plain(c, o);
+    o.f8_products = true;
+    roofline const in_f8(c, o);
+    ops::tensor const x{{1024, 512}, ops::dtype::f16};
+    auto const op = ops::linear{.out = 256, .bias = false}.infer(std::array{x});
+    std::array<std::int32_t, 3> const whole{1, 1, 1};
+    auto const forward = ops::work_of(op, whole, ops::pass::forward), backward = ops::work_of(op, whole, ops::pass::backward);
+    double const inputs = 1024 * 512, weights = 256 * 512, outputs = 1024 * 256;
+    CHECK(f8_casts(forward) == 4 * inputs + 6 * weights);
+    CHECK(f8_casts(backward) == 4 * outputs);
+    for (auto const& w : {forward, backward}) {
+        double const casts = f8_casts(w) / 100e9, half = w.flops / 2e12, launch = 1e-6;
+        CHECK(to_seconds(in_f8(w, 0)) == doctest::Approx(casts + std::max(half, w.bytes / 100e9) + launch));
+        CHECK(in_f8(w, 0) < plain(w, 0));
+    }
+    // Few products of each element: casting does not pay.
+    auto const narrow = ops::linear{.out = 8, .bias = false}.infer(std::array{x});
+    CHECK(in_f8(ops::work_of(narrow, whole, ops::pass::forward), 0) == plain(ops::work_of(narrow, whole, ops::pass::forward), 0));
+    // Products of 32 bits, of no weights, and updates stay as they are.
+    auto const single = ops::linear{.out = 256}.infer(std::array{ops::tensor{{1024, 512}}});
+    CHECK(in_f8(ops::work_of(single, whole, ops::pass::forward), 0) == plain(ops::work_of(single, whole, ops::pass::forward), 0));
+    ops::tensor const a{{4, 512, 512}, ops::dtype::f16};
+    auto const scores = ops::batched_matmul{}.infer(std::array{a, a});
+    auto const of_scores = ops::work_of(scores, std::array{1, 1, 1, 1}, ops::pass::forward);
+    CHECK(in_f8(of_scores, 0) == plain(of_scores, 0));
+    CHECK(in_f8(work(op, 1e9, 0, ops::pass::update), 0) == plain(work(op, 1e9, 0, ops::pass::update), 0));
+    // An attention's projections, in front of what is between them.
+    ops::tensor const y{{8, 256, 512}, ops::dtype::f16};
+    auto const attention = ops::multi_head_attention{.heads = 8}.infer(std::array{y, y, y});
+    auto const w = ops::work_of(attention, std::vector<std::int32_t>(attention.dims.size(), 1), ops::pass::forward);
+    auto const saved = to_seconds(plain(w, 0)) - to_seconds(in_f8(w, 0));
+    CHECK(saved == doctest::Approx(w.product_flops / 2e12 - f8_casts(w) / 100e9));
+    CHECK(f8_casts(w) == 4 * 4 * 8 * 256 * 512 + 6 * static_cast<double>(ops::parameters_of(attention)));
+}
+
+TEST_CASE("f8 on H100: a large layer takes little more than half as long, no published run tells it, and a larger shard is never faster") {
+    auto const c = topology::dgx_h100(1);
+    roofline const plain(c), in_f8(c, {.f8_products = true});
+    auto const op = ops::linear{.out = 14336, .bias = false}.infer(std::array{ops::tensor{{16384, 4096}, ops::dtype::bf16}});
+    std::array<std::int32_t, 3> const whole{1, 1, 1};
+    auto const w = ops::work_of(op, whole, ops::pass::forward);
+    double const ratio = to_seconds(in_f8(w, 0)) / to_seconds(plain(w, 0));
+    CHECK(ratio > 0.5);
+    CHECK(ratio < 0.65);
+    CHECK(plain.answer(w, 0).source == cost_source::published);
+    CHECK(in_f8.answer(w, 0).source == cost_source::data_sheet);
+    for (auto const pass : {ops::pass::forward, ops::pass::backward})
+        for (std::size_t k = 0; k < 3; ++k)
+            for (std::int32_t parts = 1; parts <= 512; parts *= 2) {
+                auto few = whole, many = whole;
+                few[k] = parts;
+                many[k] = 2 * parts;
+                CHECK(in_f8(ops::work_of(op, many, pass), 0) <= in_f8(ops::work_of(op, few, pass), 0));
+            }
 }
 
 TEST_CASE("an answer says whether published runs tell the rate that bounds it") {
@@ -279,6 +349,11 @@ TEST_CASE("mistakes are named") {
     o = {};
     o.launch_overhead = picoseconds{-1};
     REFUSED(roofline(c, o), "launch_overhead is -1 ps");
+    o = {};
+    o.host_time = std::chrono::nanoseconds{-1};
+    REFUSED(roofline(c, o), "roofline: host_time is -1 ns: must not be negative");
+    o = {.f8_products = true};
+    REFUSED(roofline(c, o), "device 0 (toy) has no f8 peak: f8_products needs one, of contraction");
     auto unknown = toy("unknown");
     unknown.memory_rate = {};
     REFUSED(roofline(pair(toy(), unknown)), "device 1 (unknown) has f32 peaks of");

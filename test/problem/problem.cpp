@@ -83,6 +83,9 @@ TEST_CASE("problem: plans leave a tenth of the memory, or what is asked; what ha
     };
     CHECK(usable({}) == 905);
     CHECK(usable({.memory_kept_free = 0}) == 1005);
+    CHECK(usable({.memory_kept_free = 0, .context_memory = 5}) == 1000);
+    CHECK(usable({.context_memory = 5}) == usable({}) - 5);
+    CHECK(usable({.context_memory = 2000}) == 0);
     CHECK(usable({.memory_kept_free = 0.5}) == 503);
     CHECK(support::refusal([&] { return usable({.memory_kept_free = -0.1}); }) ==
           "simulation option memory_kept_free is -0.1: must be a share from 0 to less than 1");

@@ -54,6 +54,12 @@ TEST_CASE("figures of the data sheets") {
     CHECK(h200_sxm.contraction == h100_sxm.contraction);
     CHECK(h200_sxm.memory_rate.bytes_per_second == 4800e9);
     CHECK(b200_sxm.contraction.bf16 == 2250e12);
+    for (auto const* const d : {&h100_sxm, &h200_sxm, &b200_sxm}) {
+        CHECK(d->contraction.f8 / d->contraction.bf16 == doctest::Approx(2).epsilon(0.001));
+        CHECK(d->reached.matmul.f8 == d->reached.matmul.bf16);
+        CHECK(d->reached.runs.matmul.f8 == 0);
+    }
+    for (auto const* const d : {&k80, &p100_sxm, &v100_sxm, &a100_sxm}) CHECK(d->contraction.f8 == 0);
 }
 
 TEST_CASE("parts of peaks are from 0 to 1") {

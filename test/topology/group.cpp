@@ -196,3 +196,31 @@ TEST_CASE("a single member has no links; no member and no such device are refuse
     CHECK_THROWS_WITH_AS((void)group(t, {}), doctest::Contains("group of no devices"), invalid_input);
     CHECK_THROWS_WITH_AS((void)group(t, {0, 3}), doctest::Contains("device 3 in a group: the topology has 3"), invalid_input);
 }
+
+TEST_CASE("groups that a switch may reduce: three or more on one node, each with a link in and a link out that say so") {
+    auto const rate = [](nodes_options const& o, std::vector<std::uint32_t> const& members) {
+        return rate_of(group(dense(nodes(o)), members).shape.switch_rate);
+    };
+    CHECK(rate({.device = h100_sxm}, first(8)) == 0);
+    for (std::uint32_t n = 3; n <= 8; ++n) CHECK(rate({.device = h100_sxm, .nvls = true}, first(n)) == 308.6e9);
+    CHECK(rate({.device = h100_sxm, .nvls = true}, first(2)) == 0); // two send to each other
+    CHECK(rate({.count = 2, .device = h100_sxm, .nvls = true}, {8, 9, 15}) == 308.6e9);
+    CHECK(rate({.count = 2, .device = h100_sxm, .nvls = true}, first(9)) == 0); // on two nodes
+    auto const own = link_description{{300e9}, microseconds{1}, {200e9}};
+    CHECK(rate({.device = h100_sxm, .intra_link = own, .nvls = true}, first(8)) == 200e9);
+    // One link that does not say so, and a pair of switches with links between.
+    for (bool const apart : {false, true}) {
+        cluster_builder b;
+        auto const left = b.add_switch("left"), right = b.add_switch("right");
+        for (std::uint32_t d = 0; d < 4; ++d) {
+            auto const device = b.add_device(h100_sxm);
+            auto const to = apart && d > 1 ? right : left;
+            (void)b.add_link(device, to, own);
+            (void)b.add_link(to, device, d == 3 && !apart ? link_description{own.rate, own.latency} : own);
+        }
+        (void)b.add_link(left, right, own);
+        (void)b.add_link(right, left, own);
+        CHECK(rate_of(group(dense(b.build()), first(4)).shape.switch_rate) == 0);
+        if (!apart) CHECK(rate_of(group(dense(b.build()), first(3)).shape.switch_rate) == 200e9);
+    }
+}

@@ -81,6 +81,21 @@ TEST_CASE("DGX H100 and A100: NVSwitch inside, an interface per GPU outside") {
     CHECK(rates(dgx_a100(2), 0, 8) == std::vector<double>{31.5, 24, 24, 31.5});
 }
 
+TEST_CASE("switches that reduce: the links to them say so, and nothing else changes") {
+    auto const plain = nodes({.count = 2, .device = h100_sxm}), reducing = nodes({.count = 2, .device = h100_sxm, .nvls = true});
+    for (auto const l : reducing.links()) {
+        auto const& [from, to] = reducing.ends_of(l);
+        auto const is_nvswitch = [&](vertex v) {
+            return v.what == vertex::type::network_switch && reducing.switches()[v.number].ends_with("nvswitch");
+        };
+        auto link = reducing.describe_link(l);
+        CHECK(link.reduction.bytes_per_second == (is_nvswitch(from) || is_nvswitch(to) ? 308.6e9 : 0));
+        link.reduction = {};
+        CHECK(link == plain.describe_link(l));
+    }
+    CHECK(nodes({.count = 2, .gpus_per_node = 1, .device = a100_sxm, .nvls = true}) == nodes({.count = 2, .gpus_per_node = 1, .device = a100_sxm}));
+}
+
 TEST_CASE("Summit: two sockets of three") {
     auto const c = summit(2);
     CHECK(c.size() == 12);
@@ -140,5 +155,8 @@ TEST_CASE("mistakes in the options are named") {
     refused({.count = 2, .device = h100_sxm, .nics_per_node = 0}, "nics_per_node is 0");
     refused({.count = 2, .device = k80, .nics_per_node = 2}, "nics_per_node is 2: must be 1 under a PCIe root");
     refused({.count = 2, .device = h100_sxm, .nic = link_description{{-1e9}, {}}}, "bandwidth of -1e+09 B");
+    refused({.device = a100_sxm, .nvls = true}, "nodes of a100_sxm: nvls is true, and intra_link has no rate of reduction: only h100_sxm");
+    refused({.device = h100_sxm, .intra = intra_node::direct, .nvls = true}, "nvls is true, and intra is not nvswitch");
+    refused({.device = h100_sxm, .intra_link = link_description{{1e9}, {}, {-1e9}}}, "has a rate of reduction of -1e+09 B/s");
     refused({.count = 100000, .gpus_per_node = 100000, .device = h100_sxm}, "100000 nodes of 100000 GPUs: a cluster holds at most 8192");
 }

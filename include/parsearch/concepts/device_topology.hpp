@@ -20,10 +20,12 @@ struct device_description {
     friend bool operator==(device_description const&, device_description const&) = default;
 };
 
-/// One direction of a link: `rate` in bytes per second, `latency` per message.
+/// One direction of a link: `rate` in bytes per second, `latency` per message. `reduction`: that of a link to or from a switch which adds up what
+/// comes over its links and sends the sums out over all of them, in bytes per second that such a link carries meanwhile; zero: it does not.
 struct link_description {
     bandwidth rate{};
     picoseconds latency{};
+    bandwidth reduction{};
     friend bool operator==(link_description const&, link_description const&) = default;
 };
 

@@ -36,6 +36,7 @@ struct collective_group {
     picoseconds between_latency{};  ///< largest latency of one hop between nodes
     bandwidth exchange_rate{};      ///< of an all-to-all: what each device sends while all send to all at once; zero: not known, or another kind
     picoseconds exchange_latency{}; ///< largest latency between two devices, where `exchange_rate` is known
+    bandwidth switch_rate{}; ///< of each device's links while the one switch that joins all adds up in flight; zero: it does not, or there is none
     friend bool operator==(collective_group const&, collective_group const&) = default;
 };
 

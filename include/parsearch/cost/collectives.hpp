@@ -14,11 +14,11 @@
 namespace parsearch::cost {
 
 /// How a collective is carried out.
-enum class collective_algorithm : std::uint8_t { ring, tree, hierarchical };
-inline constexpr std::array<collective_algorithm, 3> collective_algorithms{collective_algorithm::ring, collective_algorithm::tree,
-                                                                           collective_algorithm::hierarchical};
+enum class collective_algorithm : std::uint8_t { ring, tree, hierarchical, in_switch };
+inline constexpr std::array<collective_algorithm, 4> collective_algorithms{collective_algorithm::ring, collective_algorithm::tree,
+                                                                           collective_algorithm::hierarchical, collective_algorithm::in_switch};
 [[nodiscard]] constexpr std::string_view name_of(collective_algorithm a) noexcept {
-    constexpr std::array<std::string_view, 3> names{"ring", "tree", "hierarchical"};
+    constexpr std::array<std::string_view, 4> names{"ring", "tree", "hierarchical", "in_switch"};
     return names[static_cast<std::size_t>(a)];
 }
 
@@ -76,10 +76,15 @@ namespace detail {
 /// single binary tree, whose inner nodes send twice, has half of it. An all-to-all on several nodes has no Bruck variant, nor a flat one, which would
 /// overrate the links between nodes.
 ///
+/// A group whose one switch adds up in flight (`switch_rate` s) may also all-reduce in the switch: 2La + (p+1)/p B/s. Each device asks for the sum of
+/// its part, so that all B pass out of each device, and sends it to all, B/p more. Other collectives gain nothing by it: what a device has to receive
+/// (all-gather) or to give (reduce-scatter) passes its link anyway. No latency is claimed beside that of a tree.
+///
 /// Sources: R. Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication operations in MPICH, IJHPCA 19(1),
 /// 2005, sections 3 and 4 (ring, recursive and pairwise algorithms, Bruck); P. Sanders, J. Speck, J. L. Traeff, Two-tree algorithms for
 /// full bandwidth broadcast, reduction and scan, Parallel Computing 35, 2009 (double trees, which NCCL uses since 2.4); bytes per rank
-/// as in the file PERFORMANCE.md of nccl-tests.
+/// as in the file PERFORMANCE.md of nccl-tests; B. Klenk et al., An in-network architecture for accelerating shared-memory multiprocessor
+/// collectives, ISCA 2020 (reductions in switches between GPUs).
 struct alpha_beta {
     /// Time of a collective by the cheapest algorithm; zero for a group of one or no bytes. Throws `invalid_input` on negative bytes,
     /// a rate that is read and not positive, counts that contradict each other. Complexity: O(1).
@@ -103,6 +108,7 @@ struct alpha_beta {
 
     /// True where the table has an entry for the group.
     [[nodiscard]] static bool applies(collective_algorithm algorithm, collective_kind kind, collective_group const& group) noexcept {
+        if (algorithm == collective_algorithm::in_switch) return kind == collective_kind::all_reduce && group.switch_rate.bytes_per_second > 0;
         bool const layered = group.nodes > 1 && group.per_node > 1;
         return algorithm == collective_algorithm::hierarchical ? layered : !(layered && kind == collective_kind::all_to_all);
     }
@@ -112,7 +118,8 @@ struct alpha_beta {
         check(bytes, group);
         if (!applies(algorithm, kind, group))
             throw invalid_input(name_of(algorithm), ' ', parsearch::name_of(kind), " over ", group.nodes, " nodes of up to ", group.per_node,
-                                " devices: hierarchies need several of both, and such an all-to-all needs a hierarchy");
+                                " devices: hierarchies need several of both, such an all-to-all needs a hierarchy, and a reduction in a switch is an "
+                                "all-reduce whose group has a switch_rate");
         if (group.size == 1 || bytes == 0) return picoseconds{0};
         auto const time = uncongested(algorithm, kind, bytes, group);
         if (kind != collective_kind::all_to_all || !(group.exchange_rate.bytes_per_second > 0)) return time;
@@ -126,6 +133,10 @@ struct alpha_beta {
         case collective_algorithm::ring: return detail::ring_time(kind, bytes, group.size, group.ring_rate, group.ring_latency);
         case collective_algorithm::tree: return tree(kind, bytes, group);
         case collective_algorithm::hierarchical: return hierarchical(kind, bytes, group);
+        case collective_algorithm::in_switch: {
+            double const p = group.size;
+            return detail::steps_and_bytes(2 * detail::ceil_log2(group.size), group.ring_latency, p + 1, p, bytes, group.switch_rate);
+        }
         }
         throw invalid_input("collective algorithm ", static_cast<int>(algorithm), ": unknown");
     }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -69,9 +70,32 @@ struct roofline_options {
     std::optional<double> memory_efficiency{};
     /// Where set, replaces the launch overhead of every device.
     std::optional<picoseconds> launch_overhead{};
-    /// Dropout runs in the kernel of the sum behind it, as compiled and hand-written kernels have it: it moves its mask alone.
-    bool fused_dropout = false;
+    /// The least that a kernel takes, since the host takes as long to launch it: 0 where graphs of kernels are replayed, some 5 to 10 us, a round
+    /// figure, where PyTorch runs operators one by one. Counted once for each shard, whatever the number of its kernels.
+    std::chrono::nanoseconds host_time{0};
+    /// Linear layers of 16 bits, also those in an attention, run their products in f8 where that is faster: see `f8_casts`. Tensors, and so what is
+    /// kept and sent, stay as they are.
+    bool f8_products = false;
 };
+
+/// Bytes that scaling and casting the operands of a shard's products to f8 moves, in front of these: 4 for each element of activations and gradients,
+/// whose largest is found by the kernel that makes them (it is read, and written in f8 by rows and by columns), 6 for each of weights, which are read
+/// once more for it. Forward casts the inputs and weights of a linear layer, backward the gradients of its outputs, and keeps the rest; an attention
+/// with projections casts inputs, weights and the input of its last projection, as large as its output, and backward as many gradients.
+/// Source: torchao, float8/roofline_utils.py (dynamic scaling by tensor, compiled). Complexity: O(operands).
+[[nodiscard]] inline double f8_casts(ops::shard_work const& work) {
+    auto const& op = *work.op;
+    auto const box = ops::middle_shard(op, work.degrees);
+    double bytes = 0;
+    auto const add = [&](std::vector<ops::operand> const& operands, double each) {
+        for (auto const& o : operands) bytes += each * static_cast<double>(ops::shard_elements(o, box));
+    };
+    bool const inner = op.work != ops::work_class::matmul, forward = work.pass == ops::pass::forward;
+    if (forward || inner) add(op.inputs, 4);
+    if (!forward || inner) add(op.outputs, 4);
+    if (forward) add(op.weights, 6);
+    return bytes;
+}
 
 /// The number of a format; that of `f32` for wide integers.
 [[nodiscard]] constexpr double of_format(topology::by_format const& numbers, ops::dtype type) noexcept {
@@ -119,6 +143,7 @@ struct roofline_options {
 /// - Convolutions in f32 on vector units run by Winograd's algorithm, where it applies.
 /// - Products inside of another operator (an attention's projections) add their arithmetic, at the rate of large matrix products: without tiles, and
 ///   in the one launch.
+/// - `f8_products` runs products of linear layers at the peak of f8, with what `f8_casts` moves in front of them.
 /// - The update pass is priced like the others, by the few flops and the bytes of the optimizer. Views, sources and shards without flops and bytes
 ///   take no time. Transfers take the default (latency + bytes / bandwidth), collectives `alpha_beta`.
 /// Source: S. Williams, A. Waterman, D. Patterson, Roofline, CACM 52(4), 2009. Devices are named by their position in `devices(topology)`. The
@@ -129,7 +154,7 @@ class roofline {
     /// kind that differ. Complexity: O(devices).
     template <class T>
         requires topology::DescribesDeviceSpecs<T>
-    explicit roofline(T const& t, roofline_options const& options = {}) : fused_dropout_(options.fused_dropout) {
+    explicit roofline(T const& t, roofline_options const& options = {}) : host_time_(options.host_time), f8_products_(options.f8_products) {
         check(options);
         std::unordered_map<std::string, std::uint32_t> numbers;
         for (auto const& d : parsearch::devices(t)) {
@@ -176,12 +201,19 @@ class roofline {
         if (c == ops::work_class::convolution && k.on_vector_units(work.type())) flops /= winograd_saving(*work.op);
         double arithmetic = flops / rate(c);
         if (tiled) arithmetic = std::min(arithmetic, work.flops / std::min(rate(ops::work_class::elementwise), rate(c) / 2));
-        double const bytes = fused_dropout_ && work.op->kind == "dropout" ? mask_bytes(work) : work.bytes;
         double const products = work.product_flops / rate(ops::work_class::matmul); // kernels of their own, which arithmetic bounds
-        double const memory = bytes / k.memory_rate, beside = std::max(arithmetic, memory);
+        double const memory = work.bytes / k.memory_rate, beside = std::max(arithmetic, memory);
         auto const most = products > beside ? ops::work_class::matmul : c; // of the time
-        bool const known = (products > beside || arithmetic >= memory) && k.known(most, work.type());
-        return {from_seconds(products + beside) + k.launch, known ? cost_source::published : cost_source::data_sheet};
+        bool known = (products > beside || arithmetic >= memory) && k.known(most, work.type());
+        double seconds = products + beside;
+        if (f8_products_ && may_run_in_f8(work)) {
+            double const casts = f8_casts(work) / k.memory_rate;
+            double const in_f8 =
+                casts + (c == ops::work_class::matmul ? std::max(flops / k.f8_rate, memory) : work.product_flops / k.f8_rate + beside);
+            known = known && in_f8 >= seconds;
+            seconds = std::min(seconds, in_f8);
+        }
+        return {std::max<picoseconds>(from_seconds(seconds) + k.launch, host_time_), known ? cost_source::published : cost_source::data_sheet};
     }
 
     /// The time of a collective.
@@ -209,6 +241,11 @@ class roofline {
                     auto const& peaks = contracts(work) ? device.contraction : device.elementwise;
                     rate[c][t] = peak_of(peaks, type) * part(options, work, type);
                 }
+            if (!options.f8_products) return;
+            if (!(device.contraction.f8 > 0))
+                throw invalid_input(place, " (", device.kind, ") has no f8 peak: f8_products needs one, of contraction");
+            auto const reached = options.efficiency ? options.efficiency->matmul : device.reached.matmul.f8;
+            f8_rate = device.contraction.f8 * (reached > 0 ? reached : work_efficiency{}.matmul);
         }
         /// The part of the peak that the class reaches.
         [[nodiscard]] double part(roofline_options const& options, ops::work_class work, ops::dtype type) const noexcept {
@@ -233,6 +270,7 @@ class roofline {
         }
         topology::device_spec spec;
         std::array<std::array<double, ops::dtypes>, ops::work_classes> rate{}; ///< flops per second reached
+        double f8_rate = 0;                                                    ///< of matrix products in f8, where these are asked for
         double memory_rate;
         bool told; ///< rates of the classes are not the caller's
         picoseconds launch;
@@ -249,14 +287,19 @@ class roofline {
         if (options.memory_efficiency) part(*options.memory_efficiency, "memory bandwidth");
         if (options.launch_overhead && *options.launch_overhead < picoseconds{0})
             throw invalid_input("roofline: launch_overhead is ", options.launch_overhead->count(), " ps: must not be negative");
+        if (options.host_time < std::chrono::nanoseconds{0} || options.host_time > std::chrono::hours(24))
+            throw invalid_input("roofline: host_time is ", options.host_time.count(), " ns: must not be negative nor above a day");
     }
 
-    /// Of a dropout: what is kept of it, a mask.
-    [[nodiscard]] static double mask_bytes(ops::shard_work const& work) {
-        return work.op->saved_bytes / static_cast<double>(ops::work_shards(*work.op, work.degrees));
+    /// Linear layers, and attentions with projections, whose weights have 16 bits.
+    [[nodiscard]] static bool may_run_in_f8(ops::shard_work const& work) noexcept {
+        auto const& op = *work.op;
+        bool const linear = op.work == ops::work_class::matmul || (op.work == ops::work_class::attention && work.product_flops > 0);
+        return linear && work.pass != ops::pass::update && !op.weights.empty() && (work.type() == ops::dtype::f16 || work.type() == ops::dtype::bf16);
     }
 
-    bool fused_dropout_;
+    std::chrono::nanoseconds host_time_;
+    bool f8_products_;
     std::vector<kind_rates> kinds_;
     std::vector<std::uint32_t> kind_; ///< of each device
 };

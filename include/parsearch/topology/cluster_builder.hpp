@@ -58,10 +58,13 @@ class cluster_builder {
 
     /// Adds one direction of a link and returns its number. `rate` is positive, `latency` not negative.
     std::uint32_t add_link(vertex from, vertex to, bandwidth rate, picoseconds latency, std::string name = {}) {
+        return add_link(from, to, link_description{rate, latency}, std::move(name));
+    }
+    std::uint32_t add_link(vertex from, vertex to, link_description const& link, std::string name = {}) {
         check_exists(from);
         check_exists(to);
         if (from == to) throw invalid_input(next_link(), " leads from ", made_.name_of_vertex(from), " to itself: its ends must differ");
-        return insert({from, to}, {rate, latency}, std::move(name));
+        return insert({from, to}, link, std::move(name));
     }
     /// Adds both directions, numbered one after the other.
     duplex add_duplex_link(vertex a, vertex b, bandwidth rate, picoseconds latency) {

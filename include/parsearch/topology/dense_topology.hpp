@@ -45,7 +45,7 @@ template <class DeviceHandle, class LinkHandle> struct topology_reading {
     std::vector<LinkHandle> links;
 };
 
-/// Checks bandwidth (positive, finite) and latency (not negative) of a link. Throws `invalid_input` that starts with `where`.
+/// Checks bandwidth (positive, finite), latency and rate of reduction (not negative) of a link. Throws `invalid_input` that starts with `where`.
 inline void validate(link_description const& link, std::string_view where) {
     double const rate = link.rate.bytes_per_second;
     if (!(rate > 0) || rate > std::numeric_limits<double>::max())
@@ -53,6 +53,9 @@ inline void validate(link_description const& link, std::string_view where) {
     constexpr picoseconds day = std::chrono::hours(24);
     if (link.latency < picoseconds{0} || link.latency > day)
         throw invalid_input(where, " has a latency of ", link.latency.count(), " ps: must not be negative nor above a day");
+    double const reduction = link.reduction.bytes_per_second;
+    if (!(reduction >= 0) || reduction > std::numeric_limits<double>::max())
+        throw invalid_input(where, " has a rate of reduction of ", reduction, " B/s: must be finite and not negative");
 }
 
 namespace detail {

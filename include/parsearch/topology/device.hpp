@@ -18,19 +18,21 @@ namespace parsearch::topology {
 
 /// A number for each number format.
 struct by_format {
-    double f64 = 0, f32 = 0, tf32 = 0, f16 = 0, bf16 = 0, i8 = 0;
+    double f64 = 0, f32 = 0, tf32 = 0, f16 = 0, bf16 = 0, i8 = 0, f8 = 0;
     friend bool operator==(by_format const&, by_format const&) = default;
 };
 
 /// The members of `by_format` by name.
-inline constexpr std::array<std::pair<std::string_view, double by_format::*>, 6> format_members{{{"f64", &by_format::f64},
+inline constexpr std::array<std::pair<std::string_view, double by_format::*>, 7> format_members{{{"f64", &by_format::f64},
                                                                                                  {"f32", &by_format::f32},
                                                                                                  {"tf32", &by_format::tf32},
                                                                                                  {"f16", &by_format::f16},
                                                                                                  {"bf16", &by_format::bf16},
-                                                                                                 {"i8", &by_format::i8}}};
+                                                                                                 {"i8", &by_format::i8},
+                                                                                                 {"f8", &by_format::f8}}};
 
-/// Peak flops per second. Zero: the device has no such unit and runs the format at the rate of `f32`.
+/// Peak flops per second. Zero: the device has no such unit and runs the format at the rate of `f32`. No tensor is of type f8 (both of E4M3 and
+/// E5M2): products of 16 bits may run in it, see `cost::roofline_options::f8_products`.
 using peak_rates = by_format;
 
 /// The parts of its peaks, at most 1, that a device reaches in large kernels of a kind: of `contraction`, and of the rate of the memory. Zero: not
@@ -106,9 +108,10 @@ inline void validate(device_spec const& d, std::string_view where) {
 // and what they say of the runs of other sources (docs/fidelity.md). K80, P100: AlexNet, VGG-16, Inception-v3, ResNet-50 and 152 (TensorFlow, 2017;
 // matmul of P100 as V100; runs and errors as in docs/fidelity.md). V100 f32 and f16, A100 tf32 and f16: ResNet-50 and BERT-Large (NVIDIA,
 // DeepLearningExamples), A100 f16 also Megatron (SC 2021). A100 bf16: MPT and Llama (llm-foundry, torchtitan). H100 bf16: MPT; other formats of
-// tensor cores as bf16. Peaks are those of the data sheets at boost clock and without sparsity. Memory sizes are in binary units, as the stacks are
-// made. Data sheets know no launch overhead: the values are the round numbers that the gap between two queued empty kernels is usually found at, 5 us
-// on the older three and 3 us since A100; set `launch_overhead` where you have measured it.
+// tensor cores as bf16, f8 among them (torchao, float8/roofline_utils.py, has one part for both). Peaks are those of the data sheets at boost clock
+// and without sparsity. Memory sizes are in binary units, as the stacks are made. Data sheets know no launch overhead: the values are the round
+// numbers that the gap between two queued empty kernels is usually found at, 5 us on the older three and 3 us since A100; set `launch_overhead` where
+// you have measured it.
 
 /// One of the two GK210 of a Tesla K80. Source: NVIDIA, Tesla K80 GPU accelerator board specification BD-07317-001 (for the board:
 /// 2 x 2,496 cores at 875 MHz = 8.74 Tflops f32 and 2.91 Tflops f64, 2 x 12 GB, 2 x 240 GB/s). No half precision arithmetic.
@@ -159,17 +162,18 @@ inline device_spec const a100_sxm{
      .error = {.tf32 = 0.01, .f16 = 0.07, .bf16 = 0.1}}};
 
 /// H100 SXM5, 80 GB. Source: NVIDIA, H100 tensor core GPU architecture white paper (tensor cores without sparsity: f64 66.9, tf32 494.7,
-/// f16 and bf16 989.4 Tflops, i8 1,978.9 Tops; vector units: f64 33.5, f32 66.9, f16 and bf16 133.8) and data sheet (3.35 TB/s).
-inline device_spec const h100_sxm{{"h100_sxm", byte_count{80} << 30},
-                                  {.f64 = 66.9e12, .f32 = 66.9e12, .tf32 = 494.7e12, .f16 = 989.4e12, .bf16 = 989.4e12, .i8 = 1978.9e12},
-                                  {.f64 = 33.5e12, .f32 = 66.9e12, .f16 = 133.8e12, .bf16 = 133.8e12},
-                                  {3350e9},
-                                  std::chrono::microseconds{3},
-                                  132,
-                                  {.matmul = {.tf32 = 0.48, .f16 = 0.48, .bf16 = 0.48},
-                                   .attention = {.f16 = 0.155, .bf16 = 0.155},
-                                   .runs = {.matmul = {.bf16 = 23}, .attention = {.bf16 = 23}},
-                                   .error = {.bf16 = 0.09}}};
+/// f16 and bf16 989.4, f8 1,978.9 Tflops, i8 1,978.9 Tops; vector units: f64 33.5, f32 66.9, f16 and bf16 133.8) and data sheet (3.35 TB/s).
+inline device_spec const h100_sxm{
+    {"h100_sxm", byte_count{80} << 30},
+    {.f64 = 66.9e12, .f32 = 66.9e12, .tf32 = 494.7e12, .f16 = 989.4e12, .bf16 = 989.4e12, .i8 = 1978.9e12, .f8 = 1978.9e12},
+    {.f64 = 33.5e12, .f32 = 66.9e12, .f16 = 133.8e12, .bf16 = 133.8e12},
+    {3350e9},
+    std::chrono::microseconds{3},
+    132,
+    {.matmul = {.tf32 = 0.48, .f16 = 0.48, .bf16 = 0.48, .f8 = 0.48},
+     .attention = {.f16 = 0.155, .bf16 = 0.155},
+     .runs = {.matmul = {.bf16 = 23}, .attention = {.bf16 = 23}},
+     .error = {.bf16 = 0.09}}};
 
 /// What H100 reaches, where no run tells.
 inline reached_parts const reached_as_h100{.matmul = h100_sxm.reached.matmul, .attention = h100_sxm.reached.attention};
@@ -184,9 +188,9 @@ inline device_spec const h200_sxm{{"h200_sxm", byte_count{141} << 30},
                                   reached_as_h100};
 
 /// B200 SXM, 180 GB. Source: NVIDIA, DGX B200 data sheet, by eight (8 TB/s) and HGX B200 data sheet (dense: f64 37 Tflops, tf32 1,125, f16 and bf16
-/// 2,250, i8 4,500 Tops; vector units: f64 37, f32 75, of which f16 and bf16 are twice). Nobody told what it reaches: as H100.
+/// 2,250, f8 4,500 Tflops, i8 4,500 Tops; vector units: f64 37, f32 75, of which f16 and bf16 are twice). Nobody told what it reaches: as H100.
 inline device_spec const b200_sxm{{"b200_sxm", byte_count{180} << 30},
-                                  {.f64 = 37e12, .f32 = 75e12, .tf32 = 1125e12, .f16 = 2250e12, .bf16 = 2250e12, .i8 = 4500e12},
+                                  {.f64 = 37e12, .f32 = 75e12, .tf32 = 1125e12, .f16 = 2250e12, .bf16 = 2250e12, .i8 = 4500e12, .f8 = 4500e12},
                                   {.f64 = 37e12, .f32 = 75e12, .f16 = 150e12, .bf16 = 150e12},
                                   {8000e9},
                                   h100_sxm.launch_overhead,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -55,6 +56,13 @@ class passages {
     [[nodiscard]] bandwidth rate() const {
         double const slowest = slowest_of(seconds_per_byte());
         return {slowest > 0 ? 1 / slowest : 0};
+    }
+    /// The rate at which a switch adds up what comes over the links passed: the least of theirs. Zero where one has none, or where they are not two
+    /// for each of `members`, in and out.
+    [[nodiscard]] bandwidth reduction(std::size_t members) const {
+        bandwidth least{passed_.size() == 2 * members ? std::numeric_limits<double>::max() : 0};
+        for (auto const l : passed_) least = std::min(least, topology_.links[l].reduction);
+        return least;
     }
     /// The links passed, each with its time per byte relative to the slowest.
     [[nodiscard]] std::vector<link_use> shares() const {
@@ -125,6 +133,7 @@ struct node_members {
 /// - `shape.inside_*`: a ring through the members of each node, all nodes at once.
 /// - `shape.between_*`: as many rings at once as the fullest node has members, ring j through member j modulo m of every node
 ///   that has m: the second step of a hierarchical collective. Where `t` has rings through these nodes, each is split over them.
+/// - `shape.switch_rate`: of three or more members on one node, whose ring passes a link in and a link out of each, the least `reduction` of these.
 /// The latency of a hop is the sum over its links. A single member has no links and rates of zero, which nothing reads.
 /// Throws `invalid_input` on no members or a number that is no device. Complexity: O(links of the topology + of all hops).
 [[nodiscard]] inline ring_group describe_group(dense_topology const& t, std::span<std::uint32_t const> members) {
@@ -163,6 +172,7 @@ struct node_members {
     if (shape.nodes == 1) { // the ring inside the node is the whole ring
         shape.inside_rate = shape.ring_rate;
         shape.inside_latency = shape.ring_latency;
+        if (shape.size > 2) shape.switch_rate = whole.reduction(ring.size());
         return out;
     }
     detail::passages inside(t), between(t, orders.size());

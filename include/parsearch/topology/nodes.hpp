@@ -37,6 +37,9 @@ struct nodes_options {
     std::optional<link_description> nic{};
     /// One direction of a GPU's PCIe link to its interface, unused with `pcie`.
     std::optional<link_description> host_link{};
+    /// Switches of nodes add up all-reduces in flight (NVLink SHARP, NVLS in NCCL): at the `reduction` of `intra_link`, at the device's where that
+    /// says none. Only with `nvswitch`.
+    bool nvls = false;
 };
 
 /// `nodes_options` with nothing left open.
@@ -55,14 +58,17 @@ struct node_defaults {
     link_description intra_link;
     bool nic_per_gpu;
     link_description nic, host_link;
+    bandwidth reduction{};
 };
 
 // PCI Express x16 moves 15.75 GB/s per direction in generation 3, twice that in 4, four times in 5 (PCI-SIG base specifications). One NVLink
 // moves 20 GB/s per direction in generation 1 and 25 GB/s since (NVIDIA NVLink page): P100 has 4, V100 6, A100 12, H100 and H200 18; 50 GB/s in
 // generation 5: B200 has 18. Through switches, rings of NCCL reach 0.775 of that on A100 (232.5 GB/s: nccl-tests, issue 175) and 0.82 on H100 (370:
 // issue 212; taken for H200 and B200), and 0.96 of the rate of InfiniBand interfaces (8 of 25 GB/s: 192; nccl, issue 812): the links have these
-// rates. Latencies are round figures: 1 us between two GPUs and over PCIe as in FlexFlow's machine_config_example, 1 us between two InfiniBand
-// interfaces.
+// rates. NVLS reaches 480 GB/s of bus bandwidth among 8 H100 (nccl-tests, issue 212) and 475 among 8 H200 (issue 272): 308.6 GB/s of each link, which
+// predicts the 258, 265 and 270 GB/s of sums that are measured among 5, 6 and 7 H100 and no gain over rings among 4 (nccl, issue 1455). NCCL counts
+// on 0.74 of the links of Blackwell where it does on 0.85 of Hopper's (nvlsEfficiency in its tuning). Latencies are round figures: 1 us between two
+// GPUs and over PCIe as in FlexFlow's machine_config_example, 1 us between two InfiniBand interfaces.
 inline std::array<node_defaults, 7> const known_nodes{{
     {"k80", intra_node::pcie, {{15.75e9}, std::chrono::microseconds{1}}, false, {{7e9}, std::chrono::microseconds{1}}, {}},
     // Four GPUs: three of the links of each lead to one neighbour each.
@@ -90,19 +96,22 @@ inline std::array<node_defaults, 7> const known_nodes{{
      {{370e9}, std::chrono::microseconds{1}},
      true,
      {{48e9}, std::chrono::microseconds{1}},
-     {{63e9}, std::chrono::microseconds{1}}},
+     {{63e9}, std::chrono::microseconds{1}},
+     {308.6e9}},
     {"h200_sxm",
      intra_node::nvswitch,
      {{370e9}, std::chrono::microseconds{1}},
      true,
      {{48e9}, std::chrono::microseconds{1}},
-     {{63e9}, std::chrono::microseconds{1}}},
+     {{63e9}, std::chrono::microseconds{1}},
+     {308.6e9}},
     {"b200_sxm",
      intra_node::nvswitch,
      {{740e9}, std::chrono::microseconds{1}},
      true,
      {{48e9}, std::chrono::microseconds{1}},
-     {{63e9}, std::chrono::microseconds{1}}},
+     {{63e9}, std::chrono::microseconds{1}},
+     {537e9}},
 }};
 
 /// A duplex link of which each direction has `part` of the latency: the whole is passed in two such halves, rounded so that they sum up.
@@ -111,8 +120,8 @@ struct half_links {
     /// `a` is on the sending side of the first half (forward) and on the receiving side of the second (backward).
     duplex add(cluster_builder& builder, vertex a, vertex b) const {
         auto const first = whole.latency / 2;
-        auto const forward = builder.add_link(a, b, whole.rate, first);
-        return {forward, builder.add_link(b, a, whole.rate, whole.latency - first)};
+        auto const forward = builder.add_link(a, b, link_description{whole.rate, first, whole.reduction});
+        return {forward, builder.add_link(b, a, link_description{whole.rate, whole.latency - first, whole.reduction})};
     }
 };
 
@@ -140,6 +149,13 @@ struct half_links {
     if (several_gpus || c.intra == intra_node::pcie)
         c.intra_link = choose(
             o.intra_link, [](auto const& d) { return d.intra_link; }, "intra_link");
+    if (o.nvls && several_gpus) {
+        if (c.intra != intra_node::nvswitch) throw invalid_input(place, "nvls is true, and intra is not nvswitch: it is the switch that adds up");
+        auto& reduction = c.intra_link.reduction;
+        if (!(reduction.bytes_per_second > 0) && known) reduction = known->reduction;
+        if (!(reduction.bytes_per_second > 0))
+            throw invalid_input(place, "nvls is true, and intra_link has no rate of reduction: only h100_sxm, h200_sxm and b200_sxm have a default");
+    }
     if (!several_nodes) return c;
     c.nics = choose(
         o.nics_per_node, [&](auto const& d) { return d.nic_per_gpu ? o.gpus_per_node : 1u; }, "nics_per_node");

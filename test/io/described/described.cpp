@@ -19,6 +19,7 @@
 #include <boost/hana/for_each.hpp>
 
 #include <parsearch/io/described/described_json.hpp>
+#include <parsearch/io/described/described_kernels.hpp>
 #include <parsearch/io/described/described_models.hpp>
 #include <parsearch/io/described/described_pipeline.hpp>
 #include <parsearch/io/described/described_search.hpp>
@@ -222,6 +223,7 @@ TEST_CASE("every options struct is described") {
     check_round_trip<search::tempering_options>(1);    // stop
     check_round_trip<pipeline::partition_options>(3);  // stop, starts, bound
     check_round_trip<sim::simulation_options>();
+    check_round_trip<io::kernel_options>();
     check_round_trip<space::space_options>(2); // max_degree, allows: functions
     boost::hana::for_each(io::zoo, [](auto const& entry) {
         INFO(entry.name);
@@ -230,8 +232,8 @@ TEST_CASE("every options struct is described") {
     check_round_trip<io::run_input>();
     check_round_trip<io::run_figures>();
     check_round_trip<io::run_result>();
-    CHECK(io::option_names<sim::simulation_options>() == "training, optimizer, gradients, memory, memory_penalty, memory_kept_free, movement, "
-                                                         "synchronisation, overlap, discipline, transfers, segment");
+    CHECK(io::option_names<sim::simulation_options>() == "training, optimizer, gradients, memory, memory_penalty, memory_kept_free, context_memory, "
+                                                         "movement, synchronisation, overlap, discipline, transfers, segment");
     CHECK(io::has_option<search::mcmc_options>("temperature"));
     CHECK_FALSE(io::has_option<search::mcmc_options>("stop"));
 }

@@ -28,6 +28,7 @@ io::run_manifest made() {
     m.seed = 18446744073709551615U;
     m.search = search::mcmc_options{.time = 10s, .relative_temperature = 0.01};
     m.simulation.optimizer = sim::optimizer::adam;
+    m.kernels = {.fusion = graph::fusion::compiled, .host_time = 7us, .f8_products = true};
     m.space.min_shard = 4;
     m.result = {.cost_ps = 123'456'789'012'345,
                 .start = "tensor parallel 8",
@@ -70,8 +71,14 @@ TEST_CASE("a manifest is read as it was written") {
     CHECK(again.library == version);
     CHECK(std::get<search::mcmc_options>(again.search.value()).time == 10s);
     CHECK(again.simulation.optimizer == sim::optimizer::adam);
+    CHECK(again.kernels == m.kernels);
     CHECK(again.space.min_shard == 4);
     CHECK(text.starts_with("{\n  \"format\": \"parsearch.run\",\n  \"version\": 1,\n"));
+
+    auto eager = m;
+    eager.kernels = {};
+    CHECK(written(eager).find("kernels") == std::string::npos);
+    CHECK(read(written(eager)).kernels == io::kernel_options{});
 
     CHECK(text.find("lower_bound_ps") == std::string::npos);
     auto bounded = m;

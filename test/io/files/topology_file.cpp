@@ -235,7 +235,8 @@ TEST_CASE("topology JSON: every cluster that the library makes reads back equal,
                 check_round_trip(c);
                 CHECK(routes_in(written(c)) == 0);
             }
-    for (auto const& c : {topology::p100_cluster(), topology::k80_cluster(), topology::dgx_a100(2), topology::dgx_h100(4), topology::summit(3),
+    for (auto const& c : {topology::nodes({.count = 2, .device = topology::h200_sxm, .nvls = true}), topology::p100_cluster(),
+                          topology::k80_cluster(), topology::dgx_a100(2), topology::dgx_h100(4), topology::summit(3),
                           topology::fully_connected({.devices = 9, .device = topology::k80, .link = link}),
                           topology::torus({.extents = {4, 3, 2}, .device = topology::k80, .link = link})}) {
         check_round_trip(c);
@@ -346,7 +347,7 @@ TEST_CASE("topology JSON: what is wrong is named") {
     CHECK(refused(changed("\"memory\": 0.9", "\"cache\": 0.9")) ==
           "c.json: kinds.fast.reached.cache: unknown member: known are memory, runs, error, matmul, convolution, attention");
     CHECK(refused(changed("\"f32\": 1e12", "\"fp32\": 1")) ==
-          "c.json: kinds.slow.contraction_flops_per_second.fp32: unknown member: known are f64, f32, tf32, f16, bf16, i8");
+          "c.json: kinds.slow.contraction_flops_per_second.fp32: unknown member: known are f64, f32, tf32, f16, bf16, i8, f8");
     CHECK(refused(changed("\"launch_overhead_s\": 5e-6", "\"launch_overhead_s\": 5e-6, \"launch_overhead_ps\": 5")) ==
           "c.json: kinds.slow.launch_overhead_s is 5e-06: must not be given beside launch_overhead_ps");
     CHECK(refused(changed("\"launch_overhead_s\": 5e-6", "\"launch_overhead_s\": 1e6")) ==
@@ -372,6 +373,10 @@ TEST_CASE("topology JSON: what is wrong is named") {
           "c.json: links[4].from is an object: must not be given: a bus has no ends");
     CHECK(refused(changed("\"bus\": true", "\"bus\": true, \"duplex\": true")) ==
           "c.json: links[4].duplex is true: must not be given: a bus has no direction");
+    CHECK(refused(changed("\"bus\": true", "\"bus\": true, \"reduction_bytes_per_second\": 1e9")) ==
+          "c.json: links[4].reduction_bytes_per_second is 1000000000.0: must not be given: a bus has no ends");
+    CHECK(refused(changed("\"latency_ps\": 7", "\"latency_ps\": 7, \"reduction_bytes_per_second\": -1")) ==
+          "c.json: links[1].reduction_bytes_per_second is -1: must be a number of at least 0");
     CHECK(refused(changed("\"bus\": true, ", "")) == "c.json: links[4]: from is missing");
     CHECK(refused(changed("[0, 6, 3]", "[0, 3, 6]")) == "");
     CHECK(refused(changed("[0, 6, 3]", "[0, 2]")) ==

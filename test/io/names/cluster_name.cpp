@@ -79,6 +79,11 @@ TEST_CASE("nodes of a preset by name") {
     CHECK(io::make_cluster("3x1xv100").size() == 3);
     CHECK(io::make_cluster("1x8xh100").describe_device(7).kind == "h100_sxm");
     CHECK(io::make_named_cluster("1x2xh100").source == io::cluster_source::preset);
+    CHECK(io::make_cluster("2x8xb200,nvls=true") == topology::nodes({.count = 2, .device = topology::b200_sxm, .nvls = true}));
+    CHECK(io::make_cluster("2x8xb200,nvls=false") == io::make_cluster("2x8xb200"));
+    CHECK(said("1x8xh100,nvls=2") == "cluster '1x8xh100,nvls=2': option 'nvls' is '2': must be true or false");
+    CHECK(said("1x8xh100,sharp=true") == "cluster '1x8xh100,sharp=true': option 'sharp' is not known: must be nvls");
+    CHECK(said("1x8xa100,nvls=true").find("intra_link has no rate of reduction") != std::string::npos);
 }
 
 TEST_CASE("files are told apart by content") {

@@ -51,4 +51,5 @@ TEST_CASE("workload: options are checked") {
     CHECK(support::refusal([&] { return made(g, {.memory_kept_free = 1}); }) ==
           "simulation option memory_kept_free is 1: must be a share from 0 to less than 1");
     CHECK(support::refusal([&] { return made(g, {.memory_kept_free = std::numeric_limits<double>::quiet_NaN()}); }) != "");
+    CHECK(support::refusal([&] { return made(g, {.context_memory = -1}); }) == "simulation option context_memory is -1 bytes: must not be negative");
 }

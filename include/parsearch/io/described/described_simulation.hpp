@@ -37,6 +37,8 @@ inline constexpr auto described<sim::simulation_options> = boost::hana::make_tup
     field("memory_penalty", &sim::simulation_options::memory_penalty, "picoseconds per byte over a device's memory; 1000 is a second per GB"),
     field("memory_kept_free", &sim::simulation_options::memory_kept_free,
           "share of each device's memory that a plan must leave for fragmentation, kernels and the runtime"),
+    field("context_memory", &sim::simulation_options::context_memory,
+          "bytes of each device that the runtime and the library of collectives hold, beside that share; 0: they are within it"),
     field("movement", &sim::simulation_options::movement,
           "data between shards: regular patterns as collectives, all others as grouped sends and receives too, or a message per pair of shards as "
           "FlexFlow has it"),

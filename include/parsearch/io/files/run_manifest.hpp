@@ -18,6 +18,7 @@
 #include <parsearch/io/described/described.hpp>
 #include <parsearch/io/described/described_json.hpp>
 #include <parsearch/io/described/described_pipeline.hpp>
+#include <parsearch/io/described/described_kernels.hpp>
 #include <parsearch/io/described/described_simulation.hpp>
 #include <parsearch/io/described/described_space.hpp>
 #include <parsearch/io/described/searches.hpp>
@@ -161,6 +162,7 @@ struct run_manifest {
     std::uint64_t seed = 0;
     std::optional<search_options> search{};
     sim::simulation_options simulation{};
+    kernel_options kernels{};
     space::space_options space{};
     std::vector<std::string> pin{}, forbid{}; ///< OPERATOR=SPLIT: how operators were to be split, or not
     std::optional<run_regular> regular{};     ///< none: nothing was asked of blocks that repeat
@@ -211,6 +213,7 @@ inline void write_run_manifest(std::ostream& out, run_manifest const& m) {
             json["search"] = {{"name", entry.name}, {"options", options_to_json(options)}};
         });
     json["simulation"] = options_to_json(m.simulation);
+    if (m.kernels != kernel_options{}) json["kernels"] = options_to_json(m.kernels);
     json["space"] = options_to_json(m.space);
     if (!m.pin.empty()) json["pin"] = m.pin;
     if (!m.forbid.empty()) json["forbid"] = m.forbid;
@@ -244,9 +247,9 @@ template <class T> void require_not_negative(json_value const& json, std::string
 /// value of the wrong kind. Options that are missing have their defaults.
 [[nodiscard]] inline run_manifest read_run_manifest(json_document const& document) {
     auto const root =
-        document.object(run_format, run_version,
-                        {"library", "model",  "cluster", "start",  "profile",        "rules",   "seed",      "search",    "simulation", "space",
-                         "pin",     "forbid", "regular", "result", "lower_bound_ps", "compute", "rewriting", "pipelines", "strategies", "files"});
+        document.object(run_format, run_version, {"library",        "model",      "cluster",   "start",     "profile",    "rules",   "seed",
+                                                  "search",         "simulation", "space",     "pin",       "forbid",     "regular", "result",
+                                                  "lower_bound_ps", "compute",    "rewriting", "pipelines", "strategies", "files",   "kernels"});
     run_manifest m;
     m.library = root.at("library").string();
     m.model = described_from_json<run_input>(root.at("model"));
@@ -265,6 +268,7 @@ template <class T> void require_not_negative(json_value const& json, std::string
         visit_search(*m.search, [&](auto const&, auto& options) { set_options_from_json(options, search.at("options")); });
     }
     set_options_from_json(m.simulation, root.at("simulation"));
+    if (auto const kernels = root.find("kernels")) set_options_from_json(m.kernels, *kernels);
     set_options_from_json(m.space, root.at("space"));
     auto const read_list = [&](std::string_view name, std::vector<std::string>& to) {
         if (auto const list = root.find(name))

@@ -154,23 +154,26 @@ class topology_reader {
     }
 
     void add_link(json_value const& value) {
-        auto const o = value.object({"name", "from", "to", "bus", "duplex", "bytes_per_second", "latency_ps", "latency_s"});
+        auto const o =
+            value.object({"name", "from", "to", "bus", "duplex", "bytes_per_second", "latency_ps", "latency_s", "reduction_bytes_per_second"});
         bandwidth const rate{o.at("bytes_per_second").positive()};
         auto const latency = read_time(o, "latency");
         if (!latency) throw invalid_input(value.place(), ": latency_ps (or latency_s) is missing");
         auto const name = o.has("name") ? o.at("name").string() : std::string();
         bool const both_ways = o.has("duplex") && o.at("duplex").boolean();
         if (o.has("bus") && o.at("bus").boolean()) {
-            for (auto const* const member : {"from", "to"})
+            for (auto const* const member : {"from", "to", "reduction_bytes_per_second"})
                 if (auto const end = o.find(member)) end->refuse("must not be given: a bus has no ends");
             if (both_ways) o.at("duplex").refuse("must not be given: a bus has no direction");
             placed(value, [&] { (void)builder_.add_bus(rate, *latency, name); });
             return;
         }
         auto const from = read_end(o.at("from")), to = read_end(o.at("to"));
+        link_description link{rate, *latency};
+        if (auto const reduction = o.find("reduction_bytes_per_second")) link.reduction = {reduction->number(0)};
         placed(value, [&] {
-            (void)builder_.add_link(from, to, rate, *latency, name);
-            if (both_ways) (void)builder_.add_link(to, from, rate, *latency, name);
+            (void)builder_.add_link(from, to, link, name);
+            if (both_ways) (void)builder_.add_link(to, from, link, name);
         });
     }
 
@@ -291,6 +294,7 @@ class topology_writer {
             }
             j["bytes_per_second"] = link.rate.bytes_per_second;
             j["latency_ps"] = link.latency.count();
+            if (link.reduction.bytes_per_second > 0) j["reduction_bytes_per_second"] = link.reduction.bytes_per_second;
             if (!bus && l + 1 < count && cluster_.ends_of(l + 1) == topology::link_ends{ends.to, ends.from} &&
                 cluster_.describe_link(l + 1) == link && cluster_.given_name_of_link(l + 1) == name) {
                 j["duplex"] = true;
@@ -310,9 +314,9 @@ class topology_writer {
         for (auto const& name : cluster_.switches()) (void)builder.add_switch(name);
         for (auto const l : cluster_.links()) {
             auto const& [from, to] = cluster_.ends_of(l);
-            auto const& [rate, latency] = cluster_.describe_link(l);
-            if (from.what == topology::vertex::type::bus) (void)builder.add_bus(rate, latency, {});
-            else (void)builder.add_link(from, to, rate, latency);
+            auto const& link = cluster_.describe_link(l);
+            if (from.what == topology::vertex::type::bus) (void)builder.add_bus(link.rate, link.latency, {});
+            else (void)builder.add_link(from, to, link);
         }
         auto const passes_bus = [&](std::uint32_t a, std::uint32_t b) {
             return std::ranges::any_of(cluster_.route(a, b), [&](auto l) { return cluster_.ends_of(l).from.what == topology::vertex::type::bus; });

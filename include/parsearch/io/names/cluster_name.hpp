@@ -63,21 +63,27 @@ struct cluster_shape {
 } // namespace detail
 
 /// The cluster that `given` describes:
-/// - "4x8xh100": so many equal nodes of so many GPUs of a preset, joined as `topology::nodes` has it;
+/// - "4x8xh100": so many equal nodes of so many GPUs of a preset, joined as `topology::nodes` has it; "4x8xh100,nvls=true" with its option `nvls`;
 /// - "fabric:NAME,key=value,...": servers on a network, see `make_fabric`;
 /// - "FILE.json": topology JSON (docs/formats.md);
 /// - "FILE,device=p100": a machine file of FlexFlow, which says nothing of the GPUs themselves.
 /// Files are told apart by content: JSON begins with a brace. Throws `invalid_input` saying what was tried, and as the readers do.
 [[nodiscard]] inline named_cluster make_named_cluster(std::string_view given) {
-    auto const shape = detail::read_shape(given);
-    if (shape)
-        if (auto const* const device = find_device(shape->device))
-            return {.cluster = topology::nodes({.count = shape->nodes, .gpus_per_node = shape->gpus, .device = *device})};
     if (given.starts_with(fabric_prefix)) {
         auto made = make_fabric(given.substr(fabric_prefix.size()));
         return {.cluster = std::move(made.cluster), .source = cluster_source::fabric, .network = std::move(made.network)};
     }
     auto const asked = parse_settings(given);
+    auto const shape = detail::read_shape(asked.name);
+    if (shape)
+        if (auto const* const device = find_device(shape->device)) {
+            topology::nodes_options nodes{.count = shape->nodes, .gpus_per_node = shape->gpus, .device = *device};
+            for (auto const& s : asked.settings) {
+                if (s.key != "nvls") throw invalid_input("cluster '", given, "': option '", s.key, "' is not known: must be nvls");
+                read_option(s.value, s.key, text("cluster '", given, "'"), nodes.nvls);
+            }
+            return {.cluster = topology::nodes(nodes)};
+        }
     std::ifstream in(asked.name, std::ios::binary);
     char first = 0;
     if (!in || !(in >> first)) {

@@ -1,6 +1,7 @@
 #pragma once
 /// What is simulated: policies and their defaults.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -111,15 +112,17 @@ struct simulation_options {
     double memory_penalty = 1000;  ///< picoseconds per byte over, see `memory_cost` (1000: one second per GB)
     double memory_kept_free = 0.1; ///< share of each device's memory that a plan must leave, for what is not simulated: fragmentation, the buffers of
                                    ///< kernels and collectives, the runtime; from 0 to less than 1
+    byte_count context_memory = 0; ///< bytes of each device that the runtime holds beside that share. 0: they are within it. A CUDA context has
+                                   ///< some hundred MB, NCCL 0.7 GB for each group of more than two A100 (nccl, issue 964); 1.6 were seen (864)
     transfer_model transfers = transfer_model::streaming;
     byte_count segment = byte_count{1} << 20; ///< bytes of a segment under `cut_through`; the last of a message may have fewer
     friend bool operator==(simulation_options const&, simulation_options const&) = default;
 };
 
-/// Bytes that a plan may use of a device with `memory`; no limit stays none.
+/// Bytes that a plan may use of a device with `memory`: without the share kept free and `context_memory`. No limit stays none.
 [[nodiscard]] inline byte_count usable_memory(byte_count memory, simulation_options const& o) noexcept {
     if (memory == std::numeric_limits<byte_count>::max()) return memory;
-    return memory - static_cast<byte_count>(static_cast<double>(memory) * o.memory_kept_free);
+    return std::max<byte_count>(0, memory - static_cast<byte_count>(static_cast<double>(memory) * o.memory_kept_free) - o.context_memory);
 }
 
 } // namespace parsearch::sim

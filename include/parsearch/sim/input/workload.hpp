@@ -47,6 +47,8 @@ inline void validate(simulation_options const& options) {
         throw invalid_input("simulation option memory_penalty is ", options.memory_penalty, " ps per byte: must be finite and not negative");
     if (!(options.memory_kept_free >= 0 && options.memory_kept_free < 1))
         throw invalid_input("simulation option memory_kept_free is ", options.memory_kept_free, ": must be a share from 0 to less than 1");
+    if (options.context_memory < 0)
+        throw invalid_input("simulation option context_memory is ", options.context_memory, " bytes: must not be negative");
 }
 
 /// The sharing classes of `g`, by smallest member.
