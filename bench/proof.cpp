@@ -1,8 +1,8 @@
-// The delta simulator beside the full one: random proposals, each compared in its cost and, once committed, in the ready time, start and
-// end of every task, in the task graph, memory and traffic. Prints Markdown; the first mismatch ends it with exit code 1. Draws
-// depend on the cell's seed alone: the same on every machine and for every number of threads.
+// The delta simulator beside the full one, and a simulator of plans that has seen others beside a new one: random proposals, each compared in its
+// cost and, once committed, in the ready time, start and end of every task, in the task graph, memory and traffic. Prints Markdown; the first
+// mismatch ends it with exit code 1. Draws depend on the cell's seed alone: the same on every machine and for every number of threads.
 //
-//   proof [proposals per cell] [--threads N] [--cell NAME] [--list]     (default 10000, every cell)
+//   proof [proposals per cell] [--of strategies|plans] [--threads N] [--cell NAME] [--list]     (default 10000, every cell)
 
 #include <algorithm>
 #include <atomic>
@@ -33,20 +33,24 @@ std::string grouped(std::uint64_t n) {
 }
 
 // A row for the cells of a network and its devices: they differ in discipline and movement and follow each other.
-void print(std::vector<cell> const& cells, std::vector<counts> const& rows, bool special) {
+void print(std::vector<cell> const& cells, std::vector<counts> const& rows, section of) {
+    bool const told = of != section::networks;
     fmt::print(
         "| network | devices | {}drawn, compared task by task | asked for | committed | rolled back | over the bound | comparisons | tasks compared "
         "| largest |\n|---|---|{}---|---|---|---|---|---|---|---|\n",
-        special ? "special | " : "", special ? "---|" : "");
+        of == section::special ? "special | "
+        : told                 ? "all have | "
+                               : "",
+        told ? "---|" : "");
     auto const same_row = [](cell const& a, cell const& b) {
-        return a.special == b.special && a.network == b.network && a.devices == b.devices && a.about == b.about;
+        return a.in == b.in && a.network == b.network && a.devices == b.devices && a.about == b.about;
     };
     for (std::size_t i = 0, next = 0; i < cells.size(); i = next) {
         auto const& c = cells[i];
         counts r;
         for (next = i; next < cells.size() && same_row(cells[next], c); ++next) r += rows[next];
-        if (c.special != special) continue;
-        fmt::print("| {} | {} | {}{} | {} | {} | {} | {} | {} | {} | {} |\n", c.network, c.devices, special ? c.about + " | " : "", grouped(r.random),
+        if (c.in != of) continue;
+        fmt::print("| {} | {} | {}{} | {} | {} | {} | {} | {} | {} | {} |\n", c.network, c.devices, told ? c.about + " | " : "", grouped(r.random),
                    grouped(r.proposals), grouped(r.committed), grouped(r.rolled_back), grouped(r.over), grouped(r.comparisons), grouped(r.tasks),
                    grouped(r.largest));
     }
@@ -60,10 +64,10 @@ void print(std::vector<cell> const& cells, std::vector<counts> const& rows) {
         "held against the definition. Mismatches: 0.\n",
         cells.size(), grouped(all.random), grouped(all.proposals), grouped(all.committed), grouped(all.rolled_back), grouped(all.over),
         grouped(all.comparisons), grouped(all.tasks), grouped(all.by_definition));
-    for (bool const special : {false, true}) {
-        if (std::none_of(cells.begin(), cells.end(), [&](auto const& c) { return c.special == special; })) continue;
-        fmt::print("\n## {}\n\n", special ? "Special cases" : "Networks");
-        print(cells, rows, special);
+    for (auto const of : {section::networks, section::special, section::plans}) {
+        if (std::ranges::none_of(cells, [&](auto const& c) { return c.in == of; })) continue;
+        fmt::print("\n## {}\n\n", title_of(of));
+        print(cells, rows, of);
     }
 }
 
@@ -107,16 +111,18 @@ std::optional<std::string> run_all(std::vector<cell> const& cells, std::uint64_t
 int run(int argc, char** argv) {
     std::uint64_t proposals = 10'000;
     unsigned threads = std::max(1u, std::thread::hardware_concurrency());
-    std::string only;
+    std::string only, of;
     bool list = false;
-    CLI::App app{"Compares the delta simulator with the full one, task by task."};
+    CLI::App app{"Compares the delta simulator with the full one, and a simulator of plans that has seen others with a new one, task by task."};
     app.add_option("proposals", proposals, "drawn per cell, at least")->capture_default_str()->check(CLI::Range(1, 1'000'000'000));
     app.add_option("--threads", threads, "cells at once")->capture_default_str()->check(CLI::Range(1, 1024));
+    app.add_option("--of", of, "only cells of these")->check(CLI::IsMember({"strategies", "plans"}));
     app.add_option("--cell", only, "only the cells whose name contains this");
     app.add_flag("--list", list, "the names of the cells");
     CLI11_PARSE(app, argc, argv);
     auto cells = all_cells();
-    std::erase_if(cells, [&](auto const& c) { return c.name.find(only) == std::string::npos; });
+    std::erase_if(
+        cells, [&](auto const& c) { return c.name.find(only) == std::string::npos || (!of.empty() && (of == "plans") != (c.in == section::plans)); });
     if (cells.empty()) throw ps::invalid_input("no cell's name contains '", only, "': --list lists them");
     if (list) {
         for (auto const& c : cells) fmt::print("{}\n", c.name);

@@ -26,11 +26,18 @@
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/topology/nodes.hpp>
 
+#include "plans.hpp"
 #include "walk.hpp"
 
 namespace proof {
 
 using ps::sim::discipline, ps::sim::movement;
+
+enum class section : std::uint8_t { networks, special, plans };
+[[nodiscard]] constexpr std::string_view title_of(section s) noexcept {
+    constexpr std::array<std::string_view, 3> titles{"Networks", "Special cases", "Plans with stages and micro-batches"};
+    return titles[static_cast<std::size_t>(s)];
+}
 
 struct cell {
     std::string name{}; // unique
@@ -38,7 +45,7 @@ struct cell {
     std::uint32_t devices = 0;
     discipline order{};
     movement move{};
-    bool special = false;
+    section in = section::networks;
     std::uint64_t seed = 0;
     std::uint64_t times = 1; // as many proposals as other cells
     std::function<counts(std::uint64_t proposals, std::atomic<bool> const& stop)> run{};
@@ -223,7 +230,7 @@ inline void add_special(std::vector<cell>& cells) {
                      .devices = devices,
                      .order = order,
                      .move = move,
-                     .special = true,
+                     .in = section::special,
                      .seed = seed,
                      .times = network == std::string_view("slices") && devices <= 4 ? 20u : 1u, // next to no tasks
                      .run = [=](auto n, auto const& stop) { return run_walk(problem_of(options), {.seed = seed, .cache_bytes = cache}, n, stop); }});
@@ -287,10 +294,34 @@ inline void add_special(std::vector<cell>& cells) {
     });
 }
 
+// Plans with stages and micro-batches: each part that a plan may have in all of a cell's, the others now and then.
+inline void add_plans(std::vector<cell>& cells) {
+    for (auto const& part : plan_parts)
+        for (auto const order : {discipline::fifo, discipline::in_order})
+            for (auto const move : {movement::pairwise, movement::collective}) {
+                auto const seed = cells.size() + 1;
+                add(cells, {.network = "GPT",
+                            .about = part.name,
+                            .devices = 8,
+                            .order = order,
+                            .move = move,
+                            .in = section::plans,
+                            .seed = seed,
+                            .run = [=](auto n, auto const& stop) {
+                                auto const cluster = machine(ps::topology::p100_sxm, 8);
+                                auto const problem =
+                                    ps::make_problem(gpt(8), cluster, ps::cost::roofline{cluster},
+                                                     {.simulation = {.movement = move, .discipline = order, .optimizer = ps::sim::optimizer::adam}});
+                                return plan_walk(problem, part, seed, stop).run(n);
+                            }});
+            }
+}
+
 inline std::vector<cell> all_cells() {
     std::vector<cell> cells;
     add_networks(cells);
     add_special(cells);
+    add_plans(cells);
     return cells;
 }
 

@@ -93,10 +93,10 @@ template <class Delta> std::string difference(reference const& wanted, Delta& de
 }
 
 // Where a schedule breaks the definition; empty where it is the one defined. Independent of schedulers: nothing is scheduled,
-// every task is held against its equation.
+// every task is held against its equation. The first `in_turn` resources run their tasks in order whatever the discipline is.
 class definition {
   public:
-    std::string broken(ps::sim::task_graph const& g, ps::sim::schedule const& s, ps::sim::discipline order) {
+    std::string broken(ps::sim::task_graph const& g, ps::sim::schedule const& s, ps::sim::discipline order, std::uint32_t in_turn = 0) {
         auto const n = g.size();
         std::int64_t last = 0;
         first_.assign(g.resources + 1, 0);
@@ -117,7 +117,8 @@ class definition {
         at_.assign(first_.begin(), first_.end());
         turns_.resize(first_.back());
         for (std::uint32_t t = 0; t < n; ++t)
-            if (g.kind[t] != ps::sim::task_kind::barrier) turns_[at_[g.resource[t]]++] = {order == ps::sim::discipline::fifo ? s.ready[t] : 0, t};
+            if (g.kind[t] != ps::sim::task_kind::barrier)
+                turns_[at_[g.resource[t]]++] = {order == ps::sim::discipline::fifo && g.resource[t] >= in_turn ? s.ready[t] : 0, t};
         for (std::uint32_t r = 0; r < g.resources; ++r) {
             auto const begin = turns_.begin() + first_[r], end = turns_.begin() + first_[r + 1];
             if (!std::is_sorted(begin, end)) std::sort(begin, end);
