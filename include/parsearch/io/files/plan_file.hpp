@@ -231,7 +231,7 @@ void write_plan_json(std::ostream& out, P const& problem, Plan const& plan, plan
         if (auto const over = root.find("context_heads")) {
             plan.context_heads = over->integer<std::uint32_t>(1);
             if (plan.context_parallel % plan.context_heads != 0)
-                over->refuse(text("is ", plan.context_heads, ": must divide context_parallel, ", plan.context_parallel));
+                over->refuse(text("must divide context_parallel, ", plan.context_parallel));
         }
         plan.how.stage.assign(g.size(), 0);
         plan.strategy = detail::all_whole(part);
