@@ -12,9 +12,9 @@
 
 #include <unistd.h>
 
-#include "cuda_profiler/device.hpp"
-#include "cuda_profiler/launch_cost.hpp"
-#include "cuda_profiler/program/program.hpp"
+#include "profiler/device.hpp"
+#include "profiler/launch_cost.hpp"
+#include "profiler/program/program.hpp"
 
 namespace support {
 

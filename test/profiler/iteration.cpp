@@ -1,4 +1,4 @@
-#include "cuda_profiler/iteration.hpp"
+#include "profiler/iteration.hpp"
 
 #include <algorithm>
 #include <cstdint>

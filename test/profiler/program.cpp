@@ -1,4 +1,4 @@
-#include "cuda_profiler/program/program.hpp"
+#include "profiler/program/program.hpp"
 
 #include <chrono>
 #include <csignal>

@@ -1,6 +1,6 @@
 // parsearch-profile --validate and --time-limit, on the fake device.
 
-#include "cuda_profiler/program/program.hpp"
+#include "profiler/program/program.hpp"
 
 #include <array>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "cuda_profiler/program/work.hpp"
+#include "profiler/program/work.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,9 +12,9 @@
 #include <parsearch/io/names/cluster_name.hpp>
 #include <parsearch/problem/problem.hpp>
 
-#include "cuda_profiler/fused_graph.hpp"
-#include "cuda_profiler/iteration.hpp"
-#include "cuda_profiler/launch_cost.hpp"
+#include "profiler/fused_graph.hpp"
+#include "profiler/iteration.hpp"
+#include "profiler/launch_cost.hpp"
 #include "tools/model.hpp"
 #include "tools/units.hpp"
 

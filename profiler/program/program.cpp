@@ -1,4 +1,4 @@
-#include "cuda_profiler/program/program.hpp"
+#include "profiler/program/program.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -18,8 +18,8 @@
 
 #include <parsearch/io/text/device_names.hpp>
 
-#include "cuda_profiler/program/measure.hpp"
-#include "cuda_profiler/program/validate.hpp"
+#include "profiler/program/measure.hpp"
+#include "profiler/program/validate.hpp"
 #include "tools/interrupt.hpp"
 #include "tools/units.hpp"
 

@@ -10,10 +10,10 @@
 #include <parsearch/sim/input/simulation_options.hpp>
 #include <parsearch/space/operator_space.hpp>
 
-#include "cuda_profiler/lower.hpp"
-#include "cuda_profiler/program/program.hpp"
-#include "cuda_profiler/timing.hpp"
-#include "cuda_profiler/work_list.hpp"
+#include "profiler/lower.hpp"
+#include "profiler/program/program.hpp"
+#include "profiler/timing.hpp"
+#include "profiler/work_list.hpp"
 
 namespace parsearch::profiler {
 

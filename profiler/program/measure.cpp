@@ -1,4 +1,4 @@
-#include "cuda_profiler/program/measure.hpp"
+#include "profiler/program/measure.hpp"
 
 #include <chrono>
 #include <cstdio>
@@ -14,8 +14,8 @@
 #include <parsearch/cost/kernel_family.hpp>
 #include <parsearch/cost/link_fit.hpp>
 
-#include "cuda_profiler/measuring_order.hpp"
-#include "cuda_profiler/progress.hpp"
+#include "profiler/measuring_order.hpp"
+#include "profiler/progress.hpp"
 #include "tools/units.hpp"
 
 namespace parsearch::profiler {

@@ -10,8 +10,8 @@
 
 #include <parsearch/cost/interpolation.hpp>
 
-#include "cuda_profiler/program/work.hpp"
-#include "cuda_profiler/table_file.hpp"
+#include "profiler/program/work.hpp"
+#include "profiler/table_file.hpp"
 
 namespace parsearch::profiler {
 

@@ -1,4 +1,4 @@
-#include "cuda_profiler/program/validate.hpp"
+#include "profiler/program/validate.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@
 #include <parsearch/sim/simulator.hpp>
 #include <parsearch/topology/dense_topology.hpp>
 
-#include "cuda_profiler/iteration.hpp"
+#include "profiler/iteration.hpp"
 #include "tools/units.hpp"
 
 namespace parsearch::profiler {

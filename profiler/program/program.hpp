@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "cuda_profiler/device.hpp"
+#include "profiler/device.hpp"
 
 namespace parsearch::profiler {
 

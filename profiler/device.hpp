@@ -138,14 +138,4 @@ class device_group {
     [[nodiscard]] virtual series_time run(collective_kind kind, byte_count bytes, std::int64_t times) = 0;
 };
 
-/// The devices of this host that CUDA sees; 0 without a driver. Defined by `parsearch_cuda`.
-[[nodiscard]] int cuda_device_count();
-
-/// Device number `ordinal` as CUDA counts them. Throws `no_device` with one line. Defined by `parsearch_cuda`.
-[[nodiscard]] std::unique_ptr<device> open_cuda_device(int ordinal);
-
-/// A group of two or more devices. Throws `no_device` where this program was built without NCCL or a device is not there. Defined by
-/// `parsearch_cuda`.
-[[nodiscard]] std::unique_ptr<device_group> open_cuda_group(std::span<int const> ordinals);
-
 } // namespace parsearch::profiler

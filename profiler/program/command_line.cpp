@@ -12,7 +12,7 @@
 #include <parsearch/io/described/described_space.hpp>
 #include <parsearch/io/text/device_names.hpp>
 
-#include "cuda_profiler/program/request.hpp"
+#include "profiler/program/request.hpp"
 #include "tools/options.hpp"
 
 namespace parsearch::profiler {
