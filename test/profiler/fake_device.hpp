@@ -33,6 +33,7 @@ struct fake_script {
     std::function<void()> on_run = [] {};
     double iteration = 1;         ///< the time of a whole iteration, by the sum of its kernels
     std::vector<double> noise{0}; ///< of one iteration after the other, in turns: part of the time that is added
+    std::function<void(std::span<profiler::group_step const>)> on_iterate_together = [](std::span<profiler::group_step const>) {};
     std::function<void(std::span<std::vector<profiler::launch> const>)> on_iterate = [](std::span<std::vector<profiler::launch> const>) {};
     std::vector<std::string> throttled_by{};
     std::int64_t prepared = 0, runs = 0;
@@ -118,11 +119,22 @@ class fake_group final : public profiler::device_group {
     fake_group(std::shared_ptr<fake_script> script, std::size_t size) : script_(std::move(script)), size_(size) {}
     std::size_t size() const override { return size_; }
     profiler::series_time run(parsearch::collective_kind, byte_count bytes, std::int64_t times) override {
-        return {times * parsearch::from_seconds(1e-5 * static_cast<double>(size_) + static_cast<double>(bytes) / 2e11),
-                script_->replays && times > 1 && bytes <= 16 << 20};
+        return {times * reducing(bytes), script_->replays && times > 1 && bytes <= 16 << 20};
+    }
+    std::vector<picoseconds> run_in_order(std::span<profiler::group_step const> steps, std::int64_t times) override {
+        script_->on_iterate_together(steps);
+        picoseconds sum{};
+        for (auto const& s : steps) {
+            for (auto const& l : s.launches) sum += fake_time({&l, 1});
+            if (s.all_reduce > 0) sum += reducing(s.all_reduce);
+        }
+        return std::vector<picoseconds>(static_cast<std::size_t>(times), sum);
     }
 
   private:
+    [[nodiscard]] picoseconds reducing(byte_count bytes) const {
+        return parsearch::from_seconds(1e-5 * static_cast<double>(size_) + static_cast<double>(bytes) / 2e11);
+    }
     std::shared_ptr<fake_script> script_;
     std::size_t size_;
 };
