@@ -33,7 +33,8 @@ enum class order : std::int64_t { end, collective, message, iterate };
 /// What process 0 asks of the others.
 struct command {
     order what = order::end;
-    std::int64_t kind = 0, bytes = 0, times = 0;
+    std::int64_t kind = 0; ///< of a collective; who gets messages
+    std::int64_t bytes = 0, times = 0;
     std::int64_t size = 0; ///< processes that take part: 0, 1, ...
 };
 constexpr int command_tag = 1, message_tag = 2, steps_tag = 3;
@@ -114,7 +115,7 @@ picoseconds run_collective(command const& c) {
     });
 }
 
-/// Messages of process 0 to the last of the group, which says when it has the last of them.
+/// Messages of process 0 to another, which says when it has the last of them.
 picoseconds run_messages(command const& c, int self) {
     auto const other = static_cast<int>(c.kind), bytes = static_cast<int>(c.bytes);
     arrays().hold(static_cast<std::size_t>((c.bytes + 3) / 4));
@@ -169,13 +170,13 @@ class mpi_group final : public device_group {
         if (kind == collective_kind::broadcast || kind == collective_kind::reduce) throw launch_failure(text(name_of(kind), ": is not measured"));
         if (2 * size_ * bytes > static_cast<byte_count>(free_memory()))
             throw launch_failure(text(name_of(kind), " of ", bytes, " bytes: needs ", 2 * size_ * bytes, " bytes of memory"));
-        command const c{order::collective, static_cast<std::int64_t>(kind), bytes, times, size_};
+        command const c{.what = order::collective, .kind = static_cast<std::int64_t>(kind), .bytes = bytes, .times = times, .size = size_};
         for (int other = 1; other < size_; ++other) tell(other, c);
         return {.time = run_collective(c)};
     }
     std::vector<picoseconds> run_in_order(std::span<group_step const> steps, std::int64_t times) override {
         auto const bytes = bytes_of(steps);
-        command const c{order::iterate, 0, static_cast<std::int64_t>(bytes.size()), times, size_};
+        command const c{.what = order::iterate, .bytes = static_cast<std::int64_t>(bytes.size()), .times = times, .size = size_};
         for (int other = 1; other < size_; ++other) {
             tell(other, c);
             MPI_Send(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, other, steps_tag, MPI_COMM_WORLD);
@@ -249,7 +250,7 @@ std::unique_ptr<device_group> ranks::open_group(std::span<int const> ordinals) {
 
 picoseconds ranks::send(byte_count bytes, std::int64_t times, int other) {
     if (other < 1 || other >= size_) throw launch_failure(text("process ", other, " is not there"));
-    command const c{order::message, other, bytes, times, 2};
+    command const c{.what = order::message, .kind = other, .bytes = bytes, .times = times, .size = 2};
     tell(other, c);
     return run_messages(c, 0);
 }
