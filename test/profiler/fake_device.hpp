@@ -1,6 +1,7 @@
 #pragma once
 /// A device whose kernels take what a roofline of their launches says, and fail as they are told to: the whole program runs on it.
 
+#include <cmath>
 #include <csignal>
 #include <cstdint>
 #include <functional>
@@ -31,6 +32,7 @@ struct fake_script {
     bool replays = true; ///< series of small copies and collectives
     std::function<void(std::span<profiler::launch const>)> on_prepare = [](std::span<profiler::launch const>) {};
     std::function<void()> on_run = [] {};
+    double bend = 0;              ///< seconds that a collective takes for the root of a byte: no line fits it then
     double iteration = 1;         ///< the time of a whole iteration, by the sum of its kernels
     std::vector<double> noise{0}; ///< of one iteration after the other, in turns: part of the time that is added
     std::function<void(std::span<profiler::group_step const>)> on_iterate_together = [](std::span<profiler::group_step const>) {};
@@ -133,7 +135,8 @@ class fake_group final : public profiler::device_group {
 
   private:
     [[nodiscard]] picoseconds reducing(byte_count bytes) const {
-        return parsearch::from_seconds(1e-5 * static_cast<double>(size_) + static_cast<double>(bytes) / 2e11);
+        auto const size = static_cast<double>(bytes);
+        return parsearch::from_seconds(1e-5 * static_cast<double>(size_) + size / 2e11 + script_->bend * std::sqrt(size));
     }
     std::shared_ptr<fake_script> script_;
     std::size_t size_;

@@ -314,6 +314,7 @@ TEST_CASE("validate: with --data-parallel, iterations run on all devices too, an
     support::scratch const dir;
     auto const script = new_script();
     script->devices = 4;
+    script->bend = 1e-6;
     std::vector<byte_count> reduced;
     script->on_iterate_together = [&](auto steps) {
         byte_count sum = 0;
@@ -322,7 +323,7 @@ TEST_CASE("validate: with --data-parallel, iterations run on all devices too, an
         CHECK(steps.back().all_reduce == 0); // the updates
         CHECK(std::holds_alternative<optimizer_update>(steps.back().launches.front()));
     };
-    std::vector<std::string> const asked{"--model",     "zoo:mlp,features=64,hidden=64*3,classes=16,batch=64",
+    std::vector<std::string> const asked{"--model",     "zoo:mlp,features=64,hidden=64*2,classes=16,batch=64",
                                          "--cluster",   "1x4xh100",
                                          "--validate",  "--data-parallel",
                                          "--from-idle", "0ms",
@@ -337,10 +338,10 @@ TEST_CASE("validate: with --data-parallel, iterations run on all devices too, an
     CHECK(rows[0]["devices"] == 1);
     CHECK(rows[0]["reducing_ps"] == 0);
     CHECK(rows[1]["devices"] == 4);
-    CHECK(reduced == std::vector<byte_count>{4 * (64 * 64 + 64) * 3 + 4 * (64 * 16 + 16)});
+    CHECK(reduced == std::vector<byte_count>{4 * (64 * 64 + 64) * 2 + 4 * (64 * 16 + 16)});
     // One after the other, kernels and all-reduces take what was measured; the simulator lets updates run beside all-reduces.
     auto const measured = rows[1]["measured_ps"].get<double>(), sum = rows[1]["sum_ps"].get<double>();
-    CHECK(sum == doctest::Approx(measured).epsilon(0.01));
+    CHECK(sum == doctest::Approx(measured).epsilon(0.01)); // all-reduces as measured at the sizes next to theirs, which no line fits
     CHECK(rows[1]["predicted_ps"].get<double>() <= sum);
     CHECK(rows[1]["reducing_ps"].get<double>() > 4e7); // 40 us each
     CHECK(has(o.out, "batch=64 on 4"));
