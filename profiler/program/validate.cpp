@@ -139,6 +139,7 @@ std::vector<picoseconds> run_in_group(device_group& group, std::vector<step> con
     }
     all.emplace_back();
     append(updates);
+    if (std::ranges::all_of(all, [](group_step const& s) { return s.launches.empty(); })) throw launch_failure("none of its kernels can be run");
     return group.run_in_order(all, iterations);
 }
 
