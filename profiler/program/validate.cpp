@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +14,7 @@
 #include <parsearch/cost/measured_table.hpp>
 #include <parsearch/io/json/json_writer.hpp>
 #include <parsearch/sim/simulator.hpp>
+#include <parsearch/space/textbook/data_parallel.hpp>
 #include <parsearch/topology/dense_topology.hpp>
 
 #include "profiler/iteration.hpp"
@@ -25,14 +25,17 @@ namespace {
 
 using oracle_type = cost::measured_table<std::uint32_t, cost::roofline>;
 
-// The time of a collective, between the measured sizes next to it.
+// The time of a collective, between the measured sizes next to it; beyond them, of the line that fits all.
 picoseconds time_between(cost::collective_model const& measured, byte_count bytes) {
-    auto const& points = measured.points;
-    auto const above = std::ranges::find_if(points, [&](cost::link_point const& p) { return p.bytes >= bytes; });
-    if (above == points.begin() || above == points.end()) return measured.fitted.time(bytes);
-    auto const& below = *std::prev(above);
-    double const part = static_cast<double>(bytes - below.bytes) / static_cast<double>(above->bytes - below.bytes);
-    return from_seconds(to_seconds(below.time) + part * (to_seconds(above->time) - to_seconds(below.time)));
+    cost::link_point const *below = nullptr, *above = nullptr;
+    for (auto const& p : measured.points) {
+        if (p.bytes <= bytes && (!below || p.bytes > below->bytes)) below = &p;
+        if (p.bytes >= bytes && (!above || p.bytes < above->bytes)) above = &p;
+    }
+    if (!below || !above) return measured.fitted.time(bytes);
+    if (below->bytes == above->bytes) return below->time;
+    double const part = static_cast<double>(bytes - below->bytes) / static_cast<double>(above->bytes - below->bytes);
+    return from_seconds(to_seconds(below->time) + part * (to_seconds(above->time) - to_seconds(below->time)));
 }
 
 // The oracle, but for the kernels that are left out, which take no time, and with the collectives that were measured.
@@ -122,7 +125,8 @@ std::vector<picoseconds> run_whole(device& on, std::vector<step> const& steps, s
     }
 }
 
-// On `group`, where there is one: everything up to the all-reduces, those, and the updates.
+// The same on all devices of `group`: everything up to the all-reduces, those, and the updates. Throws `launch_failure` where a kernel that is not in
+// `out` does not run.
 std::vector<picoseconds> run_in_group(device_group& group, std::vector<step> const& steps, std::vector<step> const& updates,
                                       std::vector<byte_count> const& all_reduces, std::int64_t iterations, reasons const& out) {
     std::vector<group_step> all(1);
@@ -148,15 +152,15 @@ validation validate_model(request const& asked, listed_work const& work, named_g
     validation v{.model = model.name, .devices = group ? group->size() : 1};
     reasons out;
     auto const works = data_parallel_iteration(model.graph, v.devices, asked.simulation);
-    auto steps = steps_of(works.works, asked, work.kind, table, out);
-    auto const updates = steps_of(works.updates, asked, work.kind, table, out);
+    auto const kernels = steps_of(works.works, asked, work.kind, table, out), updates = steps_of(works.updates, asked, work.kind, table, out);
+    auto steps = kernels;
+    steps.insert(steps.end(), updates.begin(), updates.end());
     oracle_without priced{.oracle = oracle, .kind = work.kind, .left_out = {}};
     for (auto const bytes : works.all_reduces)
         v.reducing += priced.collective_time(collective_kind::all_reduce, bytes, {.size = static_cast<std::uint32_t>(v.devices)});
     try {
-        if (group) v.iterations = run_in_group(*group, steps, updates, works.all_reduces, asked.iterations, out);
-        steps.insert(steps.end(), updates.begin(), updates.end());
-        if (!group) v.iterations = run_whole(on, steps, asked.iterations, out);
+        v.iterations =
+            group ? run_in_group(*group, kernels, updates, works.all_reduces, asked.iterations, out) : run_whole(on, steps, asked.iterations, out);
     } catch (launch_failure const& e) {
         v.failure = e.what();
     }
