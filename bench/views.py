@@ -41,6 +41,23 @@ def simulation(rows):
     )
 
 
+def cpu(rows):
+    def part(key):
+        return lambda row: f"{row[key] / row['measured_ps']:.2f}" if key in row else "-"
+
+    columns = [
+        ("network", lambda row: row["network"]),
+        ("cores", lambda row: row["cores"]),
+        ("kernels", lambda row: row["kernels"]),
+        ("measured, ms", lambda row: f"{row['measured_ps'] / 1e9:.2f}"),
+        ("spread", lambda row: f"{100 * row['spread_ps'] / row['measured_ps']:.1f}%"),
+        ("predicted", part("predicted_ps")),
+        ("sum", part("sum_ps")),
+        ("of other sizes", part("other_sizes_ps")),
+    ]
+    return table(columns, rows, right=[head for head, _ in columns[1:]])
+
+
 def pipeline(rows):
     def degrees(row):
         of = row["tensor_parallel"]
@@ -238,4 +255,4 @@ def published(made):
     return table(columns, made["sources"], right=[head for head, _ in columns[1:]])
 
 
-VIEWS = {view.__name__: view for view in (fabric, fabric_speedups, joint, machine_mapping, optimal, pipeline, profile, published, simulation, textbook)}
+VIEWS = {view.__name__: view for view in (cpu, fabric, fabric_speedups, joint, machine_mapping, optimal, pipeline, profile, published, simulation, textbook)}

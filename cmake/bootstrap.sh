@@ -69,6 +69,8 @@ found() {
     ccache) have ccache ;;
     simgrid) preprocesses '#include <simgrid/s4u.hpp>' ;;
     z3) preprocesses '#include <z3++.h>' ;;
+    onednn) preprocesses '#include <oneapi/dnnl/dnnl_version.h>' '#if DNNL_VERSION_MAJOR != 2' '#error another' '#endif' ;;
+    mpi) have mpirun && have mpicxx ;;
     flatbuffers) have flatc && preprocesses '#include <flatbuffers/flatbuffers.h>' ;;
     chromium) have chromium || have chromium-browser || have google-chrome ;;
     clang-format-16) have clang-format-16 ;;
@@ -93,6 +95,12 @@ package() {
     apt-get:simgrid) echo libsimgrid-dev ;;
     apt-get:z3) echo libz3-dev ;;
     dnf:z3 | zypper:z3) echo z3-devel ;;
+    apt-get:onednn) echo libdnnl-dev ;;
+    apt-get:mpi) echo libopenmpi-dev openmpi-bin ;;
+    dnf:onednn | zypper:onednn) echo onednn-devel ;;
+    dnf:mpi | zypper:mpi) echo openmpi-devel ;;
+    pacman:mpi) echo openmpi ;;
+    brew:mpi) echo open-mpi ;;
     apt-get:flatbuffers) echo libflatbuffers-dev flatbuffers-compiler ;;
     dnf:flatbuffers) echo flatbuffers-devel flatbuffers-compiler ;;
     zypper:flatbuffers) echo flatbuffers-devel ;;

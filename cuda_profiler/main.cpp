@@ -1,7 +1,7 @@
 // parsearch-profile: measures on a GPU. `parsearch-profile --help` says all of it.
 
-#include "cuda_profiler/device.hpp"
-#include "cuda_profiler/program/program.hpp"
+#include "cuda_profiler/cuda/devices.hpp"
+#include "profiler/program/program.hpp"
 
 int main(int argc, char** argv) {
     using namespace parsearch::profiler;

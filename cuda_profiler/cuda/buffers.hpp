@@ -7,7 +7,7 @@
 
 #include <parsearch/core/error.hpp>
 
-#include "../device.hpp"
+#include "profiler/device.hpp"
 
 namespace parsearch::profiler {
 

@@ -7,7 +7,7 @@
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 
-#include "../device.hpp"
+#include "profiler/device.hpp"
 
 namespace parsearch::profiler {
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "describe.hpp"
+#include "devices.hpp"
 #include "nvml.hpp"
 #include "prepared.hpp"
 

@@ -7,7 +7,7 @@
 
 #include <parsearch/core/error.hpp>
 
-#include "../launch_cost.hpp"
+#include "profiler/launch_cost.hpp"
 
 namespace parsearch::profiler {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "../launch.hpp"
+#include "profiler/launch.hpp"
 
 namespace parsearch::profiler {
 

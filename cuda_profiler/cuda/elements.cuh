@@ -8,7 +8,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "../launch.hpp"
+#include "profiler/launch.hpp"
 #include "check.hpp"
 
 namespace parsearch::profiler {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "../launch.hpp"
+#include "profiler/launch.hpp"
 #include "graph.hpp"
 
 namespace parsearch::profiler {

@@ -5,6 +5,7 @@
 
 #include <parsearch/core/error.hpp>
 
+#include "devices.hpp"
 #include "owners.hpp"
 #include "prepared.hpp"
 

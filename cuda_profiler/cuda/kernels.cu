@@ -8,7 +8,7 @@
 
 #include <parsearch/core/error.hpp>
 
-#include "../launch_cost.hpp"
+#include "profiler/launch_cost.hpp"
 #include "elements.cuh"
 
 namespace parsearch::profiler {

@@ -8,7 +8,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "../launch.hpp"
+#include "profiler/launch.hpp"
 #include "kernels_index.hpp"
 
 namespace parsearch::profiler {

@@ -1,4 +1,4 @@
-#include "cuda_profiler/lower/convolution.hpp"
+#include "profiler/lower/convolution.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -13,7 +13,7 @@
 #include <parsearch/ops/conv_transpose.hpp>
 #include <parsearch/ops/pool.hpp>
 
-#include "cuda_profiler/lower.hpp"
+#include "profiler/lower.hpp"
 
 using namespace parsearch;
 using namespace parsearch::profiler;

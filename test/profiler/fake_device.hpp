@@ -1,6 +1,7 @@
 #pragma once
 /// A device whose kernels take what a roofline of their launches says, and fail as they are told to: the whole program runs on it.
 
+#include <cmath>
 #include <csignal>
 #include <cstdint>
 #include <functional>
@@ -12,9 +13,9 @@
 
 #include <unistd.h>
 
-#include "cuda_profiler/device.hpp"
-#include "cuda_profiler/launch_cost.hpp"
-#include "cuda_profiler/program/program.hpp"
+#include "profiler/device.hpp"
+#include "profiler/launch_cost.hpp"
+#include "profiler/program/program.hpp"
 
 namespace support {
 
@@ -31,8 +32,10 @@ struct fake_script {
     bool replays = true; ///< series of small copies and collectives
     std::function<void(std::span<profiler::launch const>)> on_prepare = [](std::span<profiler::launch const>) {};
     std::function<void()> on_run = [] {};
+    double bend = 0;              ///< seconds that a collective takes for the root of a byte: no line fits it then
     double iteration = 1;         ///< the time of a whole iteration, by the sum of its kernels
     std::vector<double> noise{0}; ///< of one iteration after the other, in turns: part of the time that is added
+    std::function<void(std::span<profiler::group_step const>)> on_iterate_together = [](std::span<profiler::group_step const>) {};
     std::function<void(std::span<std::vector<profiler::launch> const>)> on_iterate = [](std::span<std::vector<profiler::launch> const>) {};
     std::vector<std::string> throttled_by{};
     std::int64_t prepared = 0, runs = 0;
@@ -118,11 +121,23 @@ class fake_group final : public profiler::device_group {
     fake_group(std::shared_ptr<fake_script> script, std::size_t size) : script_(std::move(script)), size_(size) {}
     std::size_t size() const override { return size_; }
     profiler::series_time run(parsearch::collective_kind, byte_count bytes, std::int64_t times) override {
-        return {times * parsearch::from_seconds(1e-5 * static_cast<double>(size_) + static_cast<double>(bytes) / 2e11),
-                script_->replays && times > 1 && bytes <= 16 << 20};
+        return {times * reducing(bytes), script_->replays && times > 1 && bytes <= 16 << 20};
+    }
+    std::vector<picoseconds> run_in_order(std::span<profiler::group_step const> steps, std::int64_t times) override {
+        script_->on_iterate_together(steps);
+        picoseconds sum{};
+        for (auto const& s : steps) {
+            for (auto const& l : s.launches) sum += fake_time({&l, 1});
+            if (s.all_reduce > 0) sum += reducing(s.all_reduce);
+        }
+        return std::vector<picoseconds>(static_cast<std::size_t>(times), sum);
     }
 
   private:
+    [[nodiscard]] picoseconds reducing(byte_count bytes) const {
+        auto const size = static_cast<double>(bytes);
+        return parsearch::from_seconds(1e-5 * static_cast<double>(size_) + size / 2e11 + script_->bend * std::sqrt(size));
+    }
     std::shared_ptr<fake_script> script_;
     std::size_t size_;
 };

@@ -1,4 +1,4 @@
-#include "cuda_profiler/fused_graph.hpp"
+#include "profiler/fused_graph.hpp"
 
 #include <string>
 #include <utility>
@@ -11,8 +11,8 @@
 #include <parsearch/models/resnet.hpp>
 #include <parsearch/ops/all_operators.hpp>
 
-#include "cuda_profiler/iteration.hpp"
-#include "cuda_profiler/lower.hpp"
+#include "profiler/iteration.hpp"
+#include "profiler/lower.hpp"
 
 using namespace parsearch;
 using profiler::with_fused_operators;

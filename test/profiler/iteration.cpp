@@ -1,8 +1,10 @@
-#include "cuda_profiler/iteration.hpp"
+#include "profiler/iteration.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <random>
+#include <ranges>
+#include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -91,4 +93,22 @@ TEST_CASE("iteration: backward runs in the opposite order, and a table for one d
     CHECK(list.size() < all.size() / 10); // the layers are equal
     for (auto const& w : all) CHECK(list.contains(cost::kernel_of(w)));
     for (auto const& item : list.items()) CHECK(cost::kernel_of(item.work) == item.kernel); // the graph is gone, its operations are not
+}
+
+TEST_CASE("iteration: under data parallelism each device has its part of the samples, all weights, and their all-reduces") {
+    auto const g = graph::read_graph(models::mlp({.features = 32, .hidden = {64, 64}, .classes = 8, .batch = 24})).graph;
+    auto const whole = profiler::data_parallel_iteration(g, 1, {}), half = profiler::data_parallel_iteration(g, 2, {});
+    CHECK(whole.all_reduces.empty());
+    REQUIRE(half.works.size() == whole.works.size());
+    for (std::size_t i = 0; i < half.works.size(); ++i) CHECK(half.works[i].flops == whole.works[i].flops / 2);
+    CHECK(half.all_reduces == std::vector<byte_count>{4 * (32 * 64 + 64), 4 * (64 * 64 + 64), 4 * (64 * 8 + 8)});
+    REQUIRE(half.updates.size() == 3);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(half.updates[i].bytes == whole.updates[i].bytes);
+    try {
+        (void)profiler::data_parallel_iteration(g, 5, {});
+        FAIL("24 samples are not five equal parts");
+    } catch (invalid_input const& e) {
+        CAPTURE(e.what());
+        CHECK(std::string(e.what()).find("shards by its samples: must have 5, one for each device") != std::string::npos);
+    }
 }

@@ -1,4 +1,4 @@
-#include "cuda_profiler/launch_cost.hpp"
+#include "profiler/launch_cost.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "cuda_profiler/lower.hpp"
+#include "profiler/lower.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@
 #include <parsearch/ops/kit/weighted.hpp>
 #include <parsearch/rewrite/algebra/fuse.hpp>
 
-#include "cuda_profiler/launch_cost.hpp"
+#include "profiler/launch_cost.hpp"
 #include "support/operator_types.hpp"
 #include "support/operators.hpp"
 #include "support/random_operators.hpp"

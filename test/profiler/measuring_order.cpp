@@ -1,4 +1,4 @@
-#include "cuda_profiler/measuring_order.hpp"
+#include "profiler/measuring_order.hpp"
 
 #include <algorithm>
 #include <cstddef>

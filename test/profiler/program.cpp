@@ -1,4 +1,4 @@
-#include "cuda_profiler/program/program.hpp"
+#include "profiler/program/program.hpp"
 
 #include <chrono>
 #include <csignal>
@@ -290,7 +290,13 @@ TEST_CASE("program: no device, wrong options, kinds") {
     says(with(small, {"--list", "--unknown", "guess"}), "--unknown is 'guess'");
     says(with(small, {"--kernels", "--out", dir / "x"}), "--kernels is given without --list");
     says(with(small, {"--retry-failed", "--out", dir / "x"}), "without --resume");
-    says(with(small, {"--out", dir / "x", "--device", "-1"}), "--device");
+    says(with(small, {"--out", dir / "x", "--device", "-1"}), "--device is '-1': must be gpu, cpu or a number from 0 on");
+    says(with(small, {"--out", dir / "x", "--data-parallel"}), "--data-parallel requires --validate");
+    auto const core = run(new_script(), with(small, {"--out", dir / "x", "--device", "cpu"}));
+    CHECK(core.code == device_missing);
+    CHECK(core.err ==
+          "parsearch-profile: no device: --device cpu is asked for, and this parsearch-profile measures a gpu: must be that of cpu_profiler/\n");
+    CHECK(run(new_script(), with(small, {"--list", "--device", "gpu"})).code == ok);
     says({"--model", "zoo:nothing", "--cluster", "1x8xh100", "--list"}, "nothing");
     says({"--model", "nowhere.onnx", "--cluster", "1x8xh100", "--list"}, "there is no such file");
     says({"--nonsense"}, "--nonsense");

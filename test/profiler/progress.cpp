@@ -1,4 +1,4 @@
-#include "cuda_profiler/progress.hpp"
+#include "profiler/progress.hpp"
 
 #include <cmath>
 #include <cstdint>

@@ -12,7 +12,7 @@
 
 #include <parsearch/io/files/profile_file.hpp>
 
-#include "cuda_profiler/program/program.hpp"
+#include "profiler/program/program.hpp"
 #include "fake_device.hpp"
 
 namespace support {

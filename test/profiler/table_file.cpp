@@ -1,4 +1,4 @@
-#include "cuda_profiler/table_file.hpp"
+#include "profiler/table_file.hpp"
 
 #include <chrono>
 #include <csignal>

@@ -1,4 +1,4 @@
-#include "cuda_profiler/timing.hpp"
+#include "profiler/timing.hpp"
 
 #include <chrono>
 #include <cmath>

@@ -1,6 +1,6 @@
 // parsearch-profile --validate and --time-limit, on the fake device.
 
-#include "cuda_profiler/program/program.hpp"
+#include "profiler/program/program.hpp"
 
 #include <array>
 #include <cmath>
@@ -308,4 +308,52 @@ TEST_CASE("time limit: ends as Ctrl-C does, with a code of its own, and --resume
     CHECK(has(v.err, "the same command goes on"));
     CHECK_FALSE(fs::exists(dir / "r.json"));
     CHECK(run(new_script(), with(networks, {"--profile", dir / "v.json", "--out", dir / "r.json"})).code == ok);
+}
+
+TEST_CASE("validate: with --data-parallel, iterations run on all devices too, and wait for their all-reduces") {
+    support::scratch const dir;
+    auto const script = new_script();
+    script->devices = 4;
+    script->bend = 1e-6;
+    std::vector<byte_count> reduced;
+    script->on_iterate_together = [&](auto steps) {
+        byte_count sum = 0;
+        for (auto const& s : steps) sum += s.all_reduce;
+        reduced.push_back(sum);
+        CHECK(steps.back().all_reduce == 0); // the updates
+        CHECK(std::holds_alternative<optimizer_update>(steps.back().launches.front()));
+    };
+    std::vector<std::string> const asked{"--model",     "zoo:mlp,features=64,hidden=64*2,classes=16,batch=64",
+                                         "--cluster",   "1x4xh100",
+                                         "--validate",  "--data-parallel",
+                                         "--from-idle", "0ms",
+                                         "--warm-up",   "0ms",
+                                         "--profile",   dir / "t.json"};
+    auto const o = run(script, with(asked, {"--out", dir / "v.json", "--within", "0.5"}));
+    CAPTURE(o.err);
+    CAPTURE(o.out);
+    REQUIRE(o.code == ok);
+    auto const rows = json_of(dir / "v.json")["models"];
+    REQUIRE(rows.size() == 2);
+    CHECK(rows[0]["devices"] == 1);
+    CHECK(rows[0]["reducing_ps"] == 0);
+    CHECK(rows[1]["devices"] == 4);
+    CHECK(reduced == std::vector<byte_count>{4 * (64 * 64 + 64) * 2 + 4 * (64 * 16 + 16)});
+    // One after the other, kernels and all-reduces take what was measured; the simulator lets updates run beside all-reduces.
+    auto const measured = rows[1]["measured_ps"].get<double>(), sum = rows[1]["sum_ps"].get<double>();
+    CHECK(sum == doctest::Approx(measured).epsilon(0.01)); // all-reduces as measured at the sizes next to theirs, which no line fits
+    CHECK(rows[1]["predicted_ps"].get<double>() <= sum);
+    CHECK(rows[1]["reducing_ps"].get<double>() > 4e7); // 40 us each
+    CHECK(has(o.out, "batch=64 on 4"));
+    CHECK(has(o.out, "its kernels and all-reduces add up to "));
+
+    auto const few = new_script();
+    few->devices = 2;
+    auto const refused = run(few, with(asked, {}));
+    CHECK(refused.code == bad_input);
+    CHECK(has(refused.err, "--data-parallel is given with 2 devices and a cluster of 4: must be as many, two or more"));
+    auto const uneven =
+        run(script, {"--model", "zoo:mlp,batch=63", "--cluster", "1x4xh100", "--validate", "--data-parallel", "--profile", dir / "u.json"});
+    CHECK(uneven.code == bad_input);
+    CHECK(has(uneven.err, "must have 4, one for each device"));
 }

@@ -1,4 +1,4 @@
-#include "cuda_profiler/work_list.hpp"
+#include "profiler/work_list.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -16,8 +16,8 @@
 #include <parsearch/models/resnet.hpp>
 #include <parsearch/problem/problem.hpp>
 
-#include "cuda_profiler/launch_cost.hpp"
-#include "cuda_profiler/lower.hpp"
+#include "profiler/launch_cost.hpp"
+#include "profiler/lower.hpp"
 #include "spied_problem.hpp"
 #include "support/refusal.hpp"
 

@@ -10,9 +10,9 @@
 
 #include <parsearch/core/random.hpp>
 
-#include "../../device.hpp"
+#include "profiler/device.hpp"
 #include "kernels.hpp"
-#include "reference.hpp"
+#include "profiler/test/reference.hpp"
 
 using namespace parsearch;
 using namespace parsearch::profiler;

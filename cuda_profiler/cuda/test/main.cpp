@@ -5,6 +5,7 @@
 #include <iostream>
 #include <string_view>
 
+#include "devices.hpp"
 #include "support.hpp"
 
 namespace parsearch::profiler::testing {

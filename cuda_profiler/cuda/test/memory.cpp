@@ -5,6 +5,7 @@
 
 #include "buffers.hpp"
 #include "describe.hpp"
+#include "devices.hpp"
 #include "graphs.hpp"
 #include "prepared.hpp"
 

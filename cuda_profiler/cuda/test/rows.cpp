@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "reference.hpp"
+#include "profiler/test/reference.hpp"
 #include "rows.hpp"
 
 using namespace parsearch::profiler;

@@ -13,8 +13,9 @@
 #include <cuda_fp16.h>
 
 #include "describe.hpp"
+#include "devices.hpp"
 #include "graphs.hpp"
-#include "reference.hpp"
+#include "profiler/test/reference.hpp"
 #include "support.hpp"
 
 using namespace parsearch;

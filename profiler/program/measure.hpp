@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <functional>
 
-#include "cuda_profiler/program/work.hpp"
-#include "cuda_profiler/table_file.hpp"
+#include "profiler/program/work.hpp"
+#include "profiler/table_file.hpp"
 
 namespace parsearch::profiler {
 

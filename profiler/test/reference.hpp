@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "../../launch.hpp"
+#include "profiler/launch.hpp"
 
 namespace parsearch::profiler::testing {
 

@@ -1,4 +1,4 @@
-#include "cuda_profiler/program/validate.hpp"
+#include "profiler/program/validate.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,9 +14,10 @@
 #include <parsearch/cost/measured_table.hpp>
 #include <parsearch/io/json/json_writer.hpp>
 #include <parsearch/sim/simulator.hpp>
+#include <parsearch/space/textbook/data_parallel.hpp>
 #include <parsearch/topology/dense_topology.hpp>
 
-#include "cuda_profiler/iteration.hpp"
+#include "profiler/iteration.hpp"
 #include "tools/units.hpp"
 
 namespace parsearch::profiler {
@@ -24,29 +25,45 @@ namespace {
 
 using oracle_type = cost::measured_table<std::uint32_t, cost::roofline>;
 
-// The oracle, but for the kernels that are left out, which take no time.
+// The time of a collective, between the measured sizes next to it; beyond them, of the line that fits all.
+picoseconds time_between(cost::collective_model const& measured, byte_count bytes) {
+    cost::link_point const *below = nullptr, *above = nullptr;
+    for (auto const& p : measured.points) {
+        if (p.bytes <= bytes && (!below || p.bytes > below->bytes)) below = &p;
+        if (p.bytes >= bytes && (!above || p.bytes < above->bytes)) above = &p;
+    }
+    if (!below || !above) return measured.fitted.time(bytes);
+    if (below->bytes == above->bytes) return below->time;
+    double const part = static_cast<double>(bytes - below->bytes) / static_cast<double>(above->bytes - below->bytes);
+    return from_seconds(to_seconds(below->time) + part * (to_seconds(above->time) - to_seconds(below->time)));
+}
+
+// The oracle, but for the kernels that are left out, which take no time, and with the collectives that were measured.
 struct oracle_without {
     oracle_type oracle;
+    std::string kind; // of all devices
     std::set<cost::kernel> left_out;
 
     [[nodiscard]] picoseconds shard_time(ops::shard_work const& work, std::uint32_t device) const {
         if (!left_out.empty() && left_out.contains(cost::kernel_of(work))) return picoseconds{0};
         return oracle.answer(work, device).time;
     }
+    [[nodiscard]] picoseconds collective_time(collective_kind what, byte_count bytes, collective_group const& group) const {
+        auto const* const measured = oracle.table().find_collective(kind, what, group.size);
+        return measured ? time_between(*measured, bytes) : oracle.collective_time(what, bytes, group);
+    }
 };
 
-// What the simulator predicts where all of `g` is on device `on` of the cluster.
-picoseconds makespan_of(graph::dense_graph const& g, topology::cluster const& cluster, std::uint32_t on, oracle_without oracle,
-                        sim::simulation_options const& options) {
+// What the simulator predicts where all of `g` is on device `on` of the cluster, or divided by samples over all `devices`, which then wait for their
+// all-reduces behind the backward pass.
+picoseconds makespan_of(graph::dense_graph const& g, topology::cluster const& cluster, std::uint32_t on, std::size_t devices, oracle_without oracle,
+                        sim::simulation_options options) {
     auto reading = topology::read_topology(cluster);
-    auto const at = std::ranges::find(reading.devices, on) - reading.devices.begin();
-    std::vector<space::configuration> strategy;
-    for (auto const& op : g.operations) {
-        space::configuration c{.rank = static_cast<std::uint32_t>(op.dims.size())};
-        std::fill_n(c.degree.begin(), c.rank, 1);
-        c.start = static_cast<std::int32_t>(at);
-        strategy.push_back(std::move(c));
-    }
+    auto const at = static_cast<std::int32_t>(std::ranges::find(reading.devices, on) - reading.devices.begin());
+    auto strategy = space::data_parallel(g, devices);
+    if (devices > 1) options.overlap = false;
+    else
+        for (auto& c : strategy) c.start = at;
     auto w = sim::make_workload(g, std::move(reading.topology), cost::any_oracle(std::move(oracle), std::move(reading.devices)), options);
     sim::simulator simulator(std::move(w));
     return simulator.simulate(strategy);
@@ -108,14 +125,42 @@ std::vector<picoseconds> run_whole(device& on, std::vector<step> const& steps, s
     }
 }
 
-validation validate_model(request const& asked, listed_work const& work, named_graph const& model, device& on, cost::profile const& table,
-                          oracle_type const& oracle) {
-    validation v{.model = model.name};
+// The same on all devices of `group`: everything up to the all-reduces, those, and the updates. Throws `launch_failure` where a kernel that is not in
+// `out` does not run.
+std::vector<picoseconds> run_in_group(device_group& group, std::vector<step> const& steps, std::vector<step> const& updates,
+                                      std::vector<byte_count> const& all_reduces, std::int64_t iterations, reasons const& out) {
+    std::vector<group_step> all(1);
+    auto const append = [&](std::vector<step> const& from) {
+        std::vector<std::vector<launch>> kernels;
+        for (auto const& s : from)
+            if (!out.contains(s.kernel)) kernels.push_back(s.launches);
+        for (auto const& k : with_joined_updates(std::move(kernels))) all.back().launches.insert(all.back().launches.end(), k.begin(), k.end());
+    };
+    append(steps);
+    for (auto const bytes : all_reduces) {
+        if (all.back().all_reduce > 0) all.emplace_back();
+        all.back().all_reduce = bytes;
+    }
+    all.emplace_back();
+    append(updates);
+    if (std::ranges::all_of(all, [](group_step const& s) { return s.launches.empty(); })) throw launch_failure("none of its kernels can be run");
+    return group.run_in_order(all, iterations);
+}
+
+validation validate_model(request const& asked, listed_work const& work, named_graph const& model, device& on, device_group* group,
+                          cost::profile const& table, oracle_type const& oracle) {
+    validation v{.model = model.name, .devices = group ? group->size() : 1};
     reasons out;
-    auto const works = iteration_of(model.graph, asked.simulation);
-    auto const steps = steps_of(works, asked, work.kind, table, out);
+    auto const works = data_parallel_iteration(model.graph, v.devices, asked.simulation);
+    auto const kernels = steps_of(works.works, asked, work.kind, table, out), updates = steps_of(works.updates, asked, work.kind, table, out);
+    auto steps = kernels;
+    steps.insert(steps.end(), updates.begin(), updates.end());
+    oracle_without priced{.oracle = oracle, .kind = work.kind, .left_out = {}};
+    for (auto const bytes : works.all_reduces)
+        v.reducing += priced.collective_time(collective_kind::all_reduce, bytes, {.size = static_cast<std::uint32_t>(v.devices)});
     try {
-        v.iterations = run_whole(on, steps, asked.iterations, out);
+        v.iterations =
+            group ? run_in_group(*group, kernels, updates, works.all_reduces, asked.iterations, out) : run_whole(on, steps, asked.iterations, out);
     } catch (launch_failure const& e) {
         v.failure = e.what();
     }
@@ -127,7 +172,8 @@ validation validate_model(request const& asked, listed_work const& work, named_g
         v.spread = summary.spread;
         if (v.measured <= picoseconds::zero()) v.failure = text("the median of ", times.size(), " iterations is ", v.measured.count(), " ps");
     }
-    std::set<cost::kernel> ran, without;
+    std::set<cost::kernel> ran;
+    auto& without = priced.left_out;
     std::map<cost::kernel, std::size_t> numbers;
     for (auto const& s : steps) {
         auto const answer = oracle.answer(s.work, work.example);
@@ -145,9 +191,11 @@ validation validate_model(request const& asked, listed_work const& work, named_g
         v.left_out[at->second].predicted += answer.time;
     }
     v.distinct = ran.size();
-    v.predicted = makespan_of(model.graph, work.cluster, work.example, {.oracle = oracle, .left_out = std::move(without)}, asked.simulation);
+    v.predicted = makespan_of(model.graph, work.cluster, work.example, v.devices, std::move(priced), asked.simulation);
     return v;
 }
+
+std::string label_of(std::string const& model, std::size_t devices) { return devices == 1 ? model : text(model, " on ", devices); }
 
 double share(picoseconds part, picoseconds whole) { return whole > picoseconds::zero() ? to_seconds(part) / to_seconds(whole) : 0; }
 
@@ -158,8 +206,8 @@ void print_header(std::size_t width, console const& to) {
 
 void print_row(validation const& v, std::size_t width, request const& asked, console const& to) {
     auto const percent = [](double part) { return part > 0 && part < 0.005 ? std::string("<1%") : fmt::format("{:.0f}%", 100 * part); };
-    auto const whole = v.sum();
-    fmt::print(to.out, "{:<{}}{:>9}", v.model, width, v.kernels);
+    auto const whole = v.sum() - v.reducing;
+    fmt::print(to.out, "{:<{}}{:>9}", label_of(v.model, v.devices), width, v.kernels);
     if (v.failure.empty())
         fmt::print(to.out, "{:>9.4f} ms{:>8.1f}%{:>9.4f} ms{:>+8.1f}%", 1e3 * to_seconds(v.measured), 100 * share(v.spread, v.measured),
                    1e3 * to_seconds(v.predicted), 100 * v.error());
@@ -172,7 +220,8 @@ void print_row(validation const& v, std::size_t width, request const& asked, con
     fmt::print(to.out, "{:>10}{}\n", percent(share(v.left_out_time(), whole + v.left_out_time())),
                v.failure.empty() && !v.is_within(asked.within) ? "  off" : "");
     if (!v.failure.empty()) fmt::print(to.out, "    could not be run whole: {}\n", v.failure);
-    if (v.predicted != v.sum()) fmt::print(to.out, "    its kernels add up to {:.4f} ms\n", 1e3 * to_seconds(v.sum()));
+    if (v.predicted != v.sum())
+        fmt::print(to.out, "    its kernels{} add up to {:.4f} ms\n", v.devices > 1 ? " and all-reduces" : "", 1e3 * to_seconds(v.sum()));
     for (auto const& k : v.left_out)
         fmt::print(to.out, "    left out, {} times, {} estimated: {}: {}\n", k.times, tools::shown_time(k.predicted), cost::to_string(k.kernel),
                    k.reason);
@@ -182,6 +231,7 @@ void print_row(validation const& v, std::size_t width, request const& asked, con
 io::ordered_json to_json(validation const& v) {
     io::ordered_json j;
     j["model"] = v.model;
+    j["devices"] = v.devices;
     j["kernels"] = v.kernels;
     j["distinct_kernels"] = v.distinct;
     if (v.failure.empty()) {
@@ -193,9 +243,10 @@ io::ordered_json to_json(validation const& v) {
     j["predicted_ps"] = v.predicted.count();
     if (v.failure.empty()) j["error"] = v.error();
     j["sum_ps"] = v.sum().count();
+    j["reducing_ps"] = v.reducing.count();
     io::ordered_json sources;
     for (std::size_t i = 0; i < cost::cost_sources; ++i)
-        sources[std::string(cost::name_of(static_cast<cost::cost_source>(i)))] = share(v.by_source[i], v.sum());
+        sources[std::string(cost::name_of(static_cast<cost::cost_source>(i)))] = share(v.by_source[i], v.sum() - v.reducing);
     j["share"] = std::move(sources);
     j["left_out_share"] = share(v.left_out_time(), v.sum() + v.left_out_time());
     j["left_out"] = io::ordered_json::array();
@@ -214,7 +265,7 @@ io::ordered_json to_json(validation const& v) {
 } // namespace
 
 picoseconds validation::sum() const {
-    picoseconds all{};
+    auto all = reducing;
     for (auto const t : by_source) all += t;
     return all;
 }
@@ -226,18 +277,21 @@ picoseconds validation::left_out_time() const {
 double validation::error() const { return static_cast<double>((predicted - measured).count()) / static_cast<double>(measured.count()); }
 bool validation::is_within(double limit) const { return failure.empty() && std::abs(error()) <= limit; }
 
-std::vector<validation> validate_models(request const& asked, listed_work const& work, device& on, cost::profile const& table, console const& to,
-                                        std::function<bool()> const& stop) {
+std::vector<validation> validate_models(request const& asked, listed_work const& work, device& on, device_group* group, cost::profile const& table,
+                                        console const& to, std::function<bool()> const& stop) {
     oracle_type const oracle{table, work.cluster, cost::roofline{work.cluster}};
     std::size_t width = 5;
-    for (auto const& model : work.models) width = std::max(width, model.name.size());
+    for (auto const& model : work.models) width = std::max(width, label_of(model.name, group ? group->size() : 1).size());
     print_header(width + 2, to);
     std::vector<validation> all;
-    for (auto const& model : work.models) {
-        if (stop()) break;
-        all.push_back(validate_model(asked, work, model, on, table, oracle));
-        print_row(all.back(), width + 2, asked, to);
-    }
+    std::vector<device_group*> ways{nullptr};
+    if (group) ways.push_back(group);
+    for (auto const& model : work.models)
+        for (auto* const together : ways) {
+            if (stop()) return all;
+            all.push_back(validate_model(asked, work, model, on, together, table, oracle));
+            print_row(all.back(), width + 2, asked, to);
+        }
     return all;
 }
 

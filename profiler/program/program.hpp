@@ -5,8 +5,9 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string_view>
 
-#include "cuda_profiler/device.hpp"
+#include "profiler/device.hpp"
 
 namespace parsearch::profiler {
 
@@ -15,6 +16,7 @@ enum exit_code { ok = 0, failed = 1, bad_input = 2, device_missing = 3, out_of_t
 
 // Where devices come from. Each may throw `no_device`.
 struct device_source {
+    std::string_view kind = "gpu"; // or "cpu": what --device calls them
     std::function<int()> count;
     std::function<std::unique_ptr<device>(int)> open;
     std::function<std::unique_ptr<device_group>(std::span<int const>)> open_group;

@@ -1,4 +1,4 @@
-#include "cuda_profiler/program/measure.hpp"
+#include "profiler/program/measure.hpp"
 
 #include <chrono>
 #include <cstdio>
@@ -14,8 +14,8 @@
 #include <parsearch/cost/kernel_family.hpp>
 #include <parsearch/cost/link_fit.hpp>
 
-#include "cuda_profiler/measuring_order.hpp"
-#include "cuda_profiler/progress.hpp"
+#include "profiler/measuring_order.hpp"
+#include "profiler/progress.hpp"
 #include "tools/units.hpp"
 
 namespace parsearch::profiler {
@@ -98,7 +98,8 @@ io::profile_notes notes_of(device_facts const& facts, environment_reading const&
 
 void wake(request const& asked, device& on, std::function<bool()> const& stop) {
     if (asked.from_idle.count() == 0) return;
-    launch const work = matmul{.m = 4096, .n = 4096, .k = 4096, .type = ops::dtype::f32};
+    std::int64_t const size = on.facts().multiprocessors > 1 ? 4096 : 512; // a core is busy with less
+    launch const work = matmul{.m = size, .n = size, .k = size, .type = ops::dtype::f32};
     try {
         auto const ready = on.prepare({&work, 1});
         for (auto const begin = host_clock::now(); host_clock::now() - begin < asked.from_idle && !stop();) (void)ready->run(1);

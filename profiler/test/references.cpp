@@ -1,4 +1,4 @@
-#include "reference.hpp"
+#include "profiler/test/reference.hpp"
 
 #include <doctest/doctest.h>
 

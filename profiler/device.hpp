@@ -123,6 +123,13 @@ class device {
     [[nodiscard]] virtual series_time copy(copy_kind kind, byte_count bytes, std::int64_t times, int other) = 0;
 };
 
+/// What every device of a group does next in an iteration: launches, then an all-reduce of so many bytes of f32, for which it waits.
+struct group_step {
+    std::vector<launch> launches{};
+    byte_count all_reduce = 0; ///< 0: none
+    friend bool operator==(group_step const&, group_step const&) = default;
+};
+
 /// Devices of one host that run collectives together.
 class device_group {
   public:
@@ -136,16 +143,12 @@ class device_group {
     /// result of an all-reduce or all-gather, the input of a reduce-scatter, what all devices together hold at one side of an all-to-all.
     /// Rounded up to what divides evenly. Throws `launch_failure`.
     [[nodiscard]] virtual series_time run(collective_kind kind, byte_count bytes, std::int64_t times) = 0;
+
+    /// The times of `times` >= 1 iterations: every device does all `steps` in order; the longest device's time counts. Throws as `device::prepare`.
+    [[nodiscard]] virtual std::vector<picoseconds> run_in_order(std::span<group_step const> steps, std::int64_t times) {
+        (void)steps, (void)times;
+        throw launch_failure("this group runs no whole iterations");
+    }
 };
-
-/// The devices of this host that CUDA sees; 0 without a driver. Defined by `parsearch_cuda`.
-[[nodiscard]] int cuda_device_count();
-
-/// Device number `ordinal` as CUDA counts them. Throws `no_device` with one line. Defined by `parsearch_cuda`.
-[[nodiscard]] std::unique_ptr<device> open_cuda_device(int ordinal);
-
-/// A group of two or more devices. Throws `no_device` where this program was built without NCCL or a device is not there. Defined by
-/// `parsearch_cuda`.
-[[nodiscard]] std::unique_ptr<device_group> open_cuda_group(std::span<int const> ordinals);
 
 } // namespace parsearch::profiler

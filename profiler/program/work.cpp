@@ -1,4 +1,4 @@
-#include "cuda_profiler/program/work.hpp"
+#include "profiler/program/work.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,9 +12,9 @@
 #include <parsearch/io/names/cluster_name.hpp>
 #include <parsearch/problem/problem.hpp>
 
-#include "cuda_profiler/fused_graph.hpp"
-#include "cuda_profiler/iteration.hpp"
-#include "cuda_profiler/launch_cost.hpp"
+#include "profiler/fused_graph.hpp"
+#include "profiler/iteration.hpp"
+#include "profiler/launch_cost.hpp"
 #include "tools/model.hpp"
 #include "tools/units.hpp"
 
@@ -69,6 +69,11 @@ std::string duration(double seconds) { return tools::shown_seconds(seconds); }
 listed_work make_work(request const& asked) {
     listed_work work{.cluster = io::make_named_cluster(asked.cluster).cluster};
     choose_kind(asked, work);
+    if (asked.data_parallel)
+        for (auto const d : work.cluster.devices())
+            if (auto const& kind = work.cluster.describe_device(d).kind; kind != work.kind)
+                throw invalid_input("--data-parallel is given, and cluster '", asked.cluster, "' has a device of kind '", kind, "': all must be '",
+                                    work.kind, "'");
     if (!asked.kernels) return work;
     auto types = asked.types;
     if (types.empty()) types.emplace_back();
@@ -83,6 +88,11 @@ listed_work make_work(request const& asked) {
             if (asked.validate) {
                 auto g = graph::read_graph(asked.fused ? fused(summed()) : loaded.graph).graph;
                 work.list.add_works(iteration_of(g, asked.simulation));
+                if (asked.data_parallel) {
+                    auto const parts = data_parallel_iteration(g, work.cluster.size(), asked.simulation);
+                    work.list.add_works(parts.works);
+                    work.list.add_works(parts.updates);
+                }
                 work.models.push_back({.name = model, .graph = std::move(g)});
                 continue;
             }

@@ -9,7 +9,7 @@
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/topology/cluster.hpp>
 
-#include "cuda_profiler/program/request.hpp"
+#include "profiler/program/request.hpp"
 
 namespace parsearch::profiler {
 

@@ -12,15 +12,15 @@
 #include <parsearch/io/described/described_space.hpp>
 #include <parsearch/io/text/device_names.hpp>
 
-#include "cuda_profiler/program/request.hpp"
+#include "profiler/program/request.hpp"
 #include "tools/options.hpp"
 
 namespace parsearch::profiler {
 namespace {
 
-constexpr std::string_view description =
-    "Measures on a GPU what the operators of a neural network take: every kernel that a search over its configurations can ask for, each once.\n"
-    "The table that it writes lets a search anywhere use the measurements.\n";
+constexpr std::string_view description = "Measures on a GPU, or on a core of a CPU, what the operators of a neural network take: every kernel that a "
+                                         "search over its configurations can ask for, each once.\n"
+                                         "The table that it writes lets a search anywhere use the measurements.\n";
 
 constexpr std::string_view examples_and_codes =
     R"(Examples:
@@ -28,6 +28,7 @@ constexpr std::string_view examples_and_codes =
   parsearch-profile --model zoo:gpt,layers=24,hidden=2048,heads=16,batch=64 --cluster 1x8xh100 --types bf16 --out gpt.json
   parsearch-profile --model zoo:resnet50 --model zoo:bert --cluster 1x8xh100 --types bf16,f32 --degrees 1,2,4,8 --resume h100.json
   parsearch-profile --model zoo:resnet50 --model zoo:bert,layers=4 --cluster 1x1xh100 --types bf16,f32 --validate --profile h100.json
+  parsearch-profile --device cpu --model zoo:mlp,batch=64 --cluster cpu_profiler/cores.json --out cpu.json
 
 The table is written every few seconds, whole and under another name first. Ctrl-C ends after the sample that is being taken and loses nothing;
 --resume goes on. A kernel that fails or does not fit is in the table with the reason, and is not tried again without --retry-failed.
@@ -37,7 +38,7 @@ Exit codes:
   1    an error inside the program, a device that broke down, or a table that cannot be written: stderr says what; with --validate, a prediction
        that is off, or a model that cannot be run
   2    the command line or an input is wrong: stderr says what, and nothing was measured
-  3    there is no driver, no GPU, or not the one asked for
+  3    there is no driver, no device, or not the one asked for
   4    the time limit is reached: the table has what was measured
   130  interrupted by Ctrl-C or SIGTERM: the table has what was measured; a second Ctrl-C ends at once
 )";
@@ -124,9 +125,16 @@ void add_options(CLI::App& app, request& asked, bool& version) {
                  io::read_option(s, "time-limit", "--time-limit", asked.time_limit.emplace());
                  if (asked.time_limit->count() <= 0) throw invalid_input("--time-limit is '", s, "': must be above 0");
              });
-    app.add_option("--device", asked.devices,
-                   "the GPU, as CUDA counts them; may be given several times: kernels are measured on the first, links between all [all]")
-        ->type_name("INTEGER")
+    app.add_option_function<std::vector<std::string>>(
+           "--device",
+           [&](std::vector<std::string> const& given) {
+               for (auto const& d : given)
+                   if (d == "gpu" || d == "cpu") asked.device_kind = d;
+                   else asked.devices.push_back(number_of<int>(d, "--device", 0, "gpu, cpu or a number from 0 on"));
+           },
+           "gpu or cpu, which of them the program measures; or its number, as CUDA counts GPUs and MPI processes, each on a core: may be given "
+           "several times, kernels are measured on the first, links between all [all]")
+        ->type_name("gpu|cpu|INTEGER")
         ->group(how)
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -136,6 +144,9 @@ void add_options(CLI::App& app, request& asked, bool& version) {
            "--validate", asked.validate,
            "runs an iteration of each model, kernel after kernel on one stream, and compares its time with the simulator's for one device. What "
            "the table lacks is measured first, and added to it")
+        ->group(check);
+    app.add_flag("--data-parallel", asked.data_parallel,
+                 "and on all devices: each runs its part of the samples, and waits for the all-reduces of the gradients")
         ->group(check);
     add_text(app, "--profile", check, "TABLE", "the table; begun where it is not there", to(asked.profile));
     auto* const keep = app.add_flag_callback(
@@ -155,7 +166,7 @@ void add_options(CLI::App& app, request& asked, bool& version) {
             if (asked.iterations > 1000) throw invalid_input("--iterations is ", s, ": must be from 1 to 1000");
         },
         "20");
-    for (auto const* const name : {"--profile", "--within", "--iterations"}) app.get_option(name)->needs("--validate");
+    for (auto const* const name : {"--data-parallel", "--profile", "--within", "--iterations"}) app.get_option(name)->needs("--validate");
     keep->needs("--validate");
 
     add_text(app, "-o,--out", output, "FILE", "a new table; with --validate, a new file for the figures, as JSON", to(asked.out));
@@ -220,8 +231,6 @@ command read_command_line(int argc, char const* const* argv, console const& to) 
         throw invalid_input(places == 0 ? "none" : "more than one", " of --list, --out and --resume is given: must be one: what to do with the work");
     if (asked.retry && asked.resume.empty() && !asked.validate)
         throw invalid_input("--retry-failed is given without --resume, whose failures it tries again");
-    for (auto const d : asked.devices)
-        if (d < 0) throw invalid_input("--device is ", d, ": must not be negative");
     for (auto d = asked.devices.begin(); d != asked.devices.end(); ++d)
         if (std::find(asked.devices.begin(), d, *d) != d) throw invalid_input("--device is ", *d, " twice: must be another device each time");
     validate(asked.timing);

@@ -10,10 +10,10 @@
 #include <parsearch/sim/input/simulation_options.hpp>
 #include <parsearch/space/operator_space.hpp>
 
-#include "cuda_profiler/lower.hpp"
-#include "cuda_profiler/program/program.hpp"
-#include "cuda_profiler/timing.hpp"
-#include "cuda_profiler/work_list.hpp"
+#include "profiler/lower.hpp"
+#include "profiler/program/program.hpp"
+#include "profiler/timing.hpp"
+#include "profiler/work_list.hpp"
 
 namespace parsearch::profiler {
 
@@ -28,6 +28,7 @@ struct request {
     std::string out{}, resume{};
     bool retry = false;                // what failed before
     bool kernels = true, links = true; // what is measured
+    std::string device_kind{};         // "gpu" or "cpu"; empty: what the program measures
     std::vector<int> devices{};        // ordinals; empty: all that there are, kernels on the first
     std::string machine{};             // said in the table
     sim::simulation_options simulation{};
@@ -38,6 +39,7 @@ struct request {
     std::chrono::nanoseconds from_idle = std::chrono::milliseconds{500}; // that the device works before anything is timed
     std::optional<std::chrono::nanoseconds> time_limit{};                // of the whole run
     bool validate = false;                                               // whole iterations, with the table `profile`, of which `out` is the report
+    bool data_parallel = false;                                          // and on all devices, each with its part of the samples
     std::string profile{};
     bool measure = true; // what the table lacks for that
     double within = 0.1;

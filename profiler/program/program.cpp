@@ -1,4 +1,4 @@
-#include "cuda_profiler/program/program.hpp"
+#include "profiler/program/program.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -18,8 +18,8 @@
 
 #include <parsearch/io/text/device_names.hpp>
 
-#include "cuda_profiler/program/measure.hpp"
-#include "cuda_profiler/program/validate.hpp"
+#include "profiler/program/measure.hpp"
+#include "profiler/program/validate.hpp"
 #include "tools/interrupt.hpp"
 #include "tools/units.hpp"
 
@@ -96,6 +96,14 @@ opened_device open_device(request const& asked, listed_work const& work, device_
     return {std::move(ordinals), std::move(on), std::move(notes)};
 }
 
+// All devices, which must be as many as the cluster has.
+std::unique_ptr<device_group> open_whole_group(opened_device const& opened, listed_work const& work, device_source const& devices) {
+    if (opened.ordinals.size() != work.cluster.size() || opened.ordinals.size() < 2)
+        throw invalid_input("--data-parallel is given with ", opened.ordinals.size(), " devices and a cluster of ", work.cluster.size(),
+                            ": must be as many, two or more");
+    return devices.open_group(opened.ordinals);
+}
+
 // In what the device is no longer what it was when the table was begun.
 void say_differences(table_file const& table, console const& to) {
     for (auto const& d : table.differences()) fmt::print(to.err, "parsearch-profile: {}: since it was measured, {}\n", table.path(), d);
@@ -160,6 +168,7 @@ int validate_all(request const& asked, listed_work const& work, device_source co
     if (!asked.out.empty() && std::filesystem::exists(std::filesystem::symlink_status(asked.out, error)))
         throw invalid_input("--out is '", asked.out, "': is there already: must be a new file");
     auto opened = open_device(asked, work, devices, to);
+    auto const group = asked.data_parallel ? open_whole_group(opened, work, devices) : nullptr;
     auto table = table_file::resume(asked.profile, std::move(opened.notes));
     say_differences(table, to);
     if (asked.retry) table.table().clear_failures();
@@ -171,10 +180,12 @@ int validate_all(request const& asked, listed_work const& work, device_source co
             conclude(table, *opened.on);
             fmt::print(to.out, "{}: {} kernels; of those of the iterations {} measured now, {} failed, {} were there\n", table.path(),
                        table.table().size(), done.measured, done.failed, done.skipped);
-            if (done.stopped) return stop.code(to, "the same command goes on");
+            if (done.stopped || (group && measure_links(asked, work.kind, *opened.on, opened.ordinals, devices, table, to, stop)))
+                return stop.code(to, "the same command goes on");
         }
-        auto const all = validate_models(asked, work, *opened.on, table.table(), to, stop);
-        if (all.size() < work.models.size()) return stop.code(to, text(work.models.size() - all.size(), " models were not run"));
+        auto const all = validate_models(asked, work, *opened.on, group.get(), table.table(), to, stop);
+        auto const wanted = work.models.size() * (group ? 2 : 1);
+        if (all.size() < wanted) return stop.code(to, text(wanted - all.size(), group ? " iterations" : " models", " were not run"));
         if (!asked.out.empty()) write_validation(asked, work, table.notes(), all);
         auto const off = std::ranges::count_if(all, [&](validation const& v) { return !v.is_within(asked.within); });
         fmt::print(to.out, "{} of {} predictions are within {:g}% of the measured time\n", static_cast<std::ptrdiff_t>(all.size()) - off, all.size(),
@@ -193,6 +204,9 @@ int run(int argc, char const* const* argv, device_source const& devices, console
     auto const command = read_command_line(argc, argv, to);
     if (!command.asked) return command.code;
     auto const& asked = *command.asked;
+    if (!asked.device_kind.empty() && asked.device_kind != devices.kind)
+        throw no_device(fmt::format("no device: --device {} is asked for, and this parsearch-profile measures a {}: must be that of {}_profiler/",
+                                    asked.device_kind, devices.kind, asked.device_kind == "cpu" ? "cpu" : "cuda"));
     if (asked.name_device) {
         fmt::print(to.out, "{}\n", device_named(devices.open(chosen_devices(asked, devices).front())->facts().name));
         return ok;
