@@ -230,8 +230,7 @@ void write_plan_json(std::ostream& out, P const& problem, Plan const& plan, plan
             plan.context_parallel = over->integer<std::uint32_t>(1, static_cast<std::uint32_t>(devices));
         if (auto const over = root.find("context_heads")) {
             plan.context_heads = over->integer<std::uint32_t>(1);
-            if (plan.context_parallel % plan.context_heads != 0)
-                over->refuse(text("must divide context_parallel, ", plan.context_parallel));
+            if (plan.context_parallel % plan.context_heads != 0) over->refuse(text("must divide context_parallel, ", plan.context_parallel));
         }
         plan.how.stage.assign(g.size(), 0);
         plan.strategy = detail::all_whole(part);
