@@ -68,6 +68,7 @@ struct way_to_run {
 constexpr way_to_run ways_to_run[]{{},
                                    {sharded_states::optimizer},
                                    {sharded_states::gradients},
+                                   {sharded_states::gradients, 1},
                                    {sharded_states::parameters},
                                    {sharded_states::parameters, 1},
                                    {sharded_states::parameters_within_nodes},

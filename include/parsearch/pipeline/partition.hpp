@@ -90,12 +90,12 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 /// 1. The strategies given, without a pipeline.
 /// 2. Every number of groups of neighbours that divides the devices, with 1, 2, 4, ... stages each, and of micro-batches that divides the samples,
 ///    every degree of tensor parallelism in the groups, experts of mixtures split as far as they can be, over a stage or within a node, or not at
-///    all, positions of sequences where a replica has one sample (`space::context_parallel`), all orders, all `sharded_states` (of parameters with
-///    blocks at the ends joined or not; of gradients alone and within nodes 1F1B of balanced stages), and computing again in no or more and more
-///    segments (`narrow_cuts`), in all stages, in those that must, or in as few segments as must: in order of what `stage_estimator` says of them,
-///    what fits first. First comes the best of each family of textbook plans (`family_of`), whatever it takes. Then, of each number of stages,
-///    micro-batches and degree, the first way that fits is simulated, and the first with states sharded otherwise where that may be as good, with
-///    cuts of equal load
+///    all, positions of sequences where a replica has one sample (`space::context_parallel`), all orders, all `sharded_states` (of gradients and
+///    parameters with blocks at the ends joined or not; of gradients alone and within nodes 1F1B of balanced stages), and computing again in no or
+///    more and more segments (`narrow_cuts`), in all stages, in those that must, or in as few segments as must: in order of what `stage_estimator`
+///    says of them, what fits first. First comes the best of each family of textbook plans (`family_of`), whatever it takes. Then, of each number of
+///    stages, micro-batches and degree, the first way that fits is simulated, and the first with states sharded otherwise where that may be as good,
+///    with cuts of equal load
 ///    (`balanced_cuts`) between blocks (`stage_places`), but for what can not be better by the work of its stages. What is estimated not to fit, or
 ///    to take a quarter more than the best, waits until after step 4.
 /// 3. The strategies of experts (`expert_starts`) and all on one device, without a pipeline.
@@ -395,7 +395,8 @@ struct partition_fn {
                         (order == launch_order::eager_one_f_one_b && d.interleaved > 1) ||
                         (states >= sharded_states::gradients && d.interleaved > 1) || !may_shard(states, group))
                         continue;
-                    for (std::uint32_t joined = 0; joined <= (states == sharded_states::parameters ? 1 : 0); ++joined) {
+                    bool const joins = states == sharded_states::gradients || states == sharded_states::parameters;
+                    for (std::uint32_t joined = 0; joined <= (joins ? 1 : 0); ++joined) {
                         equal_stages way{d.stages, d.interleaved, d.micro_batches, d.split, order, states};
                         way.joined = joined;
                         auto const keeps = add(way);
@@ -534,7 +535,7 @@ struct partition_fn {
                         with([&](auto& o) { o.order = order; });
             for (auto const states : all_sharded_states)
                 if (states != c.sharded && may_shard(states, builder_.devices() / c.groups())) with([&](auto& o) { o.share(states); });
-            if (c.sharded >= sharded_states::parameters) {
+            if (c.sharded >= sharded_states::gradients) {
                 if (c.joined < builder_.order().size()) with([](auto& o) { o.joined = std::max<std::uint32_t>(1, 2 * o.joined); });
                 if (c.joined > 0) with([](auto& o) { o.joined /= 2; });
             }

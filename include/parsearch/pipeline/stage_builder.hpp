@@ -44,7 +44,7 @@ struct candidate {
 
     void share(sharded_states states) noexcept {
         sharded = states;
-        if (states < sharded_states::parameters) joined = 0;
+        if (states < sharded_states::gradients) joined = 0;
         if (states >= sharded_states::gradients && cuts_backward(order)) order = launch_order::one_f_one_b;
     }
     /// Groups of devices, each with `interleaved` stages; stage s is of group s % groups().

@@ -45,7 +45,7 @@ struct equal_stages {
     sharded_states sharded = sharded_states::none;
     std::uint32_t segments = 0; ///< that each stage computes again; 0: it keeps its activations
     std::uint32_t kept = 0;     ///< of these, the last, which keep their activations all the same
-    std::uint32_t joined = 0;   ///< blocks at either end of a stage with sharded parameters, see `stage_places::blocks`
+    std::uint32_t joined = 0;   ///< blocks at either end of a stage with sharded gradients, see `stage_places::blocks`
     bool fitted = false;        ///< cut so that stages fit, where those that keep their activations may: see `stage_estimator::fitted`
 
     [[nodiscard]] launch_rule launching() const noexcept { return {order, stages, micro_batches, interleaved}; }
