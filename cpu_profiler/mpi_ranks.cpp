@@ -6,6 +6,8 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
@@ -146,14 +148,19 @@ std::vector<picoseconds> run_iterations(MPI_Comm group, std::span<group_step con
             p.gradients.assign(static_cast<std::size_t>((s.all_reduce + 3) / 4), 1);
             p.sums = p.gradients;
         }
-    } catch (launch_failure const& e) {
+    } catch (std::exception const& e) { // whatever it is, the others wait
         why = e.what();
     }
     if (!all_agree(group, why.empty())) throw launch_failure(why.empty() ? "another process cannot run it" : why);
     auto const iterate = [&] {
-        for (auto& p : parts) {
-            if (p.kernels) (void)p.kernels->run(1);
-            if (!p.sums.empty()) MPI_Allreduce(p.gradients.data(), p.sums.data(), static_cast<int>(p.sums.size()), MPI_FLOAT, MPI_SUM, group);
+        try {
+            for (auto& p : parts) {
+                if (p.kernels) (void)p.kernels->run(1);
+                if (!p.sums.empty()) MPI_Allreduce(p.gradients.data(), p.sums.data(), static_cast<int>(p.sums.size()), MPI_FLOAT, MPI_SUM, group);
+            }
+        } catch (std::exception const& e) { // the others would wait for ever
+            std::fprintf(stderr, "%s\n", e.what());
+            MPI_Abort(MPI_COMM_WORLD, 1);
         }
     };
     iterate();

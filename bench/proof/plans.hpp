@@ -82,8 +82,8 @@ class plan_walk {
         for (std::uint32_t s = 0; s < how.stages; ++s) how.recompute[s] = part_.recompute ? s == 0 || !one_in(3) : one_in(3);
         how.segment = one_in(2) ? std::vector<std::uint32_t>{} : runs(4);
         how.kept.clear();
-        for (std::size_t op = 0; op < problem_.size() && (part_.kept || one_in(4)); ++op) how.kept.push_back(one_in(3));
-        if (how.kept.size() < problem_.size()) how.kept.clear();
+        if (part_.kept || one_in(4))
+            for (std::size_t op = 0; op < problem_.size(); ++op) how.kept.push_back(one_in(3));
     }
     void draw_states(pipeline::pipelining& how) {
         how.sharded = part_.sharded ? *part_.sharded : one_in(2) ? pipeline::sharded_states::none : one_of(pipeline::all_sharded_states);

@@ -345,7 +345,7 @@ TEST_CASE("partition: the best of each textbook family comes first, and in a few
 
 TEST_CASE("partition: long sequences are split where there are fewer samples than devices") {
     auto const cluster = ps::topology::dgx_h100(1);
-    auto const long_context = [&](std::int64_t batch) {
+    auto const long_context = [&](std::int64_t batch, ps::space::space_options const& space = {}) {
         return ps::make_problem(ps::models::llama({.layers = 2,
                                                    .hidden = 2048,
                                                    .heads = 16,
@@ -355,7 +355,7 @@ TEST_CASE("partition: long sequences are split where there are fewer samples tha
                                                    .vocabulary = 32000,
                                                    .batch = batch,
                                                    .type = ps::ops::dtype::bf16}),
-                                cluster, ps::cost::roofline{cluster}, {.simulation = {.optimizer = sim::optimizer::adam}});
+                                cluster, ps::cost::roofline{cluster}, {.space = space, .simulation = {.optimizer = sim::optimizer::adam}});
     };
     auto const problem = long_context(2);
     int by_queries = 0, by_heads = 0;
@@ -377,6 +377,9 @@ TEST_CASE("partition: long sequences are split where there are fewer samples tha
     auto const without = pipeline::partition(problem, {}, unused, {.context_parallel = false},
                                              [&](pipeline::simulated_pipeline const& e) { CHECK(e.plan.context_parallel == 1); });
     CHECK(found.cost < without.cost);
+    // Nor where the space lets nothing be split along sequences.
+    (void)pipeline::partition(long_context(2, {.attribute = false}), {}, unused, {},
+                              [&](pipeline::simulated_pipeline const& e) { CHECK(e.plan.context_parallel == 1); });
     // Where there are samples enough, they are split.
     CHECK(pipeline::partition(long_context(8), {}, unused).best.context_parallel == 1);
 }

@@ -362,9 +362,15 @@ struct partition_fn {
                 for (auto const e : builder_.expert_degrees(group, t, true)) out.push_back({.tensor = t, .experts = e});
                 if (!options_.context_parallel) continue;
                 for (auto const& by : builder_.context_splits(group, t, true))
-                    if (samples_ == micro_batches * (group / by.replica())) out.push_back(by);
+                    if (samples_ == micro_batches * (group / by.replica()) &&
+                        builder_.splits_positions(static_cast<std::uint32_t>(micro_batches), group, by))
+                        out.push_back(by);
             }
             return out;
+        }
+
+        [[nodiscard]] bool has_context(std::size_t group, std::uint32_t tensor, std::uint32_t context) const {
+            return std::ranges::any_of(builder_.context_splits(group, tensor), [&](auto const& by) { return by.context == context; });
         }
 
         /// How many stages a group of devices may have: in all no more than there are blocks.
@@ -500,12 +506,14 @@ struct partition_fn {
             auto const group = builder_.devices() / c.groups();
             for (std::size_t s = 0; s < stages; ++s)
                 for (auto const t : builder_.degrees(group))
-                    if (t != c.tensor[s] && (c.experts == 1 || c.experts % t == 0) && c.heads == 1 && group % (std::size_t{t} * c.context) == 0)
+                    if (t != c.tensor[s] && (c.experts == 1 || c.experts % t == 0) && c.heads == 1 &&
+                        (c.context == 1 || has_context(group, t, c.context)))
                         with([&](auto& o) { o.tensor[s] = t; });
             auto const tensor = std::accumulate(c.tensor.begin(), c.tensor.end(), std::uint32_t{1}, [](auto x, auto y) { return std::lcm(x, y); });
             for (auto const e : builder_.expert_degrees(group, tensor))
                 if (e != c.experts && c.context == 1) with([&](auto& o) { o.experts = e; });
-            for (auto const& by : builder_.context_splits(group, tensor)) // as many positions, exchanged the other way
+            for (auto const& by : c.context > 1 ? builder_.context_splits(group, tensor)
+                                                : std::vector<space::neighbour_split>{}) // as many positions, exchanged the other way
                 if (by.context == c.context && by.heads != c.heads) with([&](auto& o) { o.heads = by.heads; });
             if (may_recompute())
                 for (std::size_t s = 0; s < stages; ++s) with([&](auto& o) { o.recompute[s] = !o.recompute[s]; });

@@ -25,7 +25,7 @@ struct pipeline_plan {
     std::vector<std::uint32_t> tensor_parallel{}; ///< by stage: degree of tensor parallelism; the rest of its devices is data parallel. Empty where
                                                   ///< the strategy is none of these
     std::uint32_t expert_parallel = 1;            ///< neighbours over which the experts of mixtures are split, see `space::neighbour_split`
-    std::uint32_t context_parallel = 1;           ///< groups of these over which positions of sequences are, see there
+    std::uint32_t context_parallel = 1;           ///< groups of `tensor_parallel` neighbours over which positions of sequences are split
     std::uint32_t context_heads = 1;              ///< of these, over how many attention has heads in place of positions
 
     [[nodiscard]] std::uint32_t most_tensor_parallel() const noexcept {

@@ -138,6 +138,13 @@ class stage_builder {
         return out;
     }
 
+    /// Whether the space lets `by` split all positions: it may not allow as many shards, or no attributes to be split.
+    [[nodiscard]] bool splits_positions(std::uint32_t micro_batches, std::size_t group, space::neighbour_split by) {
+        auto const& s = strategy(micro_batches, group, by);
+        auto const wanted = space::split_among_neighbours(simulator_.micro_batches(micro_batches).graph(), group, by);
+        return std::ranges::equal(s, wanted, {}, &space::configuration::degree, &space::configuration::degree);
+    }
+
     /// The candidate of stages with equal loads, `interleaved` on each group of devices.
     [[nodiscard]] candidate balanced(std::size_t stages, std::uint32_t interleaved, std::uint32_t micro_batches, space::neighbour_split by) {
         auto const groups = stages / interleaved, group = devices() / groups;
