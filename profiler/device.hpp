@@ -1,6 +1,6 @@
 #pragma once
 /// What the profiler needs of a device, without a word of CUDA: facts, sequences of launches made ready and timed, copies and collectives.
-/// `cuda/` implements it; tests implement it with a fake clock.
+/// `cuda_profiler/cuda/` and `cpu_profiler/` implement it; tests implement it with a fake clock.
 
 #include <cstddef>
 #include <cstdint>

@@ -20,7 +20,7 @@ namespace proof {
 
 namespace ps = parsearch;
 
-// A strategy under the full simulator.
+// A strategy under the full simulator, or a plan under that of plans.
 struct reference {
     ps::picoseconds cost{};
     ps::sim::task_graph tasks;
@@ -29,10 +29,11 @@ struct reference {
     std::array<double, ps::sim::traffic_kinds> traffic{};
 };
 
-template <class Simulator, class S> void refer(Simulator& simulator, S const& s, reference& out) {
-    out.cost = simulator(s);
+// `what`: a strategy, or how a plan runs and its strategy.
+template <class Simulator, class... What> void refer(Simulator& simulator, reference& out, What const&... what) {
+    out.cost = simulator(what...);
     // What does not fit is priced without a schedule.
-    if (out.cost == ps::cost_traits<ps::picoseconds>::infinity()) (void)simulator.simulate(s);
+    if (out.cost == ps::cost_traits<ps::picoseconds>::infinity()) (void)simulator.simulate(what...);
     out.tasks = simulator.tasks();
     out.schedule = simulator.schedule();
     out.memory = simulator.memory();

@@ -155,12 +155,8 @@ class plan_walk {
     void step() {
         auto other = drawn();
         pipeline::pipeline_simulator fresh(problem_);
-        reference wanted{.cost = fresh(other.how, other.s), .tasks = {}, .schedule = {}, .memory = {}};
-        (void)fresh.simulate(other.how, other.s); // also what memory rejects
-        wanted.tasks = fresh.tasks();
-        wanted.schedule = fresh.schedule();
-        wanted.memory = fresh.memory();
-        wanted.traffic = fresh.traffic();
+        reference wanted;
+        refer(fresh, wanted, other.how, other.s);
         auto const bound = any_bound(rng_, wanted.cost, cost_);
         ++done_.proposals;
         auto const answer = seen_.within(other.how, other.s, bound);

@@ -101,7 +101,7 @@ template <class P> class walk {
         }
         // A simulator that has seen nothing, so that a plan which it should have renewed does not go unnoticed.
         simulator_ = problem_.simulator();
-        refer(simulator_, current_, now_);
+        refer(simulator_, now_, current_);
         if (auto const cost = delta_.reset(current_); cost != now_.cost) fail(ps::text("reset answers ", cost.count(), ", not ", now_.cost.count()));
         compare(now_);
         if (leg % 5 == 3) {
@@ -125,7 +125,7 @@ template <class P> class walk {
             d.back.clear();
             for (auto const& c : d.there) d.back.push_back({c.op, current_[c.op]});
             apply(d.there);
-            refer(simulator_, current_, d.wanted);
+            refer(simulator_, d.wanted, current_);
             apply(d.back);
             order.push_back(i);
         }

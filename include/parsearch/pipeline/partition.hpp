@@ -512,9 +512,9 @@ struct partition_fn {
             auto const tensor = std::accumulate(c.tensor.begin(), c.tensor.end(), std::uint32_t{1}, [](auto x, auto y) { return std::lcm(x, y); });
             for (auto const e : builder_.expert_degrees(group, tensor))
                 if (e != c.experts && c.context == 1) with([&](auto& o) { o.experts = e; });
-            for (auto const& by : c.context > 1 ? builder_.context_splits(group, tensor)
-                                                : std::vector<space::neighbour_split>{}) // as many positions, exchanged the other way
-                if (by.context == c.context && by.heads != c.heads) with([&](auto& o) { o.heads = by.heads; });
+            if (c.context > 1)
+                for (auto const& by : builder_.context_splits(group, tensor)) // as many positions, exchanged the other way
+                    if (by.context == c.context && by.heads != c.heads) with([&](auto& o) { o.heads = by.heads; });
             if (may_recompute())
                 for (std::size_t s = 0; s < stages; ++s) with([&](auto& o) { o.recompute[s] = !o.recompute[s]; });
             if (std::ranges::find(c.recompute, true) != c.recompute.end()) {

@@ -140,9 +140,7 @@ class stage_builder {
 
     /// Whether the space lets `by` split all positions: it may not allow as many shards, or no attributes to be split.
     [[nodiscard]] bool splits_positions(std::uint32_t micro_batches, std::size_t group, space::neighbour_split by) {
-        auto const& s = strategy(micro_batches, group, by);
-        auto const wanted = space::split_among_neighbours(simulator_.micro_batches(micro_batches).graph(), group, by);
-        return std::ranges::equal(s, wanted, {}, &space::configuration::degree, &space::configuration::degree);
+        return on_group(micro_batches, group, by).as_wanted;
     }
 
     /// The candidate of stages with equal loads, `interleaved` on each group of devices.
@@ -254,17 +252,25 @@ class stage_builder {
     };
     using key = std::tuple<std::uint32_t, std::size_t, space::neighbour_split>; // micro-batches, devices, how they share an operator
 
+    struct group_strategy {
+        space::flat_strategy strategy;
+        bool as_wanted = true; ///< all operators are split as in the textbook
+    };
     /// The textbook strategy of all operators on the first `group` devices, or what the space has nearest to it. Neighbours share dims in the order
     /// of the former, also where the space has another.
-    [[nodiscard]] space::flat_strategy const& strategy(std::uint32_t micro_batches, std::size_t group, space::neighbour_split by) {
+    [[nodiscard]] group_strategy const& on_group(std::uint32_t micro_batches, std::size_t group, space::neighbour_split by) {
         auto const at = strategies_.find({micro_batches, group, by});
         if (at != strategies_.end()) return at->second;
         auto const& micro = simulator_.micro_batches(micro_batches);
         auto const wanted = space::split_among_neighbours(micro.graph(), group, by);
-        auto s = micro.space().nearest(wanted);
-        for (std::size_t op = 0; op < s.size(); ++op)
-            if (s[op].degree == wanted[op].degree) s[op] = wanted[op];
-        return strategies_.emplace(key{micro_batches, group, by}, std::move(s)).first->second;
+        group_strategy out{.strategy = micro.space().nearest(wanted)};
+        for (std::size_t op = 0; op < wanted.size(); ++op)
+            if (out.strategy[op].degree == wanted[op].degree) out.strategy[op] = wanted[op];
+            else out.as_wanted = false;
+        return strategies_.emplace(key{micro_batches, group, by}, std::move(out)).first->second;
+    }
+    [[nodiscard]] space::flat_strategy const& strategy(std::uint32_t micro_batches, std::size_t group, space::neighbour_split by) {
+        return on_group(micro_batches, group, by).strategy;
     }
 
     /// Over how many of `group` neighbours `n` equal things may be split: 1, and common divisors that are multiples of `of`. Ascending. `most`: of
@@ -359,7 +365,7 @@ class stage_builder {
     std::int64_t experts_ = 1;                                  ///< of each mixture
     std::int64_t positions_ = 1, heads_ = 1;                    ///< see `space::positions_of`, `splittable_heads`
     std::map<std::size_t, std::vector<std::uint32_t>> degrees_; ///< by size of a group
-    std::map<key, space::flat_strategy> strategies_;
+    std::map<key, group_strategy> strategies_;
     std::map<key, operator_times> times_;
     std::map<key, bool> allowed_;
 };

@@ -17,8 +17,8 @@
 #include <parsearch/core/version.hpp>
 #include <parsearch/io/described/described.hpp>
 #include <parsearch/io/described/described_json.hpp>
-#include <parsearch/io/described/described_pipeline.hpp>
 #include <parsearch/io/described/described_kernels.hpp>
+#include <parsearch/io/described/described_pipeline.hpp>
 #include <parsearch/io/described/described_simulation.hpp>
 #include <parsearch/io/described/described_space.hpp>
 #include <parsearch/io/described/searches.hpp>
