@@ -11,6 +11,7 @@
 
 #include <parsearch/fabric/network/network_price.hpp>
 #include <parsearch/graph/fusion.hpp>
+#include <parsearch/graph/ring_attention.hpp>
 #include <parsearch/io/described/searches.hpp>
 #include <parsearch/io/files/plan_file.hpp>
 #include <parsearch/io/foreign/flexflow_strategy.hpp>
@@ -336,6 +337,7 @@ inputs read_inputs(request const& asked) {
     auto const devices = cluster.cluster.size();
     inputs out{.model = tools::load_model(asked.model, devices), .cluster = std::move(cluster), .to_wire = std::move(to_wire)};
     out.model.graph = ps::graph::with_fused_kernels(out.model.graph, asked.kernels.fusion);
+    if (asked.kernels.ring_attention) out.model.graph = ps::graph::with_ring_attention(out.model.graph);
     if (!out.cluster.path.empty()) out.cluster_hash = ps::io::hash_of_file(out.cluster.path);
     if (starts_from_file(asked)) {
         require_plan_file("start", asked.start, "cheapest, ");

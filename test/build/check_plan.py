@@ -446,6 +446,12 @@ class Plans(Folder):
         plan("--rerun", self.path / "a" / "run.json", "--out", self.path / "b")
         self.assertEqual(self.load("b", "run.json")["strategies"][-1]["time_ps"], self.load("a", "run.json")["strategies"][-1]["time_ps"])
         self.assertLess(all_of_them[0], plain[0])
+        # Positions over all devices: keys and values come while attention computes, and a device keeps its part of them alone.
+        split = [a if a != "tensor_parallel_8" else "context_parallel_8" for a in asked] + ["--cluster", "1x8xh100", "--quiet", "--out", self.path / "a"]
+        gathered, passed_on = ({s["strategy"]: s for s in (plan(*split, *more), self.load("a", "run.json"))[1]["strategies"]}["context parallel 8"]
+                               for more in ([], ["--kernels.ring_attention", "true"]))
+        self.assertLess(passed_on["time_ps"], gathered["time_ps"])
+        self.assertLess(passed_on["peak_bytes"], gathered["peak_bytes"])
         # What the runtime holds beside a tenth.
         held = "--simulation.context_memory"
         self.assertIn("80.0 GiB each, 10% of it kept free, 2.00 GiB of the runtime", plan(*asked, "--cluster", "1x8xh100", held, 2 << 30)[0])
@@ -1012,7 +1018,7 @@ class Help(unittest.TestCase):
                      "--greedy.candidates", "--greedy.order", "--rules", "--joint.beam", "--joint.candidates", "--tempering.replicas", "--tempering.threads",
                      "--simulation.training", "--simulation.optimizer", "--simulation.memory", "--simulation.memory_penalty", "--simulation.movement",
                      "--simulation.synchronisation", "--simulation.overlap", "--simulation.discipline", "--simulation.context_memory", "--kernels.fusion",
-                     "--kernels.f8_products", "--kernels.host_time", "--space.sample", "--space.attribute",
+                     "--kernels.f8_products", "--kernels.host_time", "--kernels.ring_attention", "--space.sample", "--space.attribute",
                      "--space.parameter", "--space.reduction", "--space.min_shard", "--space.max_shards", "--space.placements", "--space.all_orders",
                      "--fabric", "--servers", "--gpus-per-server", "--degree", "--interface", "--routing", "--rounds", "--explain", "--space.pipelines ", "--space.max_stages", "--space.max_micro_batches", "--space.max_interleaved", "--space.recomputation", "--space.sharded_optimizer",
                      "--space.context_parallel", "--space.zero_bubble", "--space.sharded_gradients", "--space.sharded_parameters", "--space.sharded_within_nodes",

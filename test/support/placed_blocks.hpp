@@ -68,6 +68,7 @@ template <class Workload> std::vector<std::uint32_t> carriers_of(Workload const&
         out.push_back(e);
         auto const& mine = g.edges[e];
         if (g.operations[mine.producer].work == ops::work_class::source) continue;
+        auto const passed_on = [&](graph::edge const& of) { return g.operations[of.consumer].inputs[of.input].passed_on; };
         auto const read = [&](graph::edge const& of) {
             auto const& c = operators[of.consumer]->configuration;
             std::vector<std::int64_t> devices;
@@ -79,7 +80,7 @@ template <class Workload> std::vector<std::uint32_t> carriers_of(Workload const&
             auto const& its = g.edges[other];
             auto const better = [&](std::uint32_t of) { return std::pair(g.edges[of].consumer != mine.consumer || of == e, when(of)); };
             if (its.producer == mine.producer && its.slot == mine.slot && g.carries_gradient(its) == g.carries_gradient(mine) &&
-                when(other) < when(e) && better(other) < better(out.back()) && read(its) == read(mine))
+                passed_on(its) == passed_on(mine) && when(other) < when(e) && better(other) < better(out.back()) && read(its) == read(mine))
                 out.back() = other;
         }
     }

@@ -113,6 +113,15 @@ inline parsearch::graph::dense_graph with_weight_types(std::mt19937_64& rng, par
     return g;
 }
 
+/// `g` of whose operators a share passes its inputs on.
+inline parsearch::graph::dense_graph with_rings(std::mt19937_64& rng, parsearch::graph::dense_graph g, double share) {
+    for (auto& op : g.operations) {
+        bool const passes = parsearch::bernoulli(rng, share);
+        for (auto& input : op.inputs) input.passed_on = passes;
+    }
+    return g;
+}
+
 /// A random element of the operator's space or, where `free`, any divisors with at most `most` shards on any devices, several on one too.
 template <class Range>
 parsearch::space::configuration random_configuration(std::mt19937_64& rng, parsearch::ops::operation const& op, Range const& space,

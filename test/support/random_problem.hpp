@@ -134,14 +134,16 @@ workload_problem make_workload_problem(Graph const& graph, plain_topology const&
     return {work, space::strategy_space(work->graph, work->topology.size())};
 }
 
-/// Its weights are of several types.
+/// Its weights are of several types; every third passes inputs on.
 template <class Oracle = mixed_oracle>
 workload_problem random_workload(std::mt19937_64& rng, parsearch::sim::simulation_options const& options, problem_shape const& shape,
                                  Oracle oracle = {}) {
     auto types = rng;
     auto const topology = random_topology(rng, shape);
     auto const network = parsearch::graph::read_graph(random_network(rng, shape.operators));
-    return make_workload_problem(with_weight_types(types, network.graph), topology, std::move(oracle), options);
+    auto typed = with_weight_types(types, network.graph);
+    double const share = parsearch::bernoulli(types, 0.33) ? 0.5 : 0;
+    return make_workload_problem(with_rings(types, std::move(typed), share), topology, std::move(oracle), options);
 }
 
 /// Every choice that `simulation_options` has, but for memory, which is ignored.

@@ -210,7 +210,7 @@ class exporter {
                                                                              : devices_of(graph_.edges[who.edge].consumer)[c.consumers.front()];
             root = static_cast<std::size_t>(std::lower_bound(members.begin(), members.end(), device) - members.begin());
         }
-        auto const bytes = fabric::ring_sends(kind, fabric::split_evenly(c.bytes, members.size()), root);
+        auto const bytes = fabric::ring_sends(kind, fabric::split_evenly(gradient ? c.backward_bytes : c.bytes, members.size()), root);
         for (std::size_t i = 0; i < members.size(); ++i)
             if (bytes[i] > 0) send(members[i], members[(i + 1) % members.size()], bytes[i]);
         auto const end = static_cast<std::uint32_t>(out_.tasks.size());

@@ -102,21 +102,24 @@ class surrogate_terms {
         if (g.operations[e.producer].work == ops::work_class::source) return out;
         std::vector<sim::operator_plan> made(from.size()), read(to.size());
         for (std::size_t i = 0; i < from.size(); ++i) planner_.place_operator(e.producer, from[i], made[i]);
-        for (std::size_t j = 0; j < to.size(); ++j) planner_.place_operator(e.consumer, to[j], read[j]);
+        bool const passed_on = g.operations[e.consumer].inputs[e.input].passed_on; // then what its reader takes matters
+        for (std::size_t j = 0; j < to.size(); ++j)
+            if (passed_on) planner_.plan_operator(e.consumer, to[j], read[j]);
+            else planner_.place_operator(e.consumer, to[j], read[j]);
         std::vector<bool> brought(to.size(), false);
         for (std::size_t j = 0; j < to.size(); ++j) brought[j] = is_brought(number, to[j]);
         for (std::size_t i = 0; i < from.size(); ++i)
             for (std::size_t j = 0; j < to.size(); ++j) {
                 if (brought[j]) continue;
                 auto const p = planner_.plan_edge(number, from[i], made[i], to[j], read[j]);
-                auto const there = loads_.busiest([&](auto const& f) {
-                    std::for_each(p.forward.begin(), p.forward.end(), f);
-                    for (auto const& c : p.collectives) std::for_each(c.forward.begin(), c.forward.end(), f);
-                });
-                auto const back = loads_.busiest([&](auto const& f) {
-                    std::for_each(p.backward.begin(), p.backward.end(), f);
-                    for (auto const& c : p.collectives) std::for_each(c.backward.begin(), c.backward.end(), f);
-                });
+                auto const awaited = [&](std::vector<sim::hop> const& messages, std::vector<sim::hop> sim::collective_plan::*pass) {
+                    return loads_.busiest([&](auto const& f) {
+                        std::for_each(messages.begin(), messages.end(), f);
+                        for (auto const& c : p.collectives)
+                            if (c.awaited) std::for_each((c.*pass).begin(), (c.*pass).end(), f);
+                    });
+                };
+                auto const there = awaited(p.forward, &sim::collective_plan::forward), back = awaited(p.backward, &sim::collective_plan::backward);
                 out[i * to.size() + j] = picoseconds{saturating_sum(there, back)};
             }
         if (planner_.table_bytes() > most_remembered) planner_.forget(); // there may be one for each thread

@@ -28,7 +28,7 @@ io::run_manifest made() {
     m.seed = 18446744073709551615U;
     m.search = search::mcmc_options{.time = 10s, .relative_temperature = 0.01};
     m.simulation.optimizer = sim::optimizer::adam;
-    m.kernels = {.fusion = graph::fusion::compiled, .host_time = 7us, .f8_products = true};
+    m.kernels = {.fusion = graph::fusion::compiled, .host_time = 7us, .f8_products = true, .ring_attention = true};
     m.space.min_shard = 4;
     m.result = {.cost_ps = 123'456'789'012'345,
                 .start = "tensor parallel 8",

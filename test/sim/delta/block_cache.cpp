@@ -47,7 +47,7 @@ bool same(sim::edge_parts const& a, sim::edge_parts const& b) {
 bool same(sim::edge_plan const& a, sim::edge_plan const& b) {
     auto const kinds = [](sim::collective_plan const& x, sim::collective_plan const& y) {
         return x.producers == y.producers && x.consumers == y.consumers && x.forward_kind == y.forward_kind && x.backward_kind == y.backward_kind &&
-               x.bytes == y.bytes && x.size == y.size;
+               x.bytes == y.bytes && x.backward_bytes == y.backward_bytes && x.awaited == y.awaited && x.size == y.size;
     };
     return a.bytes == b.bytes && a.collective_of == b.collective_of && a.first_forward == b.first_forward && a.first_backward == b.first_backward &&
            !a.table == !b.table && std::equal(a.collectives.begin(), a.collectives.end(), b.collectives.begin(), b.collectives.end(), kinds);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,11 +35,12 @@ struct plain_pricing {
 
 /// The edge between two linear layers of 8 x 8 x 8, degrees (s, o, k) each.
 sim::edge_plan plan(std::vector<std::int32_t> const& from, std::vector<std::uint32_t> const& from_devices, std::vector<std::int32_t> const& to,
-                    std::vector<std::uint32_t> const& to_devices, movement how = movement::collective, bool gradients = true) {
+                    std::vector<std::uint32_t> const& to_devices, movement how = movement::collective, bool gradients = true,
+                    std::optional<sim::ring_times> const& ring = {}) {
     auto const op = ops::linear{.out = 8, .bias = false}.infer(std::vector<ops::tensor>{{{8, 8}}});
     auto table = std::make_shared<sim::overlap_table const>(sim::find_overlaps(op, op.outputs[0], from, op, op.inputs[0], to));
     plain_pricing price;
-    return sim::plan_edge(std::move(table), 4, from_devices, to_devices, how, gradients, price);
+    return sim::plan_edge(std::move(table), 4, from_devices, to_devices, how, gradients, price, ring);
 }
 double bytes(sim::edge_plan const& p, traffic_kind k) { return p.bytes[static_cast<std::size_t>(k)]; }
 
@@ -125,4 +127,50 @@ TEST_CASE("movement: no collective for two devices, nor through devices that hol
     CHECK(plan({1, 2, 1}, {4, 5}, {1, 4, 1}, {2, 3, 4, 5}).collectives.empty());  // two of the four hold nothing
     CHECK(plan({1, 1, 1}, {4}, {1, 4, 1}, {2, 3, 4, 5}).collectives.size() == 1); // a broadcast from one of them
     CHECK(plan({1, 1, 1}, {9}, {1, 4, 1}, {2, 3, 4, 5}).collectives.empty());
+}
+
+TEST_CASE("movement: of what is passed on in a ring, readers wait for what does not come while they compute") {
+    auto const ring = [](std::int64_t forward, std::int64_t backward, std::int64_t later = 0, bool gradients = true) {
+        return plan({1, 4, 1}, {0, 1, 2, 3}, {1, 4, 1}, {0, 1, 2, 3}, movement::collective, gradients, sim::ring_times{forward, backward, later, 0});
+    };
+    auto const durations = [](std::vector<sim::hop> const& links) {
+        std::vector<std::int64_t> out;
+        for (auto const& h : links) out.push_back(h.duration);
+        return out;
+    };
+    using all = std::vector<std::int64_t>;
+    // 256 bytes, a ps each; three of four parts are computed while others come: of 100 ps 75. Backward brings them again: 512 ps.
+    auto const p = ring(100, 200);
+    REQUIRE(p.collectives.size() == 2);
+    auto const &waited = p.collectives[0], &beside = p.collectives[1];
+    CHECK(waited.awaited);
+    CHECK_FALSE(beside.awaited);
+    CHECK(p.collective_of == std::vector<std::int32_t>(16, 0));
+    CHECK(beside.producers == waited.producers);
+    CHECK(beside.consumers == waited.consumers);
+    CHECK(durations(waited.forward) == all(4, 181));
+    CHECK(durations(beside.forward) == all(4, 75));
+    CHECK(durations(waited.backward) == all(4, 362));
+    CHECK(durations(beside.backward) == all(4, 150));
+    CHECK(waited.bytes + beside.bytes == 256);
+    CHECK(beside.bytes == 75);
+    CHECK(waited.backward_bytes + beside.backward_bytes == 512);
+    CHECK(bytes(p, traffic_kind::activation) == 3 * 256);
+    CHECK(bytes(p, traffic_kind::gradient) == 2 * 3 * 256);
+    // Long enough: nothing is waited for.
+    CHECK(ring(1000, 1000).collectives[0].forward.empty());
+    CHECK(durations(ring(1000, 1000).collectives[1].forward) == all(4, 256));
+    // A tensor as large comes later, and is moved meanwhile first: of 400 ps 300 are computed while others come, 256 of them for that one.
+    CHECK(durations(ring(400, 0, 1).collectives[0].forward) == all(4, 212));
+    CHECK(ring(300, 0, 1).collectives.size() == 1);
+    CHECK(durations(ring(300, 0, 1).collectives[0].backward) == all(4, 512));
+    // Inference has no backward, and what takes no time hides nothing.
+    CHECK(ring(100, 100, 0, false).collectives[0].backward.empty());
+    CHECK(bytes(ring(100, 100, 0, false), traffic_kind::gradient) == 0);
+    CHECK(ring(0, 0).collectives.size() == 1);
+    // Other collectives stay as they are.
+    auto const sums =
+        plan({1, 1, 4}, {0, 1, 2, 3}, {1, 4, 1}, {0, 1, 2, 3}, movement::collective, true, sim::ring_times{.forward = 100, .backward = 100});
+    CHECK(sums.collectives.size() == 1);
+    CHECK(durations(sums.collectives[0].forward) == all(4, 256));
 }

@@ -73,6 +73,7 @@ class edge_delays {
     for (auto const& c : p.collectives) {
         add(c.forward, &link_work::forward);
         if (gradients) add(c.backward, &link_work::backward);
+        if (!c.awaited) continue;
         for (auto const s : c.producers)
             for (auto const t : c.consumers) {
                 out.raise_there(s, t, longest(c.forward));

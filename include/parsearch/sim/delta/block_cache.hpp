@@ -115,8 +115,9 @@ class block_cache {
         auto const& shape = shape_of_edge(number, from, to);
         bool const moves = g.operations[e.producer].work != ops::work_class::source;
         bool const gradients = input().options.training && g.carries_gradient(e);
+        bool const shares = moves && !g.operations[e.consumer].inputs[e.input].passed_on; // else its reader's times matter
         key_.clear();
-        if (moves) {
+        if (shares) {
             auto const table = reinterpret_cast<std::uintptr_t>(shape.table.get()); // the plan keeps it
             auto const element = ops::size_of(g.operations[e.producer].outputs[e.slot].type);
             key_ = {static_cast<std::uint32_t>(table), static_cast<std::uint32_t>(std::uint64_t{table} >> 32), from.ends, to.ends,
@@ -133,7 +134,7 @@ class block_cache {
         for (auto const* d : {&b->parts.forward_waits, &b->parts.inside_forward, &b->parts.consumer_waits, &b->parts.consumer_local,
                               &b->parts.backward_waits, &b->parts.inside_backward, &b->parts.producer_waits, &b->parts.producer_local})
             bytes_ += d->bytes();
-        if (moves) alike_.emplace(key_, b);
+        if (shares) alike_.emplace(key_, b);
         return *known.emplace(key, std::move(b)).first->second;
     }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -12,7 +13,8 @@
 
 namespace parsearch::sim {
 
-/// The edges that may move data for each other: of one output, alike in whether gradients go back along them. Graph inputs move nothing.
+/// The edges that may move data for each other: of one output, alike in whether gradients go back along them, and whether readers pass it on
+/// (`ops::operand::passed_on`). Graph inputs move nothing.
 class shared_reads {
   public:
     static constexpr std::uint32_t none = ~std::uint32_t{0};
@@ -25,7 +27,10 @@ class shared_reads {
         for (std::uint32_t op = 0; op < g.size(); ++op) {
             if (g.operations[op].work == ops::work_class::source) continue;
             std::vector<std::uint32_t> out(g.out(op).begin(), g.out(op).end());
-            auto const tensor = [&](std::uint32_t e) { return std::pair(g.edges[e].slot, g.carries_gradient(g.edges[e])); };
+            auto const tensor = [&](std::uint32_t number) {
+                auto const& e = g.edges[number];
+                return std::tuple(e.slot, g.carries_gradient(e), g.operations[e.consumer].inputs[e.input].passed_on);
+            };
             std::sort(out.begin(), out.end(), [&](auto a, auto b) {
                 if (tensor(a) != tensor(b)) return tensor(a) < tensor(b);
                 return std::pair(place[g.edges[a].consumer], g.edges[a].input) < std::pair(place[g.edges[b].consumer], g.edges[b].input);

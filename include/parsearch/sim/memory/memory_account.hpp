@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -21,12 +22,27 @@ namespace parsearch::sim {
 struct shard_memory {
     std::vector<byte_count> inputs, outputs; ///< of each operand
     byte_count saved = 0;                    ///< beside operands: masks, statistics
+    byte_count on_the_way = 0;               ///< parts of inputs that come in while it computes, see `ops::operand::passed_on`
+
+    /// Operands and what is on the way: what a pass has in memory.
+    [[nodiscard]] byte_count working() const noexcept {
+        return std::accumulate(outputs.begin(), outputs.end(), std::accumulate(inputs.begin(), inputs.end(), on_the_way));
+    }
 };
 
+/// Of an input that is passed on, a shard has the part that it would hold if all shards that need the same had parts of one size.
 [[nodiscard]] inline shard_memory memory_of(ops::operation const& op, std::span<std::int32_t const> degrees) {
     auto const box = ops::middle_shard(op, degrees);
     shard_memory m;
-    for (auto const& o : op.inputs) m.inputs.push_back(ops::shard_elements(o, box) * ops::size_of(o.type));
+    for (auto const& o : op.inputs) {
+        m.inputs.push_back(ops::shard_elements(o, box) * ops::size_of(o.type));
+        if (!o.passed_on) continue;
+        byte_count parts = 1;
+        for (std::uint32_t k = 0; k < op.dims.size(); ++k)
+            if (op.dims[k].kind != ops::dim_kind::copies && op.dims[k].kind != ops::dim_kind::sums && !ops::is_indexed_by(o, k)) parts *= degrees[k];
+        m.inputs.back() = m.inputs.back() / parts + (m.inputs.back() % parts != 0);
+        if (parts > 1) m.on_the_way += m.inputs.back();
+    }
     for (auto const& o : op.outputs) m.outputs.push_back(ops::shard_elements(o, box) * ops::size_of(o.type));
     m.saved = static_cast<byte_count>(op.saved_bytes / static_cast<double>(ops::work_shards(op, degrees)));
     return m;
@@ -61,9 +77,7 @@ class memory_account {
             auto const& mine = shards(op);
             std::span<std::uint32_t const> const where = devices(op);
             bool const keeps = options.training && graph_->trains[op];
-            byte_count working = 0;
-            for (auto const b : mine.inputs) working += b;
-            for (auto const b : mine.outputs) working += b;
+            auto const working = mine.working();
             tally(where, keeps ? 2 * working : working);
             for_counted([&](std::uint32_t d, byte_count b) { out[d].buffers = std::max(out[d].buffers, b); });
         }

@@ -47,9 +47,7 @@ class memory_ledger {
             for (auto const d : *b.devices) total_[d] += b.shard->saved;
         std::fill(row_.begin(), row_.end(), 0);
         if (b.shard) {
-            byte_count working = 0;
-            for (auto const bytes : b.shard->inputs) working += bytes;
-            for (auto const bytes : b.shard->outputs) working += bytes;
+            auto const working = b.shard->working();
             for (auto const d : *b.devices) row_[d] += keeps ? 2 * working : working;
         }
         set_buffers(op);

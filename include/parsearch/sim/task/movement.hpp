@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -24,8 +26,16 @@ struct collective_plan {
     std::vector<std::uint32_t> producers, consumers; ///< shard numbers
     std::vector<hop> forward, backward;
     collective_kind forward_kind{}, backward_kind{};
-    byte_count bytes = 0;   ///< of the tensor, as `collective_kind` counts them
-    std::uint32_t size = 0; ///< devices
+    byte_count bytes = 0;          ///< of the tensor, as `collective_kind` counts them
+    std::uint32_t size = 0;        ///< devices
+    byte_count backward_bytes = 0; ///< the same of `backward`
+    bool awaited = true;           ///< false: it is on its way while its readers compute, see `ring_times`
+};
+
+/// What the readers of a tensor that is passed on in a ring (`ops::operand::passed_on`) compute meanwhile.
+struct ring_times {
+    std::int64_t forward = 0, backward = 0;             ///< picoseconds of a shard
+    std::int64_t forward_later = 0, backward_later = 0; ///< how many such tensors as large come after it in a pass, of the same readers
 };
 
 /// How the pairs of an overlap table move: within a device, as messages, or in a collective.
@@ -92,13 +102,61 @@ inline std::vector<message_group> message_groups(overlap_table const& t, std::sp
             if (auto* const g = group_of(t.pairs[i].producer)) g->pairs.push_back(i);
     return out;
 }
+
+/// Takes as much off `links` as is on its way while others compute: up to `time` of each link. Returns what was taken.
+[[nodiscard]] inline std::vector<hop> take_off(std::vector<hop>& links, std::int64_t time) {
+    std::vector<hop> taken, left;
+    for (auto h : links) {
+        auto const part = std::min(h.duration, time);
+        if (part > 0) taken.push_back({h.link, h.follows, part});
+        h.duration -= part;
+        if (part == 0 || h.duration > 0) left.push_back(h);
+    }
+    links = std::move(left);
+    return taken;
+}
+[[nodiscard]] inline std::int64_t longest(std::span<hop const> links) noexcept {
+    std::int64_t out = 0;
+    for (auto const& h : links) out = std::max(out, h.duration);
+    return out;
+}
+
+/// Parts an all-gather into what readers wait for, which `c` becomes, and what they do not, which is returned. Of n parts a shard computes on its own
+/// and all others but the last while the next one comes: (n - 1) / n of its time. So computing and moving take together as long as n - 1 steps, each
+/// as long as the longer of both, and a last part. Backward is alike, and brings the parts once more beside summing up their gradients.
+[[nodiscard]] inline collective_plan part_ring(collective_plan& c, ring_times const& times) {
+    auto const n = static_cast<std::int64_t>(c.size);
+    collective_plan beside{c.producers, c.consumers, {}, {}, c.forward_kind, c.backward_kind, 0, c.size, 0, false};
+    auto const part = [&](std::vector<hop>& links, std::vector<hop>& hidden, std::int64_t computed, std::int64_t later, byte_count& bytes,
+                          byte_count& bytes_beside) {
+        auto const all = longest(links);
+        auto time = computed - computed / n - (computed % n != 0);
+        time = later > 0 && all > time / later ? 0 : time - later * all;
+        hidden = take_off(links, time);
+        double const volatile share = all > 0 ? static_cast<double>(longest(hidden)) / static_cast<double>(all) : 0; // not fused with the product
+        bytes_beside = static_cast<byte_count>(static_cast<double>(bytes) * share);
+        bytes -= bytes_beside;
+    };
+    if (!c.backward.empty()) {
+        for (auto const& h : c.forward) {
+            auto at = std::ranges::find(c.backward, h.link, &hop::link);
+            if (at == c.backward.end()) at = c.backward.insert(at, hop{.link = h.link});
+            at->duration = saturating_sum(at->duration, h.duration);
+        }
+        c.backward_bytes *= 2;
+    }
+    part(c.forward, beside.forward, times.forward, times.forward_later, c.bytes, beside.bytes);
+    part(c.backward, beside.backward, times.backward, times.backward_later, c.backward_bytes, beside.backward_bytes);
+    return beside;
+}
 } // namespace detail
 
 /// Plans the movement of an edge of element size `element_bytes`. `gradients`: it also carries gradients backward.
+/// `ring`: of a tensor that is passed on.
 template <class Pricing>
 [[nodiscard]] edge_plan plan_edge(std::shared_ptr<overlap_table const> table, byte_count element_bytes,
                                   std::span<std::uint32_t const> producer_devices, std::span<std::uint32_t const> consumer_devices, movement policy,
-                                  bool gradients, Pricing& price) {
+                                  bool gradients, Pricing& price, std::optional<ring_times> const& ring = {}) {
     edge_plan plan{.table = std::move(table)};
     auto const& t = *plan.table;
     plan.collective_of.assign(t.pairs.size(), -1);
@@ -109,21 +167,27 @@ template <class Pricing>
     if (policy != movement::pairwise) {
         std::vector<std::int32_t> number(t.exchanges.size(), -1);
         std::vector<std::uint32_t> members;
+        std::vector<collective_plan> beside;
         for (std::size_t i = 0; i < t.exchanges.size(); ++i) {
             auto const& x = t.exchanges[i];
             if (!detail::collective_members(x, producer_devices, consumer_devices, members)) continue;
             auto const bytes = x.elements * element_bytes;
             number[i] = static_cast<std::int32_t>(plan.collectives.size());
-            collective_plan c{x.producers, x.consumers, price.collective(x.forward, bytes, members), {}, x.forward,
-                              x.backward,  bytes,       static_cast<std::uint32_t>(members.size())};
+            collective_plan c{x.producers, x.consumers, price.collective(x.forward, bytes, members), {},   x.forward,
+                              x.backward,  bytes,       static_cast<std::uint32_t>(members.size()),  bytes};
             auto const size = static_cast<double>(members.size());
             forward_traffic(x.partial) += collective_volume(x.forward, static_cast<double>(bytes), size);
             if (gradients) {
                 c.backward = price.collective(x.backward, bytes, members);
                 gradient_traffic += collective_volume(x.backward, static_cast<double>(bytes), size);
             }
+            if (ring && x.forward == collective_kind::all_gather) {
+                if (gradients) gradient_traffic += collective_volume(x.forward, static_cast<double>(bytes), size);
+                if (auto other = detail::part_ring(c, *ring); !other.forward.empty() || !other.backward.empty()) beside.push_back(std::move(other));
+            }
             plan.collectives.push_back(std::move(c));
         }
+        std::ranges::move(beside, std::back_inserter(plan.collectives));
         for (std::size_t i = 0; i < t.pairs.size(); ++i)
             if (t.exchange_of[i] >= 0) plan.collective_of[i] = number[static_cast<std::size_t>(t.exchange_of[i])];
     }
@@ -134,8 +198,15 @@ template <class Pricing>
             for (auto const p : group.producers) members.push_back(producer_devices[p]);
             for (auto const s : group.consumers) members.push_back(consumer_devices[s]);
             make_set(members);
-            collective_plan c{std::move(group.producers),    std::move(group.consumers),    {}, {},
-                              collective_kind::all_to_all_v, collective_kind::all_to_all_v, 0,  0};
+            collective_plan c{std::move(group.producers),
+                              std::move(group.consumers),
+                              {},
+                              {},
+                              collective_kind::all_to_all_v,
+                              collective_kind::all_to_all_v,
+                              0,
+                              0,
+                              0};
             for (auto const i : group.pairs) {
                 plan.collective_of[i] = static_cast<std::int32_t>(plan.collectives.size());
                 auto const from = producer_devices[t.pairs[i].producer], to = consumer_devices[t.pairs[i].consumer];
@@ -146,6 +217,7 @@ template <class Pricing>
                 back.push_back({to, from, bytes});
             }
             c.size = static_cast<std::uint32_t>(members.size());
+            c.backward_bytes = c.bytes;
             c.forward = price.all_to_all_v(there);
             forward_traffic(t.partial) += static_cast<double>(c.bytes);
             if (gradients) {

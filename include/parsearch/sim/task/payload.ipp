@@ -33,7 +33,8 @@ PARSEARCH_INLINE std::vector<payload> payloads(iteration_plan const& plan, graph
         } else {
             auto const& c =
                 who.edge == task_label::no_edge ? plan.operators[who.op].partial_outputs[who.number] : plan.edges[who.edge].collectives[who.number];
-            out[t] = {c.bytes, c.size, who.traffic == traffic_kind::gradient ? c.backward_kind : c.forward_kind};
+            bool const gradient = who.traffic == traffic_kind::gradient;
+            out[t] = {gradient ? c.backward_bytes : c.bytes, c.size, gradient ? c.backward_kind : c.forward_kind};
         }
         if (!message || options.transfers != transfer_model::cut_through) continue;
         if (tasks.ties[t].task != task_tie::none) {

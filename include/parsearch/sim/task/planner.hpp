@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <utility>
@@ -131,7 +132,8 @@ class planner {
         return out;
     }
 
-    /// Edge `number` between an operator under `from` and one under `to`; `made` and `read` are their plans.
+    /// Edge `number` between an operator under `from` and one under `to`; `made` and `read` are their plans. Where `read` has no times, nothing of
+    /// what is passed on in rings moves while others compute.
     [[nodiscard]] edge_plan plan_edge(std::uint32_t number, space::configuration const& from, operator_plan const& made,
                                       space::configuration const& to, operator_plan const& read) {
         auto const& g = work_->graph;
@@ -140,7 +142,7 @@ class planner {
         if (g.operations[e.producer].work == ops::work_class::source) return {};
         auto const& output = g.operations[e.producer].outputs[e.slot];
         return sim::plan_edge(overlaps(number, from, to), ops::size_of(output.type), made.devices, read.devices, work_->options.movement,
-                              work_->options.training && g.carries_gradient(e), price_);
+                              work_->options.training && g.carries_gradient(e), price_, ring_times_of(e, read));
     }
 
     /// Class `number`, whose members have the configurations `configuration(op)` and the plans `plan(op)`. `p.members` is set.
@@ -208,6 +210,24 @@ class planner {
     }
 
   private:
+    /// Of an edge to an input that is passed on: of its reader's shards on the kinds of devices that have some, the least times.
+    [[nodiscard]] std::optional<ring_times> ring_times_of(graph::edge const& e, operator_plan const& read) const {
+        auto const& g = work_->graph;
+        auto const& inputs = g.operations[e.consumer].inputs;
+        if (!inputs[e.input].passed_on) return std::nullopt;
+        if (read.forward.empty()) return ring_times{};
+        ring_times out{.forward = std::numeric_limits<std::int64_t>::max(), .backward = std::numeric_limits<std::int64_t>::max()};
+        for (auto const d : read.devices) {
+            out.forward = std::min(out.forward, read.forward[work_->topology.kind[d]]);
+            out.backward = std::min(out.backward, read.backward[work_->topology.kind[d]]);
+        }
+        auto const mine = ops::elements_of(inputs[e.input]);
+        for (std::uint32_t i = 0; i < inputs.size(); ++i)
+            if (i != e.input && inputs[i].passed_on)
+                (i > e.input ? out.forward_later : out.backward_later) += std::max<std::int64_t>(1, (ops::elements_of(inputs[i]) + mine - 1) / mine);
+        return out;
+    }
+
     /// The links of each pair's message in `hops_`, from `first_hop_[pair]` on; none of pairs that move, or may move, in a collective. `ends(pair)`
     /// answers the devices that send and receive.
     template <class Ends> void find_messages(overlap_table const& t, byte_count element, Ends const& ends) {
@@ -264,7 +284,8 @@ class planner {
                                              collective_kind::all_reduce,
                                              collective_kind::all_reduce,
                                              bytes,
-                                             static_cast<std::uint32_t>(members.size())});
+                                             static_cast<std::uint32_t>(members.size()),
+                                             bytes});
                 p.partial_bytes += collective_volume(collective_kind::all_reduce, static_cast<double>(bytes), static_cast<double>(members.size()));
             }
         }
