@@ -57,6 +57,14 @@ template <class P> space::configuration draw_configuration(std::mt19937_64& rng,
     auto const devices = p.topology().size();
     if (even && bernoulli(rng, 0.6)) return space::data_parallel(p.graph(), devices)[op];
     auto c = support::random_configuration(rng, p.graph().operations[op], p.space()[op], devices, bernoulli(rng, free));
+    auto const& dims = p.graph().operations[op].dims;
+    if (even && !dims.empty() && bernoulli(rng, 0.4)) { // one dim over all devices
+        auto const k = uniform_index(rng, dims.size());
+        auto one = space::whole(p.graph().operations[op]);
+        one.degree[k] = static_cast<std::int32_t>(devices);
+        one.stride[k] = 1;
+        if (dims[k].kind != ops::dim_kind::fixed && dims[k].extent % one.degree[k] == 0) return one;
+    }
     if (even && bernoulli(rng, 0.9))
         for (int tries = 0; tries < 30 && c.shards() != static_cast<std::int64_t>(devices); ++tries)
             c = support::random_configuration(rng, p.graph().operations[op], p.space()[op], devices, false);
@@ -105,7 +113,7 @@ struct walk_options {
     sim::delta_options delta{};
 };
 struct walk_counts {
-    int within = 0, above = 0, infeasible = 0, committed_unknown = 0, folded = 0, together = 0;
+    int within = 0, above = 0, infeasible = 0, committed_unknown = 0, folded = 0, together = 0, rings = 0;
 };
 
 /// A walk of proposals through the strategies of `p`, each held to the full simulation.
@@ -144,6 +152,8 @@ template <class P> void walk(std::mt19937_64& rng, P const& p, walk_options cons
             REQUIRE(simulation_difference(simulator, fresh) == "");
             counts.folded += simulator.scheduled_tasks() < fresh.tasks().size();
             for (std::uint32_t e = 0; e < fresh.plan().carrier.size(); ++e) counts.together += fresh.plan().carrier[e] != e;
+            for (auto const& e : fresh.plan().edges)
+                counts.rings += static_cast<int>(std::ranges::count(e.collectives, false, &sim::collective_plan::awaited));
         }
     }
 }
@@ -331,6 +341,17 @@ TEST_CASE("delta_simulator: walks where strategies treat nodes alike, folded and
     auto const four_nodes = [](auto&, auto&, auto& shape, auto&) { shape.devices = shape.nodes = 4; };
     CHECK(walks(50, 10, {.free = 0.01, .even = true, .delta = {.cache_bytes = 0}}, four_nodes).folded > support::cases(40) / 8);
     CHECK(walks(50, 10, {.free = 0.01, .even = true, .delta = {.fold = false}}, four_nodes).folded == 0);
+}
+
+TEST_CASE("delta_simulator: walks where inputs are passed on in rings") {
+    auto const counts = walks(200, 10, {.free = 0.01, .even = true}, [](auto& rng, auto& options, auto& shape, auto&) {
+        options.movement = bernoulli(rng, 0.5) ? sim::movement::collective : sim::movement::grouped;
+        shape.devices = 4;
+        shape.nodes = bernoulli(rng, 0.5) ? 1 : 4;
+        shape.passed_on = 1;
+    });
+    CHECK(counts.rings > support::cases(50));
+    CHECK(counts.within > support::cases(2000));
 }
 
 TEST_CASE("delta_simulator: walks with memory that does not suffice") {

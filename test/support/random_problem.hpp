@@ -74,6 +74,7 @@ struct problem_shape {
     bool kinds = false;        ///< devices of odd numbers are of a kind of their own
     std::uint32_t nodes = 0;   ///< of equal size; 0: one node, or nodes of two devices
     parsearch::byte_count memory = parsearch::byte_count{1} << 40;
+    double passed_on = 0.2; ///< share of operators that pass their inputs on in rings
 };
 
 /// A mesh, a line, a star or a shared medium, some of it in nodes.
@@ -134,7 +135,7 @@ workload_problem make_workload_problem(Graph const& graph, plain_topology const&
     return {work, space::strategy_space(work->graph, work->topology.size())};
 }
 
-/// Its weights are of several types; every third passes inputs on.
+/// Its weights are of several types.
 template <class Oracle = mixed_oracle>
 workload_problem random_workload(std::mt19937_64& rng, parsearch::sim::simulation_options const& options, problem_shape const& shape,
                                  Oracle oracle = {}) {
@@ -142,8 +143,7 @@ workload_problem random_workload(std::mt19937_64& rng, parsearch::sim::simulatio
     auto const topology = random_topology(rng, shape);
     auto const network = parsearch::graph::read_graph(random_network(rng, shape.operators));
     auto typed = with_weight_types(types, network.graph);
-    double const share = parsearch::bernoulli(types, 0.33) ? 0.5 : 0;
-    return make_workload_problem(with_rings(types, std::move(typed), share), topology, std::move(oracle), options);
+    return make_workload_problem(with_rings(types, std::move(typed), shape.passed_on), topology, std::move(oracle), options);
 }
 
 /// Every choice that `simulation_options` has, but for memory, which is ignored.

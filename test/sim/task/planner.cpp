@@ -195,7 +195,6 @@ TEST_CASE("planner: synchronisation and updates of a class") {
 }
 
 TEST_CASE("planner: what it planned before does not matter, and the simulator's plan is this") {
-    std::size_t rings = 0;
     for (std::uint64_t seed = 0; seed < 150; ++seed) {
         INFO("seed ", seed);
         std::mt19937_64 rng(seed);
@@ -209,10 +208,8 @@ TEST_CASE("planner: what it planned before does not matter, and the simulator's 
             auto simulator = p.simulator();
             (void)simulator.simulate(s);
             REQUIRE(same(plan, simulator.plan()));
-            for (auto const& e : plan.edges) rings += std::ranges::count(e.collectives, false, &sim::collective_plan::awaited);
         }
     }
-    CHECK(rings > 100);
 }
 
 TEST_CASE("planner: stays usable after an oracle that failed") {
