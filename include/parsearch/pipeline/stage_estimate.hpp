@@ -43,13 +43,15 @@ struct equal_stages {
     space::neighbour_split split{};
     launch_order order = launch_order::one_f_one_b;
     sharded_states sharded = sharded_states::none;
-    std::uint32_t segments = 0; ///< that each stage computes again; 0: it keeps its activations
-    std::uint32_t kept = 0;     ///< of these, the last, which keep their activations all the same
-    std::uint32_t joined = 0;   ///< blocks at either end of a stage with sharded gradients, see `stage_places::blocks`
-    bool fitted = false;        ///< cut so that stages fit, where those that keep their activations may: see `stage_estimator::fitted`
+    std::uint32_t segments = 0; ///< of each stage, which it computes again; 0: it keeps its activations
+    std::uint32_t kept = 0; ///< of these, the last (with `offloaded`: evenly), which keep their activations all the same; all: none is computed again
+    std::uint32_t offloaded = 0; ///< and those, evenly among them, that keep what they keep on the host
+    std::uint32_t joined = 0;    ///< blocks at either end of a stage with sharded gradients, see `stage_places::blocks`
+    bool fitted = false;         ///< cut so that stages fit, where those that keep their activations may: see `stage_estimator::fitted`
 
     [[nodiscard]] launch_rule launching() const noexcept { return {order, stages, micro_batches, interleaved}; }
     [[nodiscard]] std::uint32_t groups() const noexcept { return launching().groups(); }
+    [[nodiscard]] bool recomputes() const noexcept { return segments > kept; }
     friend bool operator==(equal_stages const&, equal_stages const&) = default;
 };
 
@@ -125,6 +127,26 @@ class stage_estimator {
             most = std::min(most, static_cast<std::uint32_t>(std::clamp<byte_count>(room / step, 0, most)));
         }
         return most;
+    }
+
+    /// How many of `how.segments` segments must be offloaded at least where all fit, 0 where that does not suffice. Complexity: that of an estimate,
+    /// times the logarithm of segments.
+    [[nodiscard]] std::uint32_t least_offloaded(equal_stages how) {
+        auto const d = divided(how);
+        if (!d) return 0;
+        auto const fits = [&](std::uint32_t n) {
+            how.offloaded = n;
+            for (std::uint32_t g = 0; g < how.groups(); ++g)
+                if (memory_of(*d, g, how) > capacity(g, how) / 51 * 50) return false;
+            return true;
+        };
+        if (!fits(how.segments)) return 0;
+        std::uint32_t no = 0, yes = how.segments;
+        while (yes - no > 1) {
+            auto const middle = (no + yes) / 2;
+            (fits(middle) ? yes : no) = middle;
+        }
+        return yes;
     }
 
     /// Stages with the least largest time, of those that fit: each keeps its activations where it can, else computes them again in `how.segments`
@@ -271,7 +293,7 @@ class stage_estimator {
         auto const replicas = replicas_of(how);
         if (!replicas) return std::nullopt;
         auto const parts = *replicas * how.micro_batches;
-        division out{cell_of(parts, how.split), {}, std::vector<bool>(how.stages, how.segments > 0), *replicas};
+        division out{cell_of(parts, how.split), {}, std::vector<bool>(how.stages, how.recomputes()), *replicas};
         if (how.fitted) {
             auto stages = fitted(how);
             if (!stages) return std::nullopt;
@@ -349,6 +371,14 @@ class stage_estimator {
             }
             if (how.sharded >= sharded_states::gradients && problem_.options().training)
                 share_blocks(d, begin, end, how.sharded, rates_of(c, how, d.replicas), span);
+            if (how.offloaded > 0) { // copies take as long, one way beside forward, the other beside backward
+                auto const kept = kept_of(d, s, how);
+                bool const in_turn = s + 1 == d.first.size() && (how.order == launch_order::one_f_one_b || how.micro_batches == 1); // the last stays
+                auto const copies = problem_.workload()->oracle.transfer_time(kept.offloaded - (in_turn ? kept.last : 0),
+                                                                              {.rate = problem_.topology().devices[s % groups * group].host_rate});
+                span.forward = std::max<std::int64_t>(span.forward, copies.count());
+                span.backward = std::max<std::int64_t>(span.backward, copies.count() - span.again);
+            }
             if (s > 0) span.message = message((s - 1) % groups * group, s % groups * group, c.crossing[begin]);
             out.push_back(span);
         }
@@ -546,14 +576,15 @@ class stage_estimator {
             }
         auto const always = static_cast<byte_count>(states) + buffers;
         if (!training) return weights + always;
-        auto const kept = [&](std::uint32_t s) {
-            if (!d.recompute[s]) return activations[s];
-            auto const crossing = std::span(c.crossing).subspan(begin(s), end(s) - begin(s));
-            auto const behind = crossing.subspan(1); // places where segments may begin
-            auto const inputs = std::min<std::size_t>(how.segments - how.kept - 1, behind.size());
-            return crossing.front() + (inputs > 0 ? static_cast<byte_count>(inputs) * std::ranges::min(behind) : 0) +
-                   activations[s] / how.segments * how.kept;
-        };
+        std::vector<byte_count> keeps(how.stages, 0); // on the device
+        byte_count largest = 0, on_host = 0;          // of a segment that is offloaded, and of all under way
+        for (auto s = group; s < how.stages; s += how.groups()) {
+            auto const of_stage = kept_of(d, s, how);
+            keeps[s] = of_stage.here;
+            largest = std::max(largest, of_stage.largest);
+            on_host += of_stage.offloaded * in_flight(how.launching(), s);
+        }
+        auto const kept = [&](std::uint32_t s) { return keeps[s]; };
         bool const cut = cuts_backward(how.order);
         auto const beside = [&](std::uint32_t s) {
             return (d.recompute[s] ? activations[s] / how.segments : 0) + (cut ? waiting[s].rising(d.recompute[s]) : 0);
@@ -561,7 +592,40 @@ class stage_estimator {
         auto const left = [&](std::uint32_t s) { return waiting[s].total(); };
         auto const under_way = how.interleaved == 1 && !cut ? kept(group) * in_flight(how.launching(), group) + beside(group)
                                                             : fullest_moment(launches_of(how.launching(), group), kept, beside, left);
-        return weights_of(d, group, how, share) + under_way + always;
+        return weights_of(d, group, how, share) + under_way + std::min(2 * largest, on_host) + always;
+    }
+
+    /// Bytes that a device of a stage keeps of a micro-batch.
+    struct kept_bytes {
+        byte_count here = 0, offloaded = 0;
+        byte_count largest = 0; ///< of a segment that is offloaded
+        byte_count last = 0;    ///< of the last segment, where that is
+    };
+    [[nodiscard]] kept_bytes kept_of(division const& d, std::size_t s, equal_stages const& how) const {
+        auto const begin = d.first[s], length = end_of(d.first, s, order_.size()) - begin;
+        auto const activations = std::span(d.one.activations).subspan(begin, length);
+        auto const crossing = std::span(d.one.crossing).subspan(begin, length);
+        kept_bytes out;
+        if (how.offloaded > 0) {
+            auto const first = narrow_cuts(std::span(d.one.busy).subspan(begin, length), crossing, how.segments);
+            for (std::size_t i = 0; i < first.size(); ++i) {
+                auto const of_segment = activations.subspan(first[i], end_of(first, i, length) - first[i]);
+                bool const again = d.recompute[s] && !is_among(i, how.kept, how.segments);
+                auto const bytes = again ? crossing[first[i]] : std::accumulate(of_segment.begin(), of_segment.end(), byte_count{0});
+                bool const leaves = is_among(i, how.offloaded, how.segments);
+                (leaves ? out.offloaded : out.here) += bytes;
+                if (leaves) out.largest = std::max(out.largest, bytes);
+                out.last = leaves ? bytes : 0;
+            }
+            return out;
+        }
+        out.here = std::accumulate(activations.begin(), activations.end(), byte_count{0});
+        if (!d.recompute[s]) return out;
+        auto const behind = crossing.subspan(1); // places where segments may begin
+        auto const inputs = std::min<std::size_t>(how.segments - how.kept - 1, behind.size());
+        out.here =
+            crossing.front() + (inputs > 0 ? static_cast<byte_count>(inputs) * std::ranges::min(behind) : 0) + out.here / how.segments * how.kept;
+        return out;
     }
 
     /// Bytes of the weights, and in training gradients and optimizer's state, that the operator at place `i` reads, where its stage has no other that
