@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <span>
@@ -19,6 +18,7 @@
 #include <parsearch/core/cost.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/pipeline/block_passes.hpp>
+#include <parsearch/pipeline/equal_stages.hpp>
 #include <parsearch/pipeline/launch_order.hpp>
 #include <parsearch/pipeline/micro_batch.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
@@ -33,40 +33,6 @@
 #include <parsearch/space/textbook/neighbour_split.hpp>
 
 namespace parsearch::pipeline {
-
-/// A pipeline of equal stages: each runs on `devices / groups()` neighbours, with operators divided as `split` says and data parallelism over the
-/// rest.
-struct equal_stages {
-    std::uint32_t stages = 1;
-    std::uint32_t interleaved = 1; ///< stages on each group of devices, see `launch_rule`
-    std::uint32_t micro_batches = 1;
-    space::neighbour_split split{};
-    launch_order order = launch_order::one_f_one_b;
-    sharded_states sharded = sharded_states::none;
-    std::uint32_t segments = 0; ///< of each stage, which it computes again; 0: it keeps its activations
-    std::uint32_t kept = 0; ///< of these, the last (with `offloaded`: evenly), which keep their activations all the same; all: none is computed again
-    std::uint32_t offloaded = 0; ///< and those, evenly among them, that keep what they keep on the host
-    std::uint32_t joined = 0;    ///< blocks at either end of a stage with sharded gradients, see `stage_places::blocks`
-    bool fitted = false;         ///< cut so that stages fit, where those that keep their activations may: see `stage_estimator::fitted`
-
-    [[nodiscard]] launch_rule launching() const noexcept { return {order, stages, micro_batches, interleaved}; }
-    [[nodiscard]] std::uint32_t groups() const noexcept { return launching().groups(); }
-    [[nodiscard]] bool recomputes() const noexcept { return segments > kept; }
-    friend bool operator==(equal_stages const&, equal_stages const&) = default;
-};
-
-/// An estimate of a pipeline.
-struct stage_estimate {
-    std::int64_t time = 0;  ///< picoseconds
-    byte_count memory = 0;  ///< of the fullest device
-    byte_count missing = 0; ///< bytes by which a device of its stage is exceeded, at most
-};
-
-/// Where stages begin, and which compute again.
-struct fitted_stages {
-    std::vector<std::size_t> first; ///< place of each stage's first operator in the topological order, without graph inputs
-    std::vector<bool> recompute;    ///< by stage
-};
 
 /// Estimates pipelines of equal stages for one problem.
 ///
@@ -595,37 +561,9 @@ class stage_estimator {
         return weights_of(d, group, how, share) + under_way + std::min(2 * largest, on_host) + always;
     }
 
-    /// Bytes that a device of a stage keeps of a micro-batch.
-    struct kept_bytes {
-        byte_count here = 0, offloaded = 0;
-        byte_count largest = 0; ///< of a segment that is offloaded
-        byte_count last = 0;    ///< of the last segment, where that is
-    };
-    [[nodiscard]] kept_bytes kept_of(division const& d, std::size_t s, equal_stages const& how) const {
-        auto const begin = d.first[s], length = end_of(d.first, s, order_.size()) - begin;
-        auto const activations = std::span(d.one.activations).subspan(begin, length);
-        auto const crossing = std::span(d.one.crossing).subspan(begin, length);
-        kept_bytes out;
-        if (how.offloaded > 0) {
-            auto const first = narrow_cuts(std::span(d.one.busy).subspan(begin, length), crossing, how.segments);
-            for (std::size_t i = 0; i < first.size(); ++i) {
-                auto const of_segment = activations.subspan(first[i], end_of(first, i, length) - first[i]);
-                bool const again = d.recompute[s] && !is_among(i, how.kept, how.segments);
-                auto const bytes = again ? crossing[first[i]] : std::accumulate(of_segment.begin(), of_segment.end(), byte_count{0});
-                bool const leaves = is_among(i, how.offloaded, how.segments);
-                (leaves ? out.offloaded : out.here) += bytes;
-                if (leaves) out.largest = std::max(out.largest, bytes);
-                out.last = leaves ? bytes : 0;
-            }
-            return out;
-        }
-        out.here = std::accumulate(activations.begin(), activations.end(), byte_count{0});
-        if (!d.recompute[s]) return out;
-        auto const behind = crossing.subspan(1); // places where segments may begin
-        auto const inputs = std::min<std::size_t>(how.segments - how.kept - 1, behind.size());
-        out.here =
-            crossing.front() + (inputs > 0 ? static_cast<byte_count>(inputs) * std::ranges::min(behind) : 0) + out.here / how.segments * how.kept;
-        return out;
+    /// Bytes that a device of stage `s` keeps of a micro-batch.
+    [[nodiscard]] detail::kept_bytes kept_of(division const& d, std::size_t s, equal_stages const& how) const {
+        return detail::kept_bytes_of(d.one, d.first[s], end_of(d.first, s, order_.size()), how, d.recompute[s]);
     }
 
     /// Bytes of the weights, and in training gradients and optimizer's state, that the operator at place `i` reads, where its stage has no other that

@@ -179,8 +179,8 @@ TEST_CASE("plan JSON: what is wrong is named") {
     CHECK(refused("\"sharded_optimizer\": true", "\"sharded_optimizer\": true, \"sharded_within_nodes\": true") ==
           "p.json: sharded_within_nodes is true: must be false where sharded_parameters is");
     CHECK(refused("\"name\": \"x\"", "\"name\": \"fc1\"") == "p.json: inputs[0].name is \"fc1\": is no graph input: must be in a stage");
-    CHECK(refused("{\"name\": \"relu\", \"start\": 1, \"segment\": 5}",
-                  "{\"name\": \"relu\", \"start\": 1, \"segment\": 5}, {\"name\": \"x\", \"start\": 1}") ==
+    CHECK(refused("{\"name\": \"relu\", \"start\": 1, \"segment\": 5, \"offloaded\": true}",
+                  "{\"name\": \"relu\", \"start\": 1, \"segment\": 5, \"offloaded\": true}, {\"name\": \"x\", \"start\": 1}") ==
           "p.json: stages[0].operators[1].name is \"x\": is the operator of inputs[0] already: once is enough");
     CHECK(refused("\"inputs\": [{\"name\": \"x\", \"start\": 3}],\n  \"stages\": [\n    {\n      \"tensor_parallel\": 2,\n      \"recompute\": "
                   "true,\n      \"operators\": [",
@@ -190,7 +190,7 @@ TEST_CASE("plan JSON: what is wrong is named") {
           "p.json: stages[1].operators[0].name is \"relu\": is the operator of stages[0].operators[0] already: once is enough");
     CHECK(refused("\"name\": \"fc 2\"", "\"name\": \"fc3\"") ==
           "p.json: stages[1].operators[0].name is \"fc3\": must be the name of an operator of the graph");
-    CHECK(refused("{\"name\": \"relu\", \"start\": 1, \"segment\": 5}, ", "") ==
+    CHECK(refused("{\"name\": \"relu\", \"start\": 1, \"segment\": 5, \"offloaded\": true}, ", "") ==
           "p.json: stages: operator \"relu\" is missing: all but graph inputs must be there");
     CHECK(refused("\"s\": 2, \"o\": 2", "\"s\": 32, \"o\": 2") ==
           "p.json: stages[0].operators[1]: operator 'fc1' (linear): configuration splits dim 's' of extent 16 by 32: must be a divisor");

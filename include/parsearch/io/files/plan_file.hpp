@@ -75,14 +75,11 @@ class stages_reader {
                                              how.block.resize(part_.size());
                                              how.block[op] = block->integer<std::uint32_t>();
                                          }
-                                         if (auto const kept = entry.find("kept")) {
-                                             how.kept.resize(part_.size());
-                                             how.kept[op] = kept->boolean();
-                                         }
-                                         if (auto const offloaded = entry.find("offloaded")) {
-                                             how.offloaded.resize(part_.size());
-                                             how.offloaded[op] = offloaded->boolean();
-                                         }
+                                         for (auto const& [member, flags] : {std::pair{"kept", &how.kept}, {"offloaded", &how.offloaded}})
+                                             if (auto const flag = entry.find(member); flag && flag->boolean()) {
+                                                 flags->resize(part_.size());
+                                                 (*flags)[op] = true;
+                                             }
                                          plan.strategy[op] = std::move(c);
                                      });
         }
