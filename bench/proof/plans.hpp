@@ -30,7 +30,7 @@ struct plan_part {
     char const* name;
     std::optional<pipeline::launch_order> order{};
     std::optional<pipeline::sharded_states> sharded{};
-    bool interleaved = false, recompute = false, kept = false;
+    bool interleaved = false, recompute = false, kept = false, offloaded = false;
 };
 inline constexpr std::array plan_parts{plan_part{"gpipe", pipeline::launch_order::gpipe},
                                        plan_part{"1F1B", pipeline::launch_order::one_f_one_b},
@@ -43,11 +43,12 @@ inline constexpr std::array plan_parts{plan_part{"gpipe", pipeline::launch_order
                                        plan_part{.name = "sharded parameters", .sharded = pipeline::sharded_states::parameters},
                                        plan_part{.name = "sharded within nodes", .sharded = pipeline::sharded_states::parameters_within_nodes},
                                        plan_part{.name = "computed again", .recompute = true},
-                                       plan_part{.name = "computed again in part", .recompute = true, .kept = true}};
+                                       plan_part{.name = "computed again in part", .recompute = true, .kept = true},
+                                       plan_part{.name = "offloaded", .offloaded = true}};
 
 // Each proposal changes the configurations of some operators, as those of strategies do, or how the plan runs: where stages begin, the number of
-// micro-batches and stages, their order, states shared, what is computed again. A new simulator prices it; the one that has seen all before is asked
-// under a bound, then for everything. The first n proposals are the same whatever their number is.
+// micro-batches and stages, their order, states shared, what is computed again or offloaded (devices have a `host_rate`). A new simulator prices it;
+// the one that has seen all before is asked under a bound, then for everything. The first n proposals are the same whatever their number is.
 class plan_walk {
   public:
     plan_walk(ps::parallelization const& problem, plan_part const& part, std::uint64_t seed, std::atomic<bool> const& stop)
@@ -84,6 +85,9 @@ class plan_walk {
         how.kept.clear();
         if (part_.kept || one_in(4))
             for (std::size_t op = 0; op < problem_.size(); ++op) how.kept.push_back(one_in(3));
+        how.offloaded.clear();
+        if (part_.offloaded || one_in(6))
+            for (std::size_t op = 0; op < problem_.size(); ++op) how.offloaded.push_back(!one_in(3));
     }
     void draw_states(pipeline::pipelining& how) {
         how.sharded = part_.sharded ? *part_.sharded : one_in(2) ? pipeline::sharded_states::none : one_of(pipeline::all_sharded_states);
@@ -106,6 +110,10 @@ class plan_walk {
         if (how.interleaved > 1 && how.micro_batches % groups != 0) {
             if (!part_.order && !part_.interleaved) how.order = pipeline::launch_order::gpipe;
             else how.micro_batches = groups;
+        }
+        if (cuts_backward(how.order) && how.offloads()) {
+            if (part_.offloaded) how.order = pipeline::launch_order::one_f_one_b;
+            else how.offloaded.clear();
         }
     }
 

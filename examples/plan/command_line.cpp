@@ -100,7 +100,8 @@ void print_list(std::string const& what) {
     } else if (what == "clusters") {
         for (auto const& d : ps::io::device_names)
             tools::print("  NODESxGPUSx{:<8}{:.0f} GiB, {}\n", d.name, static_cast<double>(d.spec->memory) / (1 << 30), d.spec->kind);
-        tools::print("\nsuch as 4x8xh100, or 4x8xh100,nvls=true where the switches of nodes add up all-reduces; or fabric:NAME[,key=value...], see "
+        tools::print("\nsuch as 4x8xh100, or 4x8xh100,nvls=true where the switches of nodes add up all-reduces, 4x8xh100,host_rate=25GBps where "
+                     "copies to hosts are slower; or fabric:NAME[,key=value...], see "
                      "--list fabrics; or FILE.json, topology JSON; or FILE,device=NAME, a "
                      "machine file of FlexFlow with the GPU that it does not name.\n");
     } else if (what == "fabrics") {
@@ -172,7 +173,8 @@ void add_general(CLI::App& app, raw_command& raw) {
         text(raw.constants));
     tools::add_text(app, "-c,--cluster", input, "CLUSTER",
                     "NODESxGPUSxDEVICE such as 4x8xh100 (devices: " + ps::io::known_devices() +
-                        "), with ,nvls=true where the switches of nodes add up all-reduces; fabric:NAME[,key=value...]; or a file: topology JSON, or "
+                        "), with ,nvls=true where the switches of nodes add up all-reduces, ,host_rate=RATE for copies to hosts; "
+                        "fabric:NAME[,key=value...]; or a file: topology JSON, or "
                         "FILE,device=DEVICE for a machine file of FlexFlow",
                     text(raw.asked.cluster));
     tools::add_text(app, "--fabric", input, "NAME",

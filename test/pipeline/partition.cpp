@@ -456,6 +456,38 @@ TEST_CASE("partition: of stages that do not fit, only some compute again") {
     CHECK(some > 0);
 }
 
+TEST_CASE("partition: activations wait on hosts where nothing else fits, or where it is faster than to compute them again") {
+    auto const network =
+        ps::models::gpt({.layers = 12, .hidden = 2048, .heads = 16, .sequence = 8192, .vocabulary = 8192, .batch = 1, .type = ps::ops::dtype::f16});
+    auto const on = [&](ps::bandwidth host_rate) {
+        auto device = ps::topology::v100_sxm;
+        device.host_rate = host_rate;
+        device.memory = ps::byte_count{14} << 30;
+        auto const cluster = ps::topology::nodes({.count = 1, .gpus_per_node = 1, .device = device});
+        return ps::make_problem(network, cluster, ps::cost::roofline{cluster}, {.simulation = {.optimizer = sim::optimizer::adam}});
+    };
+    auto const problem = on(ps::topology::v100_sxm.host_rate);
+    auto const with = [&](auto const& p, bool recomputation, bool offload, bool fits = true) {
+        auto const found = pipeline::partition(p, {}, unused, {.recomputation = recomputation, .offload = offload});
+        check(p, found);
+        REQUIRE((offload || !found.best.how.offloads()));
+        pipeline::pipeline_simulator simulator(p);
+        (void)simulator.simulate(found.best.how, found.best.strategy);
+        REQUIRE(simulator.fits() == fits);
+        return found;
+    };
+    (void)with(problem, false, false, false);
+    auto const kept = with(problem, false, true);
+    CHECK(kept.best.how.offloads());
+    CHECK(pipeline::short_name(kept.best, 1).find(", offloaded") != std::string::npos);
+    CHECK(to_string(problem, kept.best).find(", offloads ") != std::string::npos);
+    auto const again = with(problem, true, false), any = with(problem, true, true);
+    CHECK(any.cost <= std::min(again.cost, kept.cost));
+    CHECK(any.cost < again.cost);
+    // Devices that do not say how fast they copy to hosts keep all.
+    (void)with(on({}), false, true, false);
+}
+
 TEST_CASE("partition: experts of mixtures are split within stages where that pays") {
     auto const network =
         ps::models::moe({.layers = 2, .hidden = 1024, .heads = 8, .feed_forward = 8192, .sequence = 128, .vocabulary = 1000, .batch = 16});

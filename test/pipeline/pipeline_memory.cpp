@@ -57,7 +57,11 @@ TEST_CASE("memory: segments that are computed again keep what they read from out
     pipeline::pipelining how{.stage = {0, 0, 1, 1, 1}, .stages = 2, .recompute = {true, true}};
     auto const inputs = [&] {
         by_stage out;
-        pipeline::for_segment_inputs(g, how, shards, where, [&](auto d, auto bytes, auto s) { out[{s, d}] += bytes; });
+        pipeline::for_segment_inputs(
+            g, how, [](std::size_t) { return true; }, shards, where,
+            [&](auto d, auto bytes, auto s) {
+                out[{s, d}] += bytes;
+            });
         return out;
     };
     auto const segments = [&] {

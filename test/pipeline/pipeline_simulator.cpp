@@ -105,6 +105,10 @@ int on_random(std::uint64_t seed, int rounds, Change const& change, Check const&
         if (ps::bernoulli(rng, 0.5)) how.segment = random_stages(rng, p.graph(), 4);
         if (ps::bernoulli(rng, 0.3))
             for (std::size_t op = 0; op < p.size(); ++op) how.kept.push_back(ps::bernoulli(rng, 0.4));
+        if (how.order < launch_order::zb_h1 && ps::bernoulli(types, 0.4)) {
+            auto const all = ps::bernoulli(types, 0.3);
+            for (std::size_t op = 0; op < p.size(); ++op) how.offloaded.push_back(all || ps::bernoulli(types, 0.5));
+        }
         try {
             (void)simulator.micro_batches(micro_batches);
         } catch (ps::invalid_input const&) {
@@ -117,10 +121,18 @@ int on_random(std::uint64_t seed, int rounds, Change const& change, Check const&
     return checked;
 }
 
-// One micro-batch, in which operators of one stage, and one segment that is computed again, receive together what they read alike.
+// Whether a stage offloads anything.
+bool stage_offloads(graph::dense_graph const& g, pipeline::pipelining const& how, std::uint32_t stage) {
+    for (std::size_t op = 0; op < g.size(); ++op)
+        if (how.stage[op] == stage && g.operations[op].work != ops::work_class::source && how.offloads(op)) return true;
+    return false;
+}
+
+// One micro-batch, in which operators of one stage, and one segment that is computed again or whose stage offloads, receive together what they read
+// alike.
 template <class Simulator> sim::simulator assembled(Simulator& simulator, pipeline::pipelining const& how, space::flat_strategy const& strategy) {
     auto const& micro = simulator.micro_batches(how.micro_batches);
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> number;
+    std::map<std::array<std::uint32_t, 3>, std::uint32_t> number;
     std::vector<std::uint32_t> parts;
     std::set<std::pair<std::uint32_t, std::uint32_t>> goes_back; // where some operator computes again that a gradient goes back to
     auto const place = [&](std::size_t op) { return std::pair(how.stage[op], how.segment_of(op)); };
@@ -128,12 +140,66 @@ template <class Simulator> sim::simulator assembled(Simulator& simulator, pipeli
         if (how.computes_again(op) && micro.graph().trains[op]) goes_back.insert(place(op));
     for (std::size_t op = 0; op < micro.size(); ++op) {
         bool const again = how.computes_again(op) && goes_back.contains(place(op));
-        parts.push_back(
-            number.try_emplace({how.stage[op], again ? 1 + how.segment_of(op) : 0}, static_cast<std::uint32_t>(number.size())).first->second);
+        auto const segment = again || stage_offloads(micro.graph(), how, how.stage[op]) ? how.segment_of(op) : 0;
+        parts.push_back(number.try_emplace({how.stage[op], segment, again}, static_cast<std::uint32_t>(number.size())).first->second);
     }
     auto one = micro.simulator();
     (void)one.assemble(strategy, parts);
     return one;
+}
+
+// What each device copies to its host, said anew: by device, stage and segment, of one micro-batch.
+using copied_bytes = std::map<std::array<std::uint32_t, 3>, ps::byte_count>;
+copied_bytes copied(graph::dense_graph const& g, pipeline::pipelining const& how, space::flat_strategy const& strategy, std::uint32_t devices) {
+    std::vector<std::vector<ps::byte_count>> shards(g.size(), std::vector<ps::byte_count>(devices, 0));
+    std::vector<sim::shard_memory> memory;
+    for (std::size_t op = 0; op < g.size(); ++op) {
+        for (std::int64_t n = 0; n < strategy[op].shards(); ++n) ++shards[op][static_cast<std::size_t>(strategy[op].device(n))];
+        memory.push_back(sim::memory_of(g.operations[op], strategy[op].degrees()));
+    }
+    std::set<std::pair<std::uint32_t, std::uint32_t>> goes_back;
+    for (std::size_t op = 0; op < g.size(); ++op)
+        if (how.computes_again(op) && g.trains[op]) goes_back.insert({how.stage[op], how.segment_of(op)});
+    // A tensor, or what is beside operands, at its largest in a segment on a device.
+    std::map<std::array<std::uint32_t, 6>, ps::byte_count> most;
+    auto const view = [&](std::size_t op) { return g.operations[op].work == ops::work_class::view; };
+    for (std::uint32_t op = 0; op < g.size(); ++op) {
+        if (!how.offloads(op) || g.operations[op].work == ops::work_class::source) continue;
+        bool const again = how.computes_again(op) && goes_back.contains({how.stage[op], how.segment_of(op)});
+        for (std::uint32_t d = 0; d < devices; ++d) {
+            auto const keep = [&](std::uint32_t what, std::uint32_t producer, std::uint32_t slot, ps::byte_count bytes) {
+                auto& at = most[{d, how.stage[op], how.segment_of(op), what, producer, slot}];
+                at = std::max(at, shards[op][d] * bytes);
+            };
+            if (again) {
+                for (auto const& e : g.in(op)) {
+                    bool const outside = g.operations[e.producer].work == ops::work_class::source || how.stage[e.producer] != how.stage[op] ||
+                                         how.segment_of(e.producer) != how.segment_of(op) || !how.computes_again(e.producer);
+                    if (outside) keep(0, e.producer, e.slot, memory[op].inputs[e.input]);
+                }
+                continue;
+            }
+            if (how.computes_again(op) || !g.trains[op] || view(op)) continue;
+            keep(1, op, 0, memory[op].saved);
+            for (std::uint32_t slot = 0; slot < memory[op].outputs.size(); ++slot)
+                if (g.operations[op].outputs[slot].saved) keep(2, op, slot, memory[op].outputs[slot]);
+            for (auto const& e : g.in(op)) {
+                if (!g.operations[op].inputs[e.input].saved) continue;
+                std::vector<std::pair<std::uint32_t, std::uint32_t>> behind{{e.producer, e.slot}}; // views
+                while (!behind.empty()) {
+                    auto const [producer, slot] = behind.back();
+                    behind.pop_back();
+                    if (!view(producer)) keep(2, producer, slot, memory[op].inputs[e.input]);
+                    else
+                        for (auto const& in : g.in(producer)) behind.emplace_back(in.producer, in.slot);
+                }
+            }
+        }
+    }
+    copied_bytes out;
+    for (auto const& [at, bytes] : most)
+        if (bytes > 0) out[{at[0], at[1], at[2]}] += bytes;
+    return out;
 }
 
 // Whether operators of several stages share weights.
@@ -195,6 +261,7 @@ TEST_CASE("pipeline_simulator: under gpipe it simulates what the full simulator 
             how.order = launch_order::gpipe;
             how.interleaved = 1;
             how.recompute.clear();
+            how.offloaded.clear();
             how.sharded = sharded_states::none;
             auto one = simulator.micro_batches(how.micro_batches).simulator();
             if (one.plan(strategy).carrier != assembled(simulator, how, strategy).plan().carrier) return 0; // side by side stages receive together
@@ -227,7 +294,7 @@ TEST_CASE("pipeline_simulator: under gpipe it simulates what the full simulator 
 }
 
 TEST_CASE("pipeline_simulator: any pipeline keeps the rules of schedules and of its own order, and every task waits for what it should") {
-    int again = 0, full = 0, used = 0, together = 0, weights = 0;
+    int again = 0, full = 0, used = 0, together = 0, weights = 0, copies = 0, waits = 0, stayed = 0, all_offloaded = 0;
     auto const checked = on_random(
         20261202, 3000, [](auto&) {},
         [&](auto const& p, auto& simulator, pipeline::pipelining const& how, space::flat_strategy const& strategy) {
@@ -281,9 +348,75 @@ TEST_CASE("pipeline_simulator: any pipeline keeps the rules of schedules and of 
             std::size_t expected = 0;
             for (std::uint32_t i = 0; i < t.size(); ++i)
                 expected += role_of(i) == role::once ? 1 : how.micro_batches * (recomputed(i) || cut(i) ? 2u : 1u);
-            REQUIRE(tasks.size() == expected);
+
+            // Copies to hosts and back: a second account of what each device computes, in order.
+            auto const devices = static_cast<std::uint32_t>(p.topology().size());
+            auto const offloaded =
+                p.options().training ? copied(simulator.micro_batches(how.micro_batches).graph(), how, strategy, devices) : copied_bytes{};
+            auto const first_host = t.resources - 1;
+            REQUIRE(tasks.resources == t.resources + (offloaded.empty() ? 0 : 2 * devices));
+            struct host_visit {
+                std::array<std::uint32_t, 4> what{}; // device, stage, segment, micro-batch
+                std::uint32_t first = 0, last = 0;
+                bool backward = false;
+            };
+            std::vector<std::vector<host_visit>> on(devices);
+            std::map<std::array<std::uint32_t, 4>, std::array<std::uint32_t, 2>> copies_of; // there, and back
+            std::size_t copied_tasks = 0;
             for (std::uint32_t i = 0; i < tasks.size(); ++i) {
                 auto const& o = origins[i];
+                auto const& who = tasks.label[i];
+                if (o.copies != pipeline::host_copy::none) {
+                    bool const back = o.copies == pipeline::host_copy::from_host;
+                    REQUIRE(tasks.kind[i] == sim::task_kind::transfer);
+                    REQUIRE(tasks.resource[i] == first_host + 2 * who.number + (back ? 1 : 0));
+                    auto const bytes = offloaded.at({who.number, how.stage[who.op], how.segment_of(who.op)});
+                    REQUIRE(tasks.duration[i] == p.workload()->oracle.transfer_time(bytes, {.rate = {1e12 / (1 + who.number % 2)}}).count());
+                    auto& both = copies_of[{who.number, how.stage[who.op], how.segment_of(who.op), o.micro_batch}];
+                    REQUIRE(std::exchange(both[back ? 1 : 0], i) == 0);
+                    ++copied_tasks;
+                }
+                if (tasks.kind[i] != sim::task_kind::forward && tasks.kind[i] != sim::task_kind::backward) continue;
+                std::array const what{tasks.resource[i], how.stage[who.op], how.segment_of(who.op), o.micro_batch};
+                auto& visits = on[tasks.resource[i]];
+                if (visits.empty() || visits.back().what != what) visits.push_back({.what = what, .first = i});
+                visits.back().last = i;
+                if (tasks.kind[i] == sim::task_kind::backward || o.again) visits.back().backward = true;
+            }
+            std::map<std::uint32_t, std::uint32_t> held_up; // computation, by a copy
+            for (auto const& all : on) {
+                std::vector<std::uint32_t> ends; // of those with something to offload
+                for (auto const& v : all) {
+                    if (!offloaded.contains({v.what[0], v.what[1], v.what[2]})) continue;
+                    std::set<std::uint32_t> after;
+                    if (ends.size() > 1) after.insert(ends[ends.size() - 2]);
+                    bool const stays = !copies_of.contains(v.what); // from forward to backward
+                    if (!v.backward) {
+                        auto const out = copies_of.at(v.what)[0];
+                        REQUIRE(std::set<std::uint32_t>(tasks.before(out).begin(), tasks.before(out).end()) == std::set{v.last});
+                        ends.push_back(out);
+                    } else {
+                        if (!stays) {
+                            auto const [out, back] = copies_of.at(v.what);
+                            after.insert(out);
+                            REQUIRE(std::set<std::uint32_t>(tasks.before(back).begin(), tasks.before(back).end()) == after);
+                            after = {back};
+                        }
+                        ends.push_back(v.last);
+                        stayed += stays;
+                    }
+                    copies += 2 * (v.backward && !stays);
+                    copied_tasks -= v.backward && !stays ? 2 : 0;
+                    waits += !v.backward && !after.empty();
+                    if (!after.empty()) held_up[v.first] = *after.begin();
+                }
+            }
+            REQUIRE(copied_tasks == 0);
+
+            REQUIRE(tasks.size() == expected + 2 * copies_of.size());
+            for (std::uint32_t i = 0; i < tasks.size(); ++i) {
+                auto const& o = origins[i];
+                if (o.copies != pipeline::host_copy::none) continue;
                 REQUIRE(number.emplace(std::array{o.task, role_of(o.task) == role::once ? 0u : o.micro_batch,
                                                   o.again     ? 1u
                                                   : o.weights ? 2u
@@ -296,7 +429,9 @@ TEST_CASE("pipeline_simulator: any pipeline keeps the rules of schedules and of 
             }
             for (std::uint32_t i = 0; i < tasks.size(); ++i) {
                 auto const& o = origins[i];
+                if (o.copies != pipeline::host_copy::none) continue;
                 std::vector<std::uint32_t> wanted;
+                if (held_up.contains(i)) wanted.push_back(held_up.at(i));
                 if (o.weights) wanted.push_back(number.at({o.task, o.micro_batch, 0}));
                 for (auto const b : t.before(o.task)) {
                     if (o.weights) break;
@@ -322,7 +457,8 @@ TEST_CASE("pipeline_simulator: any pipeline keeps the rules of schedules and of 
                 else REQUIRE(tasks.duration[i] == t.duration[o.task]);
             }
             // Devices run in the order in which things are launched, but for a network as it is.
-            bool const as_it_is = how.stages == 1 && how.micro_batches == 1 && !how.recomputes(0) && how.order < launch_order::zb_h1;
+            bool const as_it_is =
+                how.stages == 1 && how.micro_batches == 1 && !how.recomputes(0) && !how.offloads() && how.order < launch_order::zb_h1;
             std::vector<std::int64_t> free_at(p.topology().size(), 0);
             for (std::uint32_t i = 0; i < tasks.size() && !as_it_is; ++i)
                 if (tasks.resource[i] < free_at.size()) {
@@ -340,6 +476,10 @@ TEST_CASE("pipeline_simulator: any pipeline keeps the rules of schedules and of 
                 auto const run = report.run_of(i);
                 REQUIRE((run.part == sim::task_part::again) == simulator.origins()[i].again);
                 REQUIRE((run.part == sim::task_part::weight_gradients) == simulator.origins()[i].weights);
+                REQUIRE((run.part == sim::task_part::to_host) == (simulator.origins()[i].copies == pipeline::host_copy::to_host));
+                REQUIRE((run.part == sim::task_part::from_host) == (simulator.origins()[i].copies == pipeline::host_copy::from_host));
+                if (auto const& who = tasks.label[i]; simulator.origins()[i].copies != pipeline::host_copy::none)
+                    REQUIRE(report.carried[i].bytes == offloaded.at({who.number, how.stage[who.op], how.segment_of(who.op)}));
                 REQUIRE((run.micro_batch == sim::task_run::once || run.micro_batch == simulator.origins()[i].micro_batch));
                 if (tasks.kind[i] == sim::task_kind::forward || tasks.kind[i] == sim::task_kind::backward)
                     REQUIRE(run.micro_batch != sim::task_run::once);
@@ -357,7 +497,20 @@ TEST_CASE("pipeline_simulator: any pipeline keeps the rules of schedules and of 
                 }
                 REQUIRE(most <= report.memory[d].total());
                 REQUIRE(steps.back().bytes == report.memory[d].total() - report.memory[d].activations);
-                if (how.order >= launch_order::zb_h1) continue; // gradients that wait do not come all at once
+                // Where all is offloaded and nothing computed again, two of the largest segment are there at once, but never more than all under way.
+                bool const all = how.offloads() && std::ranges::find(how.offloaded, false) == how.offloaded.end();
+                if (all && std::ranges::find(how.recompute, true) == how.recompute.end()) {
+                    ps::byte_count largest = 0, under_way = 0;
+                    for (auto const& [what, bytes] : offloaded) {
+                        if (what[0] != d) continue;
+                        largest = std::max(largest, bytes);
+                        under_way += bytes * pipeline::in_flight(how.launching(), what[1]);
+                    }
+                    REQUIRE(report.memory[d].activations == std::min(2 * largest, under_way));
+                    all_offloaded += largest > 0;
+                }
+                // Gradients that wait do not come all at once, nor what is offloaded twice.
+                if (how.order >= launch_order::zb_h1 || !offloaded.empty()) continue;
                 full += most == report.memory[d].total() && report.memory[d].activations > 0;
                 used += report.memory[d].activations > 0;
             }
@@ -366,6 +519,10 @@ TEST_CASE("pipeline_simulator: any pipeline keeps the rules of schedules and of 
     CHECK(checked > support::cases(1500));
     CHECK(again > support::cases(5000));
     CHECK(weights > support::cases(5000));
+    CHECK(copies > support::cases(2000));
+    CHECK(waits > support::cases(400));
+    CHECK(all_offloaded > support::cases(100));
+    CHECK(stayed > support::cases(100));
     CHECK(2 * full > used);
     CHECK(together > support::cases(300));
 }
@@ -950,7 +1107,8 @@ TEST_CASE(
             REQUIRE(simulator.traffic()[static_cast<std::size_t>(sim::traffic_kind::weight_gradient)] == doctest::Approx(bytes));
 
             // What the others wait for.
-            bool const as_it_is = how.stages == 1 && how.micro_batches == 1 && !how.recomputes(0) && how.order < launch_order::zb_h1;
+            bool const as_it_is =
+                how.stages == 1 && how.micro_batches == 1 && !how.recomputes(0) && !how.offloads() && how.order < launch_order::zb_h1;
             for (std::size_t k = 0; k < kept.size(); ++k) {
                 std::set<std::uint32_t> wanted;
                 for (auto const b : plain.tasks().before(before[k])) {

@@ -29,6 +29,7 @@ namespace models = parsearch::models;
 namespace pipeline = parsearch::pipeline;
 namespace sim = parsearch::sim;
 using pipeline::equal_stages;
+using pipeline::launch_order;
 using pipeline::sharded_states;
 using support::refusal;
 
@@ -39,9 +40,10 @@ pipeline::pipeline_plan plan_of(pipeline::detail::stage_builder& builder, equal_
     auto c = builder.balanced(how.stages, how.interleaved, how.micro_batches, how.split);
     c.order = how.order;
     c.sharded = how.sharded;
-    c.recompute.assign(how.stages, how.segments > 0);
+    c.recompute.assign(how.stages, how.recomputes());
     c.segments = std::max<std::uint32_t>(1, how.segments);
     c.kept = how.kept;
+    c.offloaded = how.offloaded;
     c.joined = how.joined;
     if (fitted) {
         c.first = fitted->first;
@@ -295,6 +297,62 @@ TEST_CASE("stage_estimator: on one device it is the simulation") {
         ++exact;
     }
     CHECK(exact > 0);
+}
+
+TEST_CASE("stage_estimator: activations on hosts") {
+    auto const cluster = ps::topology::nodes({.count = 1, .gpus_per_node = 2, .device = ps::topology::h100_sxm});
+    auto const network = models::gpt({.layers = 8, .hidden = 4096, .heads = 32, .sequence = 2048, .batch = 16, .type = ps::ops::dtype::bf16});
+    auto const problem = ps::make_problem(network, cluster, ps::cost::roofline{cluster}, {.simulation = {.optimizer = sim::optimizer::adam}});
+    pipeline::stage_estimator estimate(problem);
+    pipeline::detail::stage_builder builder(problem);
+    double time_off = 0, memory_off = 0;
+    for (auto const stages : {1U, 2U})
+        for (auto const m : {2U, 4U})
+            for (auto const order : {launch_order::gpipe, launch_order::one_f_one_b})
+                for (auto const sharded : {sharded_states::none, sharded_states::parameters})
+                    for (auto const segments : {4U, 8U})
+                        // All that is kept, all of which half is computed again, inputs alone, half of what is kept.
+                        for (auto const& [kept, offloaded] :
+                             {std::pair{segments, segments}, {segments / 2, segments}, {0U, segments}, {segments, segments / 2}}) {
+                            if (stages == 2 && sharded != sharded_states::none) continue; // one replica
+                            equal_stages const how{.stages = stages,
+                                                   .micro_batches = m,
+                                                   .order = order,
+                                                   .sharded = sharded,
+                                                   .segments = segments,
+                                                   .kept = kept,
+                                                   .offloaded = offloaded};
+                            auto const e = estimate(how);
+                            auto const plan = plan_of(builder, how);
+                            REQUIRE(e);
+                            REQUIRE(plan.how.offloads());
+                            auto const time = builder.simulator().simulate(plan.how, plan.strategy);
+                            time_off = std::max(time_off, std::abs(static_cast<double>(e->time) / static_cast<double>(time.count()) - 1));
+                            ps::byte_count most = 0;
+                            for (auto const& use : builder.simulator().memory()) most = std::max(most, use.total());
+                            memory_off = std::max(memory_off, std::abs(static_cast<double>(e->memory) / static_cast<double>(most) - 1));
+                        }
+    CHECK(time_off < 0.25);
+    CHECK(memory_off < 0.03);
+    MESSAGE("time is off by at most ", 100 * time_off, "%, memory by ", 100 * memory_off, "%");
+    // As few segments as must be, of a device with as much room as eight need.
+    equal_stages how{.micro_batches = 2, .segments = 16, .kept = 16, .offloaded = 8};
+    auto small = cluster;
+    auto device = ps::topology::h100_sxm;
+    device.memory = estimate(how)->memory * 100 / 97 * 10 / 9; // a tenth is kept free
+    small = ps::topology::nodes({.count = 1, .gpus_per_node = 2, .device = device});
+    pipeline::stage_estimator in_small(
+        ps::make_problem(network, small, ps::cost::roofline{small}, {.simulation = {.optimizer = sim::optimizer::adam}}));
+    auto const least = in_small.least_offloaded(how);
+    CHECK(least > 1);
+    CHECK(least <= 8);
+    how.offloaded = least - 1;
+    CHECK(in_small(how)->memory > device.memory / 10 * 9 / 51 * 50);
+    device.memory /= 4;
+    small = ps::topology::nodes({.count = 1, .gpus_per_node = 2, .device = device});
+    pipeline::stage_estimator in_smaller(
+        ps::make_problem(network, small, ps::cost::roofline{small}, {.simulation = {.optimizer = sim::optimizer::adam}}));
+    CHECK(in_smaller.least_offloaded(how) == 0);
 }
 
 TEST_CASE("stage_estimator: what it does not estimate, and what it refuses") {

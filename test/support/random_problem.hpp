@@ -89,6 +89,7 @@ inline plain_topology random_topology(std::mt19937_64& rng, problem_shape const&
     for (std::uint32_t d = 0; d < shape.devices; ++d) topology.node[d] = d / per_node;
     for (std::uint32_t d = 0; d < shape.devices; ++d) {
         topology.device[d].memory = shape.memory;
+        topology.device[d].host_rate = {1e12 / (1 + d % 2)};
         if (shape.kinds && d % 2) topology.device[d].kind = "other";
     }
     return topology;

@@ -244,6 +244,9 @@ TEST_CASE("what breaks a rule is refused with value and rule") {
     broken.contraction.f16 = nan;
     REFUSED(b.add_device(broken), "flops per second: must be finite and not negative");
     broken = plain("other");
+    broken.host_rate = {nan};
+    REFUSED(b.add_device(broken), "bytes to its host per second: must be finite and not negative");
+    broken = plain("other");
     broken.launch_overhead = picoseconds{-7};
     REFUSED(b.add_device(broken), "launch overhead of -7 ps");
 

@@ -110,6 +110,8 @@ TEST_CASE("mistakes of a topology are named") {
     refused([](auto& m) { m.hosts.push_back("beta"); }, "devices(topology) names number 3 twice");
     refused([](auto& m) { m.cable_names.push_back("ab"); }, "links(topology) names number 4 twice");
     refused([](auto& m) { m.kinds["beta"].memory = -4; }, "device 1 (slow) has a memory of -4 bytes");
+    refused([](auto& m) { m.kinds["beta"].host_rate = {-1}; },
+            "device 1 (slow) copies -1 bytes per second to its host: must be finite and not negative");
     refused([](auto& m) { m.cables["bc"].rate = {0}; }, "link 2 has a bandwidth of 0 B/s: must be positive");
     refused([](auto& m) { m.cables["cb"].latency = picoseconds{-2}; }, "link 3 has a latency of -2 ps");
     refused([](auto& m) { m.routes[{"gamma", "alpha"}].clear(); }, "route from device 2 (fast) to device 0 (fast) is empty");

@@ -17,6 +17,7 @@ namespace parsearch {
 struct device_description {
     std::string kind;
     byte_count memory = std::numeric_limits<byte_count>::max(); ///< not set: without limit
+    bandwidth host_rate{}; ///< of copies to its host's memory, and as much at once of copies back; zero: not known, and nothing is copied there
     friend bool operator==(device_description const&, device_description const&) = default;
 };
 
@@ -100,7 +101,7 @@ concept has_route = requires(T const& t, D const& d) { t.route(d, d); } || requi
 
 /// `devices(t)`: the devices, each once. The order is the order in which placements count them.
 inline constexpr detail::device_topology_cpo::devices_fn devices{};
-/// `describe_device(t, d)`: kind and memory of a device.
+/// `describe_device(t, d)`: kind and memory of a device, and its way to its host's memory.
 inline constexpr detail::device_topology_cpo::describe_device_fn describe_device{};
 /// `links(t)`: the directed links, each once.
 inline constexpr detail::device_topology_cpo::links_fn links{};

@@ -46,6 +46,7 @@ struct partition_options {
     std::uint64_t max_micro_batches = 64;       ///< at least 1
     std::uint64_t max_interleaved = 8;          ///< stages on each group of devices, at least 1
     bool recomputation = true;                  ///< stages may compute their activations again
+    bool offload = true;                        ///< activations may wait for backward on hosts, where devices have a `host_rate`
     bool context_parallel = true;               ///< positions of sequences may be split, where samples are too few
     bool zero_bubble = true;                    ///< backward may be cut in two: `launch_order::zb_h1`, `zb_h2`
     bool sharded_optimizer = true;              ///< devices may share the optimizer's state of weights that several hold
@@ -92,17 +93,18 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 ///    every degree of tensor parallelism in the groups, experts of mixtures split as far as they can be, over a stage or within a node, or not at
 ///    all, positions of sequences where a replica has one sample (`space::context_parallel`), all orders, all `sharded_states` (of gradients and
 ///    parameters with blocks at the ends joined or not; of gradients alone and within nodes 1F1B of balanced stages), and computing again in no or
-///    more and more segments (`narrow_cuts`), in all stages, in those that must, or in as few segments as must: in order of what `stage_estimator`
-///    says of them, what fits first. First comes the best of each family of textbook plans (`family_of`), whatever it takes. Then, of each number of
-///    stages, micro-batches and degree, the first way that fits is simulated, and the first with states sharded otherwise where that may be as good,
-///    with cuts of equal load
+///    more and more segments (`narrow_cuts`), in all stages, in those that must, or in as few segments as must, and where activations do not fit
+///    those of all segments or as few as must on hosts, computed again in all, some or none: in order of what `stage_estimator` says of them, what
+///    fits first. First comes the best of each family of textbook plans (`family_of`), whatever it takes. Then, of each number of stages,
+///    micro-batches and degree, the first way that fits is simulated, and the first with states sharded otherwise where that may be as good, with
+///    cuts of equal load
 ///    (`balanced_cuts`) between blocks (`stage_places`), but for what can not be better by the work of its stages. What is estimated not to fit, or
 ///    to take a quarter more than the best, waits until after step 4.
 /// 3. The strategies of experts (`expert_starts`) and all on one device, without a pipeline.
 /// 4. The best `beam` of the pipelines, different in stages, micro-batches, degree or experts, are improved: a cut moved by 1, 2, 4 or 8 places,
 ///    another degree of a stage or of the experts, a stage that computes again or no more, twice or half the segments, micro-batches or joined
-///    blocks, some segments more or less that do not compute again, another order, other states sharded; the first change that is better is taken,
-///    until none is.
+///    blocks, some segments more or less that do not compute again or that are offloaded, another order, other states sharded; the first change that
+///    is better is taken, until none is.
 ///
 /// Where nothing fits when the time is over, all of step 2 are estimated, for ten seconds at most, and textbook plans that are estimated to fit
 /// simulated until one does. Reason `exhausted` where it ended by itself, `out_of_memory` where a pipeline took more memory than there is: the best
@@ -229,9 +231,9 @@ struct partition_fn {
             return states == sharded_states::gradients ? options_.sharded_gradients
                                                        : states < sharded_states::gradients || options_.sharded_parameters;
         }
-        /// Whether stages may launch in this order, where devices share `states`.
-        [[nodiscard]] bool may_run(launch_order order, sharded_states states) const {
-            return !cuts_backward(order) || (options_.zero_bubble && problem_.options().training && states < sharded_states::gradients);
+        /// Whether stages may launch in this order, where devices share `states`, and some activations are offloaded or none.
+        [[nodiscard]] bool may_run(launch_order order, sharded_states states, bool offloads = false) const {
+            return !cuts_backward(order) || (options_.zero_bubble && problem_.options().training && states < sharded_states::gradients && !offloads);
         }
         /// Whether the last pipeline simulated needs more memory than some device has, and that matters.
         [[nodiscard]] bool exceeds() { return !builder_.simulator().fits(); }
@@ -282,9 +284,10 @@ struct partition_fn {
         [[nodiscard]] detail::candidate run_as(equal_stages const& how, detail::candidate c) {
             c.order = how.order;
             c.sharded = how.sharded;
-            c.recompute.assign(c.first.size(), how.segments > 0);
+            c.recompute.assign(c.first.size(), how.recomputes());
             c.segments = std::max<std::uint32_t>(1, how.segments);
             c.kept = how.kept;
+            c.offloaded = how.offloaded;
             c.joined = how.joined;
             if (how.fitted)
                 if (auto stages = estimate_.fitted(how)) {
@@ -419,6 +422,16 @@ struct partition_fn {
                             way.kept = estimate_.most_kept(way);
                             if (way.kept > 0) add(way);
                         }
+                        if (!may_offload() || !keeps || keeps->missing <= 0 || order > launch_order::one_f_one_b) continue;
+                        for (way.segments = 4; way.segments <= most_segments; way.segments *= 4) {
+                            for (way.kept = may_recompute() ? 0 : way.segments; way.kept <= way.segments; way.kept += way.segments / 4) {
+                                way.offloaded = way.segments;
+                                add(way);
+                            }
+                            way.kept = way.segments;
+                            way.offloaded = estimate_.least_offloaded(way);
+                            if (way.offloaded > 0 && way.offloaded < way.segments) add(way);
+                        }
                     }
                 }
             if (estimated.empty()) return;
@@ -460,6 +473,7 @@ struct partition_fn {
         [[nodiscard]] static bool by_blocks(equal_stages const& how) noexcept { return how.sharded >= sharded_states::gradients; }
         static constexpr double close = 1.1;
         static constexpr std::uint32_t most_segments = 64;
+        [[nodiscard]] bool may_offload() const { return options_.offload && problem_.options().training && builder_.may_offload(); }
         [[nodiscard]] bool may_recompute() const { return options_.recomputation && problem_.options().training; }
 
         void remember(picoseconds cost, detail::candidate c) {
@@ -515,31 +529,42 @@ struct partition_fn {
             if (c.context > 1)
                 for (auto const& by : builder_.context_splits(group, tensor)) // as many positions, exchanged the other way
                     if (by.context == c.context && by.heads != c.heads) with([&](auto& o) { o.heads = by.heads; });
-            if (may_recompute())
+            if (may_recompute() && c.kept < c.segments)
                 for (std::size_t s = 0; s < stages; ++s) with([&](auto& o) { o.recompute[s] = !o.recompute[s]; });
-            if (std::ranges::find(c.recompute, true) != c.recompute.end()) {
+            bool const again = std::ranges::find(c.recompute, true) != c.recompute.end();
+            if (again || c.offloaded > 0) {
                 if (c.segments < most_segments)
                     with([](auto& o) {
                         o.segments *= 2;
                         o.kept *= 2;
+                        o.offloaded *= 2;
                     });
-                if (c.segments > 1)
+                if (c.segments > 1 && c.offloaded != 1)
                     with([](auto& o) {
                         o.segments /= 2;
                         o.kept /= 2;
+                        o.offloaded /= 2;
                     });
                 for (auto const step : {1U, 4U}) {
-                    if (c.kept + step < c.segments) with([&](auto& o) { o.kept += step; });
-                    if (c.kept >= step) with([&](auto& o) { o.kept -= step; });
+                    if (again && c.kept + step < c.segments) with([&](auto& o) { o.kept += step; });
+                    if (again && c.kept >= step) with([&](auto& o) { o.kept -= step; });
+                    if (c.offloaded > 0 && c.offloaded + step <= c.segments) with([&](auto& o) { o.offloaded += step; });
+                    if (c.offloaded > step) with([&](auto& o) { o.offloaded -= step; });
                 }
             }
+            if (may_offload() && again && c.offloaded == 0 && c.segments > 1 && !cuts_backward(c.order))
+                with([](auto& o) { // what that leaves free, other segments may keep
+                    o.offloaded = o.segments;
+                    o.kept = std::min(o.segments - 1, o.kept + std::max(1U, o.segments / 4));
+                });
+            if (again && c.offloaded > 0) with([](auto& o) { o.offloaded = 0; });
             auto const twice = std::uint64_t{2} * c.micro_batches;
             if (twice <= most_micro_batches_ && samples_ % twice == 0) with([](auto& o) { o.micro_batches *= 2; });
             bool const in_rounds = c.interleaved > 1; // whose micro-batches are a multiple of the groups
             if (c.micro_batches % (in_rounds ? 2 * c.groups() : 2) == 0) with([](auto& o) { o.micro_batches /= 2; });
             if (c.micro_batches > 1)
                 for (auto const order : launch_orders)
-                    if (order != c.order && may_run(order, c.sharded) && (c.groups() > 1 || !cuts_backward(order)))
+                    if (order != c.order && may_run(order, c.sharded, c.offloaded > 0) && (c.groups() > 1 || !cuts_backward(order)))
                         with([&](auto& o) { o.order = order; });
             for (auto const states : all_sharded_states)
                 if (states != c.sharded && may_shard(states, builder_.devices() / c.groups())) with([&](auto& o) { o.share(states); });

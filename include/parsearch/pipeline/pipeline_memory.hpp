@@ -11,6 +11,7 @@
 #include <parsearch/core/units.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/pipeline/launch_order.hpp>
+#include <parsearch/pipeline/offloading.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/pipeline/recomputation.hpp>
 #include <parsearch/pipeline/weight_gradients.hpp>
@@ -23,8 +24,8 @@ namespace parsearch::pipeline {
 /// Bytes by device of activations at the fullest moment of what each launches. A device keeps them of all micro-batches under way; of a stage that
 /// computes again it keeps the inputs of segments, and the activations of one segment while that runs backward. Where backward is cut, what products
 /// read and the gradients of their outputs wait for gradients of weights. A tensor that several of its stages
-/// keep is there once, for as long as the first of them needs it. Complexity: O(edges * shards), for each segment that is computed again, and what
-/// is launched for each device that runs several stages.
+/// keep is there once, for as long as the first of them needs it. What is offloaded is not counted: `add_offloaded` does. Complexity: O(edges *
+/// shards), for each segment that is computed again, and what is launched for each device that runs several stages.
 template <class Shards, class Devices>
 [[nodiscard]] std::vector<byte_count> activations_under_way(graph::dense_graph const& g, pipelining const& how, Shards const& shards,
                                                             Devices const& devices, std::size_t count) {
@@ -34,12 +35,13 @@ template <class Shards, class Devices>
     };
     std::vector<std::map<std::uint32_t, stage_bytes>> on(count); // by stage
     graph::dense_graph kept = g;
-    for (std::size_t op = 0; op < g.size(); ++op) kept.trains[op] = g.trains[op] && !how.computes_again(op);
+    for (std::size_t op = 0; op < g.size(); ++op) kept.trains[op] = g.trains[op] && !how.computes_again(op) && !how.offloads(op);
     auto const add = [&](std::uint32_t d, byte_count bytes, std::uint32_t s) { on[d][s].kept += bytes; };
     sim::memory_account(kept, count)
         .for_activations(
             shards, devices, [&](std::size_t op) { return how.stage[op]; }, add);
-    for_segment_inputs(g, how, shards, devices, add);
+    for_segment_inputs(
+        g, how, [&](std::size_t op) { return !how.offloads(op); }, shards, devices, add);
     for_segments_again(g, how, shards, devices, count,
                        [&](std::uint32_t d, byte_count bytes, std::uint32_t s) { on[d][s].beside = std::max(on[d][s].beside, bytes); });
     if (cuts_backward(how.order)) {
@@ -80,14 +82,16 @@ template <class Shards, class Devices>
     return out;
 }
 
-/// Turns `use`, the memory of one micro-batch by device, into that of the pipeline, whose weights are shared as `sharing` says. `shards(op)` is the
+/// Turns `use`, the memory of one micro-batch by device, into that of the pipeline, whose weights are shared as `sharing` says, and which offloads
+/// `parts`. `shards(op)` is the
 /// `sim::shard_memory` of an operator, `devices(op)` the device of each of its shards.
 template <class Shards, class Devices>
 void spread_over_micro_batches(graph::dense_graph const& g, pipelining const& how, sim::simulation_options const& options,
-                               sim::iteration_plan const& plan, sharing_plan const& sharing, Shards const& shards, Devices const& devices,
-                               std::vector<sim::memory_use>& use) {
+                               sim::iteration_plan const& plan, sharing_plan const& sharing, offload_plan const& parts, Shards const& shards,
+                               Devices const& devices, std::vector<sim::memory_use>& use) {
     if (!options.training) return;
-    auto const activations = activations_under_way(g, how, shards, devices, use.size());
+    auto activations = activations_under_way(g, how, shards, devices, use.size());
+    add_offloaded(parts, how, activations);
     for (std::size_t d = 0; d < use.size(); ++d) use[d].activations = activations[d];
     if (how.sharded >= sharded_states::optimizer) shard_optimizer_memory(options, plan, sharing, use);
     if (how.sharded >= sharded_states::gradients) shard_block_memory(how, plan, sharing, use);

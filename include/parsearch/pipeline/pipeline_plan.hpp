@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <parsearch/core/error.hpp>
@@ -33,6 +36,18 @@ struct pipeline_plan {
     }
     friend bool operator==(pipeline_plan const&, pipeline_plan const&) = default;
 };
+
+/// How many segments of stage `s`, or of all, offload what some operator keeps, and how many there are.
+[[nodiscard]] inline std::pair<std::size_t, std::size_t> offloaded_segments(pipelining const& how, std::optional<std::uint32_t> s = {}) {
+    std::set<std::pair<std::uint32_t, std::uint32_t>> offloaded, all;
+    for (std::size_t op = 0; op < how.stage.size(); ++op) {
+        if (s && how.stage[op] != *s) continue;
+        std::pair const segment(how.stage[op], how.segment_of(op));
+        all.insert(segment);
+        if (how.offloads(op)) offloaded.insert(segment);
+    }
+    return {offloaded.size(), all.size()};
+}
 
 /// A textbook plan in a few words: "tensor 4 x pipeline 2 x data 8, 32 micro-batches, sharded optimizer, computed again". `devices`: of the cluster.
 [[nodiscard]] inline std::string short_name(pipeline_plan const& plan, std::size_t devices) {
@@ -67,6 +82,7 @@ struct pipeline_plan {
     auto const again = std::count(how.recompute.begin(), how.recompute.end(), true);
     if (again > 0) out += std::ranges::find(how.kept, true) != how.kept.end() ? ", computed again in part" : ", computed again";
     if (again > 0 && again < static_cast<std::ptrdiff_t>(how.recompute.size())) out += text(" in ", again, again > 1 ? " stages" : " stage");
+    if (auto const [offloaded, all] = offloaded_segments(how); offloaded > 0) out += offloaded < all ? ", offloaded in part" : ", offloaded";
     return out;
 }
 
@@ -112,6 +128,8 @@ struct pipeline_plan {
             out +=
                 text(", computes again in ", again.size() < segments.size() ? text(again.size(), " of ") : "", counted(segments.size(), "segment"));
         }
+        if (auto const [offloaded, all] = offloaded_segments(how, s); offloaded > 0)
+            out += text(", offloads ", offloaded < all ? text(offloaded, " of ") : "", counted(all, "segment"));
         out += '\n';
     }
     return out;

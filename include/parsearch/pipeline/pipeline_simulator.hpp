@@ -16,6 +16,7 @@
 #include <parsearch/core/cost.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/pipeline/micro_batch.hpp>
+#include <parsearch/pipeline/offloading.hpp>
 #include <parsearch/pipeline/pipeline_memory.hpp>
 #include <parsearch/pipeline/pipeline_plan.hpp>
 #include <parsearch/pipeline/pipeline_traffic.hpp>
@@ -39,8 +40,8 @@ namespace parsearch::pipeline {
 /// Predicts the iteration time of pipelines of one problem: of a `pipelining` and a strategy of its micro-batches. One simulator serves one thread.
 ///
 /// The task graph is that of one micro-batch (docs/simulation.md), unrolled (`unroller`). Devices run what they launch in that order; links follow
-/// the problem's discipline. One stage, one micro-batch and nothing computed again or cut is a network as it is: what `sim::simulator` simulates,
-/// task by task.
+/// the problem's discipline. One stage, one micro-batch and nothing computed again, offloaded or cut is a network as it is: what `sim::simulator`
+/// simulates, task by task.
 class pipeline_simulator {
   public:
     /// Throws `invalid_input` where transfers of the problem are others than streaming: unrolling knows no ties between the tasks of a message.
@@ -51,7 +52,8 @@ class pipeline_simulator {
     }
 
     /// The cost of a pipeline: its makespan, with what `sim::simulation_options::memory` says of devices whose memory is exceeded (infinity where it
-    /// rejects). Throws `invalid_input` where `how` or `strategy` does not fit.
+    /// rejects). Throws `invalid_input` where `how` or `strategy` does not fit, or a
+    /// device from which activations are offloaded has no `host_rate`.
     template <Strategy<space::configuration> S> [[nodiscard]] picoseconds operator()(pipelining const& how, S const& strategy) {
         return within(how, strategy, cost_traits<picoseconds>::infinity()).value();
     }
@@ -105,11 +107,17 @@ class pipeline_simulator {
             bool const each = of_block ? from.moves == block_transfer::reduce ||
                                              (from.moves == block_transfer::gather && how_.sharded >= sharded_states::parameters)
                                        : !weights; // micro-batch
-            auto const what = of_block       ? sim::task_part::of_block
-                              : from.again   ? sim::task_part::again
-                              : from.weights ? sim::task_part::weight_gradients
-                                             : sim::task_part::whole;
+            auto const what = of_block                              ? sim::task_part::of_block
+                              : from.copies == host_copy::to_host   ? sim::task_part::to_host
+                              : from.copies == host_copy::from_host ? sim::task_part::from_host
+                              : from.again                          ? sim::task_part::again
+                              : from.weights                        ? sim::task_part::weight_gradients
+                                                                    : sim::task_part::whole;
             r.runs.push_back({each ? from.micro_batch : sim::task_run::once, what});
+            if (from.copies != host_copy::none) {
+                auto const& who = tasks_.label[t];
+                r.carried[t].bytes = offloaded_.at({who.number, detail::segment_at(how_, who.op)}).bytes;
+            }
             if (of_block && kind == sim::task_kind::collective) describe_transfer(tasks_.label[t], from.moves, r.carried[t]);
         }
         r.tasks = std::exchange(tasks_, {});
@@ -191,8 +199,12 @@ class pipeline_simulator {
         shards_.clear();
         for (std::size_t op = 0; op < g.size(); ++op) shards_.push_back(sim::memory_of(g.operations[op], configuration_of(strategy, op).degrees()));
         share_all_weights(how, s.plan());
-        spread_over_micro_batches(
-            g, how, options, s.plan(), sharing_, [&](std::size_t op) -> sim::shard_memory const& { return shards_[op]; }, devices, memory_);
+        auto const shards = [&](std::size_t op) -> sim::shard_memory const& { return shards_[op]; };
+        offloaded_ = options.training ? offloaded_parts(g, how, shards, devices, work_->topology.size()) : offload_plan{};
+        validate(offloaded_, g, work_->topology.devices);
+        for (auto& [where, part] : offloaded_)
+            part.time = work_->oracle.transfer_time(part.bytes, link_description{.rate = work_->topology.devices[where.first].host_rate}).count();
+        spread_over_micro_batches(g, how, options, s.plan(), sharing_, offloaded_, shards, devices, memory_);
         if (how.sharded >= sharded_states::optimizer) shard_updates(s.plan(), sharing_, one_);
         how_ = how;
     }
@@ -215,8 +227,8 @@ class pipeline_simulator {
         }
         auto const devices = static_cast<std::uint32_t>(work_->topology.size());
         auto const& part = parts_.at(current_);
-        unroller_.run(one_, part.problem.graph(), part.simulator.plan(), devices, how, sharing_, options.discipline == sim::discipline::fifo, tasks_,
-                      origins_);
+        unroller_.run(one_, part.problem.graph(), part.simulator.plan(), devices, how, sharing_, offloaded_,
+                      options.discipline == sim::discipline::fifo, tasks_, origins_);
         return scheduler_.run(tasks_, options.discipline, schedule_, bound, devices); // devices run what they launch in that order
     }
 
@@ -226,7 +238,8 @@ class pipeline_simulator {
     std::uint32_t current_ = 0; ///< micro-batches of the last pipeline; 0: none yet
     pipelining how_{};          ///< the last one
     sim::pricing price_;
-    sharing_plan sharing_{}; ///< of its gradients or parameters
+    sharing_plan sharing_{};   ///< of its gradients or parameters
+    offload_plan offloaded_{}; ///< its activations on hosts
     sim::task_graph one_, tasks_;
     std::vector<task_origin> origins_;
     unroller unroller_;

@@ -1,6 +1,7 @@
 #pragma once
 /// How a network runs as a pipeline: its stages, micro-batches and their order.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +38,8 @@ struct pipelining {
     /// By stage, whether it keeps only the inputs of its segments from forward until backward, and computes each segment again right before its
     /// backward (Chen et al., Training deep nets with sublinear memory cost, 2016). Empty: none does.
     std::vector<bool> recompute{};
-    /// Of each operator, its segment, counted in any way that rises along the edges within a stage. Empty: a stage is one segment.
+    /// Of each operator, its segment, what is computed again or offloaded together, counted in any way that rises along the edges within a stage.
+    /// Empty: a stage is one segment.
     std::vector<std::uint32_t> segment{};
     /// Of each operator, whether its activations are kept although its stage computes again: selective recomputation (Korthikanti et al., Reducing
     /// activation recomputation in large transformer models, MLSys 2023, section 5). Empty: of none.
@@ -45,6 +47,10 @@ struct pipelining {
     sharded_states sharded = sharded_states::none; ///< of each weight, among the devices that hold it
     /// Of each operator, the block with which its weights are gathered and their gradients reduced, counted in any way. Empty: an operator is one.
     std::vector<std::uint32_t> block{};
+    /// Of each operator, whether what it keeps from forward until backward is on the host between: all that a segment offloads is copied there behind
+    /// its forward, and back ahead of its backward (Rhu et al., vDNN, MICRO 2016). Of an operator that computes again, what it reads from outside of
+    /// its segment (Rajbhandari et al., ZeRO-Infinity, SC 2021, section 5.1.2). Empty: of none.
+    std::vector<bool> offloaded{};
 
     [[nodiscard]] launch_rule launching() const noexcept { return {order, stages, micro_batches, interleaved}; }
     [[nodiscard]] std::uint32_t block_of(std::size_t op) const noexcept { return block.empty() ? static_cast<std::uint32_t>(op) : block[op]; }
@@ -52,10 +58,14 @@ struct pipelining {
     [[nodiscard]] bool recomputes(std::uint32_t s) const noexcept { return s < recompute.size() && recompute[s]; }
     /// Whether operator `op` does not keep its activations.
     [[nodiscard]] bool computes_again(std::size_t op) const noexcept { return recomputes(stage[op]) && !(op < kept.size() && kept[op]); }
-    /// A network as it is: one stage and micro-batch, nothing shared, computed again or cut.
+    [[nodiscard]] bool offloads(std::size_t op) const noexcept { return op < offloaded.size() && offloaded[op]; }
+    [[nodiscard]] bool offloads() const noexcept { return std::find(offloaded.begin(), offloaded.end(), true) != offloaded.end(); }
+    /// A network as it is: one stage and micro-batch, nothing shared, computed again, offloaded or cut.
     [[nodiscard]] bool plain() const noexcept { return runs_once() && sharded == sharded_states::none; }
-    /// One stage and micro-batch, nothing computed again or cut.
-    [[nodiscard]] bool runs_once() const noexcept { return stages == 1 && micro_batches == 1 && !recomputes(0) && !cuts_backward(order); }
+    /// One stage and micro-batch, nothing computed again, offloaded or cut.
+    [[nodiscard]] bool runs_once() const noexcept {
+        return stages == 1 && micro_batches == 1 && !recomputes(0) && !cuts_backward(order) && !offloads();
+    }
     friend bool operator==(pipelining const&, pipelining const&) = default;
 };
 
@@ -87,7 +97,7 @@ enum class plan_family : std::uint8_t {
 [[nodiscard]] inline pipelining unpipelined(graph::dense_graph const& g) { return {.stage = std::vector<std::uint32_t>(g.size(), 0)}; }
 
 /// Throws `invalid_input` naming what is wrong: what `validate` says of a `launch_rule`, an operator without a stage, data that go back to an earlier
-/// stage or segment, flags of another number of stages, a backward pass that is cut although gradients are sharded.
+/// stage or segment, flags of another number of stages, a backward pass that is cut although gradients are sharded or activations offloaded.
 inline void validate(pipelining const& p, graph::dense_graph const& g) {
     validate(p.launching());
     if (p.stages > g.size()) throw invalid_input("pipeline: ", p.stages, " stages: the graph has ", g.size(), " operators, must be at most as many");
@@ -105,6 +115,13 @@ inline void validate(pipelining const& p, graph::dense_graph const& g) {
         throw invalid_input(
             "pipeline: order ", name_of(p.order), " with sharded ", p.sharded == sharded_states::gradients ? "gradients" : "parameters",
             ": gradients of weights are reduced block by block, right behind a whole backward pass; must be gpipe, 1f1b or eager-1f1b");
+    if (!p.offloaded.empty() && p.offloaded.size() != g.size())
+        throw invalid_input("pipeline: 'offloaded' has the size ", p.offloaded.size(), ": the graph has ", g.size(),
+                            " operators, must be as many, or empty");
+    if (cuts_backward(p.order) && p.offloads())
+        throw invalid_input("pipeline: order ", name_of(p.order),
+                            " with offloaded activations: gradients of weights need them once more, when they have left; must be gpipe, 1f1b or "
+                            "eager-1f1b");
     if (!p.block.empty() && p.block.size() != g.size())
         throw invalid_input("pipeline: blocks of ", p.block.size(), " operators: the graph has ", g.size(), ", must be one each, or empty");
     for (std::size_t op = 0; op < g.size(); ++op)

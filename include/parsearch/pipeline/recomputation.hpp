@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <parsearch/core/units.hpp>
 #include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/ops/operation.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/sim/memory/memory_account.hpp>
 #include <parsearch/sim/task/assemble.hpp>
@@ -40,25 +42,37 @@ using stage_segment = std::pair<std::uint32_t, std::uint32_t>;
 }
 } // namespace detail
 
-/// By operator, a number for its stage and, where it is computed again, its segment: operators of one number receive together what they read alike (a
-/// residual that one normalizes and another adds). Empty where all are of one.
+/// By stage, whether any of its operators is offloaded: it runs forward segment by segment, and backward likewise, last first.
+[[nodiscard]] inline std::vector<bool> offloading_stages(graph::dense_graph const& g, pipelining const& how) {
+    std::vector<bool> out(how.stages, false);
+    for (std::size_t op = 0; op < g.size(); ++op)
+        if (how.offloads(op) && g.operations[op].work != ops::work_class::source) out[how.stage[op]] = true;
+    return out;
+}
+
+/// By operator, a number for its stage and, where it is computed again or in a stage that offloads, its segment: operators of one number receive
+/// together what they read alike (a residual that one normalizes and another adds). Empty where all are of one.
 [[nodiscard]] inline std::vector<std::uint32_t> reading_parts(graph::dense_graph const& g, pipelining const& how) {
     auto const again = detail::computed_again(g, how);
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> numbers; // by stage, and segment from 1
+    auto const by_segment = offloading_stages(g, how);
+    std::map<std::tuple<std::uint32_t, std::uint32_t, bool>, std::uint32_t> numbers; // by stage, segment, and whether it is computed again
     std::vector<std::uint32_t> out;
     for (std::size_t op = 0; op < g.size(); ++op) {
-        auto const part = std::pair(how.stage[op], again[op] ? how.segment_of(op) + 1 : 0);
+        auto const s = how.stage[op];
+        bool const apart = again[op] || (s < how.stages && by_segment[s]);
+        auto const part = std::tuple(s, apart ? how.segment_of(op) : 0, bool{again[op]});
         out.push_back(numbers.try_emplace(part, static_cast<std::uint32_t>(numbers.size())).first->second);
     }
     if (numbers.size() < 2) out.clear();
     return out;
 }
 
-/// Calls `take(device, bytes, stage)` for what operators that are computed again read of others, and from outside of their segments: what is kept of
-/// one micro-batch. `shards(op)` is the `sim::shard_memory` of an operator, `devices(op)` the device of each of its shards. A tensor is counted once
-/// per device, at the largest part that an operator there reads, in the first of their stages.
-template <class Shards, class Devices, class Take>
-void for_segment_inputs(graph::dense_graph const& g, pipelining const& how, Shards const& shards, Devices const& devices, Take const& take) {
+/// Calls `take(device, bytes, stage)` for what operators that are computed again, those with `which(op)`, read of others, and from outside of their
+/// segments: what is kept of one micro-batch. `shards(op)` is the `sim::shard_memory` of an operator, `devices(op)` the device of each of its shards.
+/// A tensor is counted once per device, at the largest part that an operator there reads, in the first of their stages.
+template <class Which, class Shards, class Devices, class Take>
+void for_segment_inputs(graph::dense_graph const& g, pipelining const& how, Which const& which, Shards const& shards, Devices const& devices,
+                        Take const& take) {
     auto const again = detail::computed_again(g, how);
     struct kept_part {
         byte_count bytes = 0;
@@ -71,7 +85,7 @@ void for_segment_inputs(graph::dense_graph const& g, pipelining const& how, Shar
             most.clear();
             for (auto const number : g.out(op)) {
                 auto const& e = g.edges[number];
-                if (e.slot != slot || !again[e.consumer] || !detail::enters(g, how, e)) continue;
+                if (e.slot != slot || !again[e.consumer] || !which(e.consumer) || !detail::enters(g, how, e)) continue;
                 read.clear();
                 for (auto const d : devices(e.consumer)) read[d] += shards(e.consumer).inputs[e.input];
                 for (auto const& [d, bytes] : read) {

@@ -30,8 +30,9 @@ struct candidate {
     std::vector<std::size_t> first;    ///< place in the order of each stage's first operator
     std::vector<std::uint32_t> tensor; ///< degree of each stage
     std::vector<bool> recompute;
-    std::uint32_t segments = 1; ///< of each stage that computes again, where it has as many places to cut
-    std::uint32_t kept = 0;     ///< of these, the last that keep their activations
+    std::uint32_t segments = 1;  ///< of each stage that computes again or offloads, where it has as many places to cut
+    std::uint32_t kept = 0;      ///< of these, the last that keep their activations; where some are offloaded, evenly
+    std::uint32_t offloaded = 0; ///< and those that are offloaded, evenly among them
     std::uint32_t micro_batches = 1;
     std::uint32_t interleaved = 1; ///< stages on each group of devices
     launch_order order = launch_order::one_f_one_b;
@@ -78,6 +79,10 @@ class stage_builder {
     [[nodiscard]] pipeline_simulator& simulator() noexcept { return simulator_; }
     [[nodiscard]] std::size_t devices() const noexcept { return topology_->size(); }
     [[nodiscard]] stage_places const& places() const noexcept { return places_; }
+    /// Whether all devices say how fast they copy to their hosts.
+    [[nodiscard]] bool may_offload() const {
+        return std::ranges::all_of(topology_->devices, [](auto const& d) { return d.host_rate.bytes_per_second > 0; });
+    }
 
     /// Whether groups of `group` neighbours have several nodes, each with several of them: states shared within these are shared otherwise than over
     /// all.
@@ -223,17 +228,20 @@ class stage_builder {
                 out.strategy[order_[i]] = of_stage[order_[i]];
                 out.strategy[order_[i]].start += static_cast<std::int32_t>(s % groups * group);
             }
-            if (c.segments > 1 && c.recompute[s]) {
+            if ((c.segments > 1 && c.recompute[s]) || c.offloaded > 0) {
                 if (out.how.segment.empty()) out.how.segment.assign(graph_->size(), 0);
                 auto const& t = times(c.micro_batches, group, c.split(s));
                 auto const of_this = [&](auto const& all) { return std::span(all).subspan(c.first[s], end - c.first[s]); };
                 auto const cuts = narrow_cuts(of_this(busiest(t, s % groups * group)), of_this(t.bytes), c.segments);
                 auto const kept_from = cuts.size() - std::min<std::size_t>(c.kept, cuts.size());
-                if (c.kept > 0) out.how.kept.resize(graph_->size(), false);
+                if (c.kept > 0 && c.recompute[s]) out.how.kept.resize(graph_->size(), false);
+                if (c.offloaded > 0) out.how.offloaded.resize(graph_->size(), false);
                 for (auto i = c.first[s]; i < end; ++i) {
                     auto const segment = static_cast<std::size_t>(std::upper_bound(cuts.begin(), cuts.end(), i - c.first[s]) - cuts.begin() - 1);
                     out.how.segment[order_[i]] = static_cast<std::uint32_t>(segment);
-                    if (segment >= kept_from) out.how.kept[order_[i]] = true;
+                    bool const keeps = c.offloaded > 0 ? is_among(segment, c.kept, c.segments) : segment >= kept_from;
+                    if (keeps && c.recompute[s]) out.how.kept[order_[i]] = true;
+                    if (is_among(segment, c.offloaded, c.segments)) out.how.offloaded[order_[i]] = true;
                 }
             }
         }

@@ -149,4 +149,7 @@ template <class Load> [[nodiscard]] std::vector<std::size_t> least_load_cuts(std
     return first;
 }
 
+/// Whether part `i` is one of `n`, of `parts`, that lie evenly among them.
+[[nodiscard]] constexpr bool is_among(std::size_t i, std::size_t n, std::size_t parts) noexcept { return (i + 1) * n / parts > i * n / parts; }
+
 } // namespace parsearch::pipeline

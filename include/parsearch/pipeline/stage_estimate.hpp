@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <span>
@@ -19,6 +18,7 @@
 #include <parsearch/core/cost.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/pipeline/block_passes.hpp>
+#include <parsearch/pipeline/equal_stages.hpp>
 #include <parsearch/pipeline/launch_order.hpp>
 #include <parsearch/pipeline/micro_batch.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
@@ -33,38 +33,6 @@
 #include <parsearch/space/textbook/neighbour_split.hpp>
 
 namespace parsearch::pipeline {
-
-/// A pipeline of equal stages: each runs on `devices / groups()` neighbours, with operators divided as `split` says and data parallelism over the
-/// rest.
-struct equal_stages {
-    std::uint32_t stages = 1;
-    std::uint32_t interleaved = 1; ///< stages on each group of devices, see `launch_rule`
-    std::uint32_t micro_batches = 1;
-    space::neighbour_split split{};
-    launch_order order = launch_order::one_f_one_b;
-    sharded_states sharded = sharded_states::none;
-    std::uint32_t segments = 0; ///< that each stage computes again; 0: it keeps its activations
-    std::uint32_t kept = 0;     ///< of these, the last, which keep their activations all the same
-    std::uint32_t joined = 0;   ///< blocks at either end of a stage with sharded gradients, see `stage_places::blocks`
-    bool fitted = false;        ///< cut so that stages fit, where those that keep their activations may: see `stage_estimator::fitted`
-
-    [[nodiscard]] launch_rule launching() const noexcept { return {order, stages, micro_batches, interleaved}; }
-    [[nodiscard]] std::uint32_t groups() const noexcept { return launching().groups(); }
-    friend bool operator==(equal_stages const&, equal_stages const&) = default;
-};
-
-/// An estimate of a pipeline.
-struct stage_estimate {
-    std::int64_t time = 0;  ///< picoseconds
-    byte_count memory = 0;  ///< of the fullest device
-    byte_count missing = 0; ///< bytes by which a device of its stage is exceeded, at most
-};
-
-/// Where stages begin, and which compute again.
-struct fitted_stages {
-    std::vector<std::size_t> first; ///< place of each stage's first operator in the topological order, without graph inputs
-    std::vector<bool> recompute;    ///< by stage
-};
 
 /// Estimates pipelines of equal stages for one problem.
 ///
@@ -125,6 +93,26 @@ class stage_estimator {
             most = std::min(most, static_cast<std::uint32_t>(std::clamp<byte_count>(room / step, 0, most)));
         }
         return most;
+    }
+
+    /// How many of `how.segments` segments must be offloaded at least where all fit, 0 where that does not suffice. Complexity: that of an estimate,
+    /// times the logarithm of segments.
+    [[nodiscard]] std::uint32_t least_offloaded(equal_stages how) {
+        auto const d = divided(how);
+        if (!d) return 0;
+        auto const fits = [&](std::uint32_t n) {
+            how.offloaded = n;
+            for (std::uint32_t g = 0; g < how.groups(); ++g)
+                if (memory_of(*d, g, how) > capacity(g, how) / 51 * 50) return false;
+            return true;
+        };
+        if (!fits(how.segments)) return 0;
+        std::uint32_t no = 0, yes = how.segments;
+        while (yes - no > 1) {
+            auto const middle = (no + yes) / 2;
+            (fits(middle) ? yes : no) = middle;
+        }
+        return yes;
     }
 
     /// Stages with the least largest time, of those that fit: each keeps its activations where it can, else computes them again in `how.segments`
@@ -271,7 +259,7 @@ class stage_estimator {
         auto const replicas = replicas_of(how);
         if (!replicas) return std::nullopt;
         auto const parts = *replicas * how.micro_batches;
-        division out{cell_of(parts, how.split), {}, std::vector<bool>(how.stages, how.segments > 0), *replicas};
+        division out{cell_of(parts, how.split), {}, std::vector<bool>(how.stages, how.recomputes()), *replicas};
         if (how.fitted) {
             auto stages = fitted(how);
             if (!stages) return std::nullopt;
@@ -349,6 +337,14 @@ class stage_estimator {
             }
             if (how.sharded >= sharded_states::gradients && problem_.options().training)
                 share_blocks(d, begin, end, how.sharded, rates_of(c, how, d.replicas), span);
+            if (how.offloaded > 0) { // copies take as long, one way beside forward, the other beside backward
+                auto const kept = kept_of(d, s, how);
+                bool const in_turn = s + 1 == d.first.size() && (how.order == launch_order::one_f_one_b || how.micro_batches == 1); // the last stays
+                auto const copies = problem_.workload()->oracle.transfer_time(kept.offloaded - (in_turn ? kept.last : 0),
+                                                                              {.rate = problem_.topology().devices[s % groups * group].host_rate});
+                span.forward = std::max<std::int64_t>(span.forward, copies.count());
+                span.backward = std::max<std::int64_t>(span.backward, copies.count() - span.again);
+            }
             if (s > 0) span.message = message((s - 1) % groups * group, s % groups * group, c.crossing[begin]);
             out.push_back(span);
         }
@@ -546,14 +542,15 @@ class stage_estimator {
             }
         auto const always = static_cast<byte_count>(states) + buffers;
         if (!training) return weights + always;
-        auto const kept = [&](std::uint32_t s) {
-            if (!d.recompute[s]) return activations[s];
-            auto const crossing = std::span(c.crossing).subspan(begin(s), end(s) - begin(s));
-            auto const behind = crossing.subspan(1); // places where segments may begin
-            auto const inputs = std::min<std::size_t>(how.segments - how.kept - 1, behind.size());
-            return crossing.front() + (inputs > 0 ? static_cast<byte_count>(inputs) * std::ranges::min(behind) : 0) +
-                   activations[s] / how.segments * how.kept;
-        };
+        std::vector<byte_count> keeps(how.stages, 0); // on the device
+        byte_count largest = 0, on_host = 0;          // of a segment that is offloaded, and of all under way
+        for (auto s = group; s < how.stages; s += how.groups()) {
+            auto const of_stage = kept_of(d, s, how);
+            keeps[s] = of_stage.here;
+            largest = std::max(largest, of_stage.largest);
+            on_host += of_stage.offloaded * in_flight(how.launching(), s);
+        }
+        auto const kept = [&](std::uint32_t s) { return keeps[s]; };
         bool const cut = cuts_backward(how.order);
         auto const beside = [&](std::uint32_t s) {
             return (d.recompute[s] ? activations[s] / how.segments : 0) + (cut ? waiting[s].rising(d.recompute[s]) : 0);
@@ -561,7 +558,12 @@ class stage_estimator {
         auto const left = [&](std::uint32_t s) { return waiting[s].total(); };
         auto const under_way = how.interleaved == 1 && !cut ? kept(group) * in_flight(how.launching(), group) + beside(group)
                                                             : fullest_moment(launches_of(how.launching(), group), kept, beside, left);
-        return weights_of(d, group, how, share) + under_way + always;
+        return weights_of(d, group, how, share) + under_way + std::min(2 * largest, on_host) + always;
+    }
+
+    /// Bytes that a device of stage `s` keeps of a micro-batch.
+    [[nodiscard]] detail::kept_bytes kept_of(division const& d, std::size_t s, equal_stages const& how) const {
+        return detail::kept_bytes_of(d.one, d.first[s], end_of(d.first, s, order_.size()), how, d.recompute[s]);
     }
 
     /// Bytes of the weights, and in training gradients and optimizer's state, that the operator at place `i` reads, where its stage has no other that

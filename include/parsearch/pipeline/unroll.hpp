@@ -13,6 +13,7 @@
 
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/pipeline/launch_order.hpp>
+#include <parsearch/pipeline/offloading.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/pipeline/recomputation.hpp>
 #include <parsearch/pipeline/weight_gradients.hpp>
@@ -30,6 +31,7 @@ struct task_origin {
     bool again = false;            ///< forward that is computed once more
     bool weights = false;          ///< of a backward task that is cut, the part of gradients of weights
     block_transfer moves{};        ///< of a block's weights: `task` is the first of their synchronisation
+    host_copy copies{};            ///< of what a segment offloads: `task` is the last of its forward on the device, or the first behind the copy back
     friend bool operator==(task_origin const&, task_origin const&) = default;
 };
 
@@ -53,18 +55,31 @@ struct task_origin {
 /// these weights, when all are there. Behind the reductions of all micro-batches come all-reduces across nodes where states are shared within them;
 /// where parameters are whole they are gathered then (those updated, but this is timed like a sharded optimizer's, ahead of the update). Updates wait
 /// for all of that. To gather and to reduce take half of each all-reduce of the block, one after the other on each link.
+///
+/// A stage that offloads runs its segments one by one. On each device one segment of a micro-batch, forward or backward (with what is computed
+/// again), is a visit, as long as nothing else is computed there. Where a forward visit has something to offload it is copied to the host when the
+/// visit is over; before the backward visit it is copied back, which begins when the visit with something to offload before the one before is over:
+/// its copy to the host, or its last computation. For that a forward visit waits, too, so that a device has no more than two visits' activations. A
+/// segment whose backward follows its forward is one visit, and stays. Each device has two resources for these copies, behind the links: to its host,
+/// and back.
 class unroller {
   public:
     /// `one` is what `sim::assembler` makes of `plan` of `g`, on `devices` devices; `how` is valid for `g`; `sharing`: of gradients or parameters,
-    /// or empty where they are not shared; `origins`: of each task of `out`. Complexity: linear in what it makes.
+    /// or empty where they are not shared; `offloaded`: what devices copy to their hosts; `origins`: of each task of `out`. Complexity: linear in
+    /// what it makes.
     void run(sim::task_graph const& one, graph::dense_graph const& g, sim::iteration_plan const& plan, std::uint32_t devices, pipelining const& how,
-             sharing_plan const& sharing, bool launch_in_order, sim::task_graph& out, std::vector<task_origin>& origins) {
+             sharing_plan const& sharing, offload_plan const& offloaded, bool launch_in_order, sim::task_graph& out,
+             std::vector<task_origin>& origins) {
         one_ = &one;
         out_ = &out;
+        offloaded_ = &offloaded;
         origins_ = &origins;
         how_ = &how;
         sort_tasks(g);
-        out.clear(one.resources);
+        first_host_ = one.resources - 1;
+        out.clear(one.resources + (offloaded.empty() ? 0 : 2 * devices));
+        on_.assign(offloaded.empty() ? 0 : devices, {});
+        copied_.clear();
         origins.clear();
         transfers_.clear();
         number_.assign(how.micro_batches, std::vector<std::uint32_t>(one.size(), none));
@@ -105,6 +120,17 @@ class unroller {
         std::vector<std::uint32_t> waits_for{};
         std::map<std::uint32_t, std::uint32_t> last{}; ///< computation, by device
         std::vector<std::uint32_t> reductions{};       ///< last tasks
+    };
+
+    /// What a device computes without a change of segment or micro-batch.
+    struct segment_visit {
+        detail::stage_segment segment{none, none};
+        std::uint32_t micro_batch = none, last = none, last_task = none; ///< of its computations the number, and that in one micro-batch
+        bool backward = false;
+    };
+    struct device_visits {
+        segment_visit now{};
+        std::uint32_t over = none, over_before = none; ///< ends of the last two visits with something to offload
     };
 
     [[nodiscard]] bool moves(std::uint32_t t) const noexcept {
@@ -159,12 +185,14 @@ class unroller {
                 forward_[s].push_back(t);
             }
         }
+        auto const offload = offloading_stages(g, *how_);
         for (std::uint32_t s = 0; s < how_->stages; ++s) {
             again_in_[s].clear();
-            if (!how_->recomputes(s)) continue;
+            if (!how_->recomputes(s) && !offload[s]) continue;
             for (auto const t : forward_[s])
                 if (part_[t] == part::forward && runs_again_[one.label[t].op]) again_in_[s].push_back(t);
             auto const last_first = [&](auto a, auto b) { return segment_[a] > segment_[b]; };
+            if (offload[s]) std::ranges::stable_sort(forward_[s], {}, [&](auto t) { return segment_[t]; });
             std::stable_sort(again_in_[s].begin(), again_in_[s].end(), last_first);
             std::stable_sort(backward_[s].begin(), backward_[s].end(), last_first);
         }
@@ -237,7 +265,7 @@ class unroller {
             origins_->push_back(origin);
             return out_->add(resource, time, kind, label);
         };
-        auto const barrier = one_->resources - 1;
+        auto const barrier = out_->resources - 1;
         auto const begin = add_task(barrier, 0, sim::task_kind::barrier);
         for (auto const& [link, time] : links) {
             out_->after(begin);
@@ -248,9 +276,52 @@ class unroller {
         return add_task(barrier, 0, sim::task_kind::barrier);
     }
 
-    /// Before task `t` of micro-batch `m`, in stage `s`: where it computes and begins a visit, weights are gathered, or reductions awaited.
-    void come_to(std::uint32_t s, std::uint32_t t, std::uint32_t m) {
-        if (blocks_.empty() || moves(t)) return;
+    /// A copy of what `device` offloads of a segment of micro-batch `m`.
+    std::uint32_t add_copy(std::uint32_t device, offloaded_part const& what, task_origin const& origin) {
+        origins_->push_back(origin);
+        return out_->add(first_host_ + 2 * device + (origin.copies == host_copy::from_host ? 1 : 0), what.time, sim::task_kind::transfer,
+                         {.op = what.op, .number = device, .edge = sim::task_label::no_edge, .traffic = sim::traffic_kind::activation});
+    }
+
+    /// Before computation `t` of micro-batch `m`: where it begins a visit of its device, what that brings and takes away is copied. Answers what `t`
+    /// waits for, or `none`.
+    std::uint32_t turn_to(std::uint32_t t, std::uint32_t m, bool backward) {
+        auto const device = one_->resource[t];
+        auto& on = on_[device];
+        auto& now = on.now;
+        detail::stage_segment const segment{stage_[t], segment_[t]};
+        if (now.segment == segment && now.micro_batch == m) {
+            now.backward = backward;
+            return none;
+        }
+        if (auto const old = offloaded_->find({device, now.segment}); old != offloaded_->end()) {
+            auto over = now.last;
+            if (!now.backward) {
+                out_->after(now.last);
+                over = add_copy(device, old->second, {.task = now.last_task, .micro_batch = now.micro_batch, .copies = host_copy::to_host});
+                copied_[{device, now.segment, now.micro_batch}] = over;
+            }
+            on.over_before = std::exchange(on.over, over);
+        }
+        now = {.segment = segment, .micro_batch = m, .backward = backward};
+        auto const own = offloaded_->find({device, segment});
+        if (own == offloaded_->end()) return none;
+        if (!backward) return on.over_before;
+        out_->after(copied_.at({device, segment, m}));
+        if (on.over_before != none) out_->after(on.over_before);
+        return add_copy(device, own->second, {.task = t, .micro_batch = m, .copies = host_copy::from_host});
+    }
+
+    /// Before task `t` of micro-batch `m`, in stage `s`: where it computes and begins a visit, what is offloaded is copied, weights are gathered, or
+    /// reductions awaited.
+    void come_to(std::uint32_t s, std::uint32_t t, std::uint32_t m, bool backward) {
+        if (moves(t)) return;
+        auto const there = on_.empty() ? none : turn_to(t, m, backward);
+        come_to_block(s, t, m);
+        if (there != none) out_->after(there);
+    }
+    void come_to_block(std::uint32_t s, std::uint32_t t, std::uint32_t m) {
+        if (blocks_.empty()) return;
         auto const block = how_->block_of(one_->label[t].op);
         auto const group = how_->launching().group_of(s);
         auto& now = now_[group];
@@ -270,7 +341,13 @@ class unroller {
 
     /// Behind it, as task `number`: gradients of a block may be complete.
     void leave(std::uint32_t s, std::uint32_t t, std::uint32_t m, std::uint32_t number) {
-        if (blocks_.empty() || moves(t)) return;
+        if (moves(t)) return;
+        if (!on_.empty()) {
+            auto& here = on_[one_->resource[t]].now;
+            here.last = number;
+            here.last_task = t;
+        }
+        if (blocks_.empty()) return;
         auto& now = now_[how_->launching().group_of(s)];
         now.last[one_->resource[t]] = number;
         if (one_->kind[t] != sim::task_kind::backward || reduces_[t] == none) return;
@@ -290,14 +367,14 @@ class unroller {
     void add(std::uint32_t t, task_origin origin, std::uint32_t& number, std::int64_t duration) {
         auto const r = one_->resource[t];
         if (r < previous_.size() && previous_[r] != none) out_->after(previous_[r]);
-        number = out_->add(r, duration, one_->kind[t], one_->label[t]);
+        number = out_->add(r < first_host_ ? r : out_->resources - 1, duration, one_->kind[t], one_->label[t]);
         if (r < previous_.size()) previous_[r] = number;
         origins_->push_back(origin);
     }
 
     void add_forward(std::uint32_t stage, std::uint32_t m) {
         for (auto const t : forward_[stage]) {
-            come_to(stage, t, m);
+            come_to(stage, t, m, false);
             for (auto const p : one_->before(t)) out_->after(number_[m][p]);
             add(t, {t, m, false}, number_[m][t]);
             leave(stage, t, m, number_[m][t]);
@@ -317,7 +394,7 @@ class unroller {
             auto const& tasks = again_in_[stage];
             while (next < tasks.size() && segment_[tasks[next]] > segment) ++next; // done, or nothing goes back there
             for (; next < tasks.size() && segment_[tasks[next]] == segment; ++next) {
-                come_to(stage, tasks[next], m);
+                come_to(stage, tasks[next], m, true);
                 for (auto const p : one_->before(tasks[next])) out_->after(recomputed(p, tasks[next], m));
                 add(tasks[next], {tasks[next], m, true}, again_[tasks[next]]);
                 leave(stage, tasks[next], m, again_[tasks[next]]);
@@ -329,7 +406,7 @@ class unroller {
                 continue;
             }
             if (recompute) compute_again(segment_[t]);
-            come_to(stage, t, m);
+            come_to(stage, t, m, true);
             for (auto const p : one_->before(t)) out_->after(recompute ? recomputed(p, t, m) : number_[m][p]);
             add(t, {t, m, false}, number_[m][t], one_->duration[t] - weights_time(t));
             leave(stage, t, m, number_[m][t]);
@@ -369,7 +446,8 @@ class unroller {
     sim::task_graph* out_ = nullptr;
     std::vector<task_origin>* origins_ = nullptr;
     pipelining const* how_ = nullptr;
-    std::uint32_t last_backward_ = none, first_link_ = 0;
+    offload_plan const* offloaded_ = nullptr;
+    std::uint32_t last_backward_ = none, first_link_ = 0, first_host_ = 0;
     std::vector<part> part_;       ///< of each task of one micro-batch
     std::vector<bool> runs_again_; ///< of each operator
     std::vector<double> share_;    ///< of each operator, of its backward what is launched by itself
@@ -381,6 +459,8 @@ class unroller {
     std::vector<std::uint32_t> reduces_; ///< of synchronisation and the backward tasks that it waits for, the block with which they are reduced
     std::vector<visit> now_, before_it_; ///< of each group of devices
     std::vector<std::pair<std::uint32_t, block_transfer>> transfers_; ///< of the last pipeline
+    std::vector<device_visits> on_;                                   ///< of each device; empty where nothing is offloaded
+    std::map<std::tuple<std::uint32_t, detail::stage_segment, std::uint32_t>, std::uint32_t> copied_; ///< to hosts: by device, segment, micro-batch
 };
 
 } // namespace parsearch::pipeline

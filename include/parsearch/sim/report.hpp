@@ -20,14 +20,16 @@ namespace parsearch::sim {
 
 /// What a task of a plan with micro-batches is, beside what its kind and label say.
 enum class task_part : std::uint8_t {
-    whole,           ///< nothing else
-    again,           ///< forward that is computed once more, ahead of its backward
-    of_block,        ///< moves the weights of the whole block that the operator of its label begins
-    weight_gradients ///< of a backward pass that is cut in two, the gradients of weights; `whole` is the rest then
+    whole,            ///< nothing else
+    again,            ///< forward that is computed once more, ahead of its backward
+    of_block,         ///< moves the weights of the whole block that the operator of its label begins
+    weight_gradients, ///< of a backward pass that is cut in two, the gradients of weights; `whole` is the rest then
+    to_host,          ///< copies what the segment that begins with the operator of its label keeps to the host of the device of its number
+    from_host         ///< copies it back
 };
 /// "again", as it stands behind a task's name; "" of what is whole.
 [[nodiscard]] constexpr std::string_view spoken(task_part p) noexcept {
-    constexpr std::array<std::string_view, 4> words{"", "again", "of its block", "of weights"};
+    constexpr std::array<std::string_view, 6> words{"", "again", "of its block", "of weights", "to host", "from host"};
     return words[static_cast<std::size_t>(p)];
 }
 
@@ -46,7 +48,7 @@ struct report {
     task_graph tasks;
     sim::schedule schedule;
     std::vector<payload> carried;                ///< by task: bytes and collective of what moves
-    std::vector<double> utilisation;             ///< busy share of the makespan, by resource: devices, then links, then barriers
+    std::vector<double> utilisation;             ///< busy share of the makespan, by resource
     std::vector<std::uint32_t> critical_path;    ///< tasks, first to last, each starting when the one before ends
     std::array<double, traffic_kinds> traffic{}; ///< bytes moved between devices in one iteration, by `traffic_kind`
     std::vector<memory_use> memory;              ///< by device

@@ -137,10 +137,10 @@ template <class T> [[nodiscard]] std::vector<std::vector<std::uint32_t>> read_ri
 }
 } // namespace detail
 
-/// Reads and checks `t`. Throws `invalid_input` on an empty topology, a device or link named twice, negative memory, a bandwidth
-/// that is not positive, a negative latency, an empty route between two devices, a route over a link that `links(t)` does not
-/// name, a ring that breaks the rules of `HasRings`; the message counts devices and links from 0.
-/// Complexity: O(devices^2 * length of a route).
+/// Reads and checks `t`. Throws `invalid_input` on an empty topology, a device or link named twice, negative memory, a rate to a
+/// host that is negative, a bandwidth that is not positive, a negative latency, an empty route between two devices, a route over a link that
+/// `links(t)` does not name, a ring that breaks the rules of `HasRings`; the message counts devices and links from 0. Complexity: O(devices^2 *
+/// length of a route).
 template <DeviceTopology T> [[nodiscard]] topology_reading<device_handle_t<T>, link_handle_t<T>> read_topology(T const& t) {
     topology_reading<device_handle_t<T>, link_handle_t<T>> out;
     auto& dense = out.topology;
@@ -155,6 +155,9 @@ template <DeviceTopology T> [[nodiscard]] topology_reading<device_handle_t<T>, l
         if (description.memory < 0)
             throw invalid_input("device ", out.devices.size() - 1, " (", description.kind, ") has a memory of ", description.memory,
                                 " bytes: must not be negative");
+        if (auto const rate = description.host_rate.bytes_per_second; !(rate >= 0) || rate > std::numeric_limits<double>::max())
+            throw invalid_input("device ", out.devices.size() - 1, " (", description.kind, ") copies ", rate,
+                                " bytes per second to its host: must be finite and not negative");
         dense.kind.push_back(kinds(description.kind));
         dense.node.push_back(nodes(parsearch::node_of(t, d)));
     }

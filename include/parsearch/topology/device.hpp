@@ -83,6 +83,7 @@ inline void validate(device_spec const& d, std::string_view where) {
             throw invalid_input(place, " has a peak of ", value, ' ', what, " per second: must be finite and not negative");
     };
     check(d.memory_rate.bytes_per_second, "memory bytes");
+    check(d.host_rate.bytes_per_second, "bytes to its host");
     for (auto const* const rates : {&d.contraction, &d.elementwise})
         for (auto const& [format, rate] : format_members) check(rates->*rate, "flops");
     auto const check_part = [&](double value, std::string_view what) {
@@ -111,7 +112,10 @@ inline void validate(device_spec const& d, std::string_view where) {
 // tensor cores as bf16, f8 among them (torchao, float8/roofline_utils.py, has one part for both). Peaks are those of the data sheets at boost clock
 // and without sparsity. Memory sizes are in binary units, as the stacks are made. Data sheets know no launch overhead: the values are the round
 // numbers that the gap between two queued empty kernels is usually found at, 5 us on the older three and 3 us since A100; set `launch_overhead` where
-// you have measured it.
+// you have measured it. Rates to the host are those of pinned memory that runs tell, of the slower way: P100 12.15 GB/s over PCIe 3.0 x16
+// (bandwidthTest: mpicbg-scicomp/gearshifft, pull request 82), and V100, which has the same; A100 25.13 over PCIe 4.0 x16 (nvbandwidth:
+// NVIDIA/nvbandwidth, issue 42); H100 52.77 over PCIe 5.0 x16 (there, issue 24), and H200 and B200, which have the same. The two GPUs of a K80 share
+// a slot: not told.
 
 /// One of the two GK210 of a Tesla K80. Source: NVIDIA, Tesla K80 GPU accelerator board specification BD-07317-001 (for the board:
 /// 2 x 2,496 cores at 875 MHz = 8.74 Tflops f32 and 2.91 Tflops f64, 2 x 12 GB, 2 x 240 GB/s). No half precision arithmetic.
@@ -125,7 +129,7 @@ inline device_spec const k80{{"k80", byte_count{12} << 30},
 
 /// Tesla P100 SXM2, 16 GB. Source: NVIDIA, Tesla P100 data sheet (5.3 / 10.6 / 21.2 Tflops f64 / f32 / f16, 732 GB/s).
 inline device_spec const p100_sxm{
-    {"p100_sxm", byte_count{16} << 30},
+    {"p100_sxm", byte_count{16} << 30, {12.15e9}},
     {.f64 = 5.3e12, .f32 = 10.6e12, .f16 = 21.2e12},
     {.f64 = 5.3e12, .f32 = 10.6e12, .f16 = 21.2e12},
     {732e9},
@@ -135,7 +139,7 @@ inline device_spec const p100_sxm{
 
 /// Tesla V100 SXM2, 16 GB, as in Summit. Source: NVIDIA, V100 data sheet (7.8 / 15.7 Tflops f64 / f32, 125 on tensor cores, 900 GB/s);
 /// f16 on vector units is twice f32 and i8 four times (Tesla V100 architecture white paper WP-08608).
-inline device_spec const v100_sxm{{"v100_sxm", byte_count{16} << 30},
+inline device_spec const v100_sxm{{"v100_sxm", byte_count{16} << 30, {12.15e9}},
                                   {.f64 = 7.8e12, .f32 = 15.7e12, .f16 = 125e12, .i8 = 62.8e12},
                                   {.f64 = 7.8e12, .f32 = 15.7e12, .f16 = 31.4e12, .i8 = 62.8e12},
                                   {900e9},
@@ -149,7 +153,7 @@ inline device_spec const v100_sxm{{"v100_sxm", byte_count{16} << 30},
 /// A100 SXM4, 80 GB. Source: NVIDIA, A100 tensor core GPU data sheet (tensor cores: f64 19.5, tf32 156, f16 and bf16 312 Tflops, i8 624
 /// Tops; vector units: f64 9.7, f32 19.5; 2,039 GB/s); f16 78 and bf16 39 Tflops on vector units from the A100 architecture white paper.
 inline device_spec const a100_sxm{
-    {"a100_sxm", byte_count{80} << 30},
+    {"a100_sxm", byte_count{80} << 30, {25.13e9}},
     {.f64 = 19.5e12, .f32 = 19.5e12, .tf32 = 156e12, .f16 = 312e12, .bf16 = 312e12, .i8 = 624e12},
     {.f64 = 9.7e12, .f32 = 19.5e12, .f16 = 78e12, .bf16 = 39e12},
     {2039e9},
@@ -164,7 +168,7 @@ inline device_spec const a100_sxm{
 /// H100 SXM5, 80 GB. Source: NVIDIA, H100 tensor core GPU architecture white paper (tensor cores without sparsity: f64 66.9, tf32 494.7,
 /// f16 and bf16 989.4, f8 1,978.9 Tflops, i8 1,978.9 Tops; vector units: f64 33.5, f32 66.9, f16 and bf16 133.8) and data sheet (3.35 TB/s).
 inline device_spec const h100_sxm{
-    {"h100_sxm", byte_count{80} << 30},
+    {"h100_sxm", byte_count{80} << 30, {52.77e9}},
     {.f64 = 66.9e12, .f32 = 66.9e12, .tf32 = 494.7e12, .f16 = 989.4e12, .bf16 = 989.4e12, .i8 = 1978.9e12, .f8 = 1978.9e12},
     {.f64 = 33.5e12, .f32 = 66.9e12, .f16 = 133.8e12, .bf16 = 133.8e12},
     {3350e9},
@@ -179,7 +183,7 @@ inline device_spec const h100_sxm{
 inline reached_parts const reached_as_h100{.matmul = h100_sxm.reached.matmul, .attention = h100_sxm.reached.attention};
 
 /// H200 SXM5, 141 GB: an H100 SXM5 with other memory. Source: NVIDIA, H200 tensor core GPU data sheet (peaks as those of H100 SXM; 4.8 TB/s).
-inline device_spec const h200_sxm{{"h200_sxm", byte_count{141} << 30},
+inline device_spec const h200_sxm{{"h200_sxm", byte_count{141} << 30, h100_sxm.host_rate},
                                   h100_sxm.contraction,
                                   h100_sxm.elementwise,
                                   {4800e9},
@@ -189,7 +193,7 @@ inline device_spec const h200_sxm{{"h200_sxm", byte_count{141} << 30},
 
 /// B200 SXM, 180 GB. Source: NVIDIA, DGX B200 data sheet, by eight (8 TB/s) and HGX B200 data sheet (dense: f64 37 Tflops, tf32 1,125, f16 and bf16
 /// 2,250, f8 4,500 Tflops, i8 4,500 Tops; vector units: f64 37, f32 75, of which f16 and bf16 are twice). Nobody told what it reaches: as H100.
-inline device_spec const b200_sxm{{"b200_sxm", byte_count{180} << 30},
+inline device_spec const b200_sxm{{"b200_sxm", byte_count{180} << 30, h100_sxm.host_rate},
                                   {.f64 = 37e12, .f32 = 75e12, .tf32 = 1125e12, .f16 = 2250e12, .bf16 = 2250e12, .i8 = 4500e12, .f8 = 4500e12},
                                   {.f64 = 37e12, .f32 = 75e12, .f16 = 150e12, .bf16 = 150e12},
                                   {8000e9},

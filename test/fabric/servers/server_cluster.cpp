@@ -115,6 +115,7 @@ TEST_CASE("merged servers: one device of all GPUs") {
     CHECK(d.kind == "4 x a100_sxm");
     CHECK(d.memory == 4 * one.memory);
     CHECK(d.memory_rate.bytes_per_second == 4 * one.memory_rate.bytes_per_second);
+    CHECK(d.host_rate.bytes_per_second == 4 * one.host_rate.bytes_per_second);
     CHECK(d.contraction.tf32 == 4 * one.contraction.tf32);
     CHECK(d.elementwise.i8 == 4 * one.elementwise.i8);
     CHECK(d.launch_overhead == one.launch_overhead);

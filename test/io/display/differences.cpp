@@ -48,6 +48,10 @@ TEST_CASE("differences: of two plans by hand") {
                                                                              {"fc1", 1, "linear", "s4 @0+1", "stage 0: s4 @0+1"},
                                                                              {"fc{2,3}", 2, "linear", "s4 @0+1", "stage 1: s4 @0+1"}});
     auto c = b;
+    c.how.offloaded = {false, true, false, false};
+    c.how.segment = {0, 0, 0, 1};
+    CHECK(io::differences({b, half}, {c, half}) == std::vector<difference_line>{{"activations on hosts", 0, "", "none", "of 1 of 3 segments"}});
+    c = b;
     for (auto const& [states, said] : {std::pair{pipeline::sharded_states::gradients, "optimizer, gradients"},
                                        {pipeline::sharded_states::parameters, "optimizer, gradients, parameters"},
                                        {pipeline::sharded_states::parameters_within_nodes, "optimizer, gradients, parameters within nodes"}}) {

@@ -213,6 +213,23 @@ TEST_CASE("timeline: a plan has every task of every micro-batch, with its number
     CHECK(names["fc1 weight gradients, all-reduce"] > 0);
     CHECK(names.count("fc1 forward") == 0);
 
+    // What is offloaded has rows of its own.
+    auto offloading = plan;
+    offloading.how.offloaded = {false, true, false};
+    r = simulate(problem, offloading);
+    auto const to_host = timeline_of(part, cluster, plan.strategy, r);
+    names.clear();
+    for (auto const& e : to_host.at("traceEvents"))
+        if (e.at("ph") == "X") {
+            ++names[e.at("name").get<std::string>()];
+            if (e.at("name") == "fc1 activations to host, micro-batch 0") CHECK(e.at("args").at("bytes") == 4 * 16 * 4); // of fc1's input
+        }
+    for (int m = 0; m < 4; ++m) CHECK(names[text("fc1 activations to host, micro-batch ", m)] == 2);
+    for (int m = 0; m < 4; ++m) CHECK(names[text("fc1 activations from host, micro-batch ", m)] == 2);
+    for (auto const* const name : {"device 0 -> host", "host -> device 1"})
+        CHECK(std::ranges::any_of(rows_of(to_host), [&](auto const& at) { return at.second.name == name && !at.second.spans.empty(); }));
+    r = simulate(problem, plan);
+
     // Where it would be too long, devices that do the same have one row.
     auto const all = rows_of(timeline).size();
     std::ostringstream folded;

@@ -75,7 +75,7 @@ constexpr char const* small = R"({
     {
       "tensor_parallel": 2,
       "recompute": true,
-      "operators": [{"name": "relu", "start": 1, "segment": 5}, {"name": "fc1", "degrees": {"s": 2, "o": 2}, "start": 0, "strides": {"s": 2, "o": 1}, "segment": 2}]
+      "operators": [{"name": "relu", "start": 1, "segment": 5, "offloaded": true}, {"name": "fc1", "degrees": {"s": 2, "o": 2}, "start": 0, "strides": {"s": 2, "o": 1}, "segment": 2}]
     },
     {"tensor_parallel": 1, "recompute": false, "operators": [{"name": "fc 2", "degrees": {"k": 2}, "devices": [5, 4], "segment": 0}]}
   ]
@@ -97,7 +97,8 @@ TEST_CASE("plan JSON: a document by hand") {
                                         .order = pipeline::launch_order::one_f_one_b,
                                         .recompute = {true, false},
                                         .segment = {0, 2, 5, 0},
-                                        .sharded = pipeline::sharded_states::optimizer});
+                                        .sharded = pipeline::sharded_states::optimizer,
+                                        .offloaded = {false, false, true, false}});
     CHECK(p.tensor_parallel == std::vector<std::uint32_t>{2, 1});
     CHECK(p.expert_parallel == 1);
     CHECK(p.context_parallel == 1);
@@ -123,7 +124,7 @@ TEST_CASE("plan JSON: a document by hand") {
       "recompute": true,
       "operators": [
         {"name": "fc1", "degrees": {"s": 2, "o": 2}, "start": 0, "strides": {"s": 2, "o": 1}, "segment": 2},
-        {"name": "relu", "start": 1, "segment": 5}
+        {"name": "relu", "start": 1, "segment": 5, "offloaded": true}
       ]
     },
     {"tensor_parallel": 1, "recompute": false, "operators": [{"name": "fc 2", "degrees": {"k": 2}, "devices": [5, 4], "segment": 0}]}
@@ -178,8 +179,8 @@ TEST_CASE("plan JSON: what is wrong is named") {
     CHECK(refused("\"sharded_optimizer\": true", "\"sharded_optimizer\": true, \"sharded_within_nodes\": true") ==
           "p.json: sharded_within_nodes is true: must be false where sharded_parameters is");
     CHECK(refused("\"name\": \"x\"", "\"name\": \"fc1\"") == "p.json: inputs[0].name is \"fc1\": is no graph input: must be in a stage");
-    CHECK(refused("{\"name\": \"relu\", \"start\": 1, \"segment\": 5}",
-                  "{\"name\": \"relu\", \"start\": 1, \"segment\": 5}, {\"name\": \"x\", \"start\": 1}") ==
+    CHECK(refused("{\"name\": \"relu\", \"start\": 1, \"segment\": 5, \"offloaded\": true}",
+                  "{\"name\": \"relu\", \"start\": 1, \"segment\": 5, \"offloaded\": true}, {\"name\": \"x\", \"start\": 1}") ==
           "p.json: stages[0].operators[1].name is \"x\": is the operator of inputs[0] already: once is enough");
     CHECK(refused("\"inputs\": [{\"name\": \"x\", \"start\": 3}],\n  \"stages\": [\n    {\n      \"tensor_parallel\": 2,\n      \"recompute\": "
                   "true,\n      \"operators\": [",
@@ -189,7 +190,7 @@ TEST_CASE("plan JSON: what is wrong is named") {
           "p.json: stages[1].operators[0].name is \"relu\": is the operator of stages[0].operators[0] already: once is enough");
     CHECK(refused("\"name\": \"fc 2\"", "\"name\": \"fc3\"") ==
           "p.json: stages[1].operators[0].name is \"fc3\": must be the name of an operator of the graph");
-    CHECK(refused("{\"name\": \"relu\", \"start\": 1, \"segment\": 5}, ", "") ==
+    CHECK(refused("{\"name\": \"relu\", \"start\": 1, \"segment\": 5, \"offloaded\": true}, ", "") ==
           "p.json: stages: operator \"relu\" is missing: all but graph inputs must be there");
     CHECK(refused("\"s\": 2, \"o\": 2", "\"s\": 32, \"o\": 2") ==
           "p.json: stages[0].operators[1]: operator 'fc1' (linear): configuration splits dim 's' of extent 16 by 32: must be a divisor");
@@ -199,6 +200,8 @@ TEST_CASE("plan JSON: what is wrong is named") {
     CHECK(refused("\"tensor_parallel\": 1, ", "") ==
           "p.json: stages[1]: tensor_parallel is missing, and stages[0] has it: must be of all stages or of none");
     CHECK(refused("\"recompute\": true,", "") == "p.json: stages[1]: recompute is given, and stages[0] has none: must be of all stages or of none");
+    CHECK(refused("\"offloaded\": true", "\"offloaded\": 1") == "p.json: stages[0].operators[0].offloaded is 1: must be true or false");
+    CHECK(refused("\"order\": \"1f1b\"", "\"order\": \"zb-h1\"").find("order zb-h1 with offloaded activations") != std::string::npos);
     CHECK(refused("\"recompute\": true", "\"recompute\": \"yes\"") == "p.json: stages[0].recompute is \"yes\": must be true or false");
     CHECK(refused("\"recompute\": true", "\"recomputes\": true") ==
           "p.json: stages[0].recomputes: unknown member: known are tensor_parallel, recompute, operators");
@@ -312,6 +315,11 @@ TEST_CASE("plan JSON: random pipelines of random networks read back equal") {
             for (std::size_t op = 0; op < g.size(); ++op)
                 p.how.kept.push_back(g.operations[op].work != ops::work_class::source && bernoulli(rng, 0.5));
             if (std::find(p.how.kept.begin(), p.how.kept.end(), true) == p.how.kept.end()) p.how.kept.clear(); // what is written is the same
+        }
+        if (!cuts_backward(p.how.order) && bernoulli(rng, 0.3)) {
+            for (std::size_t op = 0; op < g.size(); ++op)
+                p.how.offloaded.push_back(g.operations[op].work != ops::work_class::source && bernoulli(rng, 0.5));
+            if (!p.how.offloads()) p.how.offloaded.clear();
         }
         if (bernoulli(rng, 0.5))
             for (std::uint32_t s = 0; s < p.how.stages; ++s) p.how.recompute.push_back(bernoulli(rng, 0.5));

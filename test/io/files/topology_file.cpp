@@ -69,6 +69,7 @@ cluster random_cluster(std::mt19937_64& rng) {
         spec.kind = name;
         if (chance(0.7)) spec.memory = static_cast<byte_count>(uniform_bits(rng) >> (1 + below(63)));
         if (chance(0.7)) spec.memory_rate = {static_cast<double>(uniform_bits(rng)) / 7};
+        if (chance(0.7)) spec.host_rate = {static_cast<double>(uniform_bits(rng)) / 7};
         if (chance(0.7)) spec.launch_overhead = picoseconds{static_cast<std::int64_t>(uniform_bits(rng) >> (1 + below(63)))};
         for (auto* const rates : {&spec.contraction, &spec.elementwise})
             for (auto* const rate : {&rates->f64, &rates->f32, &rates->tf32, &rates->f16, &rates->bf16, &rates->i8})
@@ -152,7 +153,7 @@ constexpr char const* small = R"({
   "version": 1,
   "description": "two of one kind and a fast one",
   "kinds": {
-    "slow": {"memory_bytes": 1000, "contraction_flops_per_second": {"f32": 1e12}, "launch_overhead_s": 5e-6},
+    "slow": {"memory_bytes": 1000, "host_bytes_per_second": 5e9, "contraction_flops_per_second": {"f32": 1e12}, "launch_overhead_s": 5e-6},
     "fast": {"preset": "h100_sxm", "memory_bytes": 2000, "multiprocessors": 114, "reached": {"matmul": {"f16": 0.5}, "memory": 0.9}}
   },
   "devices": [{"kind": "slow", "count": 2}, {"kind": "fast", "node": 1, "memory_bytes": 3000}],
@@ -177,6 +178,7 @@ TEST_CASE("topology JSON: a document by hand") {
     CHECK(c.size() == 3);
     CHECK(c.describe_device(0).kind == "slow");
     CHECK(c.describe_device(1).memory == 1000);
+    CHECK(c.describe_device(1).host_rate == bandwidth{5e9});
     CHECK(c.describe_device(1).contraction == topology::peak_rates{.f32 = 1e12});
     CHECK(c.describe_device(1).elementwise == topology::peak_rates{});
     CHECK(c.describe_device(1).launch_overhead == std::chrono::microseconds(5));
@@ -310,7 +312,7 @@ TEST_CASE("topology JSON: published runs tell parts of a preset's peaks, not wha
     REQUIRE(preset.runs.matmul.bf16 > 2);
     REQUIRE(preset.error.bf16 > 0);
     CHECK(reached("") == preset);
-    CHECK(reached(R"(, "memory_bytes": 12000)") == preset);
+    CHECK(reached(R"(, "memory_bytes": 12000, "host_bytes_per_second": 1e9)") == preset);
     for (auto const* const changed : {R"(, "reached": {"memory": 0.9})", R"(, "multiprocessors": 100)", R"(, "launch_overhead_s": 1e-6)",
                                       R"(, "memory_bytes_per_second": 1e12)", R"(, "contraction_flops_per_second": {"bf16": 300e12})"}) {
         CHECK(reached(changed).runs == topology::reached_parts::told_by{});

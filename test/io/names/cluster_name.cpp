@@ -82,7 +82,13 @@ TEST_CASE("nodes of a preset by name") {
     CHECK(io::make_cluster("2x8xb200,nvls=true") == topology::nodes({.count = 2, .device = topology::b200_sxm, .nvls = true}));
     CHECK(io::make_cluster("2x8xb200,nvls=false") == io::make_cluster("2x8xb200"));
     CHECK(said("1x8xh100,nvls=2") == "cluster '1x8xh100,nvls=2': option 'nvls' is '2': must be true or false");
-    CHECK(said("1x8xh100,sharp=true") == "cluster '1x8xh100,sharp=true': option 'sharp' is not known: must be nvls");
+    CHECK(said("1x8xh100,sharp=true") == "cluster '1x8xh100,sharp=true': option 'sharp' is not known: must be nvls or host_rate");
+    auto other_host = topology::h100_sxm;
+    other_host.host_rate = {25e9};
+    CHECK(io::make_cluster("2x8xh100,host_rate=25GBps,nvls=true") == topology::nodes({.count = 2, .device = other_host, .nvls = true}));
+    CHECK(io::make_cluster("2x8xh100,host_rate=25GBps") != io::make_cluster("2x8xh100"));
+    CHECK(said("1x8xh100,host_rate=25") == "cluster '1x8xh100,host_rate=25': option 'host_rate' is '25': must be a rate in bits or bytes per second "
+                                           "such as 100Gbps, 400Gbps or 12.5GBps");
     CHECK(said("1x8xa100,nvls=true").find("intra_link has no rate of reduction") != std::string::npos);
 }
 

@@ -37,9 +37,9 @@ struct server_options {
     }; ///< the links of a `found_topology`: the rate of an interface, the latency of a hop. Those of a network say their own
 };
 
-/// `count` GPUs as one device: their peak rates, memory and memory bandwidth together, the launch overhead of one, the kind "4 x a100_sxm". Work runs
-/// on it as if split over all of them without loss. One GPU stays what it is. Throws `invalid_input` on no GPUs or more memory than a byte count
-/// holds.
+/// `count` GPUs as one device: their peak rates, memory, and rates to memory and host together, the launch overhead of one, the kind "4 x a100_sxm".
+/// Work runs on it as if split over all of them without loss. One GPU stays what it is. Throws `invalid_input` on no GPUs or more memory than a byte
+/// count holds.
 [[nodiscard]] inline topology::device_spec merged_device(topology::device_spec d, std::uint32_t count) {
     constexpr auto most = std::numeric_limits<byte_count>::max();
     if (count < 1) throw invalid_input("merged device of ", count, ' ', d.kind, ": must be at least one");
@@ -52,6 +52,7 @@ struct server_options {
     for (auto* const rates : {&d.contraction, &d.elementwise})
         for (auto* const rate : {&rates->f64, &rates->f32, &rates->tf32, &rates->f16, &rates->bf16, &rates->i8}) *rate *= count;
     d.memory_rate.bytes_per_second *= count;
+    d.host_rate.bytes_per_second *= count;
     return d;
 }
 

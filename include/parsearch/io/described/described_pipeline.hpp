@@ -16,6 +16,8 @@ inline constexpr auto described<pipeline::partition_options> = boost::hana::make
     field("max_interleaved", &pipeline::partition_options::max_interleaved, "stages that each group of devices may run in turn, at least 1"),
     field("recomputation", &pipeline::partition_options::recomputation,
           "whether stages may compute their activations again in backward, to keep fewer"),
+    field("offload", &pipeline::partition_options::offload,
+          "whether activations may wait for backward in the memory of hosts, where the cluster says how fast devices copy there"),
     field("context_parallel", &pipeline::partition_options::context_parallel,
           "whether positions of sequences may be split over devices, where there are too few samples"),
     field("zero_bubble", &pipeline::partition_options::zero_bubble,

@@ -42,6 +42,7 @@ namespace detail {
     auto const again = static_cast<std::size_t>(std::count(how.recompute.begin(), how.recompute.end(), true));
     auto const keeping = std::count(how.kept.begin(), how.kept.end(), true);
     auto const kept = keeping > 0 ? text(", but for ", keeping, " operators") : std::string();
+    auto const [offloaded, segments] = offloaded_segments(how);
     constexpr std::array<std::string_view, pipeline::all_sharded_states.size()> shared{
         "nothing", "optimizer", "optimizer, gradients", "optimizer, gradients, parameters", "optimizer, gradients, parameters within nodes"};
     bool const ordered = how.stages > 1 || how.micro_batches > 1;
@@ -51,7 +52,8 @@ namespace detail {
             {"shared by replicas", std::string(shared[static_cast<std::size_t>(how.sharded)])},
             {"computed again", again == 0            ? "nothing"
                                : again == how.stages ? text("all stages", kept)
-                                                     : text(again, " of ", how.stages, " stages", kept)}};
+                                                     : text(again, " of ", how.stages, " stages", kept)},
+            {"activations on hosts", offloaded == 0 ? "none" : text("of ", offloaded, " of ", segments, segments == 1 ? " segment" : " segments")}};
 }
 
 /// "s8 o4 @0+4,1", with "stage 1: " ahead where there are several.

@@ -82,19 +82,23 @@ namespace parsearch::io {
     default: break;
     }
     if (who.traffic == sim::traffic_kind::weight_gradient) return "group";
+    if (kind == sim::task_kind::transfer && who.edge == sim::task_label::no_edge) return "device"; // copies to hosts
     return kind == sim::task_kind::transfer ? "message" : "collective";
 }
 
-/// "device 3", "device 0 -> leaf 1": the name of a resource of a task graph on `cluster`.
+/// "device 3", "device 0 -> leaf 1", "device 3 -> host", "host -> device 3": the name of a resource of a task graph on `cluster`.
 [[nodiscard]] inline std::string name_of_resource(topology::cluster const& cluster, std::uint32_t resource) {
     if (resource < cluster.size()) return text("device ", resource);
-    return cluster.name_of_link(static_cast<std::uint32_t>(resource - cluster.size()));
+    auto const link = resource - cluster.size();
+    if (link < cluster.links().size()) return cluster.name_of_link(static_cast<std::uint32_t>(link));
+    auto const copies = link - cluster.links().size();
+    return copies % 2 == 0 ? text("device ", copies / 2, " -> host") : text("host -> device ", copies / 2);
 }
 
 /// Throws `invalid_input` where `r` is not of a graph of as many operators and a cluster of as many devices and links.
 inline void require_report_of(graph::dense_graph const& g, topology::cluster const& cluster, std::size_t configurations, sim::report const& r) {
     auto const resources = cluster.size() + cluster.links().size() + 1;
-    if (r.tasks.resources != resources)
+    if (r.tasks.resources != resources && r.tasks.resources != resources + 2 * cluster.size())
         throw invalid_input("a simulation on ", r.tasks.resources, " devices, links and barriers: the cluster has ", resources,
                             ", must be the same cluster");
     if (configurations != g.size())

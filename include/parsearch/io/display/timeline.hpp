@@ -85,10 +85,11 @@ class event_texts {
 
 /// Writes the timeline of what was simulated as `r`, with strategy `s` of `p`; of a plan `p` is the problem of one micro-batch
 /// (`pipeline::micro_batch_problem`). One event per line. Process 1 has a row per device, process 2 one per link of `cluster`, the topology that `p`
-/// was made of. A task that takes time is a complete event ("X"): `ts` and `dur` in microseconds with as many decimals as picoseconds need; `args`
-/// have the operator that the task belongs to, its kind, for computation its configuration and shard, for data what moves, bytes and number, and of a
-/// collective its kind and number of devices. What comes once per micro-batch has its number, from 0, behind its name and as `micro_batch`. What
-/// sharded parameters move has the name of the first operator of the block whose weights they are. Barriers and tasks without duration are left out.
+/// was made of, and of plans that offload activations one per device and way to its host and back. A task that takes time is a complete event ("X"):
+/// `ts` and `dur` in microseconds with as many decimals as picoseconds need; `args` have the operator that the task belongs to, its kind, for
+/// computation its configuration and shard, for data what moves, bytes and number, and of a collective its kind and number of devices. What comes
+/// once per micro-batch has its number, from 0, behind its name and as `micro_batch`. What sharded parameters move has the name of the first operator
+/// of the block whose weights they are, what is offloaded that of the first of its segment. Barriers and tasks without duration are left out.
 ///
 /// Of more than `most` tasks those of devices and links that do what one before does at the same times are left out, too, and then rows that would
 /// make them more. Answers how many devices and links have no row. Streams: memory is that of the distinct names. Complexity: O(n log n) in tasks.

@@ -63,7 +63,7 @@ class stages_reader {
             if (auto const degree = of_all(first_stage_, stage, "tensor_parallel", "stages"))
                 plan.tensor_parallel.push_back(degree->integer<std::uint32_t>(1, static_cast<std::uint32_t>(devices_)));
             if (auto const again = of_all(first_stage_, stage, "recompute", "stages")) how.recompute.push_back(again->boolean());
-            operators_.for_operators(stage.at("operators"), part_, {"segment", "block", "kept"},
+            operators_.for_operators(stage.at("operators"), part_, {"segment", "block", "kept", "offloaded"},
                                      [&](json_object const& entry, std::size_t op, space::configuration c) {
                                          if (is_input(op)) entry.at("name").refuse("is a graph input: must be among inputs, and is in no stage");
                                          how.stage[op] = s;
@@ -75,10 +75,11 @@ class stages_reader {
                                              how.block.resize(part_.size());
                                              how.block[op] = block->integer<std::uint32_t>();
                                          }
-                                         if (auto const kept = entry.find("kept")) {
-                                             how.kept.resize(part_.size());
-                                             how.kept[op] = kept->boolean();
-                                         }
+                                         for (auto const& [member, flags] : {std::pair{"kept", &how.kept}, {"offloaded", &how.offloaded}})
+                                             if (auto const flag = entry.find(member); flag && flag->boolean()) {
+                                                 flags->resize(part_.size());
+                                                 (*flags)[op] = true;
+                                             }
                                          plan.strategy[op] = std::move(c);
                                      });
         }
@@ -160,6 +161,7 @@ inline void write_plan_json(std::ostream& out, graph::dense_graph const& g, std:
         if (!how.segment.empty()) list.back()["segment"] = how.segment[op];
         if (!how.block.empty()) list.back()["block"] = how.block[op];
         if (op < how.kept.size() && how.kept[op]) list.back()["kept"] = true;
+        if (how.offloads(op)) list.back()["offloaded"] = true;
     }
     if (!inputs.empty()) root["inputs"] = std::move(inputs);
     auto& stages = root["stages"] = ordered_json::array();

@@ -66,8 +66,9 @@ class topology_reader {
     }
 
     [[nodiscard]] static topology::device_spec read_kind(std::string const& name, json_value const& value) {
-        auto const o = value.object({"preset", "memory_bytes", "memory_bytes_per_second", "launch_overhead_ps", "launch_overhead_s",
-                                     "contraction_flops_per_second", "elementwise_flops_per_second", "multiprocessors", "reached"});
+        auto const o =
+            value.object({"preset", "memory_bytes", "host_bytes_per_second", "memory_bytes_per_second", "launch_overhead_ps", "launch_overhead_s",
+                          "contraction_flops_per_second", "elementwise_flops_per_second", "multiprocessors", "reached"});
         topology::device_spec spec;
         if (auto const preset = o.find("preset")) {
             member_names names;
@@ -76,6 +77,7 @@ class topology_reader {
         }
         spec.kind = name;
         if (auto const memory = o.find("memory_bytes")) spec.memory = memory->integer<byte_count>(0);
+        if (auto const rate = o.find("host_bytes_per_second")) spec.host_rate = {rate->number(0)};
         if (auto const rate = o.find("memory_bytes_per_second")) spec.memory_rate = {rate->number(0)};
         if (auto const overhead = read_time(o, "launch_overhead")) spec.launch_overhead = *overhead;
         if (auto const rates = o.find("contraction_flops_per_second")) read_formats(*rates, spec.contraction);
@@ -203,6 +205,7 @@ class topology_reader {
 [[nodiscard]] inline ordered_json kind_to_json(topology::device_spec const& d) {
     auto kind = ordered_json::object();
     if (d.memory != std::numeric_limits<byte_count>::max()) kind["memory_bytes"] = d.memory;
+    if (d.host_rate.bytes_per_second != 0) kind["host_bytes_per_second"] = d.host_rate.bytes_per_second;
     kind["memory_bytes_per_second"] = d.memory_rate.bytes_per_second;
     kind["launch_overhead_ps"] = d.launch_overhead.count();
     auto const formats = [](topology::by_format const& numbers) {

@@ -63,7 +63,8 @@ struct cluster_shape {
 } // namespace detail
 
 /// The cluster that `given` describes:
-/// - "4x8xh100": so many equal nodes of so many GPUs of a preset, joined as `topology::nodes` has it; "4x8xh100,nvls=true" with its option `nvls`;
+/// - "4x8xh100": so many equal nodes of so many GPUs of a preset, joined as `topology::nodes` has it; "4x8xh100,nvls=true" with its option `nvls`,
+///   "4x8xh100,host_rate=25GBps" with another rate of copies to hosts;
 /// - "fabric:NAME,key=value,...": servers on a network, see `make_fabric`;
 /// - "FILE.json": topology JSON (docs/formats.md);
 /// - "FILE,device=p100": a machine file of FlexFlow, which says nothing of the GPUs themselves.
@@ -79,8 +80,10 @@ struct cluster_shape {
         if (auto const* const device = find_device(shape->device)) {
             topology::nodes_options nodes{.count = shape->nodes, .gpus_per_node = shape->gpus, .device = *device};
             for (auto const& s : asked.settings) {
-                if (s.key != "nvls") throw invalid_input("cluster '", given, "': option '", s.key, "' is not known: must be nvls");
-                read_option(s.value, s.key, text("cluster '", given, "'"), nodes.nvls);
+                auto const place = text("cluster '", given, "'");
+                if (s.key == "nvls") read_option(s.value, s.key, place, nodes.nvls);
+                else if (s.key == "host_rate") read_option(s.value, s.key, place, nodes.device.host_rate);
+                else throw invalid_input(place, ": option '", s.key, "' is not known: must be nvls or host_rate");
             }
             return {.cluster = topology::nodes(nodes)};
         }

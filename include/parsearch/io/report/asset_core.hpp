@@ -49,7 +49,7 @@ const limited = bytes => bytes < 2 ** 62;
 
 /* Words for the numbers in the data; the order is that of the enumerations in sim/schedule/task_graph.hpp and core/collective.hpp. */
 const TASKS = ['forward', 'backward', 'update', 'message', 'collective', 'forward again', 'weight gradients'];
-const PARTS = ['', ' again', ' of its block', ' of weights']; // sim::task_part: 1 and 3 have colours of their own
+const PARTS = ['', ' again', ' of its block', ' of weights', ' to host', ' from host']; // sim::task_part: 1 and 3 have colours of their own
 const TRAFFIC = ['activations', 'gradients', 'partial sums', 'weight gradients', 'weights'];
 const COLLECTIVES = ['all-reduce', 'all-gather', 'reduce-scatter', 'all-to-all', 'broadcast', 'reduce'];
 const MEMORY = ['weights', 'gradients', 'optimizer', 'activations', 'buffers'];
@@ -173,7 +173,7 @@ inline constexpr char const* start_script = R"js(
   if (location.hash && document.getElementById(location.hash.slice(1))) document.getElementById(location.hash.slice(1)).scrollIntoView();
   mark();
   Object.assign(document.body.dataset, { ready: 'true', makespan: data.makespan, operators: data.operatorCount, lines: data.lines.length,
-    devices: data.devices.length, rows: data.devices.length + data.links.length, tasks: data.tasks.count,
+    devices: data.devices.length, rows: data.devices.length + data.links.length + data.hosts.length, tasks: data.tasks.count,
     ways: document.querySelectorAll('#net .way').length, applied: data.rewriting ? data.rewriting.applied.length : 0 });
 }
 )js";

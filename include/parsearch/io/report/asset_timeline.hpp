@@ -37,9 +37,10 @@ const tasks = (() => {
   return { count: t.count, what, nr, start, end, batch, first, from, to, row: t.row, alike, critical, path: t.critical, whats: t.whats };
 })();
 const makespan = Math.max(1, data.makespan), deviceCount = data.devices.length;
+const ways = [...data.links, ...data.hosts]; // links, and those of devices to their hosts and back
 const busy = data.tasks.busy, shade = w => w[7] === 1 ? 5 : w[7] === 3 ? 6 : w[0];
 const arrow = name => name.replace(' -> ', ' → ');
-const nameOfRow = row => row >= deviceCount ? arrow(data.links[row - deviceCount][0])
+const nameOfRow = row => row >= deviceCount ? arrow(ways[row - deviceCount][0])
   : data.devices[row].stages.length ? `device ${row} · stage ${data.devices[row].stages.join(', ')}` : `device ${row}`;
 
 /** What a task does, as io/display/task_names.hpp says it. */
@@ -51,9 +52,9 @@ function describe(w) {
   return `${path} ${TRAFFIC[moves]}` + (kind === 4 ? `, ${COLLECTIVES[collective]}` : '') + more;
 }
 function details(i) {
-  const [kind, op, , moves, , bytes, devices] = tasks.whats[tasks.what[i]], operator = data.operators[op];
+  const [kind, op, , moves, , bytes, devices, part] = tasks.whats[tasks.what[i]], operator = data.operators[op];
   const rows = [];
-  const counted = kind < 2 ? 'shard' : kind === 2 ? 'holder' : moves >= 3 ? 'group' : TASKS[kind];
+  const counted = kind < 2 ? 'shard' : kind === 2 ? 'holder' : moves >= 3 ? 'group' : part > 3 ? 'device' : TASKS[kind];
   if (kind < 2) rows.push(['shard', `${tasks.nr[i]} of ${operator.shards}`]);
   else rows.push([counted, String(tasks.nr[i])]);
   if (tasks.batch[i]) rows.push(['micro-batch', String(tasks.batch[i] - 1)]);
@@ -72,7 +73,7 @@ function details(i) {
   const links = busy.slice(deviceCount), top = links.indexOf(most(links));
   const low = share(least(devices)), high = share(most(devices));
   let text = low === high ? `${deviceCount > 1 ? 'Every' : 'The'} device computes ${low} of the time.` : `Devices compute ${share(mean)} of the time on average, from ${low} to ${high}.`;
-  if (top >= 0 && links[top] > 0) text += ` The busiest link, ${arrow(data.links[top][0])}, is in use ${share(links[top])}.`;
+  if (top >= 0 && links[top] > 0) text += ` The busiest link, ${arrow(ways[top][0])}, is in use ${share(links[top])}.`;
   const missing = tasks.row.filter(n => n < 0).length;
   if (missing) text += ` ${plural(missing, 'device or link', 'devices and links')} ${missing > 1 ? 'are' : 'is'} left out of the drawing: there are too many tasks.`;
   byId('time-p').textContent = text;
@@ -90,7 +91,7 @@ function details(i) {
 
   const isFirst = row => tasks.row[row] >= 0 && tasks.alike[tasks.row[row]][0] === row;
   const deviceRows = data.devices.map((_, d) => d).filter(d => tasks.row[d] >= 0), distinct = deviceRows.filter(isFirst);
-  const linkRows = data.links.map((_, l) => deviceCount + l).filter(row => tasks.to(row) > tasks.from(row) && (isFirst(row) || distinct.length === deviceRows.length))
+  const linkRows = ways.map((_, l) => deviceCount + l).filter(row => tasks.to(row) > tasks.from(row) && (isFirst(row) || distinct.length === deviceRows.length))
     .sort((a, b) => busy[b] - busy[a] || a - b);
   const every = byId('every');
   every.parentNode.hidden = distinct.length === deviceRows.length;
@@ -361,7 +362,7 @@ function details(i) {
     const at = box.getBoundingClientRect(), py = e.clientY - at.top - AXIS + box.scrollTop;
     const place = e.clientX - at.left < gutter && e.clientY - at.top > AXIS ? rows.find(r => py >= r.y && py < r.y + r.h) : null;
     if (!place) return hideTip();
-    const d = data.devices[place.row], l = data.links[place.row - deviceCount];
+    const d = data.devices[place.row], l = ways[place.row - deviceCount];
     showTip(e.clientX, e.clientY, title(place.row), [['busy', share(busy[place.row], 1)], ['tasks', count(tasks.to(place.row) - tasks.from(place.row))],
       ...(d ? [['type', d.kind], ['node', String(d.node)]] : [['rate', traffic(l[1]) + '/s']])]);
   });

@@ -350,9 +350,13 @@ using nlohmann::ordered_json;
     auto const classes = classes_of(g, *d.strategy);
     auto const totals = models::summarize(g);
     ordered_json options = ordered_json::array(), links = ordered_json::array(), lines = ordered_json::array(), edges = ordered_json::array(),
-                 weights = ordered_json::array();
+                 weights = ordered_json::array(), hosts = ordered_json::array();
     for (auto const& o : d.options) options.push_back({o.name, o.value});
     for (auto const l : d.cluster->links()) links.push_back({d.cluster->name_of_link(l), d.cluster->describe_link(l).rate.bytes_per_second});
+    for (auto i = static_cast<std::uint32_t>(d.cluster->size() + links.size()); i + 1 < r.tasks.resources; ++i) {
+        auto const device = hosts.size() / 2;
+        hosts.push_back({name_of_resource(*d.cluster, i), d.cluster->describe_device(static_cast<std::uint32_t>(device)).host_rate.bytes_per_second});
+    }
     for (auto const& l : listing(g, *d.strategy)) lines.push_back({l.name, l.operators, l.kind, l.shape, l.configuration});
     for (auto const& l : parameter_listing(g)) weights.push_back({l.name, l.tensors, l.shape, l.elements});
     for (auto const& e : g.edges) edges.push_back({e.producer, e.consumer});
@@ -373,6 +377,7 @@ using nlohmann::ordered_json;
             {"devices", detail::devices_json(d)},
             {"memoryOverTime", detail::memory_json(d.memory_over_time)},
             {"links", links},
+            {"hosts", hosts},
             {"classes", detail::classes_json(classes)},
             {"operators", detail::operators_json(g, classes, *d.strategy)},
             {"lines", lines},

@@ -51,7 +51,8 @@ struct task_tie {
 };
 
 /// Tasks in arrays. A task's number is its key: predecessors have smaller numbers, and ties are decided by it.
-/// Resources are numbered: devices first, then links, then one for all barriers.
+/// Resources are numbered: devices first, then links, then of plans that offload activations each device's way to its host and that back, and last
+/// one for all barriers.
 class task_graph {
   public:
     std::vector<std::uint32_t> resource;

@@ -26,6 +26,8 @@ PARSEARCH_INLINE std::vector<payload> payloads(iteration_plan const& plan, graph
                 pulls[t] = tasks.kind[before.front()] == task_kind::update || pulls[before.front()];
             out[t] = {pulls[t] ? group.bytes : group.gradients, message ? 2 : static_cast<std::uint32_t>(group.devices.size()),
                       collective_kind::all_reduce};
+        } else if (message && who.edge == task_label::no_edge) {
+            continue; // a copy to a host or back: the plan knows its bytes
         } else if (message) {
             auto const& e = g.edges[who.edge];
             auto const& made = g.operations[e.producer].outputs[e.slot];
