@@ -90,8 +90,7 @@ struct partition_fn {
       public:
         search_state(parallelization const& problem, partition_options const& options, observer& tell)
             : problem_(problem), options_(options), kernel_("partition", search::budget_of(options), {}, tell),
-              builder_(problem, options.cuts_anywhere), estimate_(problem, options.cuts_anywhere),
-              rules_(problem, options) {
+              builder_(problem, options.cuts_anywhere), estimate_(problem, options.cuts_anywhere), rules_(problem, options) {
             if (builder_.order().empty()) throw invalid_input("partition: the graph has inputs only: at least one operator must have work");
         }
 
@@ -363,7 +362,8 @@ struct partition_fn {
                             for (bool const fitted : {false, true})
                                 if (way.fitted = fitted; !fitted || may_fit) add(way);
                         way.fitted = false;
-                        for (way.segments = most_segments; rules_.may_recompute() && keeps && keeps->missing > 0 && way.segments > 4; way.segments /= 4) {
+                        for (way.segments = most_segments; rules_.may_recompute() && keeps && keeps->missing > 0 && way.segments > 4;
+                             way.segments /= 4) {
                             way.kept = estimate_.most_kept(way);
                             if (way.kept > 0) add(way);
                         }

@@ -73,14 +73,13 @@ class plan_rules {
     [[nodiscard]] bool may_shard() const noexcept {
         return options_->sharded_optimizer && simulation_->training && simulation_->synchronisation == sim::synchronisation::all_reduce;
     }
-    /// Whether devices of stages on `group` neighbours may share `states`; `within_nodes`: whether these have several nodes, each with several of them.
+    /// Whether devices of stages on `group` neighbours may share `states`; `within_nodes`: whether these have several nodes, each with several of
+    /// them.
     [[nodiscard]] bool may_shard(sharded_states states, std::size_t group, bool within_nodes) const noexcept {
         if (states == sharded_states::none) return true;
         if (!may_shard() || group == 1 || (states >= sharded_states::gradients && !simulation_->overlap)) return false;
-        if (states == sharded_states::parameters_within_nodes)
-            return options_->sharded_parameters && options_->sharded_within_nodes && within_nodes;
-        return states == sharded_states::gradients ? options_->sharded_gradients
-                                                   : states < sharded_states::gradients || options_->sharded_parameters;
+        if (states == sharded_states::parameters_within_nodes) return options_->sharded_parameters && options_->sharded_within_nodes && within_nodes;
+        return states == sharded_states::gradients ? options_->sharded_gradients : states < sharded_states::gradients || options_->sharded_parameters;
     }
     /// Whether stages may launch in this order, where devices share `states`.
     [[nodiscard]] bool may_run(launch_order order, sharded_states states) const noexcept {

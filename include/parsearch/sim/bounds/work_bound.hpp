@@ -28,8 +28,8 @@ namespace parsearch::sim {
     return least > most / c.shards() ? most : c.shards() * least;
 }
 
-/// Of each operator, `work_of` in the combination of degrees of `space` in which it is least; 0 of graph inputs. Complexity: O(combinations of degrees
-/// of operators that differ * kinds of devices) calls of the oracle.
+/// Of each operator, `work_of` in the combination of degrees of `space` in which it is least; 0 of graph inputs. Complexity: O(combinations of
+/// degrees of operators that differ * kinds of devices) calls of the oracle.
 [[nodiscard]] inline std::vector<std::int64_t> least_work(planner& p, space::strategy_space const& space) {
     auto const& g = p.input().graph;
     std::vector<std::int64_t> out(g.size(), 0);

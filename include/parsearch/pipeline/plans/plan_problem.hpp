@@ -23,8 +23,8 @@
 #include <parsearch/pipeline/partition_options.hpp>
 #include <parsearch/pipeline/pipeline_plan.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
-#include <parsearch/pipeline/plan_maker.hpp>
-#include <parsearch/pipeline/plan_space.hpp>
+#include <parsearch/pipeline/plans/plan_maker.hpp>
+#include <parsearch/pipeline/plans/plan_space.hpp>
 #include <parsearch/pipeline/stage_builder.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/sim/bounds/work_bound.hpp>
@@ -105,7 +105,8 @@ class plan_bounds {
         for (std::uint32_t n = 0; n < parts_.size(); ++n) {
             if (is_fixed_[micro_batches] && chosen_[micro_batches] != n) continue;
             std::int64_t sum = 0;
-            for (std::size_t g = 0; g < space().ties().size(); ++g) sum = saturating_sum(sum, parts_[n].work(g, chosen_[space().first_of_operators() + g]));
+            for (std::size_t g = 0; g < space().ties().size(); ++g)
+                sum = saturating_sum(sum, parts_[n].work(g, chosen_[space().first_of_operators() + g]));
             sum /= static_cast<std::int64_t>(space().devices());
             auto const m = std::int64_t{space().micro_batches()[n]};
             least = std::min(least, sum > infinity.count() / m ? infinity.count() : m * sum);
@@ -157,9 +158,9 @@ class plan_bounds {
 };
 } // namespace detail
 
-/// Prices plans: an `IncrementalEvaluator` and a `BoundedEvaluator` of `plan_decisions`. A cost is that of `pipeline_simulator`, its makespan and what
-/// memory is missed; of decisions that are no plan infinity. Plans are made and simulated whole, but what was priced before is known, as are plans that
-/// differ in nothing that matters, and what takes longer than the bound by its work alone is not simulated. One object serves one thread.
+/// Prices plans: an `IncrementalEvaluator` and a `BoundedEvaluator` of `plan_decisions`. A cost is that of `pipeline_simulator`, its makespan and
+/// what memory is missed; of decisions that are no plan infinity. Plans are made and simulated whole, but what was priced before is known, as are
+/// plans that differ in nothing that matters, and what takes longer than the bound by its work alone is not simulated. One object serves one thread.
 class plan_evaluator {
   public:
     /// Throws as `pipeline_simulator`.
@@ -216,15 +217,15 @@ class plan_evaluator {
     std::map<plan_decisions, known_cost> known_; ///< by canonical decisions
 };
 
-/// A `SearchProblem`: the plans of a `parallelization`, decision by decision, those of the whole plan (micro-batches, stages, order of launches, shared
-/// states, recomputation: `plan_decision`) like those of operators. Every search that needs no additive costs runs on it:
+/// A `SearchProblem`: the plans of a `parallelization`, decision by decision, those of the whole plan (micro-batches, stages, order of launches,
+/// shared states, recomputation: `plan_decision`) like those of operators. Every search that needs no additive costs runs on it:
 ///
 ///     plan_problem const plans(problem);
 ///     auto found = search::mcmc(plans, plans.decisions(partition(problem, {}, rng).best), rng, {.time = 10s});
 ///     auto plan = plans.plan(found.best);
 ///
-/// Costs are those of `pipeline_simulator`, in picoseconds. Of a plan with micro-batches no change can be priced without all of its tasks: an evaluation
-/// takes milliseconds. Cheap to copy.
+/// Costs are those of `pipeline_simulator`, in picoseconds. Of a plan with micro-batches no change can be priced without all of its tasks: an
+/// evaluation takes milliseconds. Cheap to copy.
 class plan_problem {
   public:
     /// `options`: what may be chosen; their budget does not count. `tied`: whether operators at the same place of blocks that repeat

@@ -17,7 +17,7 @@
 #include <parsearch/pipeline/partition_options.hpp>
 #include <parsearch/pipeline/pipeline_plan.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
-#include <parsearch/pipeline/plan_space.hpp>
+#include <parsearch/pipeline/plans/plan_space.hpp>
 #include <parsearch/pipeline/stage_builder.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/space/configuration.hpp>
@@ -25,7 +25,8 @@
 
 namespace parsearch::pipeline {
 
-/// Makes plans of decisions, and tells the decisions of plans. Refers to what it is made of; keeps what it has learnt, so one object serves one thread.
+/// Makes plans of decisions, and tells the decisions of plans. Refers to what it is made of; keeps what it has learnt, so one object serves one
+/// thread.
 class plan_maker {
   public:
     /// `builder`: of `problem`, as is `space`.
@@ -146,7 +147,8 @@ class plan_maker {
         return {};
     }
 
-    [[nodiscard]] detail::candidate const& balanced(std::uint32_t stages, std::uint32_t rounds, std::uint32_t micro_batches, space::neighbour_split by) {
+    [[nodiscard]] detail::candidate const& balanced(std::uint32_t stages, std::uint32_t rounds, std::uint32_t micro_batches,
+                                                    space::neighbour_split by) {
         std::tuple const key(stages, rounds, micro_batches, by);
         if (auto const known = balanced_.find(key); known != balanced_.end()) return known->second;
         return balanced_.emplace(key, builder_->balanced(stages, rounds, micro_batches, by)).first->second;
@@ -282,7 +284,8 @@ class plan_maker {
         if (how.sharded < sharded_states::gradients) return;
         std::map<std::uint32_t, std::uint32_t> first; // blocks, numbered as they come in topological order
         std::vector<std::uint32_t> blocks;
-        for (auto const op : builder_->order()) blocks.push_back(first.try_emplace(how.block_of(op), static_cast<std::uint32_t>(first.size())).first->second);
+        for (auto const op : builder_->order())
+            blocks.push_back(first.try_emplace(how.block_of(op), static_cast<std::uint32_t>(first.size())).first->second);
         for (std::uint32_t n = 0; n < space_->joined().size(); ++n) {
             d[plan_space::number(plan_decision::joined)] = n;
             auto const c = stages(d);

@@ -203,10 +203,10 @@ struct plan_move {
                                    : of_stage(space, stages, rng);
         auto const count = static_cast<std::uint32_t>(space[d].size());
         if (count == 1) return false;
-        auto const to = what == 1                                                  ? of_operator(space, now, d, count, rng)
+        auto const to = what == 1                                                     ? of_operator(space, now, d, count, rng)
                         : stages > 1 && is_beginning(space, d) && bernoulli(rng, 0.5) ? shifted(now[d], rng)
-                        : is_number(d) && bernoulli(rng, 0.5)                      ? now[d] + (bernoulli(rng, 0.5) ? 1U : ~0U)
-                                                                                   : static_cast<std::uint32_t>(uniform_index(rng, count));
+                        : is_number(d) && bernoulli(rng, 0.5)                         ? now[d] + (bernoulli(rng, 0.5) ? 1U : ~0U)
+                                                                                      : static_cast<std::uint32_t>(uniform_index(rng, count));
         if (to == now[d] || to >= count) return false;
         out.push_back({d, to});
         return true;
