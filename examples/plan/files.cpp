@@ -76,7 +76,7 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
         m.result.seconds = s.seconds;
     }
     m.result.reason = made.reason;
-    if (made.bound) m.lower_bound_ps = made.bound->count();
+    if (auto const bound = made.plan_bound ? made.plan_bound : made.bound) m.lower_bound_ps = bound->count();
     if (made.rewritten) {
         auto const& r = *made.rewritten;
         m.rewriting = ps::io::run_rewriting{.applied = r.applied,
@@ -98,6 +98,7 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
         said.options = *asked.pipelines;
         said.cost_ps = p.cost ? p.cost->count() : 0;
         said.evaluations = p.stats.evaluations;
+        said.plans = p.plans ? p.plans->evaluations : 0;
         said.seconds = p.stats.seconds;
         said.reason = p.reason;
     }

@@ -12,10 +12,12 @@
 #include <utility>
 
 #include <parsearch/pipeline/pipeline_simulator.hpp>
+#include <parsearch/pipeline/plans/plan_bound.hpp>
 #include <parsearch/rewrite/joint/joint_pipeline.hpp>
 
 #include "planner.hpp"
 #include "progress.hpp"
+#include "search_plans.hpp"
 #include "tools/limits.hpp"
 #include "tools/units.hpp"
 
@@ -157,6 +159,57 @@ void shard_found(request const& asked, inputs const& given, ps::picoseconds base
     if (made.rewritten) made.pipeline->applied = made.rewritten->applied;
 }
 
+// What a search of plans may take of what `options` had: the time that is left, or a quarter of the evaluations; in a rerun as many as before.
+// Nothing where there is none.
+std::optional<plan_budget> left_for_plans(request const& asked, ps::pipeline::partition_options const& options, planned const& made) {
+    auto const& stats = made.pipelines->stats;
+    if (made.pipelines->reason != ps::stop_reason::exhausted) return {};
+    plan_budget out;
+    if (asked.rerun) {
+        if (!asked.rerun->pipelines || asked.rerun->pipelines->plans == 0) return {};
+        out.evaluations = asked.rerun->pipelines->plans;
+        return out;
+    }
+    if (options.evaluations) out.evaluations = (*options.evaluations - std::min(*options.evaluations, stats.evaluations)) / 4;
+    if (options.time) {
+        constexpr std::chrono::nanoseconds step = std::chrono::milliseconds{1};
+        auto const used = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(stats.seconds));
+        out.time = (*options.time - std::min(*options.time, used)) / step * step;
+    }
+    bool const none = out.evaluations == std::uint64_t{0} || out.time == std::chrono::nanoseconds::zero() || (!out.evaluations && !out.time);
+    return none ? std::nullopt : std::optional(out);
+}
+
+// Goes on from the best pipeline, decision by decision. Not from a strategy: other searches price these faster.
+void go_on(request const& asked, inputs const& given, ps::picoseconds baseline, ps::pipeline::partition_options const& options, planned& made,
+           std::stop_token const& stop) {
+    auto budget = left_for_plans(asked, options, made);
+    if (!budget || made.pipeline->plan.how.plain() || !runs_on_plans(asked) || stop.stop_requested()) return;
+    budget->stop = stop;
+    progress_display progress(asked.quiet, budget->time, made.pipeline->figures.cost, std::nullopt);
+    tools::deadline const limit(stop, with_grace(budget->time));
+    std::optional<found_plan> found;
+    try {
+        found = search_plans(asked, made.problem.until(limit.token()), made.pipeline->plan, *budget, progress);
+    } catch (ps::interrupted const&) {
+        return;                            // no time for a single one
+    } catch (ps::invalid_input const& e) { // of a file, say
+        made.left_out.push_back(ps::text("a search from the best pipeline: ", e.what()));
+        return;
+    }
+    progress.finish(found->stats.evaluations);
+    made.pipelines->plans = found->stats;
+    made.pipelines->stats.seconds += found->stats.seconds;
+    made.pipelines->plans_reason = found->reason;
+    if (!(found->cost < made.pipeline->figures.cost)) return;
+    auto better = described(std::move(found->plan), made.problem, given, baseline);
+    if (!is_better(asked, better.figures, made.pipeline->figures)) return;
+    if (better.plan.tensor_parallel.empty())
+        better.figures.name = ps::text(ps::pipeline::short_name(found->stages, made.problem.topology().size()), ", some operators otherwise");
+    made.pipelines->cost = better.figures.cost;
+    made.pipeline = std::move(better);
+}
+
 } // namespace
 
 void search_pipelines(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made, std::stop_token const& stop) {
@@ -184,7 +237,14 @@ void search_pipelines(request const& asked, inputs const& given, ps::picoseconds
         progress.finish(best.stats.evaluations);
         made.pipelines = pipeline_search{.stats = best.stats, .reason = best.ended, .cost = best.cost, .textbook = shelf.figures()};
         made.pipeline = described(std::move(best.best), made.problem, given, baseline);
+        go_on(asked, given, baseline, options, made, stop);
     });
+}
+
+std::optional<ps::picoseconds> bound_of_plans(request const& asked, planned const& made, std::optional<std::chrono::nanoseconds> time,
+                                              std::stop_token const& stop) {
+    tools::deadline const limit(stop, time);
+    return ps::pipeline::plan_bound(made.plan->problem, *asked.pipelines, limit.token());
 }
 
 void choose_pipeline(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made) {

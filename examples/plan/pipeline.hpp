@@ -36,10 +36,12 @@ struct chosen_plan {
 
 // A search of pipelines.
 struct pipeline_search {
-    ps::search_stats stats{};
+    ps::search_stats stats{}; // `seconds` with the search that went on
     ps::stop_reason reason{};
     std::optional<ps::picoseconds> cost{};    // of the best; nothing where none was found
     std::vector<ps::io::compared> textbook{}; // the best of each family that was simulated
+    std::optional<ps::search_stats> plans{};  // of the search that went on from the best, decision by decision
+    ps::stop_reason plans_reason{};           // why that ended
 };
 
 } // namespace plan

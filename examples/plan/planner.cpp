@@ -486,13 +486,17 @@ static request with_time_left(request asked, planned const& made) {
 }
 
 // The plan, once all is searched.
-static void conclude(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made) {
+static void conclude(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made, std::stop_token const& stop) {
     if (made.other)
         made.other_figures =
             ps::io::compare(made.given_problem(), given.cluster.cluster, is_expert(asked.diff) ? spoken_name(asked.diff) : asked.diff,
                             simulate(made.given_problem(), *made.other), baseline);
     choose_pipeline(asked, given, baseline, made);
     settle(asked, given, made);
+    if (made.pipelines && !stop.stop_requested())
+        made.plan_bound = unless_cut("the lower bound", asked, made, stop, [&] {
+                              return bound_of_plans(asked, made, time_beside(asked), stop);
+                          }).value_or(std::nullopt);
     try {
         made.computed = ps::compute_time_by_source(made.plan->part, made.oracle, made.plan->plan.strategy, made.plan->plan.how.micro_batches);
     } catch (std::bad_alloc const&) {
@@ -574,7 +578,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         made.problem = std::move(found.problem);
         made.strategies.push_back({.name = "found by joint", .strategy = std::move(found.strategy)});
         evaluate_found({});
-        conclude(asked, given, baseline, made);
+        conclude(asked, given, baseline, made, stop);
         return;
     }
     if (made.start_strategy.empty() && !made.wired) choose_start(asked, made, stop);
@@ -595,7 +599,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
                                    .strategy = made.start_strategy});
     }
     bool const searched = made.stats && !made.wired;
-    if (made.stats && !made.bound) made.bound = bound_of(made.problem, asked, made, stop);
+    if (made.stats && !made.bound && !made.pipelines) made.bound = bound_of(made.problem, asked, made, stop);
     bool const given_start = !made.stats && !made.wired && !known_figures(made, made.start_strategy); // what takes long is not waited for
     if (!unless_cut(made.strategies.back().name, asked, made, stop, [&] { return evaluate_found(given_start ? stop : std::stop_token{}), true; })) {
         made.strategies.pop_back();
@@ -610,7 +614,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
             evaluate(made.strategies.back(), {});
         }
     }
-    conclude(asked, given, baseline, made);
+    conclude(asked, given, baseline, made, stop);
 }
 
 } // namespace plan

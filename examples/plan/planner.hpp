@@ -86,6 +86,7 @@ struct planned {
     std::optional<double> price{};                       // of the fabric in US dollars, where its parts are listed
     std::optional<co_optimized> wired{};                 // where the fabric is wired for the model
     std::optional<ps::picoseconds> bound{};              // no strategy in the space of these operators costs less
+    std::optional<ps::picoseconds> plan_bound{};         // no plan in that of the plan's operators does, with pipelines, where these were searched
     std::optional<ps::search_stats> stats{};
     std::optional<ps::stop_reason> reason{};
     bool nothing_feasible = false; // the search found no plan that fits
@@ -136,6 +137,10 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
 // Searches pipelines of the model's operators, where they may be chosen, or takes the one to start from: the best becomes `made.pipeline`.
 // `baseline`: time of data parallelism. With those below in a file of its own: it takes long to compile.
 void search_pipelines(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made, std::stop_token const& stop);
+
+// No plan costs less that the options allow for the operators of `made.plan`. Throws `interrupted` where `time` or `stop` end it first.
+[[nodiscard]] std::optional<ps::picoseconds> bound_of_plans(request const& asked, planned const& made, std::optional<std::chrono::nanoseconds> time,
+                                                            std::stop_token const& stop);
 
 // What became of the pipelines beside what was found without them: where other operators or the strategy found make a better one, that is
 // `made.pipeline`; where the strategy found costs no more, there is none.

@@ -217,14 +217,22 @@ std::string summary_of_cluster(ps::topology::cluster const& cluster, ps::sim::si
                        kept);
 }
 
-// What the found strategy is beside the bound, where there is one.
+// "; no plan of the space costs less than 1 s (2.0% less)", of what costs `cost`; nothing where it says nothing.
+std::string beside_bound(std::string_view of, ps::picoseconds cost, std::optional<ps::picoseconds> bound) {
+    if (!bound || *bound <= ps::picoseconds::zero() || cost == ps::cost_traits<ps::picoseconds>::infinity()) return {};
+    if (cost <= *bound) return fmt::format("; {} of the space costs less", of);
+    return fmt::format("; {} of the space costs less than {} ({:.1f}% less)", of, tools::shown_time(*bound),
+                       100 * (1 - static_cast<double>(bound->count()) / static_cast<double>(cost.count())));
+}
+
+// What was found beside the bounds. That of strategies says little beside that of all plans, unless it is met.
 std::string summary_of_bound(planned const& made) {
     auto const cost = made.found().figures.cost;
-    if (!made.bound || *made.bound <= ps::picoseconds::zero() || cost == ps::cost_traits<ps::picoseconds>::infinity()) return {};
-    auto const of = made.pipeline ? "; without pipelines no strategy" : "; no strategy"; // the bound is not of these
-    if (cost <= *made.bound) return fmt::format("{} of the space costs less", of);
-    return fmt::format("{} of the space costs less than {} ({:.1f}% less)", of, tools::shown_time(*made.bound),
-                       100 * (1 - static_cast<double>(made.bound->count()) / static_cast<double>(cost.count())));
+    bool const met = made.bound && cost <= *made.bound;
+    auto const strategies = !made.plan_bound || met
+                                ? beside_bound(made.pipeline || made.plan_bound ? "without pipelines no strategy" : "no strategy", cost, made.bound)
+                                : std::string();
+    return strategies + beside_bound("no plan", made.figures().cost, made.plan_bound);
 }
 
 std::string summary_of_search(request const& asked, planned const& made) {
@@ -338,9 +346,17 @@ void print_inputs(request const& asked, inputs const& given, planned const& made
 }
 
 void print_plan(request const& asked, inputs const& given, planned const& made) {
-    if (made.pipelines)
-        tools::print("search   pipelines: {} simulated in {}, ended by {}\n", made.pipelines->stats.evaluations,
-                     tools::shown_seconds(made.pipelines->stats.seconds), ps::name_of(made.pipelines->reason));
+    if (made.pipelines) {
+        auto const& p = *made.pipelines;
+        auto const bound = made.stats ? std::string() : summary_of_bound(made);
+        tools::print("search   pipelines: {} simulated in {}, ended by {}{}\n", p.stats.evaluations,
+                     tools::shown_seconds(p.stats.seconds - (p.plans ? p.plans->seconds : 0)), ps::name_of(p.reason),
+                     p.plans ? std::string() : bound);
+        if (p.plans)
+            tools::print("search   plans: {} from the best of these: {} evaluations in {}, {} improvement{}, ended by {}{}\n",
+                         ps::io::search_name(*asked.search), p.plans->evaluations, tools::shown_seconds(p.plans->seconds), p.plans->improved,
+                         p.plans->improved == 1 ? "" : "s", ps::name_of(p.plans_reason), bound);
+    }
     if (made.stats) tools::print("search   {}\n", summary_of_search(asked, made));
     if (made.wired) print_rounds(made);
     std::string_view const unit = made.found().figures.throughput_unit;

@@ -115,7 +115,7 @@ class Plans(Folder):
         self.assertLessEqual(run["result"]["cost_ps"], min(s["time_ps"] for s in run["strategies"]))
         self.assertGreater(run["lower_bound_ps"], 0)
         self.assertLessEqual(run["lower_bound_ps"], run["result"]["cost_ps"])
-        said = re.search(r"no strategy of the space costs less than (.*) \(([0-9.]+)% less\)", out)
+        said = re.search(r"no plan of the space costs less than (.*) \(([0-9.]+)% less\)", out)
         self.assertAlmostEqual(picoseconds(said[1]) / run["lower_bound_ps"], 1, delta=2e-3)
         self.assertAlmostEqual(float(said[2]), 100 * (1 - run["lower_bound_ps"] / run["result"]["cost_ps"]), delta=0.051)
         self.assertIn("2 x  block{1,2}.attention  ", plan("--model", GPT, "--cluster", "2x4xv100", "--search", "none")[0])

@@ -12,9 +12,6 @@
 #include <numeric>
 #include <optional>
 #include <set>
-#include <stop_token>
-#include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -23,7 +20,7 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/interruption.hpp>
 #include <parsearch/core/units.hpp>
-#include <parsearch/pipeline/micro_batch.hpp>
+#include <parsearch/pipeline/partition_options.hpp>
 #include <parsearch/pipeline/pipeline_plan.hpp>
 #include <parsearch/pipeline/stage_builder.hpp>
 #include <parsearch/pipeline/stage_estimate.hpp>
@@ -34,42 +31,6 @@
 #include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch::pipeline {
-
-/// Options of `partition`. It always ends by itself.
-struct partition_options {
-    std::optional<std::chrono::nanoseconds> time{}; ///< see `search::budget`
-    std::optional<std::uint64_t> evaluations{};     ///< pipelines simulated, at least 1; what operators take is asked beside
-    std::stop_token stop{};                         ///< see `search::budget`
-
-    std::vector<space::flat_strategy> starts{}; ///< to be compared without a pipeline, beside those of experts
-    std::uint64_t max_stages = 64;              ///< at least 1
-    std::uint64_t max_micro_batches = 64;       ///< at least 1
-    std::uint64_t max_interleaved = 8;          ///< stages on each group of devices, at least 1
-    bool recomputation = true;                  ///< stages may compute their activations again
-    bool offload = true;                        ///< activations may wait for backward on hosts, where devices have a `host_rate`
-    bool context_parallel = true;               ///< positions of sequences may be split, where samples are too few
-    bool zero_bubble = true;                    ///< backward may be cut in two: `launch_order::zb_h1`, `zb_h2`
-    bool sharded_optimizer = true;              ///< devices may share the optimizer's state of weights that several hold
-    bool sharded_gradients = true;              ///< and of gradients; needs `sharded_optimizer`, as those below
-    bool sharded_parameters = true;             ///< and of parameters, which are gathered block by block
-    bool sharded_within_nodes = true;           ///< the same within nodes; needs `sharded_parameters`, too
-    bool cuts_anywhere = false;                 ///< stages may begin at any operator, not only between blocks (`stage_places`)
-    std::uint64_t beam = 4;                     ///< pipelines that are improved step by step, at least 1
-    std::uint64_t progress_interval = 1000;     ///< evaluations from one `search::progress` to the next; 0: none
-    std::optional<picoseconds> bound{};         ///< a cost that is known from elsewhere: what can not be better by its work is not simulated
-};
-
-/// Throws `invalid_input` naming the option, its value and the rule.
-inline void validate(partition_options const& o) {
-    search::require_budget(search::budget_of(o), "partition");
-    auto const positive = [](std::uint64_t value, std::string_view name) {
-        if (value < 1) throw invalid_input("partition: option '", name, "' is 0: must be at least 1");
-    };
-    positive(o.max_stages, "max_stages");
-    positive(o.max_micro_batches, "max_micro_batches");
-    positive(o.max_interleaved, "max_interleaved");
-    positive(o.beam, "beam");
-}
 
 /// A pipeline was simulated, or a strategy without one.
 struct simulated_pipeline {
@@ -130,9 +91,7 @@ struct partition_fn {
       public:
         search_state(parallelization const& problem, partition_options const& options, observer& tell)
             : problem_(problem), options_(options), kernel_("partition", search::budget_of(options), {}, tell),
-              builder_(problem, options.cuts_anywhere), estimate_(problem, options.cuts_anywhere),
-              samples_(static_cast<std::uint64_t>(divisible_samples(problem.graph()))),
-              most_micro_batches_(std::min<std::uint64_t>({options.max_micro_batches, samples_, std::numeric_limits<std::uint32_t>::max()})) {
+              builder_(problem, options.cuts_anywhere), estimate_(problem, options.cuts_anywhere), rules_(problem, options) {
             if (builder_.order().empty()) throw invalid_input("partition: the graph has inputs only: at least one operator must have work");
         }
 
@@ -212,28 +171,15 @@ struct partition_fn {
             auto sharded = plan;
             consider(std::move(plan), false);
             sharded.how.sharded = sharded_states::optimizer;
-            if (may_shard() && exceeds() && !over()) consider(std::move(sharded), false);
+            if (rules_.may_shard() && exceeds() && !over()) consider(std::move(sharded), false);
         }
 
         [[nodiscard]] bool allowed(space::flat_strategy const& s) const {
             return !space::first_not_allowed(problem_.space().options(), problem_.graph(), s);
         }
-        [[nodiscard]] bool may_shard() const {
-            auto const& o = problem_.options();
-            return options_.sharded_optimizer && o.training && o.synchronisation == sim::synchronisation::all_reduce;
-        }
         /// Whether devices of stages on `group` neighbours may share `states`.
         [[nodiscard]] bool may_shard(sharded_states states, std::size_t group) const {
-            if (states == sharded_states::none) return true;
-            if (!may_shard() || group == 1 || (states >= sharded_states::gradients && !problem_.options().overlap)) return false;
-            if (states == sharded_states::parameters_within_nodes)
-                return options_.sharded_parameters && options_.sharded_within_nodes && builder_.may_share_within_nodes(group);
-            return states == sharded_states::gradients ? options_.sharded_gradients
-                                                       : states < sharded_states::gradients || options_.sharded_parameters;
-        }
-        /// Whether stages may launch in this order, where devices share `states`, and some activations are offloaded or none.
-        [[nodiscard]] bool may_run(launch_order order, sharded_states states, bool offloads = false) const {
-            return !cuts_backward(order) || (options_.zero_bubble && problem_.options().training && states < sharded_states::gradients && !offloads);
+            return rules_.may_shard(states, group, builder_.may_share_within_nodes(group));
         }
         /// Whether the last pipeline simulated needs more memory than some device has, and that matters.
         [[nodiscard]] bool exceeds() { return !builder_.simulator().fits(); }
@@ -339,8 +285,8 @@ struct partition_fn {
             auto const most = std::min<std::uint64_t>({options_.max_stages, devices, builder_.order().size()});
             for (std::uint32_t groups = 1; groups <= most; ++groups) {
                 if (devices % groups != 0) continue;
-                for (std::uint64_t m = 1; m <= most_micro_batches_; ++m) {
-                    if (samples_ % m != 0) continue;
+                for (std::uint64_t m = 1; m <= rules_.most_micro_batches(); ++m) {
+                    if (!rules_.divide_samples(m)) continue;
                     for (auto const& by : splits(devices / groups, m)) {
                         if (!wait() || !builder_.allows(static_cast<std::uint32_t>(m), devices / groups, by)) continue;
                         for (std::uint32_t rounds = 1; rounds <= most_rounds(groups, m); rounds *= 2) {
@@ -365,7 +311,7 @@ struct partition_fn {
                 for (auto const e : builder_.expert_degrees(group, t, true)) out.push_back({.tensor = t, .experts = e});
                 if (!options_.context_parallel) continue;
                 for (auto const& by : builder_.context_splits(group, t, true))
-                    if (samples_ == micro_batches * (group / by.replica()) &&
+                    if (rules_.samples() == micro_batches * (group / by.replica()) &&
                         builder_.splits_positions(static_cast<std::uint32_t>(micro_batches), group, by))
                         out.push_back(by);
             }
@@ -400,7 +346,7 @@ struct partition_fn {
                  {launch_order::one_f_one_b, launch_order::gpipe, launch_order::eager_one_f_one_b, launch_order::zb_h1, launch_order::zb_h2})
                 for (auto const states : all_sharded_states) {
                     bool const seldom = states == sharded_states::gradients || states == sharded_states::parameters_within_nodes;
-                    if (!may_run(order, states) || (order != launch_order::one_f_one_b && (!in_turn || seldom)) ||
+                    if (!rules_.may_run(order, states) || (order != launch_order::one_f_one_b && (!in_turn || seldom)) ||
                         (order == launch_order::eager_one_f_one_b && d.interleaved > 1) ||
                         (states >= sharded_states::gradients && d.interleaved > 1) || !may_shard(states, group))
                         continue;
@@ -410,21 +356,22 @@ struct partition_fn {
                         way.joined = joined;
                         auto const keeps = add(way);
                         bool const may_fit = keeps && keeps->missing > 0 && d.stages > 1 && d.interleaved == 1 && !seldom;
-                        if (may_fit && !may_recompute()) {
+                        if (may_fit && !rules_.may_recompute()) {
                             way.fitted = true;
                             add(way);
                         }
-                        for (way.segments = 1; may_recompute() && way.segments <= most_segments; way.segments *= 4)
+                        for (way.segments = 1; rules_.may_recompute() && way.segments <= most_segments; way.segments *= 4)
                             for (bool const fitted : {false, true})
                                 if (way.fitted = fitted; !fitted || may_fit) add(way);
                         way.fitted = false;
-                        for (way.segments = most_segments; may_recompute() && keeps && keeps->missing > 0 && way.segments > 4; way.segments /= 4) {
+                        for (way.segments = most_segments; rules_.may_recompute() && keeps && keeps->missing > 0 && way.segments > 4;
+                             way.segments /= 4) {
                             way.kept = estimate_.most_kept(way);
                             if (way.kept > 0) add(way);
                         }
                         if (!may_offload() || !keeps || keeps->missing <= 0 || order > launch_order::one_f_one_b) continue;
                         for (way.segments = 4; way.segments <= most_segments; way.segments *= 4) {
-                            for (way.kept = may_recompute() ? 0 : way.segments; way.kept <= way.segments; way.kept += way.segments / 4) {
+                            for (way.kept = rules_.may_recompute() ? 0 : way.segments; way.kept <= way.segments; way.kept += way.segments / 4) {
                                 way.offloaded = way.segments;
                                 add(way);
                             }
@@ -473,8 +420,7 @@ struct partition_fn {
         [[nodiscard]] static bool by_blocks(equal_stages const& how) noexcept { return how.sharded >= sharded_states::gradients; }
         static constexpr double close = 1.1;
         static constexpr std::uint32_t most_segments = 64;
-        [[nodiscard]] bool may_offload() const { return options_.offload && problem_.options().training && builder_.may_offload(); }
-        [[nodiscard]] bool may_recompute() const { return options_.recomputation && problem_.options().training; }
+        [[nodiscard]] bool may_offload() const { return rules_.may_offload() && builder_.may_offload(); }
 
         void remember(picoseconds cost, detail::candidate c) {
             if (cost == unbounded && beam_.size() == options_.beam) return;
@@ -529,7 +475,7 @@ struct partition_fn {
             if (c.context > 1)
                 for (auto const& by : builder_.context_splits(group, tensor)) // as many positions, exchanged the other way
                     if (by.context == c.context && by.heads != c.heads) with([&](auto& o) { o.heads = by.heads; });
-            if (may_recompute() && c.kept < c.segments)
+            if (rules_.may_recompute() && c.kept < c.segments)
                 for (std::size_t s = 0; s < stages; ++s) with([&](auto& o) { o.recompute[s] = !o.recompute[s]; });
             bool const again = std::ranges::find(c.recompute, true) != c.recompute.end();
             if (again || c.offloaded > 0) {
@@ -559,12 +505,12 @@ struct partition_fn {
                 });
             if (again && c.offloaded > 0) with([](auto& o) { o.offloaded = 0; });
             auto const twice = std::uint64_t{2} * c.micro_batches;
-            if (twice <= most_micro_batches_ && samples_ % twice == 0) with([](auto& o) { o.micro_batches *= 2; });
+            if (rules_.divide_samples(twice)) with([](auto& o) { o.micro_batches *= 2; });
             bool const in_rounds = c.interleaved > 1; // whose micro-batches are a multiple of the groups
             if (c.micro_batches % (in_rounds ? 2 * c.groups() : 2) == 0) with([](auto& o) { o.micro_batches /= 2; });
             if (c.micro_batches > 1)
                 for (auto const order : launch_orders)
-                    if (order != c.order && may_run(order, c.sharded, c.offloaded > 0) && (c.groups() > 1 || !cuts_backward(order)))
+                    if (order != c.order && rules_.may_run(order, c.sharded, c.offloaded > 0) && (c.groups() > 1 || !cuts_backward(order)))
                         with([&](auto& o) { o.order = order; });
             for (auto const states : all_sharded_states)
                 if (states != c.sharded && may_shard(states, builder_.devices() / c.groups())) with([&](auto& o) { o.share(states); });
@@ -584,7 +530,7 @@ struct partition_fn {
         bool feasible_ = false; ///< the best
         std::vector<std::pair<picoseconds, detail::candidate>> beam_;
         std::set<detail::candidate> tried_; ///< while improving
-        std::uint64_t samples_, most_micro_batches_;
+        plan_rules rules_;
     };
 };
 inline constexpr partition_fn partition{};

@@ -148,6 +148,12 @@ class stage_builder {
         return on_group(micro_batches, group, by).as_wanted;
     }
 
+    /// The strategy of operators of micro-batches on the first `group` devices, which share them as `by` says: the textbook's, or what the space has
+    /// nearest to it. Complexity: that of `space::strategy_space::nearest` at the first call for a way.
+    [[nodiscard]] space::flat_strategy const& strategy(std::uint32_t micro_batches, std::size_t group, space::neighbour_split by) {
+        return on_group(micro_batches, group, by).strategy;
+    }
+
     /// The candidate of stages with equal loads, `interleaved` on each group of devices.
     [[nodiscard]] candidate balanced(std::size_t stages, std::uint32_t interleaved, std::uint32_t micro_batches, space::neighbour_split by) {
         auto const groups = stages / interleaved, group = devices() / groups;
@@ -276,9 +282,6 @@ class stage_builder {
             if (out.strategy[op].degree == wanted[op].degree) out.strategy[op] = wanted[op];
             else out.as_wanted = false;
         return strategies_.emplace(key{micro_batches, group, by}, std::move(out)).first->second;
-    }
-    [[nodiscard]] space::flat_strategy const& strategy(std::uint32_t micro_batches, std::size_t group, space::neighbour_split by) {
-        return on_group(micro_batches, group, by).strategy;
     }
 
     /// Over how many of `group` neighbours `n` equal things may be split: 1, and common divisors that are multiples of `of`. Ascending. `most`: of

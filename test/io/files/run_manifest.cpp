@@ -132,9 +132,11 @@ TEST_CASE("a manifest is read as it was written") {
     piped.pipelines = io::run_pipelines{.options = {.time = 5s, .max_stages = 3, .sharded_optimizer = false},
                                         .cost_ps = 17,
                                         .evaluations = 12,
+                                        .plans = 5,
                                         .seconds = 0.5,
                                         .reason = stop_reason::time_budget};
     CHECK(written(read(written(piped))) == written(piped));
+    CHECK(read(support::replaced(written(piped), "\"plans\": 5,", "")).pipelines->plans == 0); // of earlier releases
     auto const repeated = io::repeatable_pipelines(read(written(piped)));
     REQUIRE(repeated.has_value());
     CHECK(repeated->max_stages == 3);

@@ -24,7 +24,7 @@ using namespace parsearch;
 namespace {
 
 /// The definition, over all configurations.
-template <class Planner> std::int64_t least_work(Planner& planner, space::strategy_space const& space) {
+template <class Planner> std::int64_t naive_bound(Planner& planner, space::strategy_space const& space) {
     auto const& w = planner.input();
     std::int64_t sum = 0;
     for (std::uint32_t op = 0; op < w.graph.size(); ++op) {
@@ -55,7 +55,7 @@ TEST_CASE("work bound: the least work over all configurations, and no strategy o
         auto evaluate = p.simulator();
         sim::planner planner(std::make_shared<std::remove_cvref_t<decltype(evaluate.input())> const>(evaluate.input()));
         auto const bound = sim::work_bound(planner, p.space());
-        CHECK(bound.count() == least_work(planner, p.space()));
+        CHECK(bound.count() == naive_bound(planner, p.space()));
         for (int draw = 0; draw < 5; ++draw) {
             space::flat_strategy s;
             for (std::size_t op = 0; op < p.size(); ++op)

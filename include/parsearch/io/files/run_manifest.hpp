@@ -132,6 +132,7 @@ struct run_pipelines {
     pipeline::partition_options options{};
     std::int64_t cost_ps = 0;
     std::uint64_t evaluations = 0; ///< pipelines simulated
+    std::uint64_t plans = 0;       ///< priced by the search that went on from the best, decision by decision
     double seconds = 0;
     stop_reason reason{};
 };
@@ -139,6 +140,7 @@ template <>
 inline constexpr auto described<run_pipelines> =
     boost::hana::make_tuple(field("cost_ps", &run_pipelines::cost_ps, "of the best, in picoseconds: time and what the memory policy adds"),
                             field("evaluations", &run_pipelines::evaluations, "pipelines simulated"),
+                            field("plans", &run_pipelines::plans, "plans priced by the search that went on from the best"),
                             field("seconds", &run_pipelines::seconds, "wall time of the search"),
                             field("reason", &run_pipelines::reason, "why the search ended"));
 
@@ -167,7 +169,7 @@ struct run_manifest {
     std::vector<std::string> pin{}, forbid{}; ///< OPERATOR=SPLIT: how operators were to be split, or not
     std::optional<run_regular> regular{};     ///< none: nothing was asked of blocks that repeat
     run_result result{};
-    std::optional<std::int64_t> lower_bound_ps{}; ///< no strategy in the space of the operators found costs less; none: not known
+    std::optional<std::int64_t> lower_bound_ps{}; ///< no plan in the space of its operators costs less; none: not known
     std::optional<run_sources> compute{};         ///< of the plan
     std::optional<run_rewriting> rewriting{};     ///< of a joint search
     std::optional<run_pipelines> pipelines{};     ///< where pipelines were searched
@@ -301,9 +303,11 @@ template <class T> void require_not_negative(json_value const& json, std::string
         m.rewriting = std::move(r);
     }
     if (auto const pipelines = root.find("pipelines")) {
-        auto const said = pipelines->object({"cost_ps", "evaluations", "seconds", "reason", "options"});
+        auto const said = pipelines->object({"cost_ps", "evaluations", "plans", "seconds", "reason", "options"});
         run_pipelines p;
-        for_each_field(p, [&](auto const& f, auto& member) { detail::value_from_json(said.at(f.name), member); });
+        for_each_field(p, [&](auto const& f, auto& member) {
+            if (auto const at = said.find(f.name); at || f.name != "plans") detail::value_from_json(at ? *at : said.at(f.name), member); // or older
+        });
         detail::require_not_negative(*pipelines, "cost_ps", p.cost_ps);
         detail::require_not_negative(*pipelines, "seconds", p.seconds);
         set_options_from_json(p.options, said.at("options"));

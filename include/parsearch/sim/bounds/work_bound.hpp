@@ -4,38 +4,61 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <vector>
 
 #include <parsearch/core/units.hpp>
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/sim/schedule/schedule.hpp>
 #include <parsearch/sim/task/planner.hpp>
+#include <parsearch/space/configuration.hpp>
+#include <parsearch/space/operator_space.hpp>
 #include <parsearch/space/strategy_space.hpp>
 
 namespace parsearch::sim {
 
-/// No strategy of `space` has a smaller makespan, wherever its shards are: a device does one task at a time, and no operator is less work, forward
-/// and backward over all shards, than in the combination of degrees in which it is least, on the kind of device that is fastest. Of weights, messages
-/// and dependences it knows nothing. Complexity: O(combinations of degrees of all operators * kinds of devices) calls of the oracle. Throws what the
+/// The time that operator `op` takes of all devices together under `c`, forward and backward, on the kind of device that is fastest. Throws what the
 /// oracle throws.
-[[nodiscard]] inline picoseconds work_bound(planner& p, space::strategy_space const& space) {
-    auto const& w = p.input();
+[[nodiscard]] inline std::int64_t work_of(planner& p, std::uint32_t op, space::configuration const& c) {
     constexpr auto most = std::numeric_limits<std::int64_t>::max();
-    auto const times = [](std::int64_t n, std::int64_t t) { return t > most / n ? most : n * t; };
     std::vector<std::int64_t> forward, backward; // by kind of device
-    std::int64_t sum = 0;
-    for (std::uint32_t op = 0; op < w.graph.size(); ++op) {
-        if (w.graph.operations[op].work == ops::work_class::source) continue;
+    p.time_operator(op, c, forward, backward);
+    auto least = most;
+    for (std::size_t kind = 0; kind < forward.size(); ++kind) least = std::min(least, saturating_sum(forward[kind], backward[kind]));
+    return least > most / c.shards() ? most : c.shards() * least;
+}
+
+/// Of each operator, `work_of` in the combination of degrees of `space` in which it is least; 0 of graph inputs. Complexity: O(combinations of
+/// degrees of operators that differ * kinds of devices) calls of the oracle.
+[[nodiscard]] inline std::vector<std::int64_t> least_work(planner& p, space::strategy_space const& space) {
+    auto const& g = p.input().graph;
+    std::vector<std::int64_t> out(g.size(), 0);
+    std::map<space::operator_space const*, std::vector<std::uint32_t>> before; // operators that differ, by their space
+    for (std::uint32_t op = 0; op < g.size(); ++op) {
+        if (g.operations[op].work == ops::work_class::source) continue;
         auto const& all = space.of(op);
-        auto least = most;
-        for (std::size_t split = 0; split < all.splits() && least > 0; ++split) {
-            p.time_operator(op, all[all.placements_of(split).first], forward, backward);
-            for (std::size_t kind = 0; kind < forward.size(); ++kind)
-                least = std::min(least, times(all.shards_of(split), saturating_sum(forward[kind], backward[kind])));
+        auto& others = before[&all];
+        auto const same = std::ranges::find_if(others, [&](auto other) {
+            return g.trains[other] == g.trains[op] && g.input_gradients(other) == g.input_gradients(op) && g.operations[other] == g.operations[op];
+        });
+        if (same != others.end()) {
+            out[op] = out[*same];
+            continue;
         }
-        sum = saturating_sum(sum, least);
+        others.push_back(op);
+        out[op] = std::numeric_limits<std::int64_t>::max();
+        for (std::size_t split = 0; split < all.splits() && out[op] > 0; ++split)
+            out[op] = std::min(out[op], work_of(p, op, all[all.placements_of(split).first]));
     }
-    return picoseconds{sum / static_cast<std::int64_t>(w.topology.size())};
+    return out;
+}
+
+/// No strategy of `space` has a smaller makespan, wherever its shards are: a device does one task at a time, and no operator is less work than
+/// `least_work`. Of weights, messages and dependences it knows nothing. Complexity: as `least_work`. Throws what the oracle throws.
+[[nodiscard]] inline picoseconds work_bound(planner& p, space::strategy_space const& space) {
+    std::int64_t sum = 0;
+    for (auto const work : least_work(p, space)) sum = saturating_sum(sum, work);
+    return picoseconds{sum / static_cast<std::int64_t>(p.input().topology.size())};
 }
 
 } // namespace parsearch::sim

@@ -1,0 +1,98 @@
+#pragma once
+/// What plans with micro-batches and stages may be, and how long `partition` looks for them.
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <stop_token>
+#include <string_view>
+#include <vector>
+
+#include <parsearch/core/error.hpp>
+#include <parsearch/core/units.hpp>
+#include <parsearch/pipeline/micro_batch.hpp>
+#include <parsearch/pipeline/pipelining.hpp>
+#include <parsearch/problem/problem.hpp>
+#include <parsearch/search/kernel/search_options.hpp>
+#include <parsearch/space/strategy_space.hpp>
+
+namespace parsearch::pipeline {
+
+/// Options of `partition`, which always ends by itself. `plan_problem` reads of them what may be chosen.
+struct partition_options {
+    std::optional<std::chrono::nanoseconds> time{}; ///< see `search::budget`
+    std::optional<std::uint64_t> evaluations{};     ///< pipelines simulated, at least 1; what operators take is asked beside
+    std::stop_token stop{};                         ///< see `search::budget`
+
+    std::vector<space::flat_strategy> starts{}; ///< to be compared without a pipeline, beside those of experts
+    std::uint64_t max_stages = 64;              ///< at least 1
+    std::uint64_t max_micro_batches = 64;       ///< at least 1
+    std::uint64_t max_interleaved = 8;          ///< stages on each group of devices, at least 1
+    bool recomputation = true;                  ///< stages may compute their activations again
+    bool offload = true;                        ///< activations may wait for backward on hosts, where devices have a `host_rate`
+    bool context_parallel = true;               ///< positions of sequences may be split, where samples are too few
+    bool zero_bubble = true;                    ///< backward may be cut in two: `launch_order::zb_h1`, `zb_h2`
+    bool sharded_optimizer = true;              ///< devices may share the optimizer's state of weights that several hold
+    bool sharded_gradients = true;              ///< and of gradients; needs `sharded_optimizer`, as those below
+    bool sharded_parameters = true;             ///< and of parameters, which are gathered block by block
+    bool sharded_within_nodes = true;           ///< the same within nodes; needs `sharded_parameters`, too
+    bool cuts_anywhere = false;                 ///< stages may begin at any operator, not only between blocks (`stage_places`)
+    std::uint64_t beam = 4;                     ///< pipelines that are improved step by step, at least 1
+    std::uint64_t progress_interval = 1000;     ///< evaluations from one `search::progress` to the next; 0: none
+    std::optional<picoseconds> bound{};         ///< a cost that is known from elsewhere: what can not be better by its work is not simulated
+};
+
+/// Throws `invalid_input` naming the option, its value and the rule.
+inline void validate(partition_options const& o) {
+    search::require_budget(search::budget_of(o), "partition");
+    auto const positive = [](std::uint64_t value, std::string_view name) {
+        if (value < 1) throw invalid_input("partition: option '", name, "' is 0: must be at least 1");
+    };
+    positive(o.max_stages, "max_stages");
+    positive(o.max_micro_batches, "max_micro_batches");
+    positive(o.max_interleaved, "max_interleaved");
+    positive(o.beam, "beam");
+}
+
+/// What plans of a problem may choose: by the options, and by what is simulated. Refers to both.
+class plan_rules {
+  public:
+    /// Complexity: that of `divisible_samples`.
+    plan_rules(parallelization const& problem, partition_options const& options)
+        : simulation_(&problem.options()), options_(&options), samples_(static_cast<std::uint64_t>(divisible_samples(problem.graph()))),
+          most_micro_batches_(std::min<std::uint64_t>({options.max_micro_batches, samples_, std::numeric_limits<std::uint32_t>::max()})) {}
+
+    [[nodiscard]] std::uint64_t samples() const noexcept { return samples_; }
+    [[nodiscard]] std::uint64_t most_micro_batches() const noexcept { return most_micro_batches_; }
+    [[nodiscard]] bool divide_samples(std::uint64_t micro_batches) const noexcept {
+        return micro_batches >= 1 && micro_batches <= most_micro_batches_ && samples_ % micro_batches == 0;
+    }
+    [[nodiscard]] bool may_recompute() const noexcept { return options_->recomputation && simulation_->training; }
+    /// Where devices can, see `stage_builder::may_offload`.
+    [[nodiscard]] bool may_offload() const noexcept { return options_->offload && simulation_->training; }
+    [[nodiscard]] bool may_shard() const noexcept {
+        return options_->sharded_optimizer && simulation_->training && simulation_->synchronisation == sim::synchronisation::all_reduce;
+    }
+    /// Whether devices of stages on `group` neighbours may share `states`; `within_nodes`: whether these have several nodes, each with several of
+    /// them.
+    [[nodiscard]] bool may_shard(sharded_states states, std::size_t group, bool within_nodes) const noexcept {
+        if (states == sharded_states::none) return true;
+        if (!may_shard() || group == 1 || (states >= sharded_states::gradients && !simulation_->overlap)) return false;
+        if (states == sharded_states::parameters_within_nodes) return options_->sharded_parameters && options_->sharded_within_nodes && within_nodes;
+        return states == sharded_states::gradients ? options_->sharded_gradients : states < sharded_states::gradients || options_->sharded_parameters;
+    }
+    /// Whether stages may launch in this order, where devices share `states`, and some activations are offloaded or none.
+    [[nodiscard]] bool may_run(launch_order order, sharded_states states, bool offloads = false) const noexcept {
+        return !cuts_backward(order) || (options_->zero_bubble && simulation_->training && states < sharded_states::gradients && !offloads);
+    }
+
+  private:
+    sim::simulation_options const* simulation_;
+    partition_options const* options_;
+    std::uint64_t samples_, most_micro_batches_;
+};
+
+} // namespace parsearch::pipeline
