@@ -19,6 +19,7 @@
 #include <parsearch/graph/fusion.hpp>
 #include <parsearch/io/described/described.hpp>
 #include <parsearch/io/described/described_pipeline.hpp>
+#include <parsearch/io/exports/runtimes.hpp>
 #include <parsearch/io/names/cluster_name.hpp>
 #include <parsearch/io/names/fabric_name.hpp>
 #include <parsearch/io/names/zoo.hpp>
@@ -152,6 +153,7 @@ struct raw_command {
     std::vector<ps::io::setting> fabric_settings{}; // those given, in the order of their declaration
     std::optional<std::chrono::nanoseconds> time = std::chrono::seconds{10};
     std::optional<std::uint64_t> evaluations{};
+    std::vector<std::string> exports{};
     bool time_given = false, version = false, pipelines = true;
 };
 
@@ -266,6 +268,13 @@ void add_general(CLI::App& app, raw_command& raw) {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->type_name("OPERATOR")
         ->group(output);
+    app.add_option_function<std::vector<std::string>>(
+           "--export", [&raw](std::vector<std::string> const& all) { raw.exports = all; },
+           "writes the plan for a runtime, too, to FILE in the folder of --out: " + ps::io::runtime_names() + ". May be given several times")
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->type_name("NAME[=FILE]")
+        ->group(output);
     app.add_flag("-q,--quiet", raw.asked.quiet, "the table only: no progress, notes or operators")->group(output);
     tools::add_text(app, "--list", other, "WHAT",
                     "lists models, clusters, fabrics, searches or experts, or the options of one model, fabric or search, and ends", text(raw.list));
@@ -297,6 +306,24 @@ std::string fabric_cluster(raw_command const& raw) {
     auto out = std::string(ps::io::fabric_prefix) + raw.fabric;
     for (auto const& [name, value] : raw.fabric_settings)
         if (!value.empty()) out += ps::text(',', name, '=', value);
+    return out;
+}
+
+// What is to be written for which runtime. A file may not take the place of another.
+std::vector<wanted_export> wanted_exports(raw_command const& raw) {
+    std::vector<wanted_export> out;
+    if (!raw.exports.empty() && raw.asked.out.empty())
+        throw ps::invalid_input("--export ", raw.exports.front(), " is given without --out, the folder that it is written to");
+    for (auto const& given : raw.exports) {
+        auto const split = given.find('=');
+        auto const& runtime = ps::io::runtime_named(given.substr(0, split), "--export");
+        auto const file = split == std::string::npos ? std::string(runtime.file) : given.substr(split + 1);
+        if (file.empty() || file == "." || file == ".." || file.find('/') != std::string::npos)
+            throw ps::invalid_input("--export ", given, ": the file is '", file, "': must be a name in the folder of --out");
+        if (std::ranges::find(plan_files, file) != plan_files.end() || std::ranges::find(out, file, &wanted_export::file) != out.end())
+            throw ps::invalid_input("--export ", given, ": the file is '", file, "': another file of the plan has this name");
+        out.push_back({std::string(runtime.name), file});
+    }
     return out;
 }
 
@@ -347,6 +374,7 @@ command read_command_line(int argc, char const* const* argv) {
         return {};
     }
     auto& asked = raw.asked;
+    asked.exports = wanted_exports(raw);
     if (!raw.pipelines) {
         if (!of_pipelines.empty())
             throw ps::invalid_input("--space.", *of_pipelines.begin(), " is given, and --space.pipelines is false: there are none to limit");
@@ -357,7 +385,7 @@ command read_command_line(int argc, char const* const* argv) {
         asked.model += ",constants=" + raw.constants;
     }
     if (!raw.rerun.empty()) {
-        static std::set<std::string> const allowed{"rerun", "out", "quiet", "memory", "model", "cluster", "profile", "rules", "diff", "explain"};
+        static std::set<std::string> const allowed{"rerun", "out", "export", "quiet", "memory", "model", "cluster", "profile", "rules", "diff", "explain"};
         for (auto const* const option : app.get_options())
             if (auto const name = option->get_single_name(); option->count() > 0 && !allowed.contains(name))
                 throw ps::invalid_input("--", name, " is given beside --rerun, which takes it from ", raw.rerun);

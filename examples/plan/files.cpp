@@ -13,6 +13,7 @@
 
 #include <parsearch/io/display/dot.hpp>
 #include <parsearch/io/display/timeline.hpp>
+#include <parsearch/io/exports/runtimes.hpp>
 #include <parsearch/io/files/plan_file.hpp>
 #include <parsearch/io/files/run_manifest.hpp>
 #include <parsearch/io/files/topology_file.hpp>
@@ -26,8 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What may be written.
-constexpr std::array file_names{"plan.json", "strategy.flexflow", "topology.json", "timeline.json", "graph.dot", "report.html", "run.json"};
 // What earlier releases wrote.
 constexpr std::array former_names{"strategy.json", "pipeline.json", "pipeline.trace.json"};
 
@@ -182,8 +181,10 @@ std::vector<std::string> remove_older(fs::path const& folder, std::vector<ps::io
     } catch (ps::invalid_input const&) {
         // There is none that can be read.
     }
-    std::vector<std::string> left;
-    for (std::string const name : file_names) {
+    std::vector<std::string> left, names(plan_files.begin(), plan_files.end());
+    for (auto const& f : older) // exports
+        if (std::ranges::find(plan_files, f.name) == plan_files.end() && fs::path(f.name).filename() == f.name) names.push_back(f.name);
+    for (auto const& name : names) {
         std::error_code error;
         if (std::ranges::find(written, name, &ps::io::run_file::name) != written.end() || !fs::exists(folder / name, error)) continue;
         auto const known = std::ranges::find(older, name, &ps::io::run_file::name);
@@ -205,7 +206,9 @@ void prepare_folder(request const& asked, inputs const& given) {
     if (asked.out.empty()) return;
     output_folder const try_it(asked.out);
     auto const path_of = [](std::string const& input) { return ps::io::parse_settings(input).name; };
-    for (std::string const name : file_names) {
+    std::vector<std::string> names(plan_files.begin(), plan_files.end());
+    for (auto const& e : asked.exports) names.push_back(e.file);
+    for (auto const& name : names) {
         auto const path = fs::path(asked.out) / name;
         std::error_code error;
         if (fs::is_directory(path, error))
@@ -217,8 +220,9 @@ void prepare_folder(request const& asked, inputs const& given) {
     }
 }
 
-std::vector<std::string> write_files(request const& asked, inputs const& given, planned const& made) {
-    std::vector<std::string> notes;
+written_files write_files(request const& asked, inputs const& given, planned const& made) {
+    written_files written;
+    auto& notes = written.notes;
     output_folder folder(asked.out);
     auto const& cluster = given.cluster.cluster;
     auto const& chosen = *made.plan;
@@ -257,12 +261,28 @@ std::vector<std::string> write_files(request const& asked, inputs const& given, 
     auto shown = made.notes;
     shown.insert(shown.end(), notes.begin(), notes.end());
     if (chosen.report) folder.write("report.html", [&](std::ostream& out) { ps::io::write_report(out, report_of(asked, given, made, shown)); });
+    for (auto const& e : asked.exports) {
+        ps::io::exported_plan const exported{.graph = chosen.part.graph(),
+                                             .topology = chosen.part.topology(),
+                                             .plan = chosen.plan,
+                                             .options = asked.simulation,
+                                             .report = chosen.report ? &*chosen.report : nullptr,
+                                             .notes = said};
+        std::ostringstream text;
+        try {
+            ps::io::runtime_named(e.runtime, "export").write(text, exported);
+        } catch (ps::invalid_input const& why) {
+            written.refused.push_back(ps::text(e.file, " is not written: ", why.what()));
+            continue;
+        }
+        folder.write(e.file, [&](std::ostream& to) { to << text.view(); });
+    }
     auto files = folder.files();
     folder.write("run.json", [&](std::ostream& out) { ps::io::write_run_manifest(out, manifest_of(asked, given, made, std::move(files))); });
     for (auto const& name : remove_older(asked.out, folder.files()))
         notes.push_back(ps::text(asked.out, '/', name, " is not of this run, nor of the one before: it was left as it is"));
     folder.move();
-    return notes;
+    return written;
 }
 
 } // namespace plan
