@@ -50,17 +50,19 @@ def collectives_of(text):
 
 def sent(kind, devices, size):
     """Bytes that all devices send together in a collective along a ring, or all to all."""
-    return {"all_reduce": 2 * (devices - 1) * size, "all_gather": (devices - 1) * size, "reduce_scatter": (devices - 1) * size,
+    return {"all_gather": (devices - 1) * size, "reduce_scatter": (devices - 1) * size,
             "broadcast": (devices - 1) * size, "reduce": (devices - 1) * size, "all_to_all": size * (devices - 1) // devices,
             "message": size, "all_to_all_v": size}[kind]
 
 
 def totals(counts):
-    """{kind: bytes sent} of {(kind, devices, bytes): times}. Collectives of two devices are messages: the library makes no difference."""
+    """{kind: bytes sent} of {(kind, devices, bytes): times}. An all-reduce counts as a reduce-scatter and an all-gather, which it is. Collectives of two
+    devices are messages: the library makes no difference."""
     out = {}
     for (kind, devices, size), times in counts.items():
-        told = "message" if devices == 2 else kind
-        out[told] = out.get(told, 0) + sent(kind, devices, size) * times
+        for half in ("all_gather", "reduce_scatter") if kind == "all_reduce" else (kind,):
+            told = "message" if devices == 2 else half
+            out[told] = out.get(told, 0) + sent(half, devices, size) * times
     return {kind: out[kind] for kind in sorted(out)}
 
 

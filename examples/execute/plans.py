@@ -1,9 +1,20 @@
 """Textbook plans as plan.json, for `plan --import`: a strategy of a group of devices, in stages, with micro-batches and shared states."""
 
 import copy
+import json
 
 SHARED = {"none": {}, "optimizer": {}, "gradients": {"sharded_gradients": True}, "parameters": {"sharded_parameters": True},
           "parameters within nodes": {"sharded_parameters": True, "sharded_within_nodes": True}}
+
+
+def load(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def save(document, path):
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(document, file)
 
 
 def compose(strategy, order, devices, micro_batches=1, sharded="none", recompute=False, segments=1, cuts=(), launch_order="1f1b", interleaved=1):

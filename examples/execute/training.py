@@ -21,6 +21,9 @@ LEARNING_RATE, MOMENTUM, BETAS, ADAM_EPSILON = 0.1, 0.9, (0.9, 0.999), 1e-8
 # Their gradients do not need what they read.
 LINEAR = {"add", "subtract", "identity", "negate", "scale", "shift", "dropout", "cast", "reshape", "flatten", "transpose", "concat", "slice", "split",
           "average_pool2d", "average_global_pool", "reduce_sum", "reduce_mean"}
+# Their gradients are functions of what they answer.
+OF_OUTPUT = {"relu": lambda y, g: jnp.where(y > 0, g, 0), "sigmoid": lambda y, g: g * y * (1 - y), "tanh": lambda y, g: g * (1 - y * y),
+             "exp": lambda y, g: g * y}
 
 
 def trains(operator):
@@ -143,19 +146,20 @@ class Stage:
         self.kept = []
         for key, readers in self.moved.items():
             needed = [r for r in readers if trains(self.parts[r].operator) and self._needs(self.parts[r].operator)]
-            if key in self.from_inputs or not any(trains(self.parts[r].operator) for r in readers):
+            if not any(trains(self.parts[r].operator) for r in readers):
                 continue
             again = [r for r in readers if self._again(r)]
             producer_again = key[0] in mine and self._again(key[0]) and mine[key[0]].operator.get("segment", 0) == key[4]
             if again and not producer_again or needed and not (len(again) == len(readers) and producer_again):
                 self.kept.append(key)
+        self.kept_outputs = [(o["name"], 0) for o in self.operators if o["kind"] in OF_OUTPUT and not self._again(o["name"])]
 
     def _again(self, name):
         return self.parts[name].operator.get("computed_again", False)
 
     @staticmethod
     def _needs(operator):
-        return operator["kind"] not in LINEAR
+        return operator["kind"] not in LINEAR and operator["kind"] not in OF_OUTPUT
 
     def layout_of(self, name, output):
         o = self.parts[name].operator["outputs"][output]
@@ -214,10 +218,14 @@ class Stage:
             if name in self.parts:
                 layout = self.layout_of(name, output)
                 ends[name, output] = move(values[name, output], layout, layout[0], self.sizes).sum()
-        return sent, {k: moved[k] for k in self.kept}, ends
+        kept = {k: moved[k] for k in self.kept} | {k: values[k] for k in self.kept_outputs}
+        first = {}
+        self.same_as = {k: first.setdefault(id(v), k) for k, v in kept.items()}
+        return sent, {k: v for k, v in kept.items() if self.same_as[k] == k}, ends
 
     def _backward(self, parameters, batch, kept, gradients_sent, shapes):
-        moved, gathered, values = dict(kept), {}, {}
+        kept = {k: kept[first] for k, first in self.same_as.items()}
+        moved, gathered, values = {k: kept[k] for k in self.kept}, {}, {k: kept[k] for k in self.kept_outputs}
         grads = {}  # of moved tensors, by key
         outer = {}
         for (name, output, *_), (layout, g) in gradients_sent.items():
@@ -260,6 +268,11 @@ class Stage:
                 add = move(sent, layout, spec, self.sizes)
                 g = add if g is None else g + add
             outs.append(jnp.zeros(part.shape(out), jnp.float64) if g is None else g)
+        if o["kind"] in OF_OUTPUT:
+            key = self.reads[name][0]
+            g = OF_OUTPUT[o["kind"]](values[name, 0], outs[0])
+            grads[key] = grads[key] + g if key in grads else g
+            return
         keys, ins = self.reads[name], []
         for key, operand in zip(keys, o["inputs"]):
             if key[0] in batch:
@@ -435,7 +448,8 @@ class Training:
             p, _, g = s.update(own[s.number], states[s.number], accumulated[s.number])
             new.update(jax.device_get(p))
             grads.update(jax.device_get(g))
-        self.memory = {"weights": [self._bytes(own[s.number], s) for s in stages], "optimizer": [self._bytes(states[s.number], s) for s in stages],
+        # The library has states of 4 bytes, these are of 8.
+        self.memory = {"weights": [self._bytes(own[s.number], s) for s in stages], "optimizer": [self._bytes(states[s.number], s) // 2 for s in stages],
                        "gradients": [self._bytes(accumulated[s.number], s) for s in stages], "activations": list(self.most_kept)}
         return loss, grads, new
 

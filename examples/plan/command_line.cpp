@@ -19,12 +19,12 @@
 #include <parsearch/graph/fusion.hpp>
 #include <parsearch/io/described/described.hpp>
 #include <parsearch/io/described/described_pipeline.hpp>
-#include <parsearch/io/exports/runtimes.hpp>
 #include <parsearch/io/names/cluster_name.hpp>
 #include <parsearch/io/names/fabric_name.hpp>
 #include <parsearch/io/names/zoo.hpp>
 
 #include "experts.hpp"
+#include "exports.hpp"
 #include "tools/limits.hpp"
 #include "tools/options.hpp"
 #include "tools/streams.hpp"
@@ -51,6 +51,7 @@ constexpr std::string_view examples_and_codes =
   plan --model zoo:gpt --cluster 2x4xv100 --import a/plan.json --diff b/plan.json
   plan --model zoo:gpt --cluster 2x4xv100 --explain 'block{1..12}.attention'
   plan --model zoo:gpt --cluster 2x4xv100 --pin 'block{1..12}.attention=s2 heads4' --forbid logits=o8
+  plan --model zoo:gpt --cluster 1x8xh100 --search none --start tensor_parallel_8 --out plan-gpt --export jax --export megatron
   plan --list models; plan --list gpt; plan --list fabrics; plan --list torus
 
 Files in DIR:
@@ -61,6 +62,7 @@ Files in DIR:
   graph.dot           the operators coloured by configuration, for Graphviz
   topology.json       the cluster, also of a fabric; --cluster reads it
   run.json            what was asked and what was found; --rerun repeats it
+  jax.json, ...       the plan for a runtime, one for each --export
 
 Exit codes:
   0    done
@@ -270,7 +272,7 @@ void add_general(CLI::App& app, raw_command& raw) {
         ->group(output);
     app.add_option_function<std::vector<std::string>>(
            "--export", [&raw](std::vector<std::string> const& all) { raw.exports = all; },
-           "writes the plan for a runtime, too, to FILE in the folder of --out: " + ps::io::runtime_names() + ". May be given several times")
+           "writes the plan for a runtime, too, to FILE in the folder of --out: " + names_of_runtimes() + ". May be given several times")
         ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->type_name("NAME[=FILE]")
@@ -306,24 +308,6 @@ std::string fabric_cluster(raw_command const& raw) {
     auto out = std::string(ps::io::fabric_prefix) + raw.fabric;
     for (auto const& [name, value] : raw.fabric_settings)
         if (!value.empty()) out += ps::text(',', name, '=', value);
-    return out;
-}
-
-// What is to be written for which runtime. A file may not take the place of another.
-std::vector<wanted_export> wanted_exports(raw_command const& raw) {
-    std::vector<wanted_export> out;
-    if (!raw.exports.empty() && raw.asked.out.empty())
-        throw ps::invalid_input("--export ", raw.exports.front(), " is given without --out, the folder that it is written to");
-    for (auto const& given : raw.exports) {
-        auto const split = given.find('=');
-        auto const& runtime = ps::io::runtime_named(given.substr(0, split), "--export");
-        auto const file = split == std::string::npos ? std::string(runtime.file) : given.substr(split + 1);
-        if (file.empty() || file == "." || file == ".." || file.find('/') != std::string::npos)
-            throw ps::invalid_input("--export ", given, ": the file is '", file, "': must be a name in the folder of --out");
-        if (std::ranges::find(plan_files, file) != plan_files.end() || std::ranges::find(out, file, &wanted_export::file) != out.end())
-            throw ps::invalid_input("--export ", given, ": the file is '", file, "': another file of the plan has this name");
-        out.push_back({std::string(runtime.name), file});
-    }
     return out;
 }
 
@@ -374,7 +358,7 @@ command read_command_line(int argc, char const* const* argv) {
         return {};
     }
     auto& asked = raw.asked;
-    asked.exports = wanted_exports(raw);
+    asked.exports = read_exports(raw.exports, asked.out);
     if (!raw.pipelines) {
         if (!of_pipelines.empty())
             throw ps::invalid_input("--space.", *of_pipelines.begin(), " is given, and --space.pipelines is false: there are none to limit");

@@ -13,13 +13,13 @@
 
 #include <parsearch/io/display/dot.hpp>
 #include <parsearch/io/display/timeline.hpp>
-#include <parsearch/io/exports/runtimes.hpp>
 #include <parsearch/io/files/plan_file.hpp>
 #include <parsearch/io/files/run_manifest.hpp>
 #include <parsearch/io/files/topology_file.hpp>
 #include <parsearch/io/foreign/flexflow_strategy.hpp>
 #include <parsearch/io/report/html_report.hpp>
 
+#include "exports.hpp"
 #include "output_folder.hpp"
 
 namespace plan {
@@ -262,15 +262,9 @@ written_files write_files(request const& asked, inputs const& given, planned con
     shown.insert(shown.end(), notes.begin(), notes.end());
     if (chosen.report) folder.write("report.html", [&](std::ostream& out) { ps::io::write_report(out, report_of(asked, given, made, shown)); });
     for (auto const& e : asked.exports) {
-        ps::io::exported_plan const exported{.graph = chosen.part.graph(),
-                                             .topology = chosen.part.topology(),
-                                             .plan = chosen.plan,
-                                             .options = asked.simulation,
-                                             .report = chosen.report ? &*chosen.report : nullptr,
-                                             .notes = said};
         std::ostringstream text;
         try {
-            ps::io::runtime_named(e.runtime, "export").write(text, exported);
+            write_export(text, e.runtime, asked, made, said);
         } catch (ps::invalid_input const& why) {
             written.refused.push_back(ps::text(e.file, " is not written: ", why.what()));
             continue;

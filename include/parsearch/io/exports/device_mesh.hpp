@@ -124,8 +124,7 @@ namespace detail {
     }
     for (std::size_t a = 0; a < mesh.axes.size(); ++a) {
         std::string const name = data[a] ? (model[a] ? "mixed" : "data") : (model[a] ? "model" : "idle");
-        std::size_t before = 0;
-        for (std::size_t b = 0; b < a; ++b) before += mesh.axes[b].name.starts_with(name) ? 1 : 0;
+        auto const before = std::ranges::count_if(mesh.axes, [&](auto const& other) { return other.name.starts_with(name); }); // those without a name yet are none
         mesh.axes[a].name = before > 0 ? text(name, before + 1) : name;
     }
     return mesh;

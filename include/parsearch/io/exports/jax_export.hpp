@@ -244,19 +244,22 @@ class jax_writer {
         // Tasks on several links that are one message or collective.
         using moved = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, sim::traffic_kind, std::uint32_t, sim::task_part, bool, collective_kind,
                                  byte_count, std::uint32_t>;
-        std::map<moved, int> one;
+        std::map<moved, std::map<std::uint32_t, std::uint64_t>> one; // on each link, how often: a weight may be gathered twice
         for (std::uint32_t t = 0; t < r.tasks.size(); ++t) {
             bool const message = r.tasks.kind[t] == sim::task_kind::transfer;
             if (!message && r.tasks.kind[t] != sim::task_kind::collective) continue;
             auto const& l = r.tasks.label[t];
             auto const run = r.run_of(t);
             auto const& c = r.carried[t];
-            one.emplace(moved{l.op, l.edge, l.number, l.traffic, run.micro_batch, run.part, message, c.collective, c.bytes, c.devices}, 0);
+            ++one[moved{l.op, l.edge, l.number, l.traffic, run.micro_batch, run.part, message, c.collective, c.bytes, c.devices}][r.tasks.resource[t]];
         }
         using sort = std::tuple<std::uint32_t, sim::traffic_kind, sim::task_part, bool, collective_kind, byte_count, std::uint32_t>;
         std::map<sort, std::uint64_t> times;
-        for (auto const& [m, none] : one)
-            ++times[{std::get<0>(m), std::get<3>(m), std::get<5>(m), std::get<6>(m), std::get<7>(m), std::get<8>(m), std::get<9>(m)}];
+        for (auto const& [m, links] : one) {
+            std::uint64_t most = 0;
+            for (auto const& [link, n] : links) most = std::max(most, n);
+            times[{std::get<0>(m), std::get<3>(m), std::get<5>(m), std::get<6>(m), std::get<7>(m), std::get<8>(m), std::get<9>(m)}] += most;
+        }
         ordered_json out{{"time_ps", r.makespan.count()}, {"moves", ordered_json::array()}, {"memory", ordered_json::array()}};
         for (auto const& [m, n] : times) {
             auto const& [op, traffic, part, message, kind, bytes, devices] = m;

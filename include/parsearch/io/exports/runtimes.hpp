@@ -9,6 +9,7 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/io/exports/exported_plan.hpp>
 #include <parsearch/io/exports/jax_export.hpp>
+#include <parsearch/io/exports/pytorch_export.hpp>
 #include <parsearch/io/exports/training_flags.hpp>
 
 namespace parsearch::io {
@@ -24,6 +25,7 @@ inline constexpr std::array runtime_exports{
     runtime_export{"jax", "jax.json", "meshes, PartitionSpecs, stages and the graph, as JSON", write_jax_export},
     runtime_export{"megatron", "megatron.flags", "flags of Megatron-LM", write_megatron_flags},
     runtime_export{"torchtitan", "torchtitan.flags", "flags of torchtitan", write_torchtitan_flags},
+    runtime_export{"pytorch", "pytorch.json", "device meshes, DTensor placements, styles, stages, as JSON", write_pytorch_export},
     runtime_export{"deepspeed", "deepspeed.json", "the configuration of DeepSpeed", write_deepspeed_config},
 };
 

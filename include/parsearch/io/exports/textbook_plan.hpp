@@ -46,6 +46,25 @@ namespace detail {
         if (a.place(n) != b.place(n)) return false;
     return true;
 }
+/// Of a strategy that says no degree of tensor parallelism, the least with which its first operator that has none of data parallelism's configuration is
+/// as it is; 1 where there is none.
+[[nodiscard]] inline std::uint32_t tensor_of(exported_plan const& p, std::vector<exported_stage> const& stages) {
+    auto const devices = static_cast<std::uint32_t>(p.topology.size() / p.plan.how.launching().groups());
+    auto const first_other = [&](std::uint32_t tensor, std::uint32_t const* only) -> std::uint32_t const* {
+        auto const wanted = space::tensor_parallel(p.graph, devices, tensor);
+        for (auto const& stage : stages)
+            for (auto const& op : stage.operators) {
+                auto c = wanted[op];
+                c.start += stage.mesh.first;
+                if ((!only || only == &op) && !runs_alike(p.plan.strategy[op], c)) return &op;
+            }
+        return nullptr;
+    };
+    auto const* const other = first_other(1, nullptr);
+    for (std::uint32_t tensor = 2; other && tensor <= devices; ++tensor)
+        if (devices % tensor == 0 && !first_other(tensor, other)) return tensor;
+    return 1;
+}
 } // namespace detail
 
 /// The numbers of a plan. Throws `invalid_input` naming the first operator whose configuration is not that of the strategy which the numbers stand for
@@ -58,6 +77,7 @@ namespace detail {
     textbook_plan out{.context = p.plan.context_parallel, .heads = p.plan.context_heads, .experts = p.plan.expert_parallel};
     auto const& tensor = p.plan.tensor_parallel;
     if (!tensor.empty()) out.tensor = tensor.front();
+    else out.tensor = detail::tensor_of(p, stages);
     for (std::size_t s = 0; s < tensor.size(); ++s)
         if (tensor[s] != out.tensor)
             throw wrong("stage ", s, " has tensor parallelism of ", tensor[s], ", stage 0 of ", out.tensor, ": it must be one number");
