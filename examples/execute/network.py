@@ -175,7 +175,8 @@ def batch_norm(part, inputs, weights):
     variance = ((grouped - mean) ** 2).mean(axes, keepdims=True)
     y = ((grouped - mean) * lax.rsqrt(variance + EPSILON)).reshape(x.shape)
     shape = (1, -1) + (1,) * (x.ndim - 2)
-    return y * weights[0].reshape(shape) + weights[1].reshape(shape)
+    y = y * weights[0].reshape(shape) + weights[1].reshape(shape)
+    return jax.nn.relu(y) if op["kind"].endswith("relu") else y
 
 
 def norm(part, inputs, weights):
@@ -264,10 +265,10 @@ def gate(part, inputs, weights):
     return jnp.where(inputs[0] >= lax.stop_gradient(least), inputs[0], 0)
 
 
-def slots(gates, count):
-    """Of gates[s, l, e], one_hot[s, l, e, c]: which slot of which expert has which token."""
+def slots(gates, count, before=0):
+    """Of gates[s, l, e], one_hot[s, l, e, c]: which slot of which expert has which token, `before`[s, 1, e] of whose tokens are of earlier positions."""
     chosen = gates != 0
-    place = jnp.cumsum(chosen, 1) - 1
+    place = jnp.cumsum(chosen, 1) - 1 + before
     return jax.nn.one_hot(jnp.where(chosen & (place < count), place, count), count, dtype=gates.dtype)
 
 
@@ -278,8 +279,12 @@ def dispatch(part, inputs, weights):
 
 def moe_combine(part, inputs, weights):
     x, gates = inputs
-    part.require_whole([part.dim("l")], "tokens take their slots in turn along it")
-    return jnp.einsum("slec,sle,sech->slh", slots(lax.stop_gradient(gates), x.shape[2]), gates, x)
+    positions, before = part.dim("l"), 0
+    if part.over(positions):  # tokens take their slots in turn along positions, of which other devices have the earlier ones
+        counts = lax.all_gather((lax.stop_gradient(gates) != 0).sum(1), tuple(part.over(positions)))
+        earlier = jnp.arange(counts.shape[0]) < part.index(positions)
+        before = jnp.where(earlier[:, None, None], counts, 0).sum(0)[:, None, :]
+    return jnp.einsum("slec,sle,sech->slh", slots(lax.stop_gradient(gates), x.shape[2], before), gates, x)
 
 
 def concat(part, inputs, weights):
@@ -333,7 +338,7 @@ def reduced(part, inputs, weights):
 
 KINDS = {
     "linear": product, "einsum": product, "batched_matmul": product, "conv2d": convolution, "conv1d": convolution, "max_pool2d": pool,
-    "average_pool2d": pool, "batch_norm": batch_norm, "layer_norm": norm, "rms_norm": norm, "softmax": softmax, "log_softmax": softmax,
+    "average_pool2d": pool, "batch_norm": batch_norm, "batch_norm_relu": batch_norm, "layer_norm": norm, "rms_norm": norm, "softmax": softmax, "log_softmax": softmax,
     "cross_entropy": cross_entropy, "embedding": lookup, "embedding_bag": lookup, "attention": attention,
     "multi_head_attention": multi_head_attention, "rotary_embedding": rotary, "moe_dispatch": dispatch, "moe_combine": moe_combine, "concat": concat,
     "slice": part_of_axes, "split": part_of_axes, "transpose": transpose, "reshape": reshape, "flatten": reshape,

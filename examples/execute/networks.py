@@ -122,7 +122,7 @@ CASES = {
     },
     "onnx": {
         "data 4": Textbook("1x4xh100", "data_parallel", "momentum"),
-        "tensor 2 x data 2": Textbook("1x4xh100", "tensor_parallel_2", "momentum"),
+        "linear layers by features 4": Textbook("1x4xh100", "one_weird_trick", "momentum"),
         "pipeline 2 x data 2, 2 micro-batches": Textbook("1x4xh100", "data_parallel", micro_batches=2, cuts=["conv2"]),
     },
 }

@@ -369,7 +369,8 @@ command read_command_line(int argc, char const* const* argv) {
         asked.model += ",constants=" + raw.constants;
     }
     if (!raw.rerun.empty()) {
-        static std::set<std::string> const allowed{"rerun", "out", "export", "quiet", "memory", "model", "cluster", "profile", "rules", "diff", "explain"};
+        static std::set<std::string> const allowed{"rerun",   "out",     "export", "quiet", "memory", "model",
+                                                   "cluster", "profile", "rules",  "diff",  "explain"};
         for (auto const* const option : app.get_options())
             if (auto const name = option->get_single_name(); option->count() > 0 && !allowed.contains(name))
                 throw ps::invalid_input("--", name, " is given beside --rerun, which takes it from ", raw.rerun);

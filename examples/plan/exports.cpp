@@ -1,9 +1,7 @@
 #include "exports.hpp"
 
 #include <algorithm>
-#include <ostream>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <parsearch/io/exports/runtimes.hpp>
@@ -29,15 +27,16 @@ std::vector<wanted_export> read_exports(std::vector<std::string> const& given, s
     return out;
 }
 
-void write_export(std::ostream& out, std::string_view runtime, request const& asked, planned const& made, ps::io::plan_notes const& notes) {
+std::vector<ps::io::exported_file> export_plan(wanted_export const& wanted, request const& asked, planned const& made,
+                                               ps::io::plan_notes const& notes) {
     auto const& chosen = *made.plan;
-    ps::io::runtime_named(runtime, "export")
-        .write(out, {.graph = chosen.part.graph(),
-                     .topology = chosen.part.topology(),
-                     .plan = chosen.plan,
-                     .options = asked.simulation,
-                     .report = chosen.report ? &*chosen.report : nullptr,
-                     .notes = notes});
+    return ps::io::runtime_named(wanted.runtime, "--export")
+        .files(wanted.file, {.graph = chosen.part.graph(),
+                             .topology = chosen.part.topology(),
+                             .plan = chosen.plan,
+                             .options = asked.simulation,
+                             .report = chosen.report ? &*chosen.report : nullptr,
+                             .notes = notes});
 }
 
 } // namespace plan

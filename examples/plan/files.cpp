@@ -262,14 +262,13 @@ written_files write_files(request const& asked, inputs const& given, planned con
     shown.insert(shown.end(), notes.begin(), notes.end());
     if (chosen.report) folder.write("report.html", [&](std::ostream& out) { ps::io::write_report(out, report_of(asked, given, made, shown)); });
     for (auto const& e : asked.exports) {
-        std::ostringstream text;
+        std::vector<ps::io::exported_file> exported;
         try {
-            write_export(text, e.runtime, asked, made, said);
+            exported = export_plan(e, asked, made, said);
         } catch (ps::invalid_input const& why) {
             written.refused.push_back(ps::text(e.file, " is not written: ", why.what()));
-            continue;
         }
-        folder.write(e.file, [&](std::ostream& to) { to << text.view(); });
+        for (auto const& file : exported) folder.write(file.name, [&](std::ostream& to) { to << file.content; });
     }
     auto files = folder.files();
     folder.write("run.json", [&](std::ostream& out) { ps::io::write_run_manifest(out, manifest_of(asked, given, made, std::move(files))); });

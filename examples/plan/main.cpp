@@ -54,7 +54,8 @@ int run(plan::command const& command) {
     if (!unwritten.empty()) tools::print(stderr, "plan: {}\n", unwritten);
     if (!printed) tools::print(stderr, "plan: the standard output cannot be written\n");
     for (auto const& why : refused) tools::print(stderr, "plan: {}\n", why);
-    if (!unwritten.empty() || !refused.empty() || (!printed && !watch.interrupted())) return failed; // a terminal that was closed interrupts, and cannot be written
+    if (!unwritten.empty() || !refused.empty() || (!printed && !watch.interrupted()))
+        return failed; // a terminal that was closed interrupts, and cannot be written
     if (!asked.quiet)
         for (auto const& note : notes) print_note(note);
     else if (!made.verdict.empty()) print_note(made.verdict);

@@ -21,7 +21,7 @@ namespace plan {
 namespace ps = parsearch;
 
 // The files of a plan beside its exports.
-inline constexpr std::array<std::string_view, 7> plan_files{"plan.json",  "strategy.flexflow", "topology.json", "timeline.json",
+inline constexpr std::array<std::string_view, 7> plan_files{"plan.json", "strategy.flexflow", "topology.json", "timeline.json",
                                                             "graph.dot", "report.html",       "run.json"};
 
 // What the program ends with.

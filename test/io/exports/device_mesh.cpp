@@ -71,21 +71,30 @@ TEST_CASE("what no mesh has is refused by name") {
     auto const all = all_of(g);
     auto s = space::data_parallel(g, 4);
     s[1].listed = {0, 1, 3, 2};
-    CHECK(support::refusal([&] { return mesh_of(g, s, all, 0, 4); }).find("operator 'fc1' (linear): s4 @{0,1,3,2}: a mesh needs devices evenly spaced along each dim") != std::string::npos);
+    CHECK(support::refusal([&] {
+              return mesh_of(g, s, all, 0, 4);
+          }).find("operator 'fc1' (linear): s4 @{0,1,3,2}: a mesh needs devices evenly spaced along each dim") != std::string::npos);
     s[1].listed = {3, 2, 1, 0};
-    CHECK(support::refusal([&] { return mesh_of(g, s, all, 0, 4); }).find("operator 'fc1' (linear): s4 @{3,2,1,0}: dim 's' has stride -1: along an axis of a mesh devices are numbered upwards") != std::string::npos);
+    CHECK(support::refusal([&] {
+              return mesh_of(g, s, all, 0, 4);
+          }).find("operator 'fc1' (linear): s4 @{3,2,1,0}: dim 's' has stride -1: along an axis of a mesh devices are numbered upwards") !=
+          std::string::npos);
     auto wide = space::data_parallel(g, 6); // 64 samples: by 4
     wide[1].degree[0] = 2;
     wide[1].stride[0] = 3;
-    CHECK(support::refusal([&] { return mesh_of(g, wide, all, 0, 6); }).find("apart: of the distances of a mesh each must divide the next") != std::string::npos);
+    CHECK(support::refusal([&] { return mesh_of(g, wide, all, 0, 6); }).find("apart: of the distances of a mesh each must divide the next") !=
+          std::string::npos);
     auto one = space::data_parallel(g, 4);
     one[3].degree = {2, 2, 1};
     one[3].stride = {1, 1, 0};
     auto const mesh = mesh_of(g, one, all, 0, 4);
-    CHECK(support::refusal([&] { return use_of(mesh, g.operations[3], one[3], "fc2"); }).find("operator 'fc2' (linear): s2 o2 @0+1,1: several shards are on one device: a mesh has one on each") != std::string::npos);
+    CHECK(support::refusal([&] {
+              return use_of(mesh, g.operations[3], one[3], "fc2");
+          }).find("operator 'fc2' (linear): s2 o2 @0+1,1: several shards are on one device: a mesh has one on each") != std::string::npos);
     auto later = space::data_parallel(g, 4);
     later[3] = space::whole(g.operations[3], 7);
-    CHECK(support::refusal([&] { return use_of(mesh, g.operations[3], later[3], "fc2"); }).find("begins on device 7, its stage is on 4 from 0") != std::string::npos);
+    CHECK(support::refusal([&] { return use_of(mesh, g.operations[3], later[3], "fc2"); }).find("begins on device 7, its stage is on 4 from 0") !=
+          std::string::npos);
 }
 
 TEST_CASE("windows that overlap are no pieces") {
@@ -100,7 +109,9 @@ TEST_CASE("windows that overlap are no pieces") {
     device_mesh const mesh{0, {{"model", 2, 1}}};
     auto const use = use_of(mesh, op, c, "conv");
     CHECK(split_of(op, op.outputs[0], use, "conv")[2] == axis_numbers{0});
-    CHECK(support::refusal([&] { return split_of(op, op.inputs[0], use, "conv"); }).find("'x' is split along axis 2 by dim 'h' in pieces that overlap or have gaps") != std::string::npos);
+    CHECK(support::refusal([&] {
+              return split_of(op, op.inputs[0], use, "conv");
+          }).find("'x' is split along axis 2 by dim 'h' in pieces that overlap or have gaps") != std::string::npos);
 }
 
 // Pieces are what `ops::axis_interval` says that each shard touches.

@@ -104,7 +104,8 @@ TEST_CASE("an operator on fewer devices is noted, a parameter of two stages refu
     CHECK(notes[0].get<std::string>().starts_with("1 operator runs on fewer devices than the mesh has, the first '"));
 
     auto const cluster = topology::nodes({.count = 1, .gpus_per_node = 2, .device = topology::h100_sxm});
-    auto problem = make_problem(models::gpt({.layers = 1, .hidden = 16, .heads = 2, .sequence = 8, .vocabulary = 32, .batch = 4}), cluster, cost::roofline{cluster});
+    auto problem = make_problem(models::gpt({.layers = 1, .hidden = 16, .heads = 2, .sequence = 8, .vocabulary = 32, .batch = 4}), cluster,
+                                cost::roofline{cluster});
     auto const& g = problem.graph();
     pipeline::pipeline_plan plan{.how = pipeline::unpipelined(g), .strategy = space::one_device(g)};
     plan.how.stages = 2;

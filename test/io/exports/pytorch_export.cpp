@@ -34,7 +34,8 @@ struct planned {
 };
 planned gpt(std::size_t tensor) {
     auto const cluster = topology::nodes({.count = 2, .gpus_per_node = 4, .device = topology::h100_sxm});
-    auto problem = make_problem(models::gpt({.layers = 2, .hidden = 32, .heads = 4, .sequence = 16, .vocabulary = 64, .batch = 32}), cluster, cost::roofline{cluster});
+    auto problem = make_problem(models::gpt({.layers = 2, .hidden = 32, .heads = 4, .sequence = 16, .vocabulary = 64, .batch = 32}), cluster,
+                                cost::roofline{cluster});
     auto const& g = problem.graph();
     pipeline::pipeline_plan plan{.how = pipeline::unpipelined(g), .strategy = space::tensor_parallel(g, 8, tensor)};
     return {std::move(problem), std::move(plan)};
@@ -91,5 +92,6 @@ TEST_CASE("stages are split at operators, in an order that PyTorch has") {
     CHECK(pipelining["split_spec"] == nlohmann::json::parse(R"([{"stage": 1, "operator": "block2.attention.norm", "point": "BEGINNING",
                                                                "module": "block2.attention.norm"}])"));
     p.plan.how.order = pipeline::launch_order::eager_one_f_one_b;
-    CHECK(support::refusal([&] { return p.json(); }).find("the order of micro-batches is eager-1f1b with 1 stages on each group") != std::string::npos);
+    CHECK(support::refusal([&] { return p.json(); }).find("the order of micro-batches is eager-1f1b with 1 stages on each group") !=
+          std::string::npos);
 }

@@ -1,8 +1,6 @@
 #include <parsearch/io/exports/training_flags.hpp>
 
 #include <cstdint>
-#include <ostream>
-#include <sstream>
 #include <string>
 #include <utility>
 
@@ -28,10 +26,14 @@ struct planned {
     sim::simulation_options options{};
 
     [[nodiscard]] std::string written(std::string const& runtime) const {
-        std::ostringstream out;
-        runtime_named(runtime, "runtime")
-            .write(out, {.graph = part.graph(), .topology = problem.topology(), .plan = plan, .options = options, .notes = {.model = "gpt", .topology = "2x4"}});
-        return out.str();
+        auto const files = runtime_named(runtime, "runtime")
+                               .files("file", {.graph = part.graph(),
+                                               .topology = problem.topology(),
+                                               .plan = plan,
+                                               .options = options,
+                                               .notes = {.model = "gpt", .topology = "2x4"}});
+        REQUIRE(files.size() == 1);
+        return files.front().content;
     }
     [[nodiscard]] std::string refused(std::string const& runtime) const {
         return support::refusal([&] { return written(runtime); });
@@ -40,7 +42,8 @@ struct planned {
 /// GPT of 4 layers and 32 samples on two nodes of four, on `groups` groups, with the first `layers` layers in stage 0.
 planned gpt(std::uint32_t tensor, std::uint32_t groups, std::uint32_t micro_batches, std::uint32_t layers = 2) {
     auto const cluster = topology::nodes({.count = 2, .gpus_per_node = 4, .device = topology::h100_sxm});
-    auto problem = make_problem(models::gpt({.layers = 4, .hidden = 32, .heads = 4, .sequence = 16, .vocabulary = 64, .batch = 32}), cluster, cost::roofline{cluster});
+    auto problem = make_problem(models::gpt({.layers = 4, .hidden = 32, .heads = 4, .sequence = 16, .vocabulary = 64, .batch = 32}), cluster,
+                                cost::roofline{cluster});
     auto part = pipeline::micro_batch_problem(problem, micro_batches);
     auto const& g = part.graph();
     auto const devices = 8 / groups;
@@ -80,9 +83,10 @@ TEST_CASE("Megatron-LM gets degrees, micro-batches and shared states") {
 TEST_CASE("torchtitan gets degrees and a schedule") {
     auto p = gpt(2, 2, 4);
     auto const flags = p.written("torchtitan");
-    for (auto const* line : {"--parallelism.tensor_parallel_degree 2", "--parallelism.pipeline_parallel_degree 2", "--parallelism.data_parallel_replicate_degree 2",
-                             "--parallelism.data_parallel_shard_degree 1", "--parallelism.pipeline_parallel_schedule 1F1B",
-                             "--parallelism.pipeline_parallel_microbatch_size 4", "--training.local_batch_size 16", "--training.global_batch_size 32"})
+    for (auto const* line :
+         {"--parallelism.tensor_parallel_degree 2", "--parallelism.pipeline_parallel_degree 2", "--parallelism.data_parallel_replicate_degree 2",
+          "--parallelism.data_parallel_shard_degree 1", "--parallelism.pipeline_parallel_schedule 1F1B",
+          "--parallelism.pipeline_parallel_microbatch_size 4", "--training.local_batch_size 16", "--training.global_batch_size 32"})
         CHECK_MESSAGE(has_line(flags, line), line);
     p = gpt(1, 1, 1);
     p.plan.how.sharded = pipeline::sharded_states::parameters_within_nodes;
@@ -102,8 +106,10 @@ TEST_CASE("DeepSpeed gets replicas alone") {
                                             "zero_optimization": {"stage": 2}})"));
     p.plan.how.sharded = pipeline::sharded_states::parameters_within_nodes;
     CHECK(nlohmann::json::parse(p.written("deepspeed"))["zero_optimization"] == nlohmann::json::parse(R"({"stage": 3, "mics_shard_size": 4})"));
-    CHECK(gpt(2, 1, 1).refused("deepspeed") == "DeepSpeed takes no such plan: tensor parallelism is 2: its configuration says replicas alone, must be 1");
-    CHECK(gpt(1, 2, 1).refused("deepspeed") == "DeepSpeed takes no such plan: the number of stages is 2: its configuration says replicas alone, must be 1");
+    CHECK(gpt(2, 1, 1).refused("deepspeed") ==
+          "DeepSpeed takes no such plan: tensor parallelism is 2: its configuration says replicas alone, must be 1");
+    CHECK(gpt(1, 2, 1).refused("deepspeed") ==
+          "DeepSpeed takes no such plan: the number of stages is 2: its configuration says replicas alone, must be 1");
 }
 
 TEST_CASE("an operator that is not as the numbers say is named") {
@@ -123,7 +129,7 @@ TEST_CASE("a strategy without a degree is recognised") {
 }
 
 TEST_CASE("runtimes are found by name") {
-    CHECK(runtime_names() == "jax, megatron, torchtitan, pytorch, deepspeed");
+    CHECK(runtime_names() == "jax, megatron, torchtitan, pytorch, deepspeed, chakra");
     CHECK(support::refusal([] { return runtime_named("mesh", "--export").name; }) ==
-          "--export is 'mesh': must be one of jax, megatron, torchtitan, pytorch, deepspeed");
+          "--export is 'mesh': must be one of jax, megatron, torchtitan, pytorch, deepspeed, chakra");
 }

@@ -71,7 +71,8 @@ namespace detail {
 [[nodiscard]] inline space::configuration strided(space::configuration const& c, ops::operation const& op, std::string_view name) {
     auto const even = evenly_spaced(c);
     if (!even)
-        throw invalid_input("operator '", name, "' (", op.kind, "): ", space::to_string(c, op), ": a mesh needs devices evenly spaced along each dim");
+        throw invalid_input("operator '", name, "' (", op.kind, "): ", space::to_string(c, op),
+                            ": a mesh needs devices evenly spaced along each dim");
     for (std::size_t k = 0; k < even->rank; ++k)
         if (even->degree[k] > 1 && even->stride[k] < 1)
             throw invalid_input("operator '", name, "' (", op.kind, "): ", space::to_string(c, op), ": dim '", op.dims[k].name, "' has stride ",
@@ -82,8 +83,8 @@ namespace detail {
 [[nodiscard]] inline bool is_source(ops::operation const& op) noexcept { return op.work == ops::work_class::source; }
 } // namespace detail
 
-/// The mesh of `devices` devices from `first` on which the operators `which` of `g` are split: an axis between any two neighbouring distances at which
-/// some dim begins or ends to be split, and those of `also`. Axes are named by what splits them: "data" (samples), "model" (other dims), "mixed" (both),
+/// The mesh of `devices` devices from `first` on which the operators `which` of `g` are split: an axis between any two neighbouring distances at
+/// which some dim begins or ends to be split, and those of `also`. Axes are named by what they split: "data" (samples alone), "model" (other dims),
 /// "idle" (nothing), with a number behind the second of a name. Throws `invalid_input` naming the operator and the distance where these are not
 /// multiples of each other, or shards are not evenly spaced. Complexity: linear in the operators' dims.
 [[nodiscard]] inline device_mesh mesh_of(graph::dense_graph const& g, std::span<space::configuration const> strategy,
@@ -123,8 +124,9 @@ namespace detail {
                     (g.operations[op].dims[k].kind == ops::dim_kind::sample ? data : model)[a] = true;
     }
     for (std::size_t a = 0; a < mesh.axes.size(); ++a) {
-        std::string const name = data[a] ? (model[a] ? "mixed" : "data") : (model[a] ? "model" : "idle");
-        auto const before = std::ranges::count_if(mesh.axes, [&](auto const& other) { return other.name.starts_with(name); }); // those without a name yet are none
+        std::string const name = model[a] ? "model" : data[a] ? "data" : "idle";
+        auto const named = std::span(mesh.axes).first(a);
+        auto const before = std::ranges::count_if(named, [&](auto const& other) { return other.name.starts_with(name); });
         mesh.axes[a].name = before > 0 ? text(name, before + 1) : name;
     }
     return mesh;
@@ -136,7 +138,9 @@ namespace detail {
     auto const c = detail::strided(given, op, name);
     mesh_use out{.dims = std::vector<axis_numbers>(c.rank)};
     auto start = c.start - mesh.first;
-    auto const wrong = [&](auto const&... why) { return invalid_input("operator '", name, "' (", op.kind, "): ", space::to_string(given, op), ": ", why...); };
+    auto const wrong = [&](auto const&... why) {
+        return invalid_input("operator '", name, "' (", op.kind, "): ", space::to_string(given, op), ": ", why...);
+    };
     if (start < 0 || start >= mesh.devices()) throw wrong("begins on device ", c.start, ", its stage is on ", mesh.devices(), " from ", mesh.first);
     for (std::uint32_t a = 0; a < mesh.axes.size(); ++a) {
         std::size_t users = 0;
@@ -174,7 +178,8 @@ namespace detail {
             auto inside = axis.span;
             for (auto const& other : terms)
                 if (other.stride < t.stride) inside += other.stride * (op.dims[other.dim].extent - 1);
-            if (!whole || axis.offset != 0 || inside != t.stride || (all.empty() && t.stride * op.dims[t.dim].extent != axis.extent && terms.size() == 1))
+            if (!whole || axis.offset != 0 || inside != t.stride ||
+                (all.empty() && t.stride * op.dims[t.dim].extent != axis.extent && terms.size() == 1))
                 throw invalid_input("operator '", name, "' (", op.kind, "): '", o.name, "' is split along axis ", i, " by dim '", op.dims[t.dim].name,
                                     "' in pieces that overlap or have gaps: a mesh cuts an axis into equal pieces");
             all.insert(all.end(), axes.begin(), axes.end());
@@ -184,8 +189,8 @@ namespace detail {
     return out;
 }
 
-/// The axes along which the shards of an operator have partial sums of its output `o`, or copies of the operand where that is one that it reads: those
-/// of dims that do not index it.
+/// The axes along which the shards of an operator have partial sums of its output `o`, or copies of the operand where that is one that it reads:
+/// those of dims that do not index it.
 [[nodiscard]] inline axis_numbers axes_beside(ops::operand const& o, mesh_use const& use) {
     axis_numbers out;
     for (std::size_t k = 0; k < use.dims.size(); ++k)

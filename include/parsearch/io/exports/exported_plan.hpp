@@ -1,6 +1,7 @@
 #pragma once
 /// What is exported, and what all exports read of it.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -18,6 +19,7 @@
 #include <parsearch/pipeline/pipeline_plan.hpp>
 #include <parsearch/sim/input/simulation_options.hpp>
 #include <parsearch/sim/report.hpp>
+#include <parsearch/sim/schedule/task_graph.hpp>
 #include <parsearch/topology/dense_topology.hpp>
 
 namespace parsearch::io {
@@ -48,7 +50,8 @@ struct exported_stage {
         throw invalid_input("the strategy has ", p.plan.strategy.size(), " configurations: the graph has ", p.graph.size(), " operators");
     auto const devices = static_cast<std::uint32_t>(p.topology.size()), groups = how.launching().groups();
     if (devices % groups != 0)
-        throw invalid_input("a pipeline of ", groups, " groups on ", devices, " devices: runtimes have as many devices in each, groups must divide them");
+        throw invalid_input("a pipeline of ", groups, " groups on ", devices,
+                            " devices: runtimes have as many devices in each, groups must divide them");
     std::vector<exported_stage> out(how.stages);
     for (auto const op : p.graph.order) {
         if (detail::is_source(p.graph.operations[op])) continue;
@@ -75,6 +78,28 @@ struct exported_stage {
         for (auto const& d : op.dims)
             if (d.kind == ops::dim_kind::sample && op.work != ops::work_class::source) samples = std::gcd(samples, d.extent);
     return samples * p.plan.how.micro_batches;
+}
+
+/// Tasks [first, last) of a simulation.
+struct task_range {
+    std::uint32_t first = 0, last = 0;
+};
+
+/// The tasks of a simulation in order; those of one message or collective, a task on each of its links, together.
+[[nodiscard]] inline std::vector<task_range> movements_and_tasks(sim::report const& r) {
+    auto const moves = [&](std::uint32_t t) { return r.tasks.kind[t] == sim::task_kind::transfer || r.tasks.kind[t] == sim::task_kind::collective; };
+    auto const are_one = [&](std::uint32_t a, std::uint32_t b) {
+        auto const &x = r.tasks.label[a], &y = r.tasks.label[b];
+        return r.tasks.kind[a] == r.tasks.kind[b] && x.op == y.op && x.number == y.number && x.edge == y.edge && x.traffic == y.traffic &&
+               r.run_of(a) == r.run_of(b) && r.schedule.ready[a] == r.schedule.ready[b];
+    };
+    std::vector<task_range> out;
+    for (std::uint32_t t = 0; t < r.tasks.size(); t = out.back().last) {
+        auto end = t + 1;
+        while (moves(t) && end < r.tasks.size() && are_one(t, end)) ++end;
+        out.push_back({t, end});
+    }
+    return out;
 }
 
 /// "none", "optimizer", "gradients", "parameters" or "parameters within nodes".

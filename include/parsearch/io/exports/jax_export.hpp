@@ -1,6 +1,6 @@
 #pragma once
-/// Plans for JAX: meshes, a PartitionSpec per parameter and activation, micro-batches, stages, what is computed again; and the graph, so that a program
-/// can run it. See docs/run.md.
+/// Plans for JAX: meshes, a PartitionSpec per parameter and activation, micro-batches, stages, what is computed again; and the graph, so that a
+/// program can run it. See docs/run.md.
 
 #include <algorithm>
 #include <array>
@@ -85,8 +85,8 @@ class jax_writer {
         root["parameters"] = std::move(parameters_);
         root["operators"] = std::move(operators);
         if (idle_ > 0)
-            notes_.push_back(text(idle_, idle_ == 1 ? " operator runs" : " operators run", " on fewer devices than the mesh has, the first '", first_idle_,
-                                  "': JAX runs a program on all devices of a mesh, so that the others do the same work"));
+            notes_.push_back(text(idle_, idle_ == 1 ? " operator runs" : " operators run", " on fewer devices than the mesh has, the first '",
+                                  first_idle_, "': JAX runs a program on all devices of a mesh, so that the others do the same work"));
         if (summed_ > 0)
             notes_.push_back(text(summed_, summed_ == 1 ? " operator leaves" : " operators leave", " partial sums, the first '", first_summed_,
                                   "': a PartitionSpec has no words for them, it says where the sum is; 'partial' has the axes"));
@@ -199,7 +199,8 @@ class jax_writer {
                                     "' is of stage ", at->second, ", too: a parameter of several stages is not exported");
             return out;
         }
-        ordered_json parameter{{"name", name}, {"stage", how.stage[number]}, {"type", name_of(w.type)}, {"shape", shape_of(w)}, {"spec", out["spec"]}};
+        ordered_json parameter{
+            {"name", name}, {"stage", how.stage[number]}, {"type", name_of(w.type)}, {"shape", shape_of(w)}, {"spec", out["spec"]}};
         parameter["replicas"] = names_of(mesh, beside);
         if (how.sharded != pipeline::sharded_states::none && !beside.empty()) {
             if (auto const shared = shared_axis_of(w, split, beside, mesh)) {
@@ -241,24 +242,14 @@ class jax_writer {
     /// What moves, and memory by device, as simulated.
     [[nodiscard]] ordered_json predicted() const {
         auto const& r = *p_.report;
-        // Tasks on several links that are one message or collective.
-        using moved = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, sim::traffic_kind, std::uint32_t, sim::task_part, bool, collective_kind,
-                                 byte_count, std::uint32_t>;
-        std::map<moved, std::map<std::uint32_t, std::uint64_t>> one; // on each link, how often: a weight may be gathered twice
-        for (std::uint32_t t = 0; t < r.tasks.size(); ++t) {
-            bool const message = r.tasks.kind[t] == sim::task_kind::transfer;
-            if (!message && r.tasks.kind[t] != sim::task_kind::collective) continue;
-            auto const& l = r.tasks.label[t];
-            auto const run = r.run_of(t);
-            auto const& c = r.carried[t];
-            ++one[moved{l.op, l.edge, l.number, l.traffic, run.micro_batch, run.part, message, c.collective, c.bytes, c.devices}][r.tasks.resource[t]];
-        }
         using sort = std::tuple<std::uint32_t, sim::traffic_kind, sim::task_part, bool, collective_kind, byte_count, std::uint32_t>;
         std::map<sort, std::uint64_t> times;
-        for (auto const& [m, links] : one) {
-            std::uint64_t most = 0;
-            for (auto const& [link, n] : links) most = std::max(most, n);
-            times[{std::get<0>(m), std::get<3>(m), std::get<5>(m), std::get<6>(m), std::get<7>(m), std::get<8>(m), std::get<9>(m)}] += most;
+        for (auto const& [first, last] : movements_and_tasks(r)) {
+            bool const message = r.tasks.kind[first] == sim::task_kind::transfer;
+            if (!message && r.tasks.kind[first] != sim::task_kind::collective) continue;
+            auto const& l = r.tasks.label[first];
+            auto const& c = r.carried[first];
+            ++times[{l.op, l.traffic, r.run_of(first).part, message, c.collective, c.bytes, c.devices}];
         }
         ordered_json out{{"time_ps", r.makespan.count()}, {"moves", ordered_json::array()}, {"memory", ordered_json::array()}};
         for (auto const& [m, n] : times) {
@@ -289,9 +280,9 @@ class jax_writer {
 };
 } // namespace detail
 
-/// Writes a plan as JSON that JAX programs read ("parsearch.jax"). Units are in the names; shapes are those of a micro-batch. What JAX cannot say is in
-/// `notes`, or refused: throws `invalid_input` naming operator, value and rule where `stages_of`, `use_of` or `split_of` do, and where a parameter is
-/// of several stages.
+/// Writes a plan as JSON that JAX programs read ("parsearch.jax"). Units are in the names; shapes are those of a micro-batch. What JAX cannot say is
+/// in `notes`, or refused: throws `invalid_input` naming operator, value and rule where `stages_of`, `use_of` or `split_of` do, and where a parameter
+/// is of several stages.
 inline void write_jax_export(std::ostream& out, exported_plan const& p) { write_json(out, detail::jax_writer(p).write()); }
 
 } // namespace parsearch::io

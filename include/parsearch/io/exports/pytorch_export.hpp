@@ -1,6 +1,6 @@
 #pragma once
-/// Plans for PyTorch: device meshes, DTensor placements of parameters and activations, styles of parallelize_module, arguments of fully_shard, stages and
-/// their schedule, activation checkpoints. See docs/run.md.
+/// Plans for PyTorch: device meshes, DTensor placements of parameters and activations, styles of parallelize_module, arguments of fully_shard, stages
+/// and their schedule, activation checkpoints. See docs/run.md.
 
 #include <algorithm>
 #include <cstddef>
@@ -69,7 +69,8 @@ class pytorch_writer {
         std::vector<std::string> of(mesh.axes.size(), "Replicate()");
         for (std::size_t axis = 0; axis < split.size(); ++axis) {
             if (!std::ranges::is_sorted(split[axis]))
-                throw invalid_input(what, ": axis ", axis, " is split over dims of the mesh in another order: DTensor splits in the order of the mesh");
+                throw invalid_input(what, ": axis ", axis,
+                                    " is split over dims of the mesh in another order: DTensor splits in the order of the mesh");
             for (auto const a : split[axis]) of[a] = text("Shard(", axis, ')');
         }
         for (auto const a : partial) of[a] = "Partial()";
@@ -110,7 +111,8 @@ class pytorch_writer {
                                         " by an operator before: DTensor has one placement of each");
                 continue;
             }
-            parameters.push_back({{"name", name}, {"module", module_of(name)}, {"stage", p_.plan.how.stage[number]}, {"placements", std::move(placed)}});
+            parameters.push_back(
+                {{"name", name}, {"module", module_of(name)}, {"stage", p_.plan.how.stage[number]}, {"placements", std::move(placed)}});
         }
         add_style(number, use, mesh, styles);
     }
@@ -144,7 +146,8 @@ class pytorch_writer {
             return;
         }
         if (std::ranges::any_of(split, [](auto const& axes) { return !axes.empty(); }))
-            notes_.push_back(text("module '", module, "' (", op.kind, "): no style of parallelize_module splits it: distribute its parameters as placed"));
+            notes_.push_back(
+                text("module '", module, "' (", op.kind, "): no style of parallelize_module splits it: distribute its parameters as placed"));
     }
 
     /// How the first input of an operator is split.
@@ -246,9 +249,9 @@ class pytorch_writer {
 } // namespace detail
 
 /// Writes a plan as JSON that PyTorch programs read ("parsearch.pytorch"): what goes into init_device_mesh, distribute_tensor, parallelize_module,
-/// fully_shard, pipeline's split_spec and checkpoint. Throws `invalid_input` naming operator, value and rule where `stages_of`, `use_of` or `split_of` do,
-/// where an axis is split over dims of the mesh in another order than theirs, where operators place one parameter in two ways, on copies, and on orders of
-/// micro-batches that torch.distributed.pipelining has no schedule for.
+/// fully_shard, pipeline's split_spec and checkpoint. Throws `invalid_input` naming operator, value and rule where `stages_of`, `use_of` or
+/// `split_of` do, where an axis is split over dims of the mesh in another order than theirs, where operators place one parameter in two ways, on
+/// copies, and on orders of micro-batches that torch.distributed.pipelining has no schedule for.
 inline void write_pytorch_export(std::ostream& out, exported_plan const& p) { write_json(out, detail::pytorch_writer(p).write()); }
 
 } // namespace parsearch::io

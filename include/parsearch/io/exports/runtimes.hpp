@@ -3,10 +3,15 @@
 
 #include <array>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/io/exports/chakra_trace.hpp>
+#include <parsearch/io/exports/exported_file.hpp>
 #include <parsearch/io/exports/exported_plan.hpp>
 #include <parsearch/io/exports/jax_export.hpp>
 #include <parsearch/io/exports/pytorch_export.hpp>
@@ -18,15 +23,24 @@ namespace parsearch::io {
 struct runtime_export {
     std::string_view name, file; ///< `file`: what it is called by default
     std::string_view help;
-    void (*write)(std::ostream&, exported_plan const&);
+    std::vector<exported_file> (*files)(std::string const& file, exported_plan const&);
 };
 
+/// What `Write` writes, as one file.
+template <void (*Write)(std::ostream&, exported_plan const&)>
+[[nodiscard]] std::vector<exported_file> one_file(std::string const& file, exported_plan const& p) {
+    std::ostringstream out;
+    Write(out, p);
+    return {{file, std::move(out).str()}};
+}
+
 inline constexpr std::array runtime_exports{
-    runtime_export{"jax", "jax.json", "meshes, PartitionSpecs, stages and the graph, as JSON", write_jax_export},
-    runtime_export{"megatron", "megatron.flags", "flags of Megatron-LM", write_megatron_flags},
-    runtime_export{"torchtitan", "torchtitan.flags", "flags of torchtitan", write_torchtitan_flags},
-    runtime_export{"pytorch", "pytorch.json", "device meshes, DTensor placements, styles, stages, as JSON", write_pytorch_export},
-    runtime_export{"deepspeed", "deepspeed.json", "the configuration of DeepSpeed", write_deepspeed_config},
+    runtime_export{"jax", "jax.json", "meshes, PartitionSpecs, stages and the graph, as JSON", one_file<write_jax_export>},
+    runtime_export{"megatron", "megatron.flags", "flags of Megatron-LM", one_file<write_megatron_flags>},
+    runtime_export{"torchtitan", "torchtitan.flags", "flags of torchtitan", one_file<write_torchtitan_flags>},
+    runtime_export{"pytorch", "pytorch.json", "device meshes, DTensor placements, styles, stages, as JSON", one_file<write_pytorch_export>},
+    runtime_export{"deepspeed", "deepspeed.json", "the configuration of DeepSpeed", one_file<write_deepspeed_config>},
+    runtime_export{"chakra", "chakra", "execution traces of Chakra, one per device, and the groups of collectives", chakra_traces},
 };
 
 /// All names, in order.

@@ -46,8 +46,8 @@ namespace detail {
         if (a.place(n) != b.place(n)) return false;
     return true;
 }
-/// Of a strategy that says no degree of tensor parallelism, the least with which its first operator that has none of data parallelism's configuration is
-/// as it is; 1 where there is none.
+/// Of a strategy that says no degree of tensor parallelism, the least with which its first operator that has none of data parallelism's configuration
+/// is as it is; 1 where there is none.
 [[nodiscard]] inline std::uint32_t tensor_of(exported_plan const& p, std::vector<exported_stage> const& stages) {
     auto const devices = static_cast<std::uint32_t>(p.topology.size() / p.plan.how.launching().groups());
     auto const first_other = [&](std::uint32_t tensor, std::uint32_t const* only) -> std::uint32_t const* {
@@ -67,7 +67,8 @@ namespace detail {
 }
 } // namespace detail
 
-/// The numbers of a plan. Throws `invalid_input` naming the first operator whose configuration is not that of the strategy which the numbers stand for
+/// The numbers of a plan. Throws `invalid_input` naming the first operator whose configuration is not that of the strategy which the numbers stand
+/// for
 /// (`space::split_among_neighbours` on the devices of its stage), or where a plan says no degree of tensor parallelism, stages differ in it or in
 /// computing again, or a replica has a part of a sample. `runtime`: for messages. Complexity: linear in operators and shards.
 [[nodiscard]] inline textbook_plan textbook_of(exported_plan const& p, std::string_view runtime) {
@@ -89,8 +90,8 @@ namespace detail {
         throw wrong("tensor parallelism of ", out.tensor, " and context parallelism of ", out.context, " on groups of ", devices,
                     " devices: their product must divide these");
     out.data = devices / same_samples;
-    auto const wanted = space::split_among_neighbours(p.graph, devices,
-                                                      {.tensor = out.tensor, .experts = out.experts, .context = out.context, .heads = out.heads});
+    auto const wanted =
+        space::split_among_neighbours(p.graph, devices, {.tensor = out.tensor, .experts = out.experts, .context = out.context, .heads = out.heads});
     for (auto const& stage : stages)
         for (auto const op : stage.operators) {
             auto textbook = wanted[op];
@@ -110,8 +111,8 @@ namespace detail {
     out.recomputes = how.recomputes(0);
     for (std::uint32_t s = 0; s < how.stages; ++s) {
         if (how.recomputes(s) != out.recomputes)
-            throw wrong("stage ", s, how.recomputes(s) ? " computes" : " does not compute", " activations again, stage 0 ", out.recomputes ? "does" : "does not",
-                        ": must be alike");
+            throw wrong("stage ", s, how.recomputes(s) ? " computes" : " does not compute", " activations again, stage 0 ",
+                        out.recomputes ? "does" : "does not", ": must be alike");
         std::vector<std::uint32_t> segments;
         for (auto const op : stages[s].operators)
             if (how.computes_again(op)) segments.push_back(how.segment_of(op));

@@ -66,21 +66,21 @@ inline void refuse_kept(exported_plan const& p, std::string_view runtime) {
 } // namespace detail
 
 /// Writes a textbook plan of a transformer as flags of Megatron-LM's training programs (core 0.12 and later). Throws `invalid_input` where
-/// `textbook_of` does, on orders other than 1F1B, gradients or parameters that are shared by several stages' groups, sharing within nodes, attention that
-/// is split by heads in place of positions, and selective recomputation.
-/// Source: megatron/training/arguments.py.
+/// `textbook_of` does, on orders other than 1F1B, gradients or parameters that are shared by several stages' groups, sharing within nodes, attention
+/// that is split by heads in place of positions, and selective recomputation. Source: megatron/training/arguments.py.
 inline void write_megatron_flags(std::ostream& out, exported_plan const& p) {
     constexpr std::string_view runtime = "Megatron-LM";
     auto const t = textbook_of(p, runtime);
     auto const& how = p.plan.how;
     auto const wrong = [&](auto const&... why) { return invalid_input(runtime, " takes no such plan: ", why...); };
     using pipeline::sharded_states;
-    if (std::ranges::count(t.layers, 0U) == static_cast<std::ptrdiff_t>(t.layers.size())) throw wrong("no operator is attention: it trains transformers");
+    if (std::ranges::count(t.layers, 0U) == static_cast<std::ptrdiff_t>(t.layers.size()))
+        throw wrong("no operator is attention: it trains transformers");
     if (how.stages > 1 && how.order != pipeline::launch_order::one_f_one_b)
         throw wrong("the order of micro-batches is ", name_of(how.order), ": it runs 1f1b");
-    if (t.heads > 1) throw wrong("attention has heads over ", t.heads, " of the ", t.context, " parts of sequences: --context-parallel-size splits positions");
-    if (how.sharded == sharded_states::parameters_within_nodes)
-        throw wrong("states are shared within nodes: must be shared by all replicas");
+    if (t.heads > 1)
+        throw wrong("attention has heads over ", t.heads, " of the ", t.context, " parts of sequences: --context-parallel-size splits positions");
+    if (how.sharded == sharded_states::parameters_within_nodes) throw wrong("states are shared within nodes: must be shared by all replicas");
     if (how.sharded >= sharded_states::gradients && how.stages > 1)
         throw wrong(name_of(how.sharded), " are shared, in ", how.stages, " stages: its FSDP takes one");
     detail::refuse_kept(p, runtime);
@@ -128,8 +128,10 @@ inline void write_torchtitan_flags(std::ostream& out, exported_plan const& p) {
     auto const& how = p.plan.how;
     auto const wrong = [&](auto const&... why) { return invalid_input(runtime, " takes no such plan: ", why...); };
     using pipeline::launch_order, pipeline::sharded_states;
-    if (std::ranges::count(t.layers, 0U) == static_cast<std::ptrdiff_t>(t.layers.size())) throw wrong("no operator is attention: it trains transformers");
-    if (t.heads > 1) throw wrong("attention has heads over ", t.heads, " of the ", t.context, " parts of sequences: its context parallelism splits positions");
+    if (std::ranges::count(t.layers, 0U) == static_cast<std::ptrdiff_t>(t.layers.size()))
+        throw wrong("no operator is attention: it trains transformers");
+    if (t.heads > 1)
+        throw wrong("attention has heads over ", t.heads, " of the ", t.context, " parts of sequences: its context parallelism splits positions");
     if (how.sharded == sharded_states::optimizer) throw wrong("the optimizer's state is shared alone: its FSDP shares gradients with it");
     detail::refuse_kept(p, runtime);
     detail::flags_file flags;
@@ -197,15 +199,16 @@ inline void write_deepspeed_config(std::ostream& out, exported_plan const& p) {
     refuse_above_one("context parallelism", t.context);
     refuse_above_one("expert parallelism", t.experts);
     refuse_above_one("the number of stages", how.stages);
-    if (t.recomputes) throw invalid_input(runtime, " takes no such plan: activations are computed again: its configuration does not say of which layers");
+    if (t.recomputes)
+        throw invalid_input(runtime, " takes no such plan: activations are computed again: its configuration does not say of which layers");
     using pipeline::sharded_states;
-    ordered_json root{{"train_batch_size", t.samples},
-                      {"train_micro_batch_size_per_gpu", t.micro_batch},
-                      {"gradient_accumulation_steps", how.micro_batches}};
+    ordered_json root{
+        {"train_batch_size", t.samples}, {"train_micro_batch_size_per_gpu", t.micro_batch}, {"gradient_accumulation_steps", how.micro_batches}};
     auto const stage = std::min<std::uint32_t>(static_cast<std::uint32_t>(how.sharded), 3);
     ordered_json zero{{"stage", stage}};
     if (how.sharded == sharded_states::parameters_within_nodes)
-        zero["mics_shard_size"] = std::min<std::size_t>(p.topology.size(), static_cast<std::size_t>(std::ranges::count(p.topology.node, p.topology.node.front())));
+        zero["mics_shard_size"] =
+            std::min<std::size_t>(p.topology.size(), static_cast<std::size_t>(std::ranges::count(p.topology.node, p.topology.node.front())));
     root["zero_optimization"] = std::move(zero);
     if (detail::has_type(p, ops::dtype::bf16)) root["bf16"] = {{"enabled", true}};
     if (detail::has_type(p, ops::dtype::f16)) root["fp16"] = {{"enabled", true}};
