@@ -24,6 +24,7 @@
 #include <parsearch/io/names/zoo.hpp>
 
 #include "experts.hpp"
+#include "exports.hpp"
 #include "tools/limits.hpp"
 #include "tools/options.hpp"
 #include "tools/streams.hpp"
@@ -50,6 +51,7 @@ constexpr std::string_view examples_and_codes =
   plan --model zoo:gpt --cluster 2x4xv100 --import a/plan.json --diff b/plan.json
   plan --model zoo:gpt --cluster 2x4xv100 --explain 'block{1..12}.attention'
   plan --model zoo:gpt --cluster 2x4xv100 --pin 'block{1..12}.attention=s2 heads4' --forbid logits=o8
+  plan --model zoo:gpt --cluster 1x8xh100 --search none --start tensor_parallel_8 --out plan-gpt --export jax --export megatron
   plan --list models; plan --list gpt; plan --list fabrics; plan --list torus
 
 Files in DIR:
@@ -60,6 +62,7 @@ Files in DIR:
   graph.dot           the operators coloured by configuration, for Graphviz
   topology.json       the cluster, also of a fabric; --cluster reads it
   run.json            what was asked and what was found; --rerun repeats it
+  jax.json, ...       the plan for a runtime, one for each --export
 
 Exit codes:
   0    done
@@ -153,6 +156,7 @@ struct raw_command {
     std::vector<ps::io::setting> fabric_settings{}; // those given, in the order of their declaration
     std::optional<std::chrono::nanoseconds> time = std::chrono::seconds{10};
     std::optional<std::uint64_t> evaluations{};
+    std::vector<std::string> exports{};
     bool time_given = false, version = false, pipelines = true;
 };
 
@@ -268,6 +272,13 @@ void add_general(CLI::App& app, raw_command& raw) {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->type_name("OPERATOR")
         ->group(output);
+    app.add_option_function<std::vector<std::string>>(
+           "--export", [&raw](std::vector<std::string> const& all) { raw.exports = all; },
+           "writes the plan for a runtime, too, to FILE in the folder of --out: " + names_of_runtimes() + ". May be given several times")
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->type_name("NAME[=FILE]")
+        ->group(output);
     app.add_flag("-q,--quiet", raw.asked.quiet, "the table only: no progress, notes or operators")->group(output);
     tools::add_text(app, "--list", other, "WHAT",
                     "lists models, clusters, fabrics, searches or experts, or the options of one model, fabric or search, and ends", text(raw.list));
@@ -349,6 +360,7 @@ command read_command_line(int argc, char const* const* argv) {
         return {};
     }
     auto& asked = raw.asked;
+    asked.exports = read_exports(raw.exports, asked.out);
     if (!raw.pipelines) {
         if (!of_pipelines.empty())
             throw ps::invalid_input("--space.", *of_pipelines.begin(), " is given, and --space.pipelines is false: there are none to limit");
@@ -359,7 +371,8 @@ command read_command_line(int argc, char const* const* argv) {
         asked.model += ",constants=" + raw.constants;
     }
     if (!raw.rerun.empty()) {
-        static std::set<std::string> const allowed{"rerun", "out", "quiet", "memory", "model", "cluster", "profile", "rules", "diff", "explain"};
+        static std::set<std::string> const allowed{"rerun",   "out",     "export", "quiet", "memory", "model",
+                                                   "cluster", "profile", "rules",  "diff",  "explain"};
         for (auto const* const option : app.get_options())
             if (auto const name = option->get_single_name(); option->count() > 0 && !allowed.contains(name))
                 throw ps::invalid_input("--", name, " is given beside --rerun, which takes it from ", raw.rerun);

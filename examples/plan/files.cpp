@@ -19,6 +19,7 @@
 #include <parsearch/io/foreign/flexflow_strategy.hpp>
 #include <parsearch/io/report/html_report.hpp>
 
+#include "exports.hpp"
 #include "output_folder.hpp"
 
 namespace plan {
@@ -26,8 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What may be written.
-constexpr std::array file_names{"plan.json", "strategy.flexflow", "topology.json", "timeline.json", "graph.dot", "report.html", "run.json"};
 // What earlier releases wrote.
 constexpr std::array former_names{"strategy.json", "pipeline.json", "pipeline.trace.json"};
 
@@ -183,8 +182,10 @@ std::vector<std::string> remove_older(fs::path const& folder, std::vector<ps::io
     } catch (ps::invalid_input const&) {
         // There is none that can be read.
     }
-    std::vector<std::string> left;
-    for (std::string const name : file_names) {
+    std::vector<std::string> left, names(plan_files.begin(), plan_files.end());
+    for (auto const& f : older) // exports
+        if (std::ranges::find(plan_files, f.name) == plan_files.end() && fs::path(f.name).filename() == f.name) names.push_back(f.name);
+    for (auto const& name : names) {
         std::error_code error;
         if (std::ranges::find(written, name, &ps::io::run_file::name) != written.end() || !fs::exists(folder / name, error)) continue;
         auto const known = std::ranges::find(older, name, &ps::io::run_file::name);
@@ -206,7 +207,9 @@ void prepare_folder(request const& asked, inputs const& given) {
     if (asked.out.empty()) return;
     output_folder const try_it(asked.out);
     auto const path_of = [](std::string const& input) { return ps::io::parse_settings(input).name; };
-    for (std::string const name : file_names) {
+    std::vector<std::string> names(plan_files.begin(), plan_files.end());
+    for (auto const& e : asked.exports) names.push_back(e.file);
+    for (auto const& name : names) {
         auto const path = fs::path(asked.out) / name;
         std::error_code error;
         if (fs::is_directory(path, error))
@@ -218,8 +221,9 @@ void prepare_folder(request const& asked, inputs const& given) {
     }
 }
 
-std::vector<std::string> write_files(request const& asked, inputs const& given, planned const& made) {
-    std::vector<std::string> notes;
+written_files write_files(request const& asked, inputs const& given, planned const& made) {
+    written_files written;
+    auto& notes = written.notes;
     output_folder folder(asked.out);
     auto const& cluster = given.cluster.cluster;
     auto const& chosen = *made.plan;
@@ -258,12 +262,21 @@ std::vector<std::string> write_files(request const& asked, inputs const& given, 
     auto shown = made.notes;
     shown.insert(shown.end(), notes.begin(), notes.end());
     if (chosen.report) folder.write("report.html", [&](std::ostream& out) { ps::io::write_report(out, report_of(asked, given, made, shown)); });
+    for (auto const& e : asked.exports) {
+        std::vector<ps::io::exported_file> exported;
+        try {
+            exported = export_plan(e, asked, made, said);
+        } catch (ps::invalid_input const& why) {
+            written.refused.push_back(ps::text(e.file, " is not written: ", why.what()));
+        }
+        for (auto const& file : exported) folder.write(file.name, [&](std::ostream& to) { to << file.content; });
+    }
     auto files = folder.files();
     folder.write("run.json", [&](std::ostream& out) { ps::io::write_run_manifest(out, manifest_of(asked, given, made, std::move(files))); });
     for (auto const& name : remove_older(asked.out, folder.files()))
         notes.push_back(ps::text(asked.out, '/', name, " is not of this run, nor of the one before: it was left as it is"));
     folder.move();
-    return notes;
+    return written;
 }
 
 } // namespace plan

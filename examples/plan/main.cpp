@@ -5,6 +5,8 @@
 #include <new>
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -35,9 +37,12 @@ int run(plan::command const& command) {
     // Files first: who reads the output may be gone.
     auto notes = made.notes;
     std::string unwritten;
+    std::vector<std::string> refused;
     if (!asked.out.empty()) {
         try {
-            for (auto const& note : write_files(asked, given, made)) notes.push_back(note);
+            auto const written = write_files(asked, given, made);
+            notes.insert(notes.end(), written.notes.begin(), written.notes.end());
+            refused = written.refused;
         } catch (ps::invalid_input const& e) {
             unwritten = e.what();
         }
@@ -48,7 +53,9 @@ int run(plan::command const& command) {
     bool const printed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
     if (!unwritten.empty()) tools::print(stderr, "plan: {}\n", unwritten);
     if (!printed) tools::print(stderr, "plan: the standard output cannot be written\n");
-    if (!unwritten.empty() || (!printed && !watch.interrupted())) return failed; // a terminal that was closed interrupts, and cannot be written
+    for (auto const& why : refused) tools::print(stderr, "plan: {}\n", why);
+    if (!unwritten.empty() || !refused.empty() || (!printed && !watch.interrupted()))
+        return failed; // a terminal that was closed interrupts, and cannot be written
     if (!asked.quiet)
         for (auto const& note : notes) print_note(note);
     else if (!made.verdict.empty()) print_note(made.verdict);

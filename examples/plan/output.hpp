@@ -42,7 +42,13 @@ void print_inputs(request const& asked, inputs const& given, planned const& made
 void print_plan(request const& asked, inputs const& given, planned const& made);
 void print_note(std::string const& note);
 
-// Writes all files, see `output_folder`. Answers what the user should know of them. Throws invalid_input where that fails.
-[[nodiscard]] std::vector<std::string> write_files(request const& asked, inputs const& given, planned const& made);
+// What the user should know of the files.
+struct written_files {
+    std::vector<std::string> notes{};
+    std::vector<std::string> refused{}; // exports that cannot say the plan, and why
+};
+
+// Writes all files, see `output_folder`. Throws invalid_input where that fails.
+[[nodiscard]] written_files write_files(request const& asked, inputs const& given, planned const& made);
 
 } // namespace plan

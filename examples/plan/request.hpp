@@ -1,10 +1,12 @@
 #pragma once
 // What the user asked for.
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <parsearch/io/described/described_kernels.hpp>
@@ -18,8 +20,17 @@ namespace plan {
 
 namespace ps = parsearch;
 
+// The files of a plan beside its exports.
+inline constexpr std::array<std::string_view, 7> plan_files{"plan.json", "strategy.flexflow", "topology.json", "timeline.json",
+                                                            "graph.dot", "report.html",       "run.json"};
+
 // What the program ends with.
 enum exit_code { ok = 0, failed = 1, bad_input = 2, nothing_fits = 3, another_result = 4, interrupted = 130 };
+
+// A runtime that the plan is written for, and the file in the folder of the plan.
+struct wanted_export {
+    std::string runtime, file;
+};
 
 struct request {
     std::string model, cluster;
@@ -39,6 +50,7 @@ struct request {
     std::vector<std::string> explain{}; // operators of which the plan says why they have their configurations
     std::optional<std::chrono::nanoseconds> explain_time{std::chrono::seconds{10}}; // that this may take; nothing: not limited
     std::string out{};                                                              // a folder; empty: no files
+    std::vector<wanted_export> exports{};                                           // beside the other files
     bool quiet = false;
     std::optional<std::uint64_t> memory{};       // bytes that the program may take; nothing: not limited
     std::optional<ps::io::run_manifest> rerun{}; // what this run repeats

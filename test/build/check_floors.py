@@ -37,7 +37,7 @@ FLOORS = {
     "rewrite": [("parallel", "algebra", "mapping"), "rules", "joint"],
     "lab": [("rules", "reference"), "prover"],
     "fabric": ["network", "paths", "wiring", "servers", "cooptimize"],
-    "io": ["text", "json", "described", "files", "names", ("foreign", "flatbuffers", "display"), "report", "onnx"],
+    "io": ["text", "json", "described", "files", "names", ("foreign", "flatbuffers", "display", "exports"), "report", "onnx"],
     "io/onnx": ["network", ("file", "patterns", "translators"), "lower"],
 }
 # Single headers that may include more.

@@ -499,6 +499,140 @@ def data_of(page):
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text(encoding="utf-8"), re.DOTALL)[1])
 
 
+def varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value, shift, at = value | (byte & 127) << shift, shift + 7, at + 1
+        if byte < 128:
+            return value, at
+
+
+def protobuf(data):
+    """{number of field: [values]} of a message of protocol buffers: numbers, and bytes."""
+    fields, at = {}, 0
+    while at < len(data):
+        key, at = varint(data, at)
+        value, at = varint(data, at)
+        if key & 7 == 2:
+            value, at = data[at:at + value], at + value
+        elif key & 7 != 0:
+            raise ValueError(f"a field of wire type {key & 7}")
+        fields.setdefault(key >> 3, []).append(value)
+    if at != len(data):
+        raise ValueError("a message ends in the middle of a field")
+    return fields
+
+
+def chakra_nodes(path):
+    """The nodes of a trace, by the numbers that fields have in et_def.proto, attributes by name."""
+    data, at, messages = path.read_bytes(), 0, []
+    while at < len(data):
+        size, at = varint(data, at)
+        messages.append(protobuf(data[at:at + size]))
+        at += size
+    nodes = []
+    for m in messages[1:]:
+        attributes = {}
+        for a in map(protobuf, m.get(10, [])):
+            (field,) = set(a) - {1}
+            attributes[a[1][0].decode()] = a[field][0]
+        before, at, packed = [], 0, b"".join(m.get(5, []))
+        while at < len(packed):
+            number, at = varint(packed, at)
+            before.append(number)
+        nodes.append({"id": m[1][0], "name": m[2][0].decode(), "type": m[3][0], "before": before, "micros": m[7][0], **attributes})
+    return messages[0], nodes
+
+
+class Exports(Folder):
+    ASKED = ("--model", GPT, "--cluster", "1x4xv100", "--search", "none", "--quiet")
+
+    def test_files(self):
+        every = {"jax": "jax.json", "pytorch": "pytorch.json", "megatron": "megatron.flags", "torchtitan": "torchtitan.flags", "deepspeed": "ds.json"}
+        exports = [a for name, file in every.items() for a in ("--export", f"{name}={file}" if name == "deepspeed" else name)]
+        plan(*self.ASKED, "--start", "data_parallel", *exports, "--out", self.path / "a")
+        run = self.check_folder("a", FILES | set(every.values()))
+        self.assertLess(set(every.values()), {f["name"] for f in run["files"]})
+        jax = self.load("a", "jax.json")
+        self.assertEqual([(a["name"], a["size"]) for a in jax["stages"][0]["mesh"]], [("data", 4)])
+        self.assertEqual({o["name"] for o in jax["operators"]}, {o["name"] for o in self.operators("a")})
+        # What is predicted is what the run tells.
+        moved = {"activation": 0, "gradient": 0, "partial_sum": 0, "weight_gradient": 0}
+        for m in jax["predicted"]["moves"]:
+            self.assertEqual(m["kind"], "all_reduce")
+            moved[m["traffic"]] += 2 * (m["devices"] - 1) * m["bytes"] * m["times"]
+        found = run["strategies"][-1]
+        self.assertEqual(moved, {kind: found[f"{kind}_bytes"] for kind in moved})
+        self.assertEqual(self.load("a", "ds.json")["train_batch_size"], 16)
+        self.assertIn("--global-batch-size 16\n", (self.path / "a" / "megatron.flags").read_text())
+        # A run without exports removes them; a rerun may write them again.
+        plan(*self.ASKED, "--start", "data_parallel", "--out", self.path / "a")
+        self.check_folder("a")
+        plan("--rerun", self.path / "a" / "run.json", "--out", self.path / "b", "--export", "jax", "--quiet")
+        self.assertEqual(self.load("b", "jax.json"), jax)
+
+    def test_what_a_runtime_cannot_say(self):
+        out, err = plan(*self.ASKED, "--start", "tensor_parallel_2", "--export", "deepspeed", "--export", "megatron", "--out", self.path / "a", code=1)
+        self.assertEqual(err, "plan: deepspeed.json is not written: DeepSpeed takes no such plan: tensor parallelism is 2: its configuration says replicas "
+                              "alone, must be 1\n")
+        self.assertIn("chosen: tensor parallel 2", out)
+        self.check_folder("a", FILES | {"megatron.flags"})
+
+    def test_chakra(self):
+        """Traces of a plan with stages, of one split by samples and features, of sharded parameters: what they send is what the run tells."""
+        COMPUTES, SENDS, RECEIVES, COLLECTIVE = 4, 5, 6, 7
+        ring = {0: 2, 1: 1, 2: 1, 5: 1, 7: 1}  # times that n - 1 of n devices send all of it: all-reduce, reduce, all-gather, broadcast, reduce-scatter
+        # Adam of a network that does not fit without: stages or shared states.
+        large = ["--model", "zoo:mlp,features=8192,hidden=8192*15,classes=8192,batch=64", "--cluster", "2x4xv100", "--simulation.optimizer", "adam",
+                 "--evaluations", "40"]
+        for arguments, pipelines in (([*self.ASKED, "--start", "tensor_parallel_2"], False), ([*large, "--quiet"], True),
+                                     ([*large, "--space.max_stages", "1", "--quiet"], True)):
+            plan(*arguments, "--export", "chakra", "--out", self.path / "a", pipelines=pipelines)
+            run, groups = self.load("a", "run.json"), self.load("a", "chakra.groups.json")
+            traces = {}
+            for path in (self.path / "a").glob("chakra.*.et"):
+                head, traces[int(path.suffixes[0][1:])] = chakra_nodes(path)
+                self.assertEqual(head, {1: [b"0.0.4"]})
+            self.assertEqual(set(traces), set(range(len(traces))))
+            sent, received, rounds, moved, messages = {}, {}, {}, 0, 0
+            for device, nodes in traces.items():
+                known = set()
+                for n in nodes:
+                    self.assertLessEqual(set(n["before"]), known, n)
+                    self.assertNotIn(n["id"], known)
+                    known.add(n["id"])
+                    self.assertLessEqual(abs(n["micros"] * 1000000 - n["duration_ps"]), 500000)
+                    if n["type"] in (SENDS, RECEIVES):
+                        mine = sent if n["type"] == SENDS else received
+                        self.assertEqual(n["comm_src" if n["type"] == SENDS else "comm_dst"], device)
+                        self.assertNotIn(n["comm_tag"], mine)
+                        mine[n["comm_tag"]] = (n["comm_src"], n["comm_dst"], n["comm_size"])
+                    elif n["type"] == COLLECTIVE:
+                        self.assertIn(device, groups[n["pg_name"].decode()])
+                        rounds.setdefault((n["id"], n["comm_type"], n["comm_size"], n["pg_name"]), []).append(device)
+                    else:
+                        self.assertEqual(n["type"], COMPUTES)
+            self.assertEqual(sent, received)
+            moved = sum(size for _, _, size in sent.values())
+            for (_, kind, size, group), devices in rounds.items():
+                self.assertEqual(sorted(devices), groups[group.decode()])
+                moved += (ring[kind] if kind != 6 else 1 / len(devices)) * (len(devices) - 1) * size  # 6: all-to-all
+            found = run["strategies"][-1]
+            told = sum(found[f"{kind}_bytes"] for kind in ("activation", "gradient", "partial_sum", "weight_gradient"))
+            self.assertAlmostEqual(moved / told, 1, delta=1e-3)
+
+    def test_refusals(self):
+        for arguments, said in ((["--export", "jax"], "--export jax is given without --out"),
+                                (["--export", "mxnet", "--out", "a"], "--export is 'mxnet': must be one of jax, "),
+                                (["--export", "jax=a/b", "--out", "a"], "--export jax=a/b: the file is 'a/b': must be a name in the folder"),
+                                (["--export", "jax=plan.json", "--out", "a"], "the file is 'plan.json': another file of the plan has this name"),
+                                (["--export", "jax=x", "--export", "megatron=x", "--out", "a"], "another file of the plan has this name")):
+            _, err = plan(*self.ASKED, *arguments, code=2, cwd=self.path)
+            self.assertIn(said, err)
+            self.assertEqual(list(self.path.iterdir()), [])
+
+
 class Fabrics(Folder):
     """Servers on a network, in the place of a cluster."""
     SERVERS = ["--servers", 8, "--gpus-per-server", 2, "--degree", 2, "--device", "v100"]

@@ -1,0 +1,130 @@
+"""Deliberately wrong exports: each must be found out by what is computed, by what moves, by memory, or by the order of launches."""
+
+import copy
+
+import networks
+
+
+def operator(document, name):
+    return next(o for o in document["operators"] if o["name"] == name)
+
+
+def dim(document, operator_name, name):
+    return next(d for d in operator(document, operator_name)["dims"] if d["name"] == name)
+
+
+def parameter(document, name):
+    return next(p for p in document["parameters"] if p["name"] == name)
+
+
+def wrong_axis(d):
+    """A layer is split by inputs where it is to be split by outputs; its weight is where it was."""
+    dim(d, "block1.mlp.1", "k")["over"] = dim(d, "block1.mlp.1", "o").pop("over")
+
+
+def missing_sum(d):
+    """Partial sums of a layer are taken for the whole."""
+    del operator(d, "block1.mlp.2")["outputs"][0]["partial"]
+
+
+def missing_gradient_sum(d):
+    """Replicas of a weight do not add up its gradient."""
+    parameter(d, "block2.mlp.1.weight")["replicas"] = []
+
+
+def other_weight_axis(d):
+    """A weight is cut along its other axis."""
+    p = parameter(d, "block2.mlp.1.weight")
+    p["spec"].reverse()
+    next(w for w in operator(d, "block2.mlp.1")["weights"] if w["name"] == "weight")["spec"].reverse()
+
+
+def other_mesh(d):
+    """The mesh has its axes the other way round."""
+    for stage in d["stages"]:
+        sizes = [a["size"] for a in stage["mesh"]]
+        for a, size in zip(stage["mesh"], reversed(sizes)):
+            a["size"] = size
+
+
+def unsplit_samples(d):
+    """A norm runs on all samples everywhere."""
+    del dim(d, "norm", "s")["over"]
+    operator(d, "norm")["outputs"][0]["spec"][0] = []
+
+
+def state_not_shared(d):
+    """Replicas keep the whole state of the optimizer."""
+    d["sharded"] = "none"
+    for p in d["parameters"]:
+        p.pop("state_spec", None)
+
+
+def no_gradient(d):
+    """A gradient is not passed on."""
+    operator(d, "block1.mlp.add")["inputs"][1]["gradient"] = False
+
+
+def cut_elsewhere(d):
+    """The second stage begins a layer earlier."""
+    operator(d, "fc2")["stage"] = 1
+    operator(d, "relu2")["stage"] = 1
+    for p in d["parameters"]:
+        if p["name"].startswith("fc2."):
+            p["stage"] = 1
+
+
+def other_order(d):
+    """All micro-batches forward first, where forward and backward take turns."""
+    d["launches"].sort(key=lambda l: (l[0] == "backward", l[2], l[1] if l[0] == "forward" else -l[1]))
+
+
+def fewer_micro_batches(d):
+    """Half of the micro-batches."""
+    d["micro_batches"] //= 2
+    d["launches"] = [l for l in d["launches"] if l[2] < d["micro_batches"]]
+
+
+def other_rows(d):
+    """A table is looked up as if its rows were not split."""
+    dim(d, "tokens", "v").pop("over")
+    operator(d, "tokens")["outputs"][0].pop("partial", None)
+
+
+MUTATIONS = {
+    ("transformer", "tensor 2 x data 4, optimizer"): [wrong_axis, missing_sum, missing_gradient_sum, other_weight_axis, other_mesh, unsplit_samples,
+                                                     state_not_shared, no_gradient, other_rows],
+    ("mlp", "pipeline 2 x data 2, 4 micro-batches"): [cut_elsewhere, other_order, fewer_micro_batches],
+}
+
+
+def found_out(document, mutate, results, right, execute):
+    """How a wrong export is found out; nothing where it is not."""
+    wrong = copy.deepcopy(document)
+    mutate(wrong)
+    if wrong == document:
+        raise ValueError(f"{mutate.__name__} changes nothing")
+    try:
+        row = execute.executed(wrong, results, document)
+    except Exception as e:  # whatever a wrong program runs into
+        return f"refused: {str(e).splitlines()[0][:100]}"
+    if not execute.agrees(row):
+        return f"differs from one device by {max(row['loss'], row['gradients'], row['parameters']):.1e}"
+    if row["measured"] != right["measured"]:
+        return f"sends {sum(row['measured'].values())} B, not {sum(right['measured'].values())}"
+    if row["memory"] != right["memory"]:
+        return f"other memory: {next(k for k in row['memory'] if row['memory'][k] != right['memory'][k])}"
+    return "" if row["launches"] else "another order of micro-batches"
+
+
+def run(run_plan, work, results, execute):
+    """How many are not found out."""
+    missed = 0
+    for (network, name), mutations in MUTATIONS.items():
+        document = networks.make(run_plan, network, networks.CASES[network][name], work / "mutations" / network)
+        right = execute.executed(document, results)
+        for mutate in mutations:
+            how = found_out(document, mutate, results, right, execute)
+            print(f"{'found' if how else 'MISSED':8} {mutate.__name__}: {mutate.__doc__.strip()} {how}", flush=True)
+            missed += not how
+    return missed

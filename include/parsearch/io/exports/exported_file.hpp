@@ -1,0 +1,13 @@
+#pragma once
+/// What an export answers.
+
+#include <string>
+
+namespace parsearch::io {
+
+/// A file of an export.
+struct exported_file {
+    std::string name, content;
+};
+
+} // namespace parsearch::io

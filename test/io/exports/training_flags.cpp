@@ -1,0 +1,135 @@
+#include <parsearch/io/exports/training_flags.hpp>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <parsearch/cost/roofline.hpp>
+#include <parsearch/io/exports/runtimes.hpp>
+#include <parsearch/models/gpt.hpp>
+#include <parsearch/pipeline/partition.hpp>
+#include <parsearch/problem/problem.hpp>
+#include <parsearch/topology/nodes.hpp>
+
+#include "support/refusal.hpp"
+
+using namespace parsearch;
+using namespace parsearch::io;
+
+namespace {
+struct planned {
+    parallelization problem, part;
+    pipeline::pipeline_plan plan;
+    sim::simulation_options options{};
+
+    [[nodiscard]] std::string written(std::string const& runtime) const {
+        auto const files = runtime_named(runtime, "runtime")
+                               .files("file", {.graph = part.graph(),
+                                               .topology = problem.topology(),
+                                               .plan = plan,
+                                               .options = options,
+                                               .notes = {.model = "gpt", .topology = "2x4"}});
+        REQUIRE(files.size() == 1);
+        return files.front().content;
+    }
+    [[nodiscard]] std::string refused(std::string const& runtime) const {
+        return support::refusal([&] { return written(runtime); });
+    }
+};
+/// GPT of 4 layers and 32 samples on two nodes of four, on `groups` groups, with the first `layers` layers in stage 0.
+planned gpt(std::uint32_t tensor, std::uint32_t groups, std::uint32_t micro_batches, std::uint32_t layers = 2) {
+    auto const cluster = topology::nodes({.count = 2, .gpus_per_node = 4, .device = topology::h100_sxm});
+    auto problem = make_problem(models::gpt({.layers = 4, .hidden = 32, .heads = 4, .sequence = 16, .vocabulary = 64, .batch = 32}), cluster,
+                                cost::roofline{cluster});
+    auto part = pipeline::micro_batch_problem(problem, micro_batches);
+    auto const& g = part.graph();
+    auto const devices = 8 / groups;
+    pipeline::pipeline_plan plan{.how = pipeline::unpipelined(g), .strategy = space::split_among_neighbours(g, devices, {.tensor = tensor})};
+    plan.how.stages = groups;
+    plan.how.micro_batches = micro_batches;
+    plan.tensor_parallel.assign(groups, tensor);
+    std::uint32_t stage = 0, seen = 0;
+    for (auto const op : g.order) {
+        if (g.names[op].ends_with("attention.norm") && groups > 1 && seen++ == layers) stage = 1;
+        plan.how.stage[op] = stage;
+        if (g.operations[op].work != ops::work_class::source) plan.strategy[op].start += static_cast<std::int32_t>(stage * devices);
+    }
+    return {std::move(problem), std::move(part), std::move(plan)};
+}
+bool has_line(std::string const& text, std::string const& line) { return ('\n' + text).find('\n' + line + '\n') != std::string::npos; }
+} // namespace
+
+TEST_CASE("Megatron-LM gets degrees, micro-batches and shared states") {
+    auto p = gpt(2, 2, 4);
+    p.plan.how.sharded = pipeline::sharded_states::optimizer;
+    auto const flags = p.written("megatron");
+    for (auto const* line : {"--tensor-model-parallel-size 2", "--sequence-parallel", "--pipeline-model-parallel-size 2", "--context-parallel-size 1",
+                             "--micro-batch-size 4", "--global-batch-size 32", "--use-distributed-optimizer"})
+        CHECK_MESSAGE(has_line(flags, line), line);
+    CHECK(flags.find("layout") == std::string::npos);
+    CHECK(has_line(gpt(1, 2, 4, 3).written("megatron"), "--pipeline-model-parallel-layout Et*3|tL"));
+    p.plan.how.order = pipeline::launch_order::gpipe;
+    CHECK(p.refused("megatron") == "Megatron-LM takes no such plan: the order of micro-batches is gpipe: it runs 1f1b");
+    p = gpt(1, 1, 2);
+    p.plan.how.sharded = pipeline::sharded_states::parameters;
+    CHECK(has_line(p.written("megatron"), "--data-parallel-sharding-strategy optim_grads_params"));
+    p.plan.how.sharded = pipeline::sharded_states::parameters_within_nodes;
+    CHECK(p.refused("megatron") == "Megatron-LM takes no such plan: states are shared within nodes: must be shared by all replicas");
+}
+
+TEST_CASE("torchtitan gets degrees and a schedule") {
+    auto p = gpt(2, 2, 4);
+    auto const flags = p.written("torchtitan");
+    for (auto const* line :
+         {"--parallelism.tensor_parallel_degree 2", "--parallelism.pipeline_parallel_degree 2", "--parallelism.data_parallel_replicate_degree 2",
+          "--parallelism.data_parallel_shard_degree 1", "--parallelism.pipeline_parallel_schedule 1F1B",
+          "--parallelism.pipeline_parallel_microbatch_size 4", "--training.local_batch_size 16", "--training.global_batch_size 32"})
+        CHECK_MESSAGE(has_line(flags, line), line);
+    p = gpt(1, 1, 1);
+    p.plan.how.sharded = pipeline::sharded_states::parameters_within_nodes;
+    auto const within = p.written("torchtitan");
+    CHECK(has_line(within, "--parallelism.data_parallel_replicate_degree 2"));
+    CHECK(has_line(within, "--parallelism.data_parallel_shard_degree 4"));
+    CHECK(has_line(within, "--parallelism.fsdp_reshard_after_forward always"));
+    p.plan.how.sharded = pipeline::sharded_states::optimizer;
+    CHECK(p.refused("torchtitan").find("the optimizer's state is shared alone") != std::string::npos);
+}
+
+TEST_CASE("DeepSpeed gets replicas alone") {
+    auto p = gpt(1, 1, 2);
+    p.plan.how.sharded = pipeline::sharded_states::gradients;
+    auto const json = nlohmann::json::parse(p.written("deepspeed"));
+    CHECK(json == nlohmann::json::parse(R"({"train_batch_size": 32, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 2,
+                                            "zero_optimization": {"stage": 2}})"));
+    p.plan.how.sharded = pipeline::sharded_states::parameters_within_nodes;
+    CHECK(nlohmann::json::parse(p.written("deepspeed"))["zero_optimization"] == nlohmann::json::parse(R"({"stage": 3, "mics_shard_size": 4})"));
+    CHECK(gpt(2, 1, 1).refused("deepspeed") ==
+          "DeepSpeed takes no such plan: tensor parallelism is 2: its configuration says replicas alone, must be 1");
+    CHECK(gpt(1, 2, 1).refused("deepspeed") ==
+          "DeepSpeed takes no such plan: the number of stages is 2: its configuration says replicas alone, must be 1");
+}
+
+TEST_CASE("an operator that is not as the numbers say is named") {
+    auto p = gpt(2, 1, 1);
+    auto const& g = p.part.graph();
+    for (std::size_t op = 0; op < g.size(); ++op)
+        if (g.names[op] == "block2.mlp.1") p.plan.strategy[op] = space::split_samples(g.operations[op], 8);
+    auto const refused = p.refused("megatron");
+    CHECK(refused.find("operator 'block2.mlp.1' (linear) is s8 @0+1, with tensor parallelism of 2") != std::string::npos);
+    CHECK(refused.find("it must be s4 o2 @0+2,1") != std::string::npos);
+}
+
+TEST_CASE("a strategy without a degree is recognised") {
+    auto p = gpt(4, 1, 1);
+    p.plan.tensor_parallel.clear();
+    CHECK(has_line(p.written("megatron"), "--tensor-model-parallel-size 4"));
+}
+
+TEST_CASE("runtimes are found by name") {
+    CHECK(runtime_names() == "jax, megatron, torchtitan, pytorch, deepspeed, chakra");
+    CHECK(support::refusal([] { return runtime_named("mesh", "--export").name; }) ==
+          "--export is 'mesh': must be one of jax, megatron, torchtitan, pytorch, deepspeed, chakra");
+}
