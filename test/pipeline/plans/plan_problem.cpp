@@ -56,12 +56,12 @@ std::vector<std::string> meaning(ps::graph::dense_graph const& g, pipeline::pipe
     std::vector<std::uint32_t> blocks;
     for (auto const op : g.order) {
         if (g.operations[op].work == ps::ops::work_class::source) continue;
-        bool const again = plan.how.computes_again(op);
+        bool const again = plan.how.computes_again(op), offloaded = plan.how.offloads(op);
         if (std::ranges::find(blocks, plan.how.block_of(op)) == blocks.end()) blocks.push_back(plan.how.block_of(op));
-        out.push_back(
-            ps::text(op, ' ', plan.how.stage[op], ' ', again ? static_cast<int>(plan.how.segment_of(op)) : -1, ' ',
-                     plan.how.sharded >= pipeline::sharded_states::gradients ? std::ranges::find(blocks, plan.how.block_of(op)) - blocks.begin() : 0,
-                     ' ', ps::space::to_string(plan.strategy[op], g.operations[op])));
+        out.push_back(ps::text(
+            op, ' ', plan.how.stage[op], ' ', again, offloaded, ' ', again || plan.how.offloads() ? static_cast<int>(plan.how.segment_of(op)) : -1,
+            ' ', plan.how.sharded >= pipeline::sharded_states::gradients ? std::ranges::find(blocks, plan.how.block_of(op)) - blocks.begin() : 0, ' ',
+            ps::space::to_string(plan.strategy[op], g.operations[op])));
     }
     return out;
 }
@@ -96,7 +96,7 @@ auto tiny_gpt(std::size_t devices, std::int64_t layers = 2, std::int64_t batch =
 } // namespace
 
 TEST_CASE("plan_problem: costs are those of the simulation, conversions go there and back, nothing is below the bounds") {
-    int plans_seen = 0, own = 0, staged = 0, recomputed = 0, cut = 0, by_blocks = 0, refused = 0;
+    int plans_seen = 0, own = 0, staged = 0, recomputed = 0, offloaded = 0, cut = 0, by_blocks = 0, refused = 0;
     double closest = 0;
     for (std::uint64_t seed = 0; seed < support::cases(80u); ++seed) {
         INFO("seed ", seed);
@@ -134,16 +134,18 @@ TEST_CASE("plan_problem: costs are those of the simulation, conversions go there
             own += plan.tensor_parallel.empty();
             staged += plan.how.stages > 1;
             recomputed += std::ranges::find(plan.how.recompute, true) != plan.how.recompute.end();
+            offloaded += plan.how.offloads();
             cut += cuts_backward(plan.how.order);
             by_blocks += plan.how.sharded >= pipeline::sharded_states::gradients;
             closest = std::max(closest, static_cast<double>(bound.count()) / static_cast<double>(std::max<std::int64_t>(1, cost.count())));
         });
     }
-    MESSAGE(plans_seen, " plans, ", own, " with operators of their own, ", staged, " with stages, ", recomputed, " that compute again, ", cut,
-            " that cut backward, ", by_blocks, " with sharded gradients; ", refused, " not told again; the closest bound is ", closest, " of a cost");
+    MESSAGE(plans_seen, " plans, ", own, " with operators of their own, ", staged, " with stages, ", recomputed, " that compute again, ", offloaded,
+            " that offload, ", cut, " that cut backward, ", by_blocks, " with sharded gradients; ", refused, " not told again; the closest bound is ",
+            closest, " of a cost");
     CHECK(plans_seen > static_cast<int>(support::cases(1000u)));
     CHECK(refused < own / 10);
-    CHECK(std::min({own, staged, recomputed, cut, by_blocks}) > static_cast<int>(support::cases(20u)));
+    CHECK(std::min({own, staged, recomputed, offloaded, cut, by_blocks}) > static_cast<int>(support::cases(20u)));
 }
 
 TEST_CASE("plan_problem: exact search proves the best of all plans of a small network") {
@@ -152,8 +154,12 @@ TEST_CASE("plan_problem: exact search proves the best of all plans of a small ne
         INFO(features, " features");
         auto const problem = ps::make_problem(ps::models::mlp({.features = features, .hidden = {}, .classes = features, .batch = 8}), cluster,
                                               ps::cost::roofline{cluster});
-        pipeline::plan_problem const plans(
-            problem, {.max_stages = 2, .max_micro_batches = 2, .recomputation = false, .sharded_gradients = false, .sharded_parameters = false});
+        pipeline::plan_problem const plans(problem, {.max_stages = 2,
+                                                     .max_micro_batches = 2,
+                                                     .recomputation = false,
+                                                     .offload = false,
+                                                     .sharded_gradients = false,
+                                                     .sharded_parameters = false});
         auto const& space = plans.space();
         // Every combination, counted up.
         auto price = plans.evaluator();

@@ -42,12 +42,14 @@ TEST_CASE("plan_space: what may be chosen follows from the options") {
     CHECK(all.orders().front() == pipeline::launch_order::one_f_one_b);
     CHECK(all.sharded().size() == pipeline::all_sharded_states.size());
     CHECK(count(all, plan_decision::recompute) == 2);
+    CHECK(count(all, plan_decision::offloaded) == 65);
     CHECK(all.size() == all.first_of_operators() + all.ties().size());
 
     auto const few = space_of(problem, {.max_stages = 2,
                                         .max_micro_batches = 2,
                                         .max_interleaved = 1,
                                         .recomputation = false,
+                                        .offload = false,
                                         .context_parallel = false,
                                         .zero_bubble = false,
                                         .sharded_gradients = false,
@@ -58,13 +60,15 @@ TEST_CASE("plan_space: what may be chosen follows from the options") {
     CHECK(count(few, plan_decision::interleaved) == 1);
     CHECK(count(few, plan_decision::order) == 3);
     CHECK(count(few, plan_decision::sharded) == 2);
-    for (auto const d : {plan_decision::recompute, plan_decision::segments, plan_decision::kept, plan_decision::joined}) CHECK(count(few, d) == 1);
+    for (auto const d : {plan_decision::recompute, plan_decision::segments, plan_decision::kept, plan_decision::offloaded, plan_decision::joined})
+        CHECK(count(few, d) == 1);
     CHECK(std::ranges::all_of(few.splits(), [](auto const& by) { return by.context == 1; }));
     CHECK(space_of(problem, {}, false).ties().size() == problem.size());
 
     auto const forward = space_of(gpt({.training = false}), {});
     CHECK(count(forward, plan_decision::sharded) == 1);
     CHECK(count(forward, plan_decision::recompute) == 1);
+    CHECK(count(forward, plan_decision::offloaded) == 1);
     CHECK(count(forward, plan_decision::interleaved) == 1);
 }
 

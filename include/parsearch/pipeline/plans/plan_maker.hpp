@@ -117,7 +117,9 @@ class plan_maker {
         auto const order = space_->orders()[at(plan_decision::order)];
         auto const sharded = space_->sharded()[at(plan_decision::sharded)];
         if (!rules_.may_shard(sharded, group, builder_->may_share_within_nodes(group))) return "a group of devices can not share these states";
-        if (!rules_.may_run(order, sharded)) return "an order that cuts backward does not go with sharded gradients";
+        auto const offloaded = at(plan_decision::offloaded);
+        if (!rules_.may_run(order, sharded, offloaded > 0))
+            return "an order that cuts backward does not go with sharded gradients, nor with offloaded activations";
         if (cuts_backward(order) && groups == 1) return "an order that cuts backward needs several groups of devices";
         auto const by = space_->splits()[at(plan_decision::split)];
         if (!space_->has(by, group)) return "a group of devices can not share operators so";
@@ -137,11 +139,11 @@ class plan_maker {
                 return "a stage would begin before the one before it, or behind the last operator";
             c.first[s] = places[static_cast<std::size_t>(place)];
         }
-        if (again) {
-            c.segments = space_->segments()[at(plan_decision::segments)];
-            c.kept = at(plan_decision::kept);
-            if (c.kept > 0 && c.kept >= c.segments) return "of segments that are computed again some must be";
-        }
+        if (again || offloaded > 0) c.segments = space_->segments()[at(plan_decision::segments)];
+        if (again) c.kept = at(plan_decision::kept);
+        if (c.kept > 0 && c.kept >= c.segments) return "of segments that are computed again some must be";
+        c.offloaded = offloaded;
+        if (c.offloaded > c.segments) return "more segments are offloaded than there are";
         if (sharded >= sharded_states::gradients) c.joined = space_->joined()[at(plan_decision::joined)];
         if (!builder_->allows(c)) return "the space of strategies does not allow operators to be split so";
         return {};
@@ -254,30 +256,42 @@ class plan_maker {
             any = any || how.recomputes(s);
             if (how.recomputes(s) != first) d[space_->recompute_of(s)] = 1;
         }
-        if (!any) return;
-        if (!rules_.may_recompute()) throw invalid_input("plan: stages compute again: the space of plans has none that do");
+        bool const offloads = how.offloads();
+        if (!any && !offloads) return;
+        if (offloads && (!rules_.may_offload() || !builder_->may_offload()))
+            throw invalid_input("plan: activations are offloaded: the space of plans has none that are");
+        if (any && !rules_.may_recompute()) throw invalid_input("plan: stages compute again: the space of plans has none that do");
         if (first) d[plan_space::number(plan_decision::recompute)] = 1;
         auto const same = [&](pipelining const& other) {
             return std::ranges::all_of(builder_->order(), [&](auto op) {
-                return !how.recomputes(how.stage[op]) ||
-                       (how.segment_of(op) == other.segment_of(op) && how.computes_again(op) == other.computes_again(op));
+                return (!how.recomputes(how.stage[op]) && !offloads) ||
+                       (how.segment_of(op) == other.segment_of(op) && how.computes_again(op) == other.computes_again(op) &&
+                        how.offloads(op) == other.offloads(op));
             });
         };
         for (std::uint32_t n = 0; n < space_->segments().size(); ++n)
-            for (std::uint32_t kept = 0; kept == 0 || kept < space_->segments()[n]; ++kept) {
-                d[plan_space::number(plan_decision::segments)] = n;
-                d[plan_space::number(plan_decision::kept)] = kept;
-                auto const c = stages(d);
-                if (!c) continue;
-                auto const made = builder_->plan(*c).how;
-                if (same(made)) return;
-                if (kept == 0 && !how.segment.empty() && !same_segments(how, made)) break;
+            for (std::uint32_t kept = 0; kept == 0 || (any && kept < space_->segments()[n]); ++kept) {
+                bool other_segments = false;
+                for (std::uint32_t offloaded = offloads ? 1 : 0; offloaded <= (offloads ? space_->segments()[n] : 0) && !other_segments;
+                     ++offloaded) {
+                    d[plan_space::number(plan_decision::segments)] = n;
+                    d[plan_space::number(plan_decision::kept)] = kept;
+                    d[plan_space::number(plan_decision::offloaded)] = offloaded;
+                    auto const c = stages(d);
+                    if (!c) continue;
+                    auto const made = builder_->plan(*c).how;
+                    if (same(made)) return;
+                    other_segments = !how.segment.empty() && !same_segments(how, made);
+                }
+                if (kept == 0 && other_segments) break;
             }
-        throw invalid_input("plan: segments that are computed again: the space of plans has up to ", plan_space::most_segments,
-                            " of about equal load in each stage, of which the last keep their activations");
+        throw invalid_input(
+            "plan: segments that are computed again or offloaded: the space of plans has up to ", plan_space::most_segments,
+            " of about equal load in each stage, of which the last keep their activations, and some, evenly among them, are offloaded");
     }
     [[nodiscard]] bool same_segments(pipelining const& a, pipelining const& b) const {
-        return std::ranges::all_of(builder_->order(), [&](auto op) { return !a.recomputes(a.stage[op]) || a.segment_of(op) == b.segment_of(op); });
+        return std::ranges::all_of(builder_->order(),
+                                   [&](auto op) { return (!a.recomputes(a.stage[op]) && !a.offloads()) || a.segment_of(op) == b.segment_of(op); });
     }
 
     void set_joined(plan_decisions& d, pipelining const& how) {

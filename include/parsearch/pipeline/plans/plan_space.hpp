@@ -37,11 +37,12 @@ enum class plan_decision : std::uint8_t {
     sharded,       ///< states of weights
     split,         ///< how neighbours in a group share operators beside their samples
     recompute,     ///< whether stages compute activations again
-    segments,      ///< of stages that do
+    segments,      ///< of stages that do, or that offload activations
     kept,          ///< of these, the last that keep their activations
+    offloaded,     ///< and those, evenly among them, whose activations wait for backward on the host
     joined         ///< blocks at either end of a stage whose weights are gathered together
 };
-inline constexpr std::size_t plan_wide_decisions = 10;
+inline constexpr std::size_t plan_wide_decisions = 11;
 
 /// A `ConfigurationSpace` of plans. What a decision may be is told by numbers from 0, whose meaning does not depend on other decisions:
 /// - of the whole plan, one of the values listed here;
@@ -95,8 +96,10 @@ class plan_space {
         count(plan_decision::sharded, sharded_.size());
         count(plan_decision::split, splits_.size());
         count(plan_decision::recompute, recomputes ? 2 : 1);
-        count(plan_decision::segments, recomputes ? segments_.size() : 1);
+        bool const offloads = rules.may_offload() && builder.may_offload();
+        count(plan_decision::segments, recomputes || offloads ? segments_.size() : 1);
         count(plan_decision::kept, recomputes ? most_segments : 1);
+        count(plan_decision::offloaded, offloads ? most_segments + 1 : 1);
         count(plan_decision::joined, joined_.size());
         for (std::uint32_t s = 1; s < most_stages_; ++s) counts_.push_back(static_cast<std::uint32_t>(2 * operators_ - 1));
         counts_.insert(counts_.end(), most_stages_, static_cast<std::uint32_t>(1 + degrees_.size()));
@@ -166,7 +169,8 @@ class plan_space {
             }
             again = again || d[recompute_of(s)] == 1;
         }
-        if (!again) d[number(plan_decision::segments)] = d[number(plan_decision::kept)] = 0;
+        if (!again) d[number(plan_decision::kept)] = 0;
+        if (!again && d[number(plan_decision::offloaded)] == 0) d[number(plan_decision::segments)] = 0;
         if (sharded_[d[number(plan_decision::sharded)]] < sharded_states::gradients) d[number(plan_decision::joined)] = 0;
         return d;
     }
