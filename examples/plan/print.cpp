@@ -277,6 +277,7 @@ std::optional<std::string> summary_of_error(ps::topology::cluster const& cluster
     if (!made.problem.options().training) return "not known: published runs are of training";
     if (published < 0.5) return "not known: most of that is at rates that no published run tells";
     auto const& how = made.plan->plan.how;
+    if (how.offloads()) return "not known: no published run with activations on hosts was predicted";
     if (std::ranges::find(how.recompute, true) != how.recompute.end())
         return "not known: published runs that compute activations again are predicted less well (docs/fidelity.md)";
     std::map<std::pair<ps::ops::work_class, ps::ops::dtype>, double> flops;

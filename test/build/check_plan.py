@@ -854,10 +854,11 @@ class Pipeline(Folder):
         self.assertIn(f"\n  {len(stages)} stage{'s' if len(stages) > 1 else ''}, {micro_batches} micro-batch{'es' if micro_batches > 1 else ''}", out)
         self.assertEqual("sharded optimizer" in out[out.index("\nplan  "):], pipeline["sharded_optimizer"])
         for i, s in enumerate(stages):
-            line = re.search(rf"(?m)^  stage {i}: .*, {len(s['operators'])} operators? on \d+ devices? from \d+(, tensor parallel (\d+))?(, computes again in \d+ segments?)?$", out)
+            line = re.search(rf"(?m)^  stage {i}: .*, {len(s['operators'])} operators? on \d+ devices? from \d+(, tensor parallel (\d+))?(, computes again in \d+ segments?)?(, offloads (\d+ of )?\d+ segments?)?$", out)
             self.assertIsNotNone(line, out)
             self.assertEqual(line[2] and int(line[2]), s.get("tensor_parallel"))
             self.assertEqual(line[3] is not None, s.get("recompute", False))
+            self.assertEqual(line[4] is not None, any(o.get("offloaded") for o in s["operators"]))
         tasks = [e for e in trace["traceEvents"] if e["ph"] == "X"]
         self.assertAlmostEqual(max(e["ts"] + e["dur"] for e in tasks) * 1e6, time_ps, delta=2)
         self.assertEqual({e["args"]["micro_batch"] for e in tasks if e["cat"] in ("forward", "backward")}, set(range(micro_batches)))

@@ -9,6 +9,7 @@
 
 #include <parsearch/fabric/network/random_regular.hpp>
 #include <parsearch/fabric/network/regular_networks.hpp>
+#include <parsearch/pipeline/pipeline_simulator.hpp>
 #include <parsearch/problem/problem.hpp>
 
 #include "support/hand_network.hpp"
@@ -65,6 +66,23 @@ TEST_CASE("network report: a message over two hops and back, by hand, in every t
         CHECK(inside.bandwidth_tax() == 1);
         CHECK(inside.mean_message_hops == 0);
     }
+}
+
+TEST_CASE("network report: copies to hosts pass no link of the network") {
+    auto const n = circulant(6, {1}, each);
+    auto const c = server_cluster(n, routing_options{}, servers_of(2));
+    auto const p = make_problem(two_layers(), c, oracle);
+    pipeline::pipeline_plan plan{.how = pipeline::unpipelined(p.graph()), .strategy = support::all_on_first(p.graph())};
+    plan.strategy[2].start = 5;
+    plan.how.segment = {0, 0, 1};
+    auto const here = report_of(n, c, simulate(p, plan));
+    plan.how.offloaded = {false, true, true};
+    auto const r = simulate(p, plan);
+    CHECK(r.tasks.resources == c.size() + c.links().size() + 2 * c.size() + 1);
+    auto const offloaded = report_of(n, c, r);
+    CHECK(offloaded.demanded == here.demanded);
+    CHECK(offloaded.carried == here.carried);
+    CHECK(offloaded.message_bytes == here.message_bytes);
 }
 
 TEST_CASE("network report: an all-reduce over the rings of the network, by hand") {

@@ -44,7 +44,8 @@ struct network_report {
     using end = topology::vertex::type;
     auto const link_count = static_cast<std::uint32_t>(c.links().size()), device_count = static_cast<std::uint32_t>(c.size());
     auto const directions = static_cast<std::uint32_t>(2 * n.links.size());
-    if (r.tasks.resources != device_count + link_count + 1 || directions > link_count || r.carried.size() != r.tasks.size())
+    auto const copies = r.tasks.resources - 1 - device_count - link_count; // to hosts and back, where activations are offloaded
+    if ((copies != 0 && copies != 2 * device_count) || directions > link_count || r.carried.size() != r.tasks.size())
         throw invalid_input("report of a simulation with ", r.tasks.resources, " resources on a cluster of ", device_count, " devices and ",
                             link_count, " links, ", directions, " of a network: must be of this cluster");
     // Links that lead out of a device; of these, those to the network device of its server.
@@ -67,6 +68,10 @@ struct network_report {
         if (r.tasks.kind[t] == sim::task_kind::transfer) { // links of a message, or of its segment, come one after the other
             auto const link = r.tasks.resource[t] - device_count;
             auto const bytes = static_cast<double>(r.carried[t].bytes);
+            if (link >= link_count) {
+                ++t; // to a host or back
+                continue;
+            }
             if (leaves[link]) {
                 messages += bytes;
                 hops = 0;
