@@ -159,8 +159,8 @@ void shard_found(request const& asked, inputs const& given, ps::picoseconds base
     if (made.rewritten) made.pipeline->applied = made.rewritten->applied;
 }
 
-// What a search of plans may take of what `options` had: the time that is left, or a quarter of the evaluations; in a rerun as many as before.
-// Nothing where there is none.
+// What a search of plans may take of what `options` had: a quarter of the evaluations that are left, and half of the time, or all where no strategy
+// without pipelines fits; in a rerun as many evaluations as before. Nothing where there is none.
 std::optional<plan_budget> left_for_plans(request const& asked, ps::pipeline::partition_options const& options, planned const& made) {
     auto const& stats = made.pipelines->stats;
     if (made.pipelines->reason != ps::stop_reason::exhausted) return {};
@@ -174,7 +174,7 @@ std::optional<plan_budget> left_for_plans(request const& asked, ps::pipeline::pa
     if (options.time) {
         constexpr std::chrono::nanoseconds step = std::chrono::milliseconds{1};
         auto const used = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(stats.seconds));
-        out.time = (*options.time - std::min(*options.time, used)) / step * step;
+        out.time = (*options.time - std::min(*options.time, used)) / (made.missing > 0 ? 1 : 2) / step * step;
     }
     bool const none = out.evaluations == std::uint64_t{0} || out.time == std::chrono::nanoseconds::zero() || (!out.evaluations && !out.time);
     return none ? std::nullopt : std::optional(out);

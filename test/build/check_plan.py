@@ -115,7 +115,7 @@ class Plans(Folder):
         self.assertLessEqual(run["result"]["cost_ps"], min(s["time_ps"] for s in run["strategies"]))
         self.assertGreater(run["lower_bound_ps"], 0)
         self.assertLessEqual(run["lower_bound_ps"], run["result"]["cost_ps"])
-        said = re.search(r"no plan of the space costs less than (.*) \(([0-9.]+)% less\)", out)
+        said = re.search(r"no strategy of the space costs less than (.*) \(([0-9.]+)% less\)", out)
         self.assertAlmostEqual(picoseconds(said[1]) / run["lower_bound_ps"], 1, delta=2e-3)
         self.assertAlmostEqual(float(said[2]), 100 * (1 - run["lower_bound_ps"] / run["result"]["cost_ps"]), delta=0.051)
         self.assertIn("2 x  block{1,2}.attention  ", plan("--model", GPT, "--cluster", "2x4xv100", "--search", "none")[0])
@@ -845,6 +845,9 @@ class Pipeline(Folder):
         self.assertIn("yes" if said[6] == "fits" else "NO", cells[-3:])
         self.assertLess(run["pipelines"]["cost_ps"], run["result"]["cost_ps"])
         self.assertGreaterEqual(run["pipelines"]["cost_ps"], time_ps)
+        bound = re.search(r"no plan of the space costs less than (\S+ \S+) \(", out)
+        self.assertAlmostEqual(picoseconds(bound[1]) / run["lower_bound_ps"], 1, delta=2e-3)
+        self.assertLessEqual(run["lower_bound_ps"], time_ps)
         self.assertIn(f"search   pipelines: {run['pipelines']['evaluations']} simulated in ", out)
         # Each operator once, as in the report, in the stages that were printed.
         stages, micro_batches = pipeline["stages"], pipeline["micro_batches"]

@@ -23,6 +23,7 @@
 #include <parsearch/search/portfolio.hpp>
 #include <parsearch/search/random_search.hpp>
 #include <parsearch/search/tempering.hpp>
+#include <parsearch/space/split_rules.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 #include "support/random_problem.hpp"
@@ -88,7 +89,7 @@ template <class F> void walk(pipeline::plan_problem const& plans, std::mt19937_6
         see(now, cost);
     }
 }
-auto tiny_gpt(std::size_t devices, std::int64_t layers = 2, std::int64_t batch = 4) {
+auto tiny_gpt(std::uint32_t devices, std::int64_t layers = 2, std::int64_t batch = 4) {
     auto const cluster = ps::topology::nodes({.count = 1, .gpus_per_node = devices, .device = ps::topology::v100_sxm});
     return ps::make_problem(ps::models::gpt({.layers = layers, .hidden = 64, .heads = 4, .sequence = 16, .vocabulary = 128, .batch = batch}), cluster,
                             ps::cost::roofline{cluster}, {.simulation = {.optimizer = sim::optimizer::adam}});
@@ -227,7 +228,7 @@ TEST_CASE("plan_problem: searches stay in the space, are no worse than their sta
 
 TEST_CASE("plan_problem: a search goes on from what `partition` found") {
     int better = 0;
-    for (std::size_t const devices : {4, 8}) {
+    for (std::uint32_t const devices : {4u, 8u}) {
         INFO(devices, " devices");
         auto const problem = tiny_gpt(devices, 4, 8);
         pipeline::plan_problem const plans(problem);
@@ -262,6 +263,36 @@ TEST_CASE("plan_problem: every strategy of the space is a plan, at the cost that
             REQUIRE(meaning(problem.graph(), plans.plan(d)) == meaning(problem.graph(), plain));
         }
     }
+}
+
+TEST_CASE("plan_problem: no plan splits an operator as it may not be, or over devices of another group") {
+    ps::graph::operator_graph g;
+    ps::graph::tensor_ref x = g.input("in", {{64, 16}});
+    for (int i = 0; i < 4; ++i) x = g.add(ps::text("fc", i), ps::ops::linear{.out = 16}, x);
+    auto const topology = support::mesh(8, 1e9);
+    auto const free = ps::make_problem(g, topology, support::mixed_oracle{});
+    auto const op = static_cast<std::size_t>(std::ranges::find(free.graph().names, "fc2") - free.graph().names.begin());
+    int staged = 0, seen = 0;
+    for (auto const& pins : {std::vector<std::string>{"s8"}, {"s4", "o8"}, {"s2 o2"}}) {
+        INFO(pins.front());
+        ps::space::split_rules rules;
+        for (auto const& pin : pins) rules.require("fc2", ps::space::read_split(pin, free.graph().operations[op]));
+        auto const problem = ps::make_problem(g, topology, support::mixed_oracle{}, {.space = {.allows = rules}});
+        pipeline::plan_problem const plans(problem);
+        std::mt19937_64 rng{5};
+        walk(plans, rng, 400, [&](plan_decisions const& d, picoseconds) {
+            auto const plan = plans.plan(d);
+            auto const& c = plan.strategy[op];
+            REQUIRE(rules("fc2", problem.graph().operations[op], c.degrees()));
+            auto const groups = plan.how.launching().groups();
+            for (std::int64_t n = 0; n < c.shards(); ++n)
+                REQUIRE(static_cast<std::uint32_t>(c.device(n)) / (8 / groups) == plan.how.stage[op] % groups);
+            staged += groups > 1;
+            ++seen;
+        });
+    }
+    CHECK(seen > 50);
+    CHECK(staged > 0);
 }
 
 TEST_CASE("plan_problem: what is no plan of the space is refused") {
@@ -317,6 +348,5 @@ TEST_CASE("plan_problem: what is no plan of the space is refused") {
     crossed.how.stages = 2;
     crossed.how.stage = {0, 1, 0, 1};
     CHECK(refusal([&] { return pipeline::plan_problem(sides).decisions(crossed); }) ==
-          "plan: operator 'b' of stage 0 comes behind one of stage 1: the space of plans has stages of neighbours in topological order, each of at "
-          "least one");
+          "plan: operator 'a' of stage 1 is out of place: the space of plans has stages of neighbours in topological order, each of at least one");
 }

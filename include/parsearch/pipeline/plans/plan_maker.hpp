@@ -105,6 +105,9 @@ class plan_maker {
     }
 
   private:
+    static constexpr std::string_view not_allowed =
+        "the space of strategies does not allow operators to be split so, or a group has no room for them";
+
     /// Reads the stages; answers why they are no plan, or nothing.
     [[nodiscard]] std::string_view read(plan_decisions const& d, detail::candidate& c) {
         auto const at = [&](plan_decision which) { return d[plan_space::number(which)]; };
@@ -123,6 +126,7 @@ class plan_maker {
         if (cuts_backward(order) && groups == 1) return "an order that cuts backward needs several groups of devices";
         auto const by = space_->splits()[at(plan_decision::split)];
         if (!space_->has(by, group)) return "a group of devices can not share operators so";
+        if (!builder_->allows(m, group, by)) return not_allowed;
         c = balanced(stages, rounds, m, by);
         c.order = order;
         c.sharded = sharded;
@@ -145,7 +149,7 @@ class plan_maker {
         c.offloaded = offloaded;
         if (c.offloaded > c.segments) return "more segments are offloaded than there are";
         if (sharded >= sharded_states::gradients) c.joined = space_->joined()[at(plan_decision::joined)];
-        if (!builder_->allows(c)) return "the space of strategies does not allow operators to be split so";
+        if (!builder_->allows(c)) return not_allowed;
         return {};
     }
 
@@ -233,11 +237,12 @@ class plan_maker {
             auto const s = how.stage[order[i]];
             if (s == first.size()) first.push_back(i);
             else if (s + 1 != first.size())
-                throw invalid_input("plan: operator '", g.names[order[i]], "' of stage ", s, " comes behind one of stage ", first.size() - 1,
-                                    ": the space of plans has stages of neighbours in topological order, each of at least one");
+                throw invalid_input("plan: operator '", g.names[order[i]], "' of stage ", s, " is out of place: the space of plans has stages of ",
+                                    "neighbours in topological order, each of at least one");
         }
         if (first.size() != how.stages) throw invalid_input("plan: stage ", first.size(), " has no operators: must have at least one");
         auto const by = space_->splits()[d[plan_space::number(plan_decision::split)]];
+        if (!builder_->allows(how.micro_batches, space_->group(d), by)) throw invalid_input("plan: ", not_allowed);
         auto const& equal = balanced(how.stages, how.interleaved, how.micro_batches, by);
         auto const& places = builder_->places().of(how.stages);
         for (std::size_t s = 1; s < first.size(); ++s) {
