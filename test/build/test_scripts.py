@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Shows that check_floors.py, compile_fail.py, bench/tables.py, bench/textbook.py and, where there is clang, syntax.py find the mistakes that they are there for.
+"""Shows that check_floors.py, compile_fail.py, bench/tables.py, bench/textbook.py and, where there is clang, syntax.py find the mistakes that they are there for,
+and what examples/execute/collectives.py reads of a compiled program.
 
     test_scripts.py <compiler> <flags...>
 """
@@ -17,7 +18,9 @@ from unittest import mock
 
 sys.dont_write_bytecode = True
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "examples" / "execute"))
 import check_floors
+import collectives
 import compile_fail
 import syntax
 import tables
@@ -268,6 +271,35 @@ class Textbook(unittest.TestCase):
         self.assertEqual(textbook.distinct_blocks([self.stage(1, a, a), self.stage(3, a, start=4)]), 1)
         self.assertEqual(textbook.distinct_blocks([self.stage(1, a), self.stage(2, b, start=4)]), 2)
         self.assertEqual(textbook.distinct_blocks([{"operators": [{"name": "fc", "degrees": {}, "start": 0}]}]), 0)
+
+
+class Collectives(unittest.TestCase):
+    def test_kinds_groups_and_bytes(self):
+        text = """
+  %all-reduce.3 = (f64[4,8]{1,0}, /*index=1*/f64[2]{0}) all-reduce(%a, %b), channel_id=1, replica_groups={{0,1,2},{3,4,5}}, to_apply=%add
+  %all-gather.1 = f32[16,3]{1,0} all-gather(%c), channel_id=2, replica_groups=[2,4]<=[8], dimensions={0}
+  ROOT %reduce-scatter = bf16[10]{0} reduce-scatter(%d), replica_groups={{0,1}}, dimensions={0}, to_apply=%add
+  %all-to-all = f64[4,4]{1,0} all-to-all(%e), channel_id=3, replica_groups={{0,1,2,3}}, dimensions={1}
+  %collective-permute = s64[5]{0} collective-permute(%f), channel_id=4, source_target_pairs={{0,1},{1,2}}
+  %all-reduce.9 = f64[7]{0} all-reduce(%g), replica_groups={{0},{1}}, to_apply=%add
+  %add.1 = f64[4]{0} add(%all-reduce.3, %b)
+"""
+        counts = collectives.collectives_of(text)
+        self.assertEqual(counts, {("all_reduce", 3, 272): 2, ("all_gather", 4, 192): 2, ("reduce_scatter", 2, 40): 1, ("all_to_all", 4, 512): 1,
+                                  ("message", 2, 40): 2})
+        self.assertEqual(collectives.totals(counts), {"all_gather": 2 * 2 * 272 + 2 * 3 * 192, "all_to_all": 384, "message": 40 + 80,
+                                                      "reduce_scatter": 2 * 2 * 272})
+
+    def test_a_collective_without_groups(self):
+        with self.assertRaisesRegex(ValueError, "without groups"):
+            collectives.collectives_of("%x = f64[4]{0} all-reduce(%a), to_apply=%add")
+
+    def test_what_is_predicted(self):
+        moves = [{"kind": "all_reduce", "devices": 4, "bytes": 100, "times": 2}, {"kind": "message", "devices": 2, "bytes": 7, "times": 3},
+                 {"kind": "message", "devices": 2, "bytes": 7, "times": 1}]
+        counts = collectives.predicted({"predicted": {"moves": moves}})
+        self.assertEqual(counts, {("all_reduce", 4, 100): 2, ("message", 2, 7): 4})
+        self.assertEqual(collectives.totals(counts), {"all_gather": 600, "message": 28, "reduce_scatter": 600})
 
 
 class CompileFail(unittest.TestCase):
