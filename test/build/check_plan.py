@@ -1111,9 +1111,12 @@ class Endings(Folder):
             self.assertEqual(running.returncode, 130, error)
             self.assertIn("ended by stop requested", out)
             run = self.check_folder(sent.name, FILES - {"strategy.flexflow"} if "\nplan  " in out else FILES)
-            self.assertGreater(run["result"]["evaluations"], 1)
+            # By then plans are searched from the best pipeline, or strategies behind these.
+            self.assertGreater(run["result"]["evaluations"] + run["pipelines"]["plans"], 2)
             plan("--rerun", folder / "run.json", "--quiet", "--out", self.path / "again")
-            self.assertEqual(self.load("again", "run.json")["result"]["trajectory"], run["result"]["trajectory"])
+            again = self.load("again", "run.json")
+            self.assertEqual(again["result"]["trajectory"], run["result"]["trajectory"])
+            self.assertEqual([again["pipelines"][key] for key in ("cost_ps", "plans")], [run["pipelines"][key] for key in ("cost_ps", "plans")])
 
     def test_second_signal_kills(self):
         # The reading of a model of many operators is not interrupted: the second signal ends it.

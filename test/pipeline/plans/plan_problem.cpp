@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <random>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include <parsearch/search/exact.hpp>
 #include <parsearch/search/exhaustive.hpp>
 #include <parsearch/search/greedy.hpp>
+#include <parsearch/search/kernel/events.hpp>
 #include <parsearch/search/mcmc.hpp>
 #include <parsearch/search/portfolio.hpp>
 #include <parsearch/search/random_search.hpp>
@@ -293,6 +295,22 @@ TEST_CASE("plan_problem: no plan splits an operator as it may not be, or over de
     }
     CHECK(seen > 50);
     CHECK(staged > 0);
+}
+
+TEST_CASE("plan_problem: where the problem's token ends a search, it answers the best so far") {
+    auto const problem = tiny_gpt(4);
+    std::stop_source stop;
+    pipeline::plan_problem const plans(problem.until(stop.get_token()));
+    std::mt19937_64 rng{7};
+    auto least = infinity;
+    auto const found =
+        search::mcmc(plans, plan_decisions(plans.space().size(), 0), rng, {.evaluations = 100'000}, [&](search::improved<picoseconds> const& e) {
+            least = e.cost;
+            stop.request_stop();
+        });
+    CHECK(found.stats.evaluations < 100'000);
+    CHECK(found.cost == least);
+    CHECK(simulate(problem, plans.plan(found.best)).makespan == least);
 }
 
 TEST_CASE("plan_problem: what is no plan of the space is refused") {

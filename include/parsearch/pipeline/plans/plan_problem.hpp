@@ -54,8 +54,10 @@ struct planned_problem {
 
 /// What makes and prices plans on one thread.
 struct plan_workshop {
-    explicit plan_workshop(std::shared_ptr<planned_problem const> p)
-        : of(std::move(p)), builder(of->problem, of->options.cuts_anywhere), maker(of->problem, of->options, of->space, builder) {}
+    /// `stops`: whether it throws `interrupted` when the problem's token says so.
+    plan_workshop(std::shared_ptr<planned_problem const> p, bool stops)
+        : of(std::move(p)), builder(stops ? of->problem : of->problem.until({}), of->options.cuts_anywhere),
+          maker(of->problem, of->options, of->space, builder) {}
     plan_workshop(plan_workshop const&) = delete; // the maker refers to the builder
     plan_workshop& operator=(plan_workshop const&) = delete;
 
@@ -75,7 +77,7 @@ struct plan_workshop {
 class plan_bounds {
   public:
     explicit plan_bounds(std::shared_ptr<planned_problem const> of)
-        : shop_(std::make_unique<plan_workshop>(std::move(of))), chosen_(space().size(), 0), is_fixed_(space().size(), false) {
+        : shop_(std::make_unique<plan_workshop>(std::move(of), true)), chosen_(space().size(), 0), is_fixed_(space().size(), false) {
         for (auto const m : space().micro_batches()) parts_.emplace_back(space(), shop_->builder.simulator().micro_batches(m));
     }
 
@@ -164,7 +166,8 @@ class plan_bounds {
 class plan_evaluator {
   public:
     /// Throws as `pipeline_simulator`.
-    explicit plan_evaluator(std::shared_ptr<detail::planned_problem const> of) : shop_(std::make_unique<detail::plan_workshop>(std::move(of))) {}
+    explicit plan_evaluator(std::shared_ptr<detail::planned_problem const> of)
+        : shop_(std::make_unique<detail::plan_workshop>(std::move(of), true)) {}
 
     [[nodiscard]] picoseconds operator()(plan_decisions const& d) { return price(d, cost_traits<picoseconds>::infinity()).value(); }
     picoseconds reset(plan_decisions const& d) {
@@ -239,7 +242,7 @@ class plan_problem {
     [[nodiscard]] std::tuple<plan_move> moves() const { return {}; }
     /// Whether every device can hold what the plan needs of it, or memory is ignored; false where `d` is no plan.
     [[nodiscard]] bool feasible(plan_decisions const& d) const {
-        detail::plan_workshop shop(of_);
+        detail::plan_workshop shop(of_, false);
         auto const plan = shop.plan(d);
         if (!plan) return false;
         (void)shop.builder.simulator()(plan->how, plan->strategy);
@@ -252,7 +255,7 @@ class plan_problem {
         for (std::size_t n = 0; n < d.size(); ++n)
             if (auto const count = space()[n].size(); d[n] >= count)
                 throw invalid_input("plan_problem: decision number ", n, " is ", d[n], ": must be less than ", count);
-        detail::plan_workshop shop(of_);
+        detail::plan_workshop shop(of_, false);
         if (auto const why = shop.maker.why_not(d); !why.empty()) throw invalid_input("plan_problem: the decisions are no plan: ", why);
         auto out = shop.plan(d);
         if (!out)
@@ -261,7 +264,7 @@ class plan_problem {
         return std::move(*out);
     }
     /// What `plan` decides: see `plan_maker::decisions`.
-    [[nodiscard]] plan_decisions decisions(pipeline_plan const& plan) const { return detail::plan_workshop(of_).maker.decisions(plan); }
+    [[nodiscard]] plan_decisions decisions(pipeline_plan const& plan) const { return detail::plan_workshop(of_, false).maker.decisions(plan); }
 
   private:
     std::shared_ptr<detail::planned_problem const> of_;
