@@ -4,7 +4,6 @@ Every device runs its part of every operator, as `jax.shard_map` gives it; what 
 The loss is the mean of what no operator reads. Nothing here knows what the plan predicts.
 """
 
-import functools
 import math
 
 import jax
@@ -223,7 +222,7 @@ class Stage:
         self.same_as = {k: first.setdefault(id(v), k) for k, v in kept.items()}
         return sent, {k: v for k, v in kept.items() if self.same_as[k] == k}, ends
 
-    def _backward(self, parameters, batch, kept, gradients_sent, shapes):
+    def _backward(self, parameters, batch, kept, gradients_sent):
         kept = {k: kept[first] for k, first in self.same_as.items()}
         moved, gathered, values = {k: kept[k] for k in self.kept}, {}, {k: kept[k] for k in self.kept_outputs}
         grads = {}  # of moved tensors, by key
@@ -350,7 +349,7 @@ class Stage:
     def backward(self, parameters, batch, kept, sent, layouts):
         def run(parameters, batch, kept, sent):
             sent = {k: (layouts[k], g) for k, g in self._unstack(sent).items()}
-            return self._stack(self._backward(parameters, batch, self._unstack(kept), sent, None))
+            return self._stack(self._backward(parameters, batch, self._unstack(kept), sent))
         return self.program("backward", run, (parameters, batch, kept, sent), (self.stored_specs(), PartitionSpec(), self.stacked, self.stacked),
                             self.stacked)
 
@@ -374,7 +373,8 @@ class Stage:
 
 
 class Training:
-    """A step under a plan. `sent_bytes`: between stages; `most_kept`: bytes kept from forward until backward on the fullest device of each stage."""
+    """A step under a plan. `sent_bytes`: between stages; `memory`: bytes of parameters, optimizer's states, gradients,
+    and activations kept from forward until backward at the fullest moment, on a device of each group."""
 
     def __init__(self, plan):
         if any(l[0] == "weight_gradients" for l in plan.document["launches"]):
@@ -392,7 +392,8 @@ class Training:
             for key in s.external:
                 maker = self.stages[self.home[key[0]]]
                 self.wanted[maker.number][key + (s.number,)] = self._renamed(key[2], s, maker)
-        self.sent_bytes, self.messages, self.most_kept = 0, 0, [0] * len(self.stages)
+        self.groups = {s.number: plan.document["stages"][s.number]["first_device"] for s in self.stages}
+        self.sent_bytes, self.most_kept = 0, dict.fromkeys(self.groups.values(), 0)
         self.launched = []
 
     @staticmethod
@@ -402,7 +403,6 @@ class Training:
 
     def _send(self, value, to):
         self.sent_bytes += value.nbytes
-        self.messages += len(value.addressable_shards)
         return jax.device_put(value, NamedSharding(to.mesh, to.stacked))
 
     def step(self, parameters, batches):
@@ -414,15 +414,16 @@ class Training:
         placed = [[{n: s.put(v, PartitionSpec()) for n, v in b.items() if n in used[s.number]} for b in batches] for s in stages]
         received, kept, back, accumulated = {}, {}, {}, [{} for _ in stages]
         loss = 0.0
-        holding = [0] * len(stages)
+        holding = dict.fromkeys(self.most_kept, 0)  # by group of devices
         for what, number, m in self.plan.document["launches"]:
             s = stages[number]
             self.launched.append((what, number, m))
             if what == "forward":
                 arrived = {k: received.pop((m, number, k)) for k in s.external}
                 sent, kept[m, number], ends = s.forward(own[number], placed[number][m], arrived, self.wanted[number])
-                holding[number] += sum(v.nbytes for v in kept[m, number].values()) // s.mesh.size
-                self.most_kept[number] = max(self.most_kept[number], holding[number])
+                group = self.groups[number]
+                holding[group] += sum(v.nbytes for v in kept[m, number].values()) // s.mesh.size
+                self.most_kept[group] = max(self.most_kept[group], holding[group])
                 for key, value in sent.items():
                     received[m, key[-1], key[:-1]] = self._send(value, stages[key[-1]])
                 for (name, output), value in ends.items():
@@ -437,7 +438,7 @@ class Training:
                         names = dict(zip(reader.mesh.axis_names, s.mesh.axis_names))
                         layouts[key] = (spec, frozenset(names[a] for a in key[3]))
                         sent[key] = self._send(back.pop((m, key)), s)
-                holding[number] -= sum(v.nbytes for v in kept[m, number].values()) // s.mesh.size
+                holding[self.groups[number]] -= sum(v.nbytes for v in kept[m, number].values()) // s.mesh.size
                 gradients, of_weights = s.backward(own[number], placed[number][m], kept.pop((m, number)), sent, layouts)
                 for key, g in gradients.items():
                     back[m, key + (number,)] = g
@@ -449,9 +450,16 @@ class Training:
             new.update(jax.device_get(p))
             grads.update(jax.device_get(g))
         # The library has states of 4 bytes, these are of 8.
-        self.memory = {"weights": [self._bytes(own[s.number], s) for s in stages], "optimizer": [self._bytes(states[s.number], s) // 2 for s in stages],
-                       "gradients": [self._bytes(accumulated[s.number], s) for s in stages], "activations": list(self.most_kept)}
+        self.memory = {"weights": self._by_group(own), "optimizer": [n // 2 for n in self._by_group(states)],
+                       "gradients": self._by_group(accumulated), "activations": list(self.most_kept.values())}
         return loss, grads, new
+
+    def _by_group(self, trees):
+        """Bytes on one device of each group, of a tree for each stage."""
+        out = dict.fromkeys(self.most_kept, 0)
+        for s, tree in zip(self.stages, trees):
+            out[self.groups[s.number]] += self._bytes(tree, s)
+        return list(out.values())
 
     @staticmethod
     def _bytes(tree, stage):

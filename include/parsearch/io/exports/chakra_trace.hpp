@@ -17,6 +17,7 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/io/exports/exported_file.hpp>
 #include <parsearch/io/exports/exported_plan.hpp>
+#include <parsearch/io/exports/link_ends.hpp>
 #include <parsearch/io/json/json_writer.hpp>
 #include <parsearch/sim/report.hpp>
 #include <parsearch/sim/schedule/task_graph.hpp>
@@ -62,14 +63,9 @@ class protobuf_message {
 
 class chakra_writer {
   public:
-    explicit chakra_writer(exported_plan const& p) : p_(p), report_(*p.report), devices_(p.topology.size()), traces_(devices_) {}
+    explicit chakra_writer(exported_plan const& p) : p_(p), report_(*p.report), devices_(p.topology.size()), traces_(devices_), ends_(p.topology) {}
 
     [[nodiscard]] std::vector<exported_file> write(std::string const& prefix) {
-        for (std::size_t a = 0; a < devices_; ++a)
-            for (std::size_t b = 0; b < devices_; ++b)
-                if (auto const route = p_.topology.route(a, b); a != b && !route.empty())
-                    ends_.emplace(std::vector<std::uint32_t>(route.begin(), route.end()),
-                                  std::pair{static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b)});
         protobuf_message head;
         head.bytes(1, "0.0.4");
         for (auto& trace : traces_) head.append_to(trace);
@@ -171,10 +167,9 @@ class chakra_writer {
         auto const place =
             text("operator '", p_.graph.names[report_.tasks.label[first].op], "' (", p_.graph.operations[report_.tasks.label[first].op].kind, "): ");
         if (report_.tasks.kind[first] == sim::task_kind::transfer) {
-            auto const at = ends_.find(links);
-            if (at == ends_.end())
-                throw invalid_input(place, "a message passes ", links.size(), " links that are no route: a trace tells messages by their ends");
-            auto const [from, to] = at->second;
+            auto const at = ends_.message(links);
+            if (!at) throw invalid_input(place, "a message passes ", links.size(), " links that are no route: a trace tells messages by their ends");
+            auto const [from, to] = *at;
             auto const tag = static_cast<std::uint64_t>(messages_++);
             std::vector<protobuf_message> const what{attribute("is_cpu_op", 27, 0), attribute("comm_src", 7, from), attribute("comm_dst", 7, to),
                                                      attribute("comm_size", 9, size), attribute("comm_tag", 7, tag)};
@@ -183,7 +178,7 @@ class chakra_writer {
             after[to] = {first};
             return;
         }
-        auto const& members = members_of(links);
+        auto const& members = ends_.devices(links);
         if (members.size() != carried.devices)
             throw invalid_input(place, "a collective of ", carried.devices, " devices passes links that join ", members.size(),
                                 ": a trace tells collectives by their devices");
@@ -197,28 +192,11 @@ class chakra_writer {
         }
     }
 
-    /// The devices that send to and receive from another over these links alone.
-    [[nodiscard]] std::vector<std::uint32_t> const& members_of(std::vector<std::uint32_t> links) {
-        std::ranges::sort(links);
-        auto const [at, fresh] = members_.try_emplace(links);
-        if (!fresh) return at->second;
-        std::set<std::uint32_t> sends, receives;
-        for (auto const& [route, ends] : ends_)
-            if (std::ranges::all_of(route, [&](auto l) { return std::ranges::binary_search(links, l); })) {
-                sends.insert(ends.first);
-                receives.insert(ends.second);
-            }
-        sends.insert(receives.begin(), receives.end());
-        at->second.assign(sends.begin(), sends.end());
-        return at->second;
-    }
-
     exported_plan const& p_;
     sim::report const& report_;
     std::size_t devices_;
     std::vector<std::string> traces_;
-    std::map<std::vector<std::uint32_t>, std::pair<std::uint32_t, std::uint32_t>> ends_{}; ///< of a message, by its links
-    std::map<std::vector<std::uint32_t>, std::vector<std::uint32_t>> members_{};           ///< of a collective, by its links in order
+    link_ends ends_;
     std::map<std::vector<std::uint32_t>, std::size_t> groups_{};
     std::vector<std::map<std::uint32_t, std::set<std::uint64_t>>> waits_for_{}; ///< by task and device, nodes that those behind it wait for
     std::vector<std::uint32_t> unit_{};                                         ///< by task, the first of its message or collective

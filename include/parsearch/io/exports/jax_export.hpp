@@ -21,6 +21,7 @@
 #include <parsearch/cost/profile.hpp>
 #include <parsearch/io/exports/device_mesh.hpp>
 #include <parsearch/io/exports/exported_plan.hpp>
+#include <parsearch/io/exports/link_ends.hpp>
 #include <parsearch/io/json/json_writer.hpp>
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/pipeline/launch_order.hpp>
@@ -244,12 +245,19 @@ class jax_writer {
         auto const& r = *p_.report;
         using sort = std::tuple<std::uint32_t, sim::traffic_kind, sim::task_part, bool, collective_kind, byte_count, std::uint32_t>;
         std::map<sort, std::uint64_t> times;
+        link_ends ends(p_.topology);
         for (auto const& [first, last] : movements_and_tasks(r)) {
             bool const message = r.tasks.kind[first] == sim::task_kind::transfer;
             if (!message && r.tasks.kind[first] != sim::task_kind::collective) continue;
             auto const& l = r.tasks.label[first];
             auto const& c = r.carried[first];
-            ++times[{l.op, l.traffic, r.run_of(first).part, message, c.collective, c.bytes, c.devices}];
+            std::uint64_t n = 1;
+            if (!message && p_.plan.how.sharded == pipeline::sharded_states::parameters_within_nodes) { // those of all nodes are together
+                std::vector<std::uint32_t> links;
+                for (auto t = first; t < last; ++t) links.push_back(r.tasks.resource[t] - static_cast<std::uint32_t>(p_.topology.size()));
+                n = std::max<std::uint64_t>(1, ends.devices(links).size() / c.devices);
+            }
+            times[{l.op, l.traffic, r.run_of(first).part, message, c.collective, c.bytes, c.devices}] += n;
         }
         ordered_json out{{"time_ps", r.makespan.count()}, {"moves", ordered_json::array()}, {"memory", ordered_json::array()}};
         for (auto const& [m, n] : times) {
