@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include <parsearch/cost/collectives.hpp>
+#include <parsearch/fabric/servers/traffic.hpp>
 #include <parsearch/models/llama.hpp>
 #include <parsearch/ops/attention.hpp>
 #include <parsearch/ops/linear.hpp>
@@ -17,9 +18,11 @@
 
 #include "support/hand_network.hpp"
 #include "support/plain_topology.hpp"
+#include "support/refusal.hpp"
 
 using namespace parsearch;
 using graph::with_ring_attention;
+using support::refusal;
 
 namespace {
 
@@ -125,6 +128,36 @@ TEST_CASE("ring attention: a shard keeps its part of keys and values, and has ro
     CHECK(sim::memory_of(attention(ring), degrees).inputs == std::vector<byte_count>{2048, 2048, 2048});
     CHECK(sim::memory_of(attention(ring), degrees).on_the_way == 2 * 2048);
     CHECK(sim::memory_of(attention(ring), degrees).working() == 4 * 2048 + 2 * 2048);
-    degrees = {1, 2, 2, 1}; // and heads, which keys and values are split by
-    CHECK(sim::memory_of(attention(ring), degrees).inputs == std::vector<byte_count>{2048, 2048, 2048});
+    degrees = {1, 2, 1, 1}; // two exchange messages
+    CHECK(sim::memory_of(attention(ring), degrees).inputs == std::vector<byte_count>{4096, 8192, 8192});
+    degrees = {1, 4, 2, 1}; // heads, too, by which keys and values are split: they may come otherwise
+    CHECK(sim::memory_of(attention(ring), degrees).inputs == std::vector<byte_count>{1024, 4096, 4096});
+}
+
+TEST_CASE("ring attention: one tensor as keys and values is passed on once") {
+    std::int64_t const time = 4000;
+    graph::operator_graph g;
+    auto const x = g.add("x", ops::linear{.out = 32, .bias = false}, g.input("in", {{1, 64, 32}}));
+    g.add("attention", ops::multi_head_attention{.heads = 4}, x, x, x);
+    auto const p = make_problem(with_ring_attention(g), support::mesh(4), attention_alone{time}, {.simulation = {.training = false}});
+    auto const& ops_of = p.graph().operations;
+    space::flat_strategy const s{space::whole(ops_of[0]), support::split(ops_of[1], ops_of[1].dims[1].name, {0, 1, 2, 3}),
+                                 support::split(ops_of[2], "lq", {0, 1, 2, 3})};
+    CHECK(simulate(p, s).makespan == picoseconds{6144 - 3000 + 4000});
+    // Features of all positions are of no use alone: nothing is computed while they come.
+    space::flat_strategy const features{s[0], support::split(ops_of[1], ops_of[1].dims[2].name, {0, 1, 2, 3}), s[2]};
+    CHECK(simulate(p, features).makespan >= picoseconds{6144 + 4000});
+}
+
+TEST_CASE("ring attention: fabrics carry what backward passes on again, and messages make no rings") {
+    auto const traffic = [](graph::operator_graph const& g) {
+        auto const p = make_problem(g, support::mesh(4), attention_alone{1000});
+        return fabric::traffic_of(p.graph(), std::vector<std::uint32_t>{0, 1, 2, 3}, p.options(), positions_split(p));
+    };
+    auto const sum = [](fabric::demand const& d) { return d.point_to_point_bytes(); };
+    CHECK(sum(traffic(with_ring_attention(network()))) - sum(traffic(network())) == 2 * 3 * 8192);
+    CHECK(refusal([] {
+              (void)make_problem(with_ring_attention(network()), support::mesh(4), attention_alone{},
+                                 {.simulation = {.movement = sim::movement::pairwise}});
+          }) == "operator 'attention' passes input 'k' on in a ring, and movement is pairwise: must be collective or grouped");
 }

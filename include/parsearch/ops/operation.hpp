@@ -113,7 +113,7 @@ struct operand {
     /// Weights: those with the same non-empty name in one graph are one parameter tensor.
     std::string parameter{};
     /// Inputs: shards that all need what each of them holds a part of pass these parts on in a ring, and compute on the part that they have while
-    /// the next is on its way. Each keeps its own part alone, and backward passes them on again.
+    /// the next is on its way, see `ring_parts`.
     bool passed_on = false;
     friend bool operator==(operand const&, operand const&) = default;
 };

@@ -81,6 +81,21 @@ using box = std::array<interval, max_dims>;
                        [&](axis const& a) { return std::any_of(a.terms.begin(), a.terms.end(), [&](term const& t) { return t.dim == dim; }); });
 }
 
+/// Of an input that is passed on in a ring, into how many parts the shards that need the same hold it, each its own alone. 1 where each keeps what it
+/// needs: what is not passed on, or among fewer than three, or is also split along a dim that is no sample (then it may come otherwise than in a
+/// ring).
+[[nodiscard]] inline std::int64_t ring_parts(operation const& op, operand const& input, std::span<std::int32_t const> degrees) noexcept {
+    if (!input.passed_on) return 1;
+    std::int64_t n = 1;
+    for (std::size_t k = 0; k < op.dims.size(); ++k) {
+        if (degrees[k] == 1) continue;
+        bool const indexed = is_indexed_by(input, k);
+        if (repeats_work(op.dims[k].kind) || (indexed && op.dims[k].kind != dim_kind::sample)) return 1;
+        if (!indexed) n *= degrees[k];
+    }
+    return n >= 3 ? n : 1;
+}
+
 /// True where shards along dim `k` hold different partial sums of an output.
 [[nodiscard]] inline bool leaves_partial_sums(operation const& op, operand const& output, std::size_t k) noexcept {
     return op.dims[k].kind != dim_kind::copies && !is_indexed_by(output, k);

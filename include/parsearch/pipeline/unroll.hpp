@@ -177,7 +177,10 @@ class unroller {
             } else {
                 bool arrives = false;
                 if (moves(t) && label.edge != sim::task_label::no_edge) {
-                    arrives = detail::enters(g, *how_, g.edges[label.edge]);
+                    auto const& e = g.edges[label.edge];
+                    // What is passed on in a ring within a stage was kept in parts, and comes again.
+                    arrives = detail::enters(g, *how_, e) &&
+                              !(g.operations[e.consumer].inputs[e.input].passed_on && how_->stage[e.producer] == how_->stage[e.consumer]);
                 }
                 part_[t] = arrives ? part::arrival : part::forward;
                 stage_[t] = s;

@@ -131,7 +131,8 @@ TEST_CASE("movement: no collective for two devices, nor through devices that hol
 
 TEST_CASE("movement: of what is passed on in a ring, readers wait for what does not come while they compute") {
     auto const ring = [](std::int64_t forward, std::int64_t backward, std::int64_t later = 0, bool gradients = true) {
-        return plan({1, 4, 1}, {0, 1, 2, 3}, {1, 4, 1}, {0, 1, 2, 3}, movement::collective, gradients, sim::ring_times{forward, backward, later, 0});
+        return plan({1, 4, 1}, {0, 1, 2, 3}, {1, 4, 1}, {0, 1, 2, 3}, movement::collective, gradients,
+                    sim::ring_times{true, forward, backward, later, later});
     };
     auto const durations = [](std::vector<sim::hop> const& links) {
         std::vector<std::int64_t> out;
@@ -164,13 +165,22 @@ TEST_CASE("movement: of what is passed on in a ring, readers wait for what does 
     CHECK(durations(ring(400, 0, 1).collectives[0].forward) == all(4, 212));
     CHECK(ring(300, 0, 1).collectives.size() == 1);
     CHECK(durations(ring(300, 0, 1).collectives[0].backward) == all(4, 512));
+    CHECK(durations(ring(0, 800, 1).collectives[0].backward) == all(4, 424)); // 600 of 800, 512 of them for that one
+    CHECK(p.collectives[0].again == 256);
+    CHECK(p.collectives[1].again == 0);
+    // Readers that keep all of it need no more than the sums of its gradients.
+    auto const kept =
+        plan({1, 4, 1}, {0, 1, 2, 3}, {1, 4, 1}, {0, 1, 2, 3}, movement::collective, true, sim::ring_times{.forward = 100, .backward = 200});
+    CHECK(durations(kept.collectives[0].backward) == all(4, 106));
+    CHECK(bytes(kept, traffic_kind::gradient) == 3 * 256);
+    CHECK(kept.collectives[0].again == 0);
     // Inference has no backward, and what takes no time hides nothing.
     CHECK(ring(100, 100, 0, false).collectives[0].backward.empty());
     CHECK(bytes(ring(100, 100, 0, false), traffic_kind::gradient) == 0);
     CHECK(ring(0, 0).collectives.size() == 1);
     // Other collectives stay as they are.
-    auto const sums =
-        plan({1, 1, 4}, {0, 1, 2, 3}, {1, 4, 1}, {0, 1, 2, 3}, movement::collective, true, sim::ring_times{.forward = 100, .backward = 100});
+    auto const sums = plan({1, 1, 4}, {0, 1, 2, 3}, {1, 4, 1}, {0, 1, 2, 3}, movement::collective, true,
+                           sim::ring_times{.again = true, .forward = 100, .backward = 100});
     CHECK(sums.collectives.size() == 1);
     CHECK(durations(sums.collectives[0].forward) == all(4, 256));
 }

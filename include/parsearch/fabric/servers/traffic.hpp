@@ -104,8 +104,7 @@ inline void add_edge(server_traffic& sum, sim::edge_plan const& plan, byte_count
         make_set(members);
         if (c.forward_kind == collective_kind::all_reduce || gradients) sum.all_reduce(members, c.bytes);
         if (c.forward_kind == collective_kind::all_reduce && gradients) sum.all_reduce(members, c.bytes);
-        if (gradients && c.backward_bytes > c.bytes) // passed on again
-            sum.ring(c.forward_kind, members, made[c.producers.front()], c.backward_bytes - c.bytes);
+        if (gradients && c.again > 0) sum.ring(c.forward_kind, members, made[c.producers.front()], c.again);
         if (c.forward_kind == collective_kind::all_reduce || gradients) continue;
         sum.ring(c.forward_kind, members, c.forward_kind == collective_kind::reduce ? read[c.consumers.front()] : made[c.producers.front()], c.bytes);
     }

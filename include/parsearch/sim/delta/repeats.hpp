@@ -35,8 +35,8 @@ namespace detail {
 } // namespace detail
 
 /// Equivalent operators have equal descriptions, differentiable inputs and used outputs. Equivalent edges join the same slots of equivalent
-/// operators. Equivalent classes have equivalent members, one for one, with equal sharing.
-/// `classes` are those of the workload. Complexity: linear but for operators that differ while their kinds and extents do not.
+/// operators; where these pass the tensor on, they read it as the same inputs. Equivalent classes have equivalent members, one for one, with equal
+/// sharing. `classes` are those of the workload. Complexity: linear but for operators that differ while their kinds and extents do not.
 [[nodiscard]] inline repeats find_repeats(graph::dense_graph const& g, std::vector<sharing_class> const& classes) {
     repeats out;
     std::unordered_map<std::size_t, std::vector<std::uint32_t>> by_hash; // the first of each kind of operator
@@ -64,6 +64,9 @@ namespace detail {
     for (std::uint32_t number = 0; number < g.edges.size(); ++number) {
         auto const& e = g.edges[number];
         std::vector<std::uint32_t> key{out.operators[e.producer], e.slot, out.operators[e.consumer], e.input};
+        if (g.operations[e.consumer].inputs[e.input].passed_on) // beside the same tensor, or others
+            for (auto const& other : g.in(e.consumer))
+                if (other.producer == e.producer && other.slot == e.slot) key.push_back(other.input);
         out.edges.push_back(edges.try_emplace(std::move(key), number).first->second);
     }
 

@@ -67,10 +67,16 @@ inline void validate(simulation_options const& options) {
     return out;
 }
 
-/// `oracle` counts devices as `topology` does. Throws as `validate(options)`.
+/// `oracle` counts devices as `topology` does. Throws as `validate(options)`, and `invalid_input` where an operator passes an input on in a ring and
+/// movement is pairwise.
 [[nodiscard]] inline std::shared_ptr<workload const> make_workload(graph::dense_graph graph, topology::dense_topology topology,
                                                                    cost::any_oracle oracle, simulation_options const& options) {
     validate(options);
+    for (std::size_t op = 0; op < graph.size() && options.movement == movement::pairwise; ++op)
+        for (auto const& input : graph.operations[op].inputs)
+            if (input.passed_on)
+                throw invalid_input("operator '", graph.names[op], "' passes input '", input.name,
+                                    "' on in a ring, and movement is pairwise: must be collective or grouped");
     auto w = std::make_shared<workload>(workload{std::move(graph), std::move(topology), std::move(oracle), options, {}, {}, {}});
     w->classes = find_classes(w->graph);
     w->readers = shared_reads(w->graph);

@@ -30,17 +30,14 @@ struct shard_memory {
     }
 };
 
-/// Of an input that is passed on, a shard has the part that it would hold if all shards that need the same had parts of one size.
+/// Of an input that is passed on in a ring a shard keeps its own part, see `ops::ring_parts`, and has room for another.
 [[nodiscard]] inline shard_memory memory_of(ops::operation const& op, std::span<std::int32_t const> degrees) {
     auto const box = ops::middle_shard(op, degrees);
     shard_memory m;
     for (auto const& o : op.inputs) {
-        m.inputs.push_back(ops::shard_elements(o, box) * ops::size_of(o.type));
-        if (!o.passed_on) continue;
-        byte_count parts = 1;
-        for (std::uint32_t k = 0; k < op.dims.size(); ++k)
-            if (op.dims[k].kind != ops::dim_kind::copies && op.dims[k].kind != ops::dim_kind::sums && !ops::is_indexed_by(o, k)) parts *= degrees[k];
-        m.inputs.back() = m.inputs.back() / parts + (m.inputs.back() % parts != 0);
+        auto const bytes = ops::shard_elements(o, box) * ops::size_of(o.type);
+        auto const parts = ops::ring_parts(op, o, degrees);
+        m.inputs.push_back(bytes / parts + (bytes % parts != 0));
         if (parts > 1) m.on_the_way += m.inputs.back();
     }
     for (auto const& o : op.outputs) m.outputs.push_back(ops::shard_elements(o, box) * ops::size_of(o.type));

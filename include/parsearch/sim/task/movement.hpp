@@ -29,11 +29,13 @@ struct collective_plan {
     byte_count bytes = 0;          ///< of the tensor, as `collective_kind` counts them
     std::uint32_t size = 0;        ///< devices
     byte_count backward_bytes = 0; ///< the same of `backward`
+    byte_count again = 0;          ///< of these, what backward brings once more, as readers kept a part of it
     bool awaited = true;           ///< false: it is on its way while its readers compute, see `ring_times`
 };
 
 /// What the readers of a tensor that is passed on in a ring (`ops::operand::passed_on`) compute meanwhile.
 struct ring_times {
+    bool again = false;                                 ///< readers keep their own part alone
     std::int64_t forward = 0, backward = 0;             ///< picoseconds of a shard
     std::int64_t forward_later = 0, backward_later = 0; ///< how many such tensors as large come after it in a pass, of the same readers
 };
@@ -123,10 +125,10 @@ inline std::vector<message_group> message_groups(overlap_table const& t, std::sp
 
 /// Parts an all-gather into what readers wait for, which `c` becomes, and what they do not, which is returned. Of n parts a shard computes on its own
 /// and all others but the last while the next one comes: (n - 1) / n of its time. So computing and moving take together as long as n - 1 steps, each
-/// as long as the longer of both, and a last part. Backward is alike, and brings the parts once more beside summing up their gradients.
+/// as long as the longer of both, and a last part. Backward is alike, and beside summing up gradients may bring the parts once more.
 [[nodiscard]] inline collective_plan part_ring(collective_plan& c, ring_times const& times) {
     auto const n = static_cast<std::int64_t>(c.size);
-    collective_plan beside{c.producers, c.consumers, {}, {}, c.forward_kind, c.backward_kind, 0, c.size, 0, false};
+    collective_plan beside{c.producers, c.consumers, {}, {}, c.forward_kind, c.backward_kind, 0, c.size, 0, 0, false};
     auto const part = [&](std::vector<hop>& links, std::vector<hop>& hidden, std::int64_t computed, std::int64_t later, byte_count& bytes,
                           byte_count& bytes_beside) {
         auto const all = longest(links);
@@ -137,13 +139,14 @@ inline std::vector<message_group> message_groups(overlap_table const& t, std::sp
         bytes_beside = static_cast<byte_count>(static_cast<double>(bytes) * share);
         bytes -= bytes_beside;
     };
-    if (!c.backward.empty()) {
+    if (!c.backward.empty() && times.again) {
         for (auto const& h : c.forward) {
             auto at = std::ranges::find(c.backward, h.link, &hop::link);
             if (at == c.backward.end()) at = c.backward.insert(at, hop{.link = h.link});
             at->duration = saturating_sum(at->duration, h.duration);
         }
-        c.backward_bytes *= 2;
+        c.again = c.bytes;
+        c.backward_bytes += c.again;
     }
     part(c.forward, beside.forward, times.forward, times.forward_later, c.bytes, beside.bytes);
     part(c.backward, beside.backward, times.backward, times.backward_later, c.backward_bytes, beside.backward_bytes);
@@ -182,7 +185,7 @@ template <class Pricing>
                 gradient_traffic += collective_volume(x.backward, static_cast<double>(bytes), size);
             }
             if (ring && x.forward == collective_kind::all_gather) {
-                if (gradients) gradient_traffic += collective_volume(x.forward, static_cast<double>(bytes), size);
+                if (gradients && ring->again) gradient_traffic += collective_volume(x.forward, static_cast<double>(bytes), size);
                 if (auto other = detail::part_ring(c, *ring); !other.forward.empty() || !other.backward.empty()) beside.push_back(std::move(other));
             }
             plan.collectives.push_back(std::move(c));

@@ -142,7 +142,7 @@ class planner {
         if (g.operations[e.producer].work == ops::work_class::source) return {};
         auto const& output = g.operations[e.producer].outputs[e.slot];
         return sim::plan_edge(overlaps(number, from, to), ops::size_of(output.type), made.devices, read.devices, work_->options.movement,
-                              work_->options.training && g.carries_gradient(e), price_, ring_times_of(e, read));
+                              work_->options.training && g.carries_gradient(e), price_, ring_times_of(e, from, to, read));
     }
 
     /// Class `number`, whose members have the configurations `configuration(op)` and the plans `plan(op)`. `p.members` is set.
@@ -210,21 +210,32 @@ class planner {
     }
 
   private:
-    /// Of an edge to an input that is passed on: of its reader's shards on the kinds of devices that have some, the least times.
-    [[nodiscard]] std::optional<ring_times> ring_times_of(graph::edge const& e, operator_plan const& read) const {
+    /// Of an edge to an input that is passed on: of its reader's shards on the kinds of devices that have some, the least times. Parts of what the
+    /// reader's iteration space does not index (elements of an attention's heads) are of no use alone: nothing is computed while they come.
+    [[nodiscard]] std::optional<ring_times> ring_times_of(graph::edge const& e, space::configuration const& from, space::configuration const& to,
+                                                          operator_plan const& read) const {
         auto const& g = work_->graph;
-        auto const& inputs = g.operations[e.consumer].inputs;
-        if (!inputs[e.input].passed_on) return std::nullopt;
-        if (read.forward.empty()) return ring_times{};
-        ring_times out{.forward = std::numeric_limits<std::int64_t>::max(), .backward = std::numeric_limits<std::int64_t>::max()};
+        auto const &made = g.operations[e.producer], &reads = g.operations[e.consumer];
+        auto const& input = reads.inputs[e.input];
+        if (!input.passed_on) return std::nullopt;
+        ring_times out{.again = ops::ring_parts(reads, input, to.degrees()) > 1};
+        auto const& output = made.outputs[e.slot];
+        for (std::size_t k = 0; k < made.dims.size(); ++k)
+            for (std::size_t a = 0; a < output.axes.size() && from.degree[k] > 1; ++a)
+                if (std::ranges::find(output.axes[a].terms, k, &ops::term::dim) != output.axes[a].terms.end() && input.axes[a].terms.empty())
+                    return out;
+        if (read.forward.empty()) return out;
+        out.forward = out.backward = std::numeric_limits<std::int64_t>::max();
         for (auto const d : read.devices) {
             out.forward = std::min(out.forward, read.forward[work_->topology.kind[d]]);
             out.backward = std::min(out.backward, read.backward[work_->topology.kind[d]]);
         }
-        auto const mine = ops::elements_of(inputs[e.input]);
-        for (std::uint32_t i = 0; i < inputs.size(); ++i)
-            if (i != e.input && inputs[i].passed_on)
-                (i > e.input ? out.forward_later : out.backward_later) += std::max<std::int64_t>(1, (ops::elements_of(inputs[i]) + mine - 1) / mine);
+        auto const mine = std::max<std::int64_t>(1, ops::elements_of(input));
+        for (auto const& other : g.in(e.consumer)) {
+            auto const& its = reads.inputs[other.input];
+            if (other.input == e.input || !its.passed_on || (other.producer == e.producer && other.slot == e.slot)) continue;
+            (other.input > e.input ? out.forward_later : out.backward_later) += std::max<std::int64_t>(1, (ops::elements_of(its) + mine - 1) / mine);
+        }
         return out;
     }
 
