@@ -370,8 +370,8 @@ struct partition_fn {
                             if (way.kept > 0) add(way);
                         }
                         if (!may_offload() || !keeps || keeps->missing <= 0 || order > launch_order::one_f_one_b) continue;
-                        for (way.segments = 4; way.segments <= most_segments; way.segments *= 4) {
-                            for (way.kept = rules_.may_recompute() ? 0 : way.segments; way.kept <= way.segments; way.kept += way.segments / 4) {
+                        for (way.segments = 16; way.segments <= most_segments; way.segments *= 4) {
+                            for (way.kept = rules_.may_recompute() ? 0 : way.segments; way.kept <= way.segments; way.kept += way.segments / 2) {
                                 way.offloaded = way.segments;
                                 add(way);
                             }
