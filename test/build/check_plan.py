@@ -1100,7 +1100,7 @@ class Endings(Folder):
     def test_interrupted(self):
         for sent in (signal.SIGINT, signal.SIGTERM):
             folder = self.path / sent.name
-            running = subprocess.Popen([PROGRAM, "--model", GPT, "--cluster", "2x4xv100", "--time", "100s", "--out", folder],
+            running = subprocess.Popen([PROGRAM, "--model", GPT, "--cluster", "2x4xv100", "--time", "100s", "--space.pipelines", "false", "--out", folder],
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             # The search runs once data parallelism has been evaluated, which is soon after the cluster was printed.
             while not running.stdout.readline().startswith("cluster"):
@@ -1111,12 +1111,9 @@ class Endings(Folder):
             self.assertEqual(running.returncode, 130, error)
             self.assertIn("ended by stop requested", out)
             run = self.check_folder(sent.name, FILES - {"strategy.flexflow"} if "\nplan  " in out else FILES)
-            # By then plans are searched from the best pipeline, or strategies behind these.
-            self.assertGreater(run["result"]["evaluations"] + run["pipelines"]["plans"], 2)
+            self.assertGreater(run["result"]["evaluations"], 1)
             plan("--rerun", folder / "run.json", "--quiet", "--out", self.path / "again")
-            again = self.load("again", "run.json")
-            self.assertEqual(again["result"]["trajectory"], run["result"]["trajectory"])
-            self.assertEqual([again["pipelines"][key] for key in ("cost_ps", "plans")], [run["pipelines"][key] for key in ("cost_ps", "plans")])
+            self.assertEqual(self.load("again", "run.json")["result"]["trajectory"], run["result"]["trajectory"])
 
     def test_second_signal_kills(self):
         # The reading of a model of many operators is not interrupted: the second signal ends it.
