@@ -35,7 +35,7 @@ struct written_plan {
         return nlohmann::json::parse(out.str());
     }
 };
-written_plan of(space::flat_strategy (*strategy)(graph::dense_graph const&, std::size_t), std::size_t nodes = 1) {
+written_plan of(space::flat_strategy (*strategy)(graph::dense_graph const&, std::size_t), std::uint32_t nodes = 1) {
     auto const model = models::mlp({.features = 16, .hidden = {32, 32}, .classes = 8, .batch = 16});
     auto const cluster = topology::nodes({.count = nodes, .gpus_per_node = 4 / nodes, .device = topology::h100_sxm});
     auto problem = make_problem(model, cluster, cost::roofline{cluster});
@@ -120,4 +120,22 @@ TEST_CASE("an operator on fewer devices is noted, a parameter of two stages refu
     auto const refused = support::refusal([&] { return staged.json(); });
     if (tied.empty()) CHECK(refused.empty());
     else CHECK(refused.find("is of stage 0, too: a parameter of several stages is not exported") != std::string::npos);
+}
+
+TEST_CASE("what blocks of shared parameters move is told parameter by parameter") {
+    for (auto const sharded :
+         {pipeline::sharded_states::gradients, pipeline::sharded_states::parameters, pipeline::sharded_states::parameters_within_nodes})
+        for (std::uint32_t const operators_of_a_block : {1U, 3U}) {
+            auto p = of(space::data_parallel, 2);
+            p.plan.how.sharded = sharded;
+            for (std::uint32_t op = 0; op < p.problem.graph().size(); ++op) p.plan.how.block.push_back(op / operators_of_a_block);
+            auto const report = simulate(p.problem, p.plan);
+            auto const json = p.json(&report);
+            double bytes = 0;
+            for (auto const& move : json["predicted"]["moves"]) {
+                auto const ring = move["kind"] == "all_reduce" ? 2.0 : 1.0;
+                bytes += ring * (move["devices"].get<double>() - 1) * move["bytes"].get<double>() * move["times"].get<double>();
+            }
+            CHECK(bytes == report.bytes_moved());
+        }
 }

@@ -49,10 +49,10 @@ nlohmann::json of(nlohmann::json const& list, std::string const& member, std::st
 
 TEST_CASE("parameters have placements, modules styles") {
     auto const json = gpt(2).json();
-    CHECK(json["device_meshes"] == nlohmann::json::parse(R"([{"first_rank": 0, "shape": [4, 2], "names": ["data", "model"]}])"));
-    CHECK(of(json["parameters"], "name", "block1.mlp.1.weight")["placements"] == nlohmann::json::parse(R"(["Replicate()", "Shard(0)"])"));
-    CHECK(of(json["activations"], "operator", "block1.mlp.2")["placements"] == nlohmann::json::parse(R"(["Shard(0)", "Partial()"])"));
-    CHECK(of(json["activations"], "operator", "block1.mlp.add")["placements"] == nlohmann::json::parse(R"(["Shard(0)", "Shard(1)"])"));
+    CHECK(json["device_meshes"] == nlohmann::json::parse(R"json([{"first_rank": 0, "shape": [4, 2], "names": ["data", "model"]}])json"));
+    CHECK(of(json["parameters"], "name", "block1.mlp.1.weight")["placements"] == nlohmann::json::parse(R"json(["Replicate()", "Shard(0)"])json"));
+    CHECK(of(json["activations"], "operator", "block1.mlp.2")["placements"] == nlohmann::json::parse(R"json(["Shard(0)", "Partial()"])json"));
+    CHECK(of(json["activations"], "operator", "block1.mlp.add")["placements"] == nlohmann::json::parse(R"json(["Shard(0)", "Shard(1)"])json"));
     auto const up = of(json["parallelize_module"], "module", "block1.mlp.1"), down = of(json["parallelize_module"], "module", "block1.mlp.2");
     CHECK(up["style"] == "ColwiseParallel");
     CHECK(up["output_layouts"] == "Shard(2)");
@@ -89,8 +89,8 @@ TEST_CASE("stages are split at operators, in an order that PyTorch has") {
     }
     auto const pipelining = p.json()["pipelining"];
     CHECK(pipelining["schedule"] == "Schedule1F1B");
-    CHECK(pipelining["split_spec"] == nlohmann::json::parse(R"([{"stage": 1, "operator": "block2.attention.norm", "point": "BEGINNING",
-                                                               "module": "block2.attention.norm"}])"));
+    CHECK(pipelining["split_spec"] == nlohmann::json::parse(R"json([{"stage": 1, "operator": "block2.attention.norm", "point": "BEGINNING",
+                                                               "module": "block2.attention.norm"}])json"));
     p.plan.how.order = pipeline::launch_order::eager_one_f_one_b;
     CHECK(support::refusal([&] { return p.json(); }).find("the order of micro-batches is eager-1f1b with 1 stages on each group") !=
           std::string::npos);

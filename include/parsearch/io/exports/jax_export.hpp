@@ -21,7 +21,6 @@
 #include <parsearch/cost/profile.hpp>
 #include <parsearch/io/exports/device_mesh.hpp>
 #include <parsearch/io/exports/exported_plan.hpp>
-#include <parsearch/io/exports/link_ends.hpp>
 #include <parsearch/io/json/json_writer.hpp>
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/pipeline/launch_order.hpp>
@@ -43,6 +42,22 @@ namespace detail {
 struct shared_axis {
     std::size_t axis = 0;
     axis_numbers over{};
+};
+
+/// A weight whose replicas share gradients or parameters: what a transfer of its block moves of it.
+struct shared_weight {
+    std::uint32_t block = 0;
+    byte_count bytes = 0, gradients = 0;                ///< of one of its parts on one replica
+    std::uint32_t parts = 1, replicas = 1, sharing = 1; ///< `sharing`: of the replicas, those that share
+
+    struct amount {
+        byte_count bytes;
+        std::uint32_t devices, groups;
+    };
+    [[nodiscard]] amount moved(collective_kind kind) const noexcept {
+        if (kind == collective_kind::all_reduce) return {gradients / sharing, replicas / sharing, parts * sharing};
+        return {kind == collective_kind::all_gather ? bytes : gradients, sharing, parts * (replicas / sharing)};
+    }
 };
 
 class jax_writer {
@@ -203,6 +218,7 @@ class jax_writer {
         ordered_json parameter{
             {"name", name}, {"stage", how.stage[number]}, {"type", name_of(w.type)}, {"shape", shape_of(w)}, {"spec", out["spec"]}};
         parameter["replicas"] = names_of(mesh, beside);
+        if (how.sharded >= pipeline::sharded_states::gradients) shared_.push_back(shared_weight_of(number, w, split, beside, mesh));
         if (how.sharded != pipeline::sharded_states::none && !beside.empty()) {
             if (auto const shared = shared_axis_of(w, split, beside, mesh)) {
                 auto state = split;
@@ -217,11 +233,30 @@ class jax_writer {
         return out;
     }
 
+    /// Devices from one end of the sharing replicas to the other.
+    [[nodiscard]] std::int32_t sharing_within(device_mesh const& mesh) const {
+        return p_.plan.how.sharded == pipeline::sharded_states::parameters_within_nodes ? node_ends(p_).front() : mesh.devices();
+    }
+
+    [[nodiscard]] shared_weight shared_weight_of(std::uint32_t number, ops::operand const& w, std::vector<axis_numbers> const& split,
+                                                 axis_numbers const& beside, device_mesh const& mesh) const {
+        shared_weight out{.block = p_.plan.how.block_of(number)};
+        for (auto const& axes : split)
+            for (auto const a : axes) out.parts *= static_cast<std::uint32_t>(mesh.axes[a].size);
+        for (auto const a : beside) {
+            out.replicas *= static_cast<std::uint32_t>(mesh.axes[a].size);
+            if (mesh.axes[a].stride < sharing_within(mesh)) out.sharing *= static_cast<std::uint32_t>(mesh.axes[a].size);
+        }
+        out.bytes = ops::bytes_of(w) / out.parts;
+        out.gradients = ops::elements_of(w) * sim::gradient_size(p_.options.gradients, w.type) / out.parts;
+        return out;
+    }
+
     /// The first axis that the replicas which share divide; nothing where they divide none.
     [[nodiscard]] std::optional<shared_axis> shared_axis_of(ops::operand const& w, std::vector<axis_numbers> const& split, axis_numbers const& beside,
                                                             device_mesh const& mesh) const {
         shared_axis out;
-        auto const within = p_.plan.how.sharded == pipeline::sharded_states::parameters_within_nodes ? node_ends(p_).front() : mesh.devices();
+        auto const within = sharing_within(mesh);
         std::int64_t sharers = 1;
         for (auto const a : beside)
             if (mesh.axes[a].stride < within) {
@@ -245,19 +280,21 @@ class jax_writer {
         auto const& r = *p_.report;
         using sort = std::tuple<std::uint32_t, sim::traffic_kind, sim::task_part, bool, collective_kind, byte_count, std::uint32_t>;
         std::map<sort, std::uint64_t> times;
-        link_ends ends(p_.topology);
+        std::map<std::tuple<std::uint32_t, std::uint32_t, collective_kind>, std::uint64_t> of_blocks; // by block, operator told and kind
         for (auto const& [first, last] : movements_and_tasks(r)) {
             bool const message = r.tasks.kind[first] == sim::task_kind::transfer;
             if (!message && r.tasks.kind[first] != sim::task_kind::collective) continue;
             auto const& l = r.tasks.label[first];
             auto const& c = r.carried[first];
-            std::uint64_t n = 1;
-            if (!message && p_.plan.how.sharded == pipeline::sharded_states::parameters_within_nodes) { // those of all nodes are together
-                std::vector<std::uint32_t> links;
-                for (auto t = first; t < last; ++t) links.push_back(r.tasks.resource[t] - static_cast<std::uint32_t>(p_.topology.size()));
-                n = std::max<std::uint64_t>(1, ends.devices(links).size() / c.devices);
-            }
-            times[{l.op, l.traffic, r.run_of(first).part, message, c.collective, c.bytes, c.devices}] += n;
+            if (r.run_of(first).part == sim::task_part::of_block) ++of_blocks[{p_.plan.how.block_of(l.op), l.op, c.collective}];
+            else ++times[{l.op, l.traffic, r.run_of(first).part, message, c.collective, c.bytes, c.devices}];
+        }
+        for (auto const& [what, n] : of_blocks) {
+            auto const& [block, op, kind] = what;
+            for (auto const& w : shared_)
+                if (w.block == block)
+                    if (auto const [bytes, devices, groups] = w.moved(kind); devices > 1)
+                        times[{op, sim::traffic_kind::weight_gradient, sim::task_part::of_block, false, kind, bytes, devices}] += n * groups;
         }
         ordered_json out{{"time_ps", r.makespan.count()}, {"moves", ordered_json::array()}, {"memory", ordered_json::array()}};
         for (auto const& [m, n] : times) {
@@ -282,6 +319,7 @@ class jax_writer {
     std::vector<exported_stage> stages_;
     ordered_json parameters_ = ordered_json::array();
     std::unordered_map<std::string, std::uint32_t> stage_of_parameter_{};
+    std::vector<shared_weight> shared_{};
     std::vector<std::string> notes_{};
     std::size_t idle_ = 0, summed_ = 0;
     std::string first_idle_{}, first_summed_{};
