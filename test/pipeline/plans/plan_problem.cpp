@@ -332,7 +332,7 @@ TEST_CASE("plan_problem: what is no plan of the space is refused") {
     auto plan = plans.plan(d);
     CHECK(plans.decisions(plan) == d);
     plan.how.micro_batches = 4;
-    CHECK(refusal([&] { return plans.decisions(plan); }) == "plan: micro-batches, 4: is not of the space of plans");
+    CHECK(refusal([&] { return plans.decisions(plan); }) == "plan: 4 micro-batches: the space of plans has none");
     plan.how.micro_batches = 1;
     auto cut = plan;
     auto const& order = problem.graph().order;
