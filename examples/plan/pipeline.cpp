@@ -241,8 +241,7 @@ void search_pipelines(request const& asked, inputs const& given, ps::picoseconds
     });
 }
 
-std::optional<ps::picoseconds> bound_of_plans(request const& asked, planned const& made, std::optional<std::chrono::nanoseconds> time,
-                                              std::stop_token const& stop) {
+ps::picoseconds bound_of_plans(request const& asked, planned const& made, std::optional<std::chrono::nanoseconds> time, std::stop_token const& stop) {
     tools::deadline const limit(stop, time);
     return ps::pipeline::plan_bound(made.plan->problem, *asked.pipelines, limit.token());
 }

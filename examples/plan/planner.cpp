@@ -332,13 +332,25 @@ bool is_better(request const& asked, ps::io::compared const& a, ps::io::compared
     return a.cost < b.cost;
 }
 
+// Whether any operator passes what it reads on in a ring.
+static bool passes_on(ps::graph::operator_graph const& g) {
+    for (std::size_t op = 0; op < g.size(); ++op)
+        if (std::ranges::any_of(g[op].operation.inputs, [](auto const& i) { return i.passed_on; })) return true;
+    return false;
+}
+
 inputs read_inputs(request const& asked) {
     auto to_wire = fabric_to_wire(asked);
     auto cluster = to_wire ? unwired(*to_wire) : ps::io::make_named_cluster(asked.cluster);
     auto const devices = cluster.cluster.size();
     inputs out{.model = tools::load_model(asked.model, devices), .cluster = std::move(cluster), .to_wire = std::move(to_wire)};
     out.model.graph = ps::graph::with_fused_kernels(out.model.graph, asked.kernels.fusion);
-    if (asked.kernels.ring_attention) out.model.graph = ps::graph::with_ring_attention(out.model.graph);
+    if (asked.kernels.ring_attention) {
+        out.model.graph = ps::graph::with_ring_attention(out.model.graph);
+        if (!passes_on(out.model.graph))
+            out.model.notes.emplace_back("--kernels.ring_attention changes nothing: no operator of the model is an attention (one made of products "
+                                         "and a softmax is not known as such)");
+    }
     if (!out.cluster.path.empty()) out.cluster_hash = ps::io::hash_of_file(out.cluster.path);
     if (starts_from_file(asked)) {
         require_plan_file("start", asked.start, "cheapest, ");
@@ -495,9 +507,7 @@ static void conclude(request const& asked, inputs const& given, ps::picoseconds 
     choose_pipeline(asked, given, baseline, made);
     settle(asked, given, made);
     if (made.pipelines && !stop.stop_requested())
-        made.plan_bound = unless_cut("the lower bound", asked, made, stop, [&] {
-                              return bound_of_plans(asked, made, time_beside(asked), stop);
-                          }).value_or(std::nullopt);
+        made.plan_bound = unless_cut("the lower bound", asked, made, stop, [&] { return bound_of_plans(asked, made, time_beside(asked), stop); });
     try {
         made.computed = ps::compute_time_by_source(made.plan->part, made.oracle, made.plan->plan.strategy, made.plan->plan.how.micro_batches);
     } catch (std::bad_alloc const&) {

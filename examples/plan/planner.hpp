@@ -139,8 +139,8 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
 void search_pipelines(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made, std::stop_token const& stop);
 
 // No plan costs less that the options allow for the operators of `made.plan`. Throws `interrupted` where `time` or `stop` end it first.
-[[nodiscard]] std::optional<ps::picoseconds> bound_of_plans(request const& asked, planned const& made, std::optional<std::chrono::nanoseconds> time,
-                                                            std::stop_token const& stop);
+[[nodiscard]] ps::picoseconds bound_of_plans(request const& asked, planned const& made, std::optional<std::chrono::nanoseconds> time,
+                                             std::stop_token const& stop);
 
 // What became of the pipelines beside what was found without them: where other operators or the strategy found make a better one, that is
 // `made.pipeline`; where the strategy found costs no more, there is none.

@@ -1,5 +1,5 @@
 #pragma once
-// Searches of plans, decision by decision, and what bounds all of them, in a file of its own: they take long to compile.
+// Searches of plans, decision by decision, in a file of its own: they take long to compile.
 
 #include <chrono>
 #include <cstdint>

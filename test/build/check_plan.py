@@ -274,6 +274,11 @@ class Plans(Folder):
         _, notes = plan("--model", "zoo:mlp,batch=12", "--cluster", "1x8xv100", "--evaluations", 5)
         self.assertIn("the batch is 12, so data parallelism splits it over 6 of 8 devices", notes)
 
+    def test_rings_without_attention_are_noted(self):
+        for model, noted in ("zoo:mlp,batch=16", True), (GPT, False):
+            _, notes = plan("--model", model, "--cluster", "1x4xp100", "--kernels.ring_attention", "true", "--evaluations", 5)
+            self.assertEqual("--kernels.ring_attention changes nothing" in notes, noted, model)
+
     def test_imports_cost_the_same(self):
         plan("--model", GPT, "--cluster", "1x4xp100", "--search", "greedy", "--space.reduction", "false", "--start", "data_parallel", "--compare", "none",
              "--out", self.path / "a")

@@ -22,21 +22,24 @@ using support::refusal;
 namespace {
 // Forward takes 1 us, backward 2; copies to hosts as long as their bytes at the rate.
 struct unit_oracle {
+    std::int64_t copies = 0; // picoseconds, where not 0
     [[nodiscard]] picoseconds shard_time(ops::shard_work const& w, std::uint32_t) const {
         return picoseconds{w.pass == ops::pass::update ? 0 : w.pass == ops::pass::forward ? 1'000'000 : 2'000'000};
     }
-    [[nodiscard]] picoseconds transfer_time(byte_count bytes, link_description const& link) const { return time_of(bytes, link.rate); }
+    [[nodiscard]] picoseconds transfer_time(byte_count bytes, link_description const& link) const {
+        return copies != 0 ? picoseconds{copies} : time_of(bytes, link.rate);
+    }
 };
 constexpr byte_count kept = 64 * 16; // bytes of its input that each layer keeps
 
 // Layers on one device, whose copies of what one keeps take `microseconds`.
-parallelization chain(int layers, double microseconds) {
+parallelization chain(int layers, double microseconds, unit_oracle oracle = {}) {
     graph::operator_graph g;
     graph::tensor_ref x = g.input("in", {{64, 4}});
     for (int i = 0; i < layers; ++i) x = g.add(text("fc", i), ops::linear{.out = 4}, x);
     auto topology = support::mesh(1);
     topology.device[0].host_rate = {kept / (microseconds * 1e-6)};
-    return make_problem(g, topology, unit_oracle{});
+    return make_problem(g, topology, oracle);
 }
 // All of them offloaded, each a segment.
 pipeline::pipeline_plan offloaded(parallelization const& p) {
@@ -133,6 +136,13 @@ TEST_CASE("offloading: what is wrong is named") {
     auto const without = make_problem(g, support::mesh(1), unit_oracle{});
     CHECK(refusal([&] { return simulate(without, offloaded(without)).makespan; }) ==
           "pipeline: operator 'fc' is offloaded from device 0 (gpu), whose rate to its host is not known: 'host_rate' must be positive");
+    for (auto const ps : {std::int64_t{-5}, (std::int64_t{1} << 60) + 1}) {
+        auto const odd = chain(2, 1, {.copies = ps});
+        CHECK(refusal([&] { return simulate(odd, offloaded(odd)).makespan; }) ==
+              text("the cost oracle answers ", ps,
+                   " ps for a copy of 1024 bytes between device 0 (gpu) and its host: must be from 0 to "
+                   "1152921504606846976 (13 days)"));
+    }
     auto const inference = make_problem(g, support::mesh(1), unit_oracle{}, {.simulation = {.training = false}}); // keeps nothing
     CHECK(simulate(inference, offloaded(inference)).makespan.count() == 1'000'000);
 }

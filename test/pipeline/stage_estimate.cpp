@@ -366,6 +366,10 @@ TEST_CASE("stage_estimator: what it does not estimate, and what it refuses") {
     CHECK(refusal([&] { return estimate({.stages = 4})->time; }) == "stage_estimator: 4 groups of devices, with tensor degree 1, positions over 1 "
                                                                     "and experts over 1: must be at least 1, and divide the 6 devices");
     CHECK(refusal([&] { return estimate({.micro_batches = 0})->time; }) == "pipeline: 0 micro-batches: must be at least 1");
+    CHECK(refusal([&] { return estimate({.stages = 3, .offloaded = 1})->time; }) ==
+          "stage_estimator: 0 segments, of which 0 are kept and 1 offloaded: must be at most as many");
+    CHECK(refusal([&] { return estimate({.stages = 3, .segments = 2, .kept = 3})->time; }) ==
+          "stage_estimator: 2 segments, of which 3 are kept and 0 offloaded: must be at most as many");
     auto const kept = estimate({.stages = 6, .micro_batches = 4}), again = estimate({.stages = 6, .micro_batches = 4, .segments = 1});
     CHECK(kept->missing == 0);
     CHECK(again->memory < kept->memory);

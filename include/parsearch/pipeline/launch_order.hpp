@@ -25,6 +25,9 @@ enum class launch_order : std::uint8_t {
 };
 inline constexpr std::array launch_orders{launch_order::gpipe, launch_order::one_f_one_b, launch_order::eager_one_f_one_b, launch_order::zb_h1,
                                           launch_order::zb_h2};
+/// The same as searches try them: 1F1B, which is used most, first.
+inline constexpr std::array orders_to_try{launch_order::one_f_one_b, launch_order::gpipe, launch_order::eager_one_f_one_b, launch_order::zb_h1,
+                                          launch_order::zb_h2};
 /// Whether gradients of weights are launched by themselves.
 [[nodiscard]] constexpr bool cuts_backward(launch_order o) noexcept { return o == launch_order::zb_h1 || o == launch_order::zb_h2; }
 /// Whether the warm-up is twice as long as that of 1F1B.

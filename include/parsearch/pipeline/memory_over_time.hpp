@@ -213,10 +213,10 @@ class activation_steps {
 /// The memory of `device` over the iteration that `r` simulated of `plan`, whose micro-batches are of `g`: in the order of time, the first at 0.
 /// Weights, gradients, optimizer state and buffers are there from the beginning. An activation comes when the first task that keeps it begins, on
 /// that device and of that micro-batch, and goes when the last one's backward ends; what a segment computes again comes with that. What is offloaded
-/// goes when its copy to the host ends, and comes when the one back begins. Where backward is
-/// cut, what products read and gradients of their outputs go when the gradients of weights are there. It is never more
-/// than `r.memory[device]`, which adds up what is alive at different moments. Throws `invalid_input` where plan, graph and report do not belong
-/// together. Complexity: O(n log n) in operators times micro-batches, and linear in the tasks of `r`.
+/// goes when its copy to the host ends, and comes when the one back begins. Where backward is cut, what products read and gradients of their outputs
+/// go when the gradients of weights are there. It is never more than `r.memory[device]`, which adds up what is alive at different moments. Throws
+/// `invalid_input` where plan, graph and report do not belong together. Complexity: O(n log n) in operators times micro-batches, and linear in the
+/// tasks of `r`.
 [[nodiscard]] inline std::vector<memory_step> memory_over_time(graph::dense_graph const& g, pipeline_plan const& plan, sim::report const& r,
                                                                std::uint32_t device) {
     if (plan.strategy.size() != g.size() || plan.how.stage.size() != g.size())

@@ -12,6 +12,7 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/pipeline/launch_order.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/pipeline/recomputation.hpp>
 #include <parsearch/sim/memory/memory_account.hpp>

@@ -58,9 +58,8 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 ///    those of all segments or as few as must on hosts, computed again in all, some or none: in order of what `stage_estimator` says of them, what
 ///    fits first. First comes the best of each family of textbook plans (`family_of`), whatever it takes. Then, of each number of stages,
 ///    micro-batches and degree, the first way that fits is simulated, and the first with states sharded otherwise where that may be as good, with
-///    cuts of equal load
-///    (`balanced_cuts`) between blocks (`stage_places`), but for what can not be better by the work of its stages. What is estimated not to fit, or
-///    to take a quarter more than the best, waits until after step 4.
+///    cuts of equal load (`balanced_cuts`) between blocks (`stage_places`), but for what can not be better by the work of its stages. What is
+///    estimated not to fit, or to take a quarter more than the best, waits until after step 4.
 /// 3. The strategies of experts (`expert_starts`) and all on one device, without a pipeline.
 /// 4. The best `beam` of the pipelines, different in stages, micro-batches, degree or experts, are improved: a cut moved by 1, 2, 4 or 8 places,
 ///    another degree of a stage or of the experts, a stage that computes again or no more, twice or half the segments, micro-batches or joined
@@ -342,8 +341,7 @@ struct partition_fn {
                 if (e || !way.fitted) d.ways.push_back(way);
                 return e;
             };
-            for (auto const order :
-                 {launch_order::one_f_one_b, launch_order::gpipe, launch_order::eager_one_f_one_b, launch_order::zb_h1, launch_order::zb_h2})
+            for (auto const order : orders_to_try)
                 for (auto const states : all_sharded_states) {
                     bool const seldom = states == sharded_states::gradients || states == sharded_states::parameters_within_nodes;
                     if (!rules_.may_run(order, states) || (order != launch_order::one_f_one_b && (!in_turn || seldom)) ||
@@ -419,7 +417,6 @@ struct partition_fn {
         }
         [[nodiscard]] static bool by_blocks(equal_stages const& how) noexcept { return how.sharded >= sharded_states::gradients; }
         static constexpr double close = 1.1;
-        static constexpr std::uint32_t most_segments = 64;
         [[nodiscard]] bool may_offload() const { return rules_.may_offload() && builder_.may_offload(); }
 
         void remember(picoseconds cost, detail::candidate c) {

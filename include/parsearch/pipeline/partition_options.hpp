@@ -45,6 +45,9 @@ struct partition_options {
     std::optional<picoseconds> bound{};         ///< a cost that is known from elsewhere: what can not be better by its work is not simulated
 };
 
+/// Segments of a stage that searches try at most.
+inline constexpr std::uint32_t most_segments = 64;
+
 /// Throws `invalid_input` naming the option, its value and the rule.
 inline void validate(partition_options const& o) {
     search::require_budget(search::budget_of(o), "partition");

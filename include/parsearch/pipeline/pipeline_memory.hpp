@@ -83,8 +83,7 @@ template <class Shards, class Devices>
 }
 
 /// Turns `use`, the memory of one micro-batch by device, into that of the pipeline, whose weights are shared as `sharing` says, and which offloads
-/// `parts`. `shards(op)` is the
-/// `sim::shard_memory` of an operator, `devices(op)` the device of each of its shards.
+/// `parts`. `shards(op)` is the `sim::shard_memory` of an operator, `devices(op)` the device of each of its shards.
 template <class Shards, class Devices>
 void spread_over_micro_batches(graph::dense_graph const& g, pipelining const& how, sim::simulation_options const& options,
                                sim::iteration_plan const& plan, sharing_plan const& sharing, offload_plan const& parts, Shards const& shards,

@@ -52,8 +52,8 @@ class pipeline_simulator {
     }
 
     /// The cost of a pipeline: its makespan, with what `sim::simulation_options::memory` says of devices whose memory is exceeded (infinity where it
-    /// rejects). Throws `invalid_input` where `how` or `strategy` does not fit, or a
-    /// device from which activations are offloaded has no `host_rate`.
+    /// rejects). Throws `invalid_input` where `how` or `strategy` does not fit, a device from which activations are offloaded has no `host_rate`, or
+    /// the oracle answers a time out of range.
     template <Strategy<space::configuration> S> [[nodiscard]] picoseconds operator()(pipelining const& how, S const& strategy) {
         return within(how, strategy, cost_traits<picoseconds>::infinity()).value();
     }
@@ -202,8 +202,7 @@ class pipeline_simulator {
         auto const shards = [&](std::size_t op) -> sim::shard_memory const& { return shards_[op]; };
         offloaded_ = options.training ? offloaded_parts(g, how, shards, devices, work_->topology.size()) : offload_plan{};
         validate(offloaded_, g, work_->topology.devices);
-        for (auto& [where, part] : offloaded_)
-            part.time = work_->oracle.transfer_time(part.bytes, link_description{.rate = work_->topology.devices[where.first].host_rate}).count();
+        for (auto& [where, part] : offloaded_) part.time = price_.host_copy(part.bytes, where.first);
         spread_over_micro_batches(g, how, options, s.plan(), sharing_, offloaded_, shards, devices, memory_);
         if (how.sharded >= sharded_states::optimizer) shard_updates(s.plan(), sharing_, one_);
         how_ = how;

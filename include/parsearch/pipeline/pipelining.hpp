@@ -27,6 +27,12 @@ enum class sharded_states : std::uint8_t {
 };
 inline constexpr std::array all_sharded_states{sharded_states::none, sharded_states::optimizer, sharded_states::gradients, sharded_states::parameters,
                                                sharded_states::parameters_within_nodes};
+/// "nothing", "optimizer", "optimizer, gradients" and so on.
+[[nodiscard]] constexpr std::string_view listed(sharded_states s) noexcept {
+    constexpr std::array<std::string_view, all_sharded_states.size()> names{
+        "nothing", "optimizer", "optimizer, gradients", "optimizer, gradients, parameters", "optimizer, gradients, parameters within nodes"};
+    return names[static_cast<std::size_t>(s)];
+}
 
 /// A pipeline. Each operator's configuration says which devices it runs on: those of its stage's group, if stages are to run at once.
 struct pipelining {

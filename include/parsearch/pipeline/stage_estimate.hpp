@@ -61,9 +61,9 @@ class stage_estimator {
     }
 
     /// The estimate of `how`; nothing where its micro-batches have fewer samples than replicas, or a number that these do not divide. Throws
-    /// `invalid_input` where stages or degrees do not divide the devices, or tensor parallelism not the neighbours that share experts. Complexity:
-    /// O(operators + stages * micro_batches), that of `fitted` where `how.fitted`, but for the first with its size of a replica's micro-batch and
-    /// split.
+    /// `invalid_input` where stages or degrees do not divide the devices, or tensor parallelism not the neighbours that share experts, or more
+    /// segments are kept or offloaded than there are. Complexity: O(operators + stages * micro_batches), that of `fitted` where `how.fitted`, but for
+    /// the first with its size of a replica's micro-batch and split.
     [[nodiscard]] std::optional<stage_estimate> operator()(equal_stages const& how) {
         auto const d = divided(how);
         if (!d) return std::nullopt;
@@ -78,10 +78,10 @@ class stage_estimator {
         return out;
     }
 
-    /// How many of `how.segments` segments may keep their activations where all fit, 0 where none, of a pipeline whose stages compute again.
+    /// How many of `how.segments` segments may keep their activations where all fit, 0 where none, or where no stage of `how` computes again.
     /// Estimates of memory are taken to be 2% too low; they grow by equal steps. Complexity: that of an estimate.
     [[nodiscard]] std::uint32_t most_kept(equal_stages how) {
-        auto const d = how.segments > 1 ? divided(how) : std::nullopt;
+        auto const d = how.segments > 1 && how.recomputes() ? divided(how) : std::nullopt;
         if (!d) return 0;
         auto most = how.segments - 1;
         for (std::uint32_t g = 0; g < how.groups() && most > 0; ++g) {
@@ -251,6 +251,9 @@ class stage_estimator {
         if (same_samples < 1 || experts < 1 || devices % (std::size_t{how.groups()} * in_replica) != 0 || in_replica % same_samples != 0)
             throw invalid_input("stage_estimator: ", how.groups(), " groups of devices, with tensor degree ", tensor, ", positions over ", context,
                                 " and experts over ", experts, ": must be at least 1, and divide the ", devices, " devices");
+        if (how.kept > how.segments || how.offloaded > how.segments)
+            throw invalid_input("stage_estimator: ", how.segments, " segments, of which ", how.kept, " are kept and ", how.offloaded,
+                                " offloaded: must be at most as many");
         auto const replicas = static_cast<std::int64_t>(devices / how.groups() / in_replica);
         if (samples_ % (replicas * how.micro_batches * (in_replica / same_samples)) != 0 || how.stages > order_.size()) return std::nullopt;
         return replicas;

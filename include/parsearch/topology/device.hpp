@@ -113,9 +113,9 @@ inline void validate(device_spec const& d, std::string_view where) {
 // and without sparsity. Memory sizes are in binary units, as the stacks are made. Data sheets know no launch overhead: the values are the round
 // numbers that the gap between two queued empty kernels is usually found at, 5 us on the older three and 3 us since A100; set `launch_overhead` where
 // you have measured it. Rates to the host are those of pinned memory that runs tell, of the slower way: P100 12.15 GB/s over PCIe 3.0 x16
-// (bandwidthTest: mpicbg-scicomp/gearshifft, pull request 82), and V100, which has the same; A100 25.13 over PCIe 4.0 x16 (nvbandwidth:
-// NVIDIA/nvbandwidth, issue 42); H100 52.77 over PCIe 5.0 x16 (there, issue 24), and H200 and B200, which have the same. The two GPUs of a K80 share
-// a slot: not told.
+// (bandwidthTest: mpicbg-scicomp/gearshifft, pull request 82); A100 25.13 over PCIe 4.0 x16 (nvbandwidth: NVIDIA/nvbandwidth, issue 42); H100 52.77
+// over PCIe 5.0 x16 (there, issue 24). Not measured: V100 as P100, H200 and B200 as H100, which have the same PCIe; and that both ways at once run at
+// the full rate is assumed. The two GPUs of a K80 share a slot: not told.
 
 /// One of the two GK210 of a Tesla K80. Source: NVIDIA, Tesla K80 GPU accelerator board specification BD-07317-001 (for the board:
 /// 2 x 2,496 cores at 875 MHz = 8.74 Tflops f32 and 2.91 Tflops f64, 2 x 12 GB, 2 x 240 GB/s). No half precision arithmetic.

@@ -137,6 +137,8 @@ TEST_CASE("a manifest is read as it was written") {
                                         .reason = stop_reason::time_budget};
     CHECK(written(read(written(piped))) == written(piped));
     CHECK(read(support::replaced(written(piped), "\"plans\": 5,", "")).pipelines->plans == 0); // of earlier releases
+    CHECK(read(written(piped)).pipelines->options.offload);
+    CHECK_FALSE(read(support::replaced(written(piped), "\"offload\": true,", "")).pipelines->options.offload);
     auto const repeated = io::repeatable_pipelines(read(written(piped)));
     REQUIRE(repeated.has_value());
     CHECK(repeated->max_stages == 3);

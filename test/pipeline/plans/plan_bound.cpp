@@ -38,7 +38,7 @@ struct counting_oracle {
 } // namespace
 
 TEST_CASE("plan_bound: no plan of any kind costs less") {
-    int plans = 0, staged = 0, recomputed = 0, cut = 0, sharded = 0;
+    int plans = 0, staged = 0, recomputed = 0, cut = 0, sharded = 0, offloaded = 0;
     double closest = 0;
     for (std::uint64_t seed = 0; seed < support::cases(150u); ++seed) {
         INFO("seed ", seed);
@@ -66,6 +66,8 @@ TEST_CASE("plan_bound: no plan of any kind costs less") {
             for (std::uint32_t s = 0; s < how.stages; ++s) how.recompute.push_back(ps::bernoulli(rng, 0.5));
             how.order = pipeline::launch_orders[ps::uniform_index(rng, pipeline::launch_orders.size())];
             how.sharded = pipeline::all_sharded_states[ps::uniform_index(rng, pipeline::all_sharded_states.size())];
+            bool const offloads = !cuts_backward(how.order) && ps::bernoulli(rng, 0.5);
+            for (std::size_t op = 0; op < g.size() && offloads; ++op) how.offloaded.push_back(ps::bernoulli(rng, 0.5));
             auto const& part = simulator.micro_batches(how.micro_batches);
             auto const strategy = ps::search::random_strategy(part.space(), ps::data_parallel(part), rng);
             try {
@@ -80,12 +82,13 @@ TEST_CASE("plan_bound: no plan of any kind costs less") {
             recomputed += std::ranges::find(how.recompute, true) != how.recompute.end();
             cut += cuts_backward(how.order);
             sharded += how.sharded != pipeline::sharded_states::none;
+            offloaded += how.offloads();
         }
     }
     MESSAGE(plans, " plans, ", staged, " with stages, ", recomputed, " that compute again, ", cut, " that cut backward, ", sharded,
-            " with shared states; the closest bound is ", closest, " of what one takes");
+            " with shared states, ", offloaded, " that offload; the closest bound is ", closest, " of what one takes");
     CHECK(plans > static_cast<int>(support::cases(1500u)));
-    CHECK(std::min({staged, recomputed, cut, sharded}) > static_cast<int>(support::cases(300u)));
+    CHECK(std::min({staged, recomputed, cut, sharded, offloaded}) > static_cast<int>(support::cases(300u)));
     CHECK(closest > 0.8);
 }
 

@@ -281,8 +281,7 @@ TEST_CASE("plan_problem: no plan splits an operator as it may not be, or over de
         for (auto const& pin : pins) rules.require("fc2", ps::space::read_split(pin, free.graph().operations[op]));
         auto const problem = ps::make_problem(g, topology, support::mixed_oracle{}, {.space = {.allows = rules}});
         pipeline::plan_problem const plans(problem);
-        std::mt19937_64 rng{5};
-        walk(plans, rng, 400, [&](plan_decisions const& d, picoseconds) {
+        auto const check = [&](plan_decisions const& d, picoseconds) {
             auto const plan = plans.plan(d);
             auto const& c = plan.strategy[op];
             REQUIRE(rules("fc2", problem.graph().operations[op], c.degrees()));
@@ -291,7 +290,11 @@ TEST_CASE("plan_problem: no plan splits an operator as it may not be, or over de
                 REQUIRE(static_cast<std::uint32_t>(c.device(n)) / (8 / groups) == plan.how.stage[op] % groups);
             staged += groups > 1;
             ++seen;
-        });
+        };
+        for (std::uint64_t seed = 0; seed < 16; ++seed) { // short walks: what operators have of their own seldom has room in fewer devices
+            std::mt19937_64 rng{seed};
+            walk(plans, rng, 40, check);
+        }
     }
     CHECK(seen > 50);
     CHECK(staged > 0);
@@ -332,7 +335,7 @@ TEST_CASE("plan_problem: what is no plan of the space is refused") {
     auto plan = plans.plan(d);
     CHECK(plans.decisions(plan) == d);
     plan.how.micro_batches = 4;
-    CHECK(refusal([&] { return plans.decisions(plan); }) == "plan: micro-batches, 4: is not of the space of plans");
+    CHECK(refusal([&] { return plans.decisions(plan); }) == "plan: 4 micro-batches: the space of plans has none");
     plan.how.micro_batches = 1;
     auto cut = plan;
     auto const& order = problem.graph().order;

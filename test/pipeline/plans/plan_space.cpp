@@ -65,6 +65,9 @@ TEST_CASE("plan_space: what may be chosen follows from the options") {
     CHECK(std::ranges::all_of(few.splits(), [](auto const& by) { return by.context == 1; }));
     CHECK(space_of(problem, {}, false).ties().size() == problem.size());
 
+    auto const most = std::uint64_t{1} << 62; // times the devices it is more than 64 bits hold
+    CHECK(space_of(problem, {.max_interleaved = most}).most_stages() == space_of(problem, {.max_interleaved = 64}).most_stages());
+
     auto const forward = space_of(gpt({.training = false}), {});
     CHECK(count(forward, plan_decision::sharded) == 1);
     CHECK(count(forward, plan_decision::recompute) == 1);

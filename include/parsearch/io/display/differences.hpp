@@ -43,13 +43,11 @@ namespace detail {
     auto const keeping = std::count(how.kept.begin(), how.kept.end(), true);
     auto const kept = keeping > 0 ? text(", but for ", keeping, " operators") : std::string();
     auto const [offloaded, segments] = offloaded_segments(how);
-    constexpr std::array<std::string_view, pipeline::all_sharded_states.size()> shared{
-        "nothing", "optimizer", "optimizer, gradients", "optimizer, gradients, parameters", "optimizer, gradients, parameters within nodes"};
     bool const ordered = how.stages > 1 || how.micro_batches > 1;
     return {{"stages", text(how.stages, how.interleaved > 1 ? text(", ", how.interleaved, " on each group of devices") : "")},
             {"micro-batches", text(how.micro_batches)},
             {"order of launches", ordered ? std::string(name_of(how.order)) : "-"},
-            {"shared by replicas", std::string(shared[static_cast<std::size_t>(how.sharded)])},
+            {"shared by replicas", std::string(listed(how.sharded))},
             {"computed again", again == 0            ? "nothing"
                                : again == how.stages ? text("all stages", kept)
                                                      : text(again, " of ", how.stages, " stages", kept)},

@@ -246,7 +246,7 @@ template <class T> void require_not_negative(json_value const& json, std::string
 } // namespace detail
 
 /// Reads a manifest. Throws `invalid_input` with place, value and rule on another format or version, an unknown or missing member, a
-/// value of the wrong kind. Options that are missing have their defaults.
+/// value of the wrong kind. Options that are missing have their defaults; where earlier releases could not do what one says, that it is not done.
 [[nodiscard]] inline run_manifest read_run_manifest(json_document const& document) {
     auto const root =
         document.object(run_format, run_version, {"library",        "model",      "cluster",   "start",     "profile",    "rules",   "seed",
@@ -310,6 +310,7 @@ template <class T> void require_not_negative(json_value const& json, std::string
         });
         detail::require_not_negative(*pipelines, "cost_ps", p.cost_ps);
         detail::require_not_negative(*pipelines, "seconds", p.seconds);
+        p.options.offload = false; // of earlier releases, which did not
         set_options_from_json(p.options, said.at("options"));
         m.pipelines = std::move(p);
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/ops/operation.hpp>
+#include <parsearch/pipeline/launch_order.hpp>
 #include <parsearch/pipeline/partition_options.hpp>
 #include <parsearch/pipeline/pipeline_plan.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
@@ -22,6 +24,7 @@
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/space/configuration.hpp>
 #include <parsearch/space/operator_space.hpp>
+#include <parsearch/space/textbook/neighbour_split.hpp>
 
 namespace parsearch::pipeline {
 
@@ -73,7 +76,8 @@ class plan_maker {
     /// Decisions that `plan` makes a plan of equal tasks of. Throws `invalid_input` naming what is not of the space: as `validate`, a number that is
     /// none of those to choose from, stages of operators that are not neighbours in topological order, or begin elsewhere than the space lets them,
     /// an operator whose configuration is not of the space, or differs from that of one that it is tied to. Complexity: as `plan_maker::plan` for
-    /// each number of segments, and each way to split.
+    /// each way to split and each number of segments, and where segments are the plan's, for each number of those kept, times each of those
+    /// offloaded where some are (64 times 64 at most).
     [[nodiscard]] plan_decisions decisions(pipeline_plan const& plan) {
         auto const& g = problem_->graph();
         auto const& how = plan.how;
@@ -82,17 +86,17 @@ class plan_maker {
             throw invalid_input("a pipeline's strategy of ", plan.strategy.size(), " configurations: the graph has ", g.size(),
                                 " operators, must be one each");
         plan_decisions d(space_->size(), 0);
-        auto const set = [&](plan_decision which, auto const& values, auto const& value, auto const& shown, std::string_view what) {
+        auto const set = [&](plan_decision which, auto const& values, auto const& value, auto const&... said) {
             auto const at = std::ranges::find(values, value);
-            if (at == values.end()) throw invalid_input("plan: ", what, ' ', shown, ": is not of the space of plans");
+            if (at == values.end()) throw invalid_input("plan: ", said..., ": the space of plans has none");
             d[plan_space::number(which)] = static_cast<std::uint32_t>(at - values.begin());
         };
         auto const groups = how.launching().groups();
-        set(plan_decision::groups, space_->groups(), groups, groups, "groups of devices,");
-        set(plan_decision::interleaved, space_->interleaved(), how.interleaved, how.interleaved, "stages on each group,");
-        set(plan_decision::micro_batches, space_->micro_batches(), how.micro_batches, how.micro_batches, "micro-batches,");
-        set(plan_decision::order, space_->orders(), how.order, name_of(how.order), "order");
-        set(plan_decision::sharded, space_->sharded(), how.sharded, static_cast<int>(how.sharded), "sharded states, number");
+        set(plan_decision::groups, space_->groups(), groups, groups, " groups of devices");
+        set(plan_decision::interleaved, space_->interleaved(), how.interleaved, how.interleaved, " stages on each group of devices");
+        set(plan_decision::micro_batches, space_->micro_batches(), how.micro_batches, how.micro_batches, " micro-batches");
+        set(plan_decision::order, space_->orders(), how.order, "launches in order ", name_of(how.order));
+        set(plan_decision::sharded, space_->sharded(), how.sharded, "sharded states (", listed(how.sharded), ')');
         if (how.stages > space_->most_stages())
             throw invalid_input("plan: ", how.stages, " stages: the space of plans has at most ", space_->most_stages());
         set_split(d, plan);
@@ -194,7 +198,7 @@ class plan_maker {
             auto const at = std::ranges::find(space_->splits(), by);
             if (at == space_->splits().end())
                 throw invalid_input("plan: operators shared by ", by.tensor, " neighbours, experts by ", by.experts, ", positions by ", by.context,
-                                    ", heads by ", by.heads, ": is not of the space of plans");
+                                    ", heads by ", by.heads, ": the space of plans has none");
             d[plan_space::number(plan_decision::split)] = static_cast<std::uint32_t>(at - space_->splits().begin());
         };
         if (!t.empty()) {
@@ -204,7 +208,7 @@ class plan_maker {
             for (std::size_t s = 1; s < t.size(); ++s) {
                 if (t[s] == t.front()) continue;
                 auto const at = std::ranges::find(space_->degrees(), t[s]);
-                if (at == space_->degrees().end()) throw invalid_input("plan: tensor parallel ", t[s], ": is not of the space of plans");
+                if (at == space_->degrees().end()) throw invalid_input("plan: tensor parallelism of degree ", t[s], ": the space of plans has none");
                 d[space_->tensor_of(s)] = static_cast<std::uint32_t>(1 + (at - space_->degrees().begin()));
             }
             return;
@@ -291,7 +295,7 @@ class plan_maker {
                 if (kept == 0 && other_segments) break;
             }
         throw invalid_input(
-            "plan: segments that are computed again or offloaded: the space of plans has up to ", plan_space::most_segments,
+            "plan: segments that are computed again or offloaded: the space of plans has up to ", most_segments,
             " of about equal load in each stage, of which the last keep their activations, and some, evenly among them, are offloaded");
     }
     [[nodiscard]] bool same_segments(pipelining const& a, pipelining const& b) const {
@@ -340,7 +344,8 @@ class plan_maker {
                     if (all[i] == c) n = static_cast<std::uint32_t>(1 + splits.size() + i);
             if (n == 0)
                 throw invalid_input("plan: operator '", g.names[tied.front()], "' has the configuration ",
-                                    space::to_string(plan.strategy[tied.front()], g.operations[tied.front()]), ": is not of the space of plans");
+                                    space::to_string(plan.strategy[tied.front()], g.operations[tied.front()]),
+                                    ": the space of plans does not have it");
         }
     }
 

@@ -10,8 +10,6 @@
 #include <numeric>
 #include <optional>
 #include <span>
-#include <stop_token>
-#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -221,7 +219,8 @@ class plan_evaluator {
 };
 
 /// A `SearchProblem`: the plans of a `parallelization`, decision by decision, those of the whole plan (micro-batches, stages, order of launches,
-/// shared states, recomputation: `plan_decision`) like those of operators. Every search that needs no additive costs runs on it:
+/// shared states, recomputation, activations on hosts: `plan_decision`) like those of operators. Every search that needs no additive costs runs on
+/// it:
 ///
 ///     plan_problem const plans(problem);
 ///     auto found = search::mcmc(plans, plans.decisions(partition(problem, {}, rng).best), rng, {.time = 10s});
@@ -240,7 +239,8 @@ class plan_problem {
     /// Throws as `pipeline_simulator`.
     [[nodiscard]] plan_evaluator evaluator() const { return plan_evaluator(of_); }
     [[nodiscard]] std::tuple<plan_move> moves() const { return {}; }
-    /// Whether every device can hold what the plan needs of it, or memory is ignored; false where `d` is no plan.
+    /// Whether every device can hold what the plan needs of it, or memory is ignored; false where `d` is no plan. Complexity: as `plan`, and a
+    /// simulation.
     [[nodiscard]] bool feasible(plan_decisions const& d) const {
         detail::plan_workshop shop(of_, false);
         auto const plan = shop.plan(d);
@@ -250,6 +250,7 @@ class plan_problem {
     }
 
     /// The plan that `d` says. Throws `invalid_input` where there is none, or `d` has another number of decisions, or a number out of range.
+    /// Complexity: that of a `stage_builder` and of the first plan of as many micro-batches, as nothing is kept from one call to the next.
     [[nodiscard]] pipeline_plan plan(plan_decisions const& d) const {
         if (d.size() != space().size()) throw invalid_input("plan_problem: ", d.size(), " decisions: must be ", space().size());
         for (std::size_t n = 0; n < d.size(); ++n)
@@ -263,7 +264,7 @@ class plan_problem {
                                 "or is not of the space of a micro-batch");
         return std::move(*out);
     }
-    /// What `plan` decides: see `plan_maker::decisions`.
+    /// What `plan` decides: see `plan_maker::decisions`. Complexity: as there, and that of a `stage_builder`, of which nothing is kept, either.
     [[nodiscard]] plan_decisions decisions(pipeline_plan const& plan) const { return detail::plan_workshop(of_, false).maker.decisions(plan); }
 
   private:

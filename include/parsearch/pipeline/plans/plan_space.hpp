@@ -2,25 +2,26 @@
 /// Plans as decisions: what is chosen once for a whole plan, for a stage, and for an operator.
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <ranges>
 #include <set>
 #include <span>
-#include <utility>
+#include <string_view>
 #include <vector>
 
-#include <parsearch/core/error.hpp>
+#include <parsearch/concepts/evaluator.hpp>
 #include <parsearch/core/random.hpp>
 #include <parsearch/graph/blocks.hpp>
+#include <parsearch/ops/operation.hpp>
+#include <parsearch/pipeline/launch_order.hpp>
 #include <parsearch/pipeline/partition_options.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/pipeline/stage_builder.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/problem/tied.hpp>
-#include <parsearch/search/kernel/moves.hpp>
+#include <parsearch/space/strategy_space.hpp>
 #include <parsearch/space/textbook/neighbour_split.hpp>
 
 namespace parsearch::pipeline {
@@ -59,7 +60,8 @@ class plan_space {
         : devices_(builder.devices()), operators_(builder.order().size()), strategies_(problem.space()),
           ties_(std::make_shared<operator_ties const>(tied ? graph::first_repeats(problem.graph()) : alone(problem.size()), problem.space())) {
         plan_rules const rules(problem, options);
-        most_stages_ = static_cast<std::uint32_t>(std::min<std::uint64_t>({options.max_stages, operators_, devices_ * options.max_interleaved}));
+        auto const rounds = std::min<std::uint64_t>(options.max_interleaved, operators_);
+        most_stages_ = static_cast<std::uint32_t>(std::min<std::uint64_t>({options.max_stages, operators_, devices_ * rounds}));
         std::set<std::uint32_t> tensor{1};
         for (std::uint32_t g = 1; g <= std::min<std::size_t>(most_stages_, devices_); ++g) {
             if (devices_ % g != 0) continue;
@@ -71,9 +73,7 @@ class plan_space {
         for (std::uint32_t r = 1; r <= options.max_interleaved && r <= most_stages_ && (r == 1 || may_interleave); r *= 2) interleaved_.push_back(r);
         for (std::uint64_t m = 1; m <= rules.most_micro_batches(); ++m)
             if (rules.divide_samples(m)) micro_batches_.push_back(static_cast<std::uint32_t>(m));
-        // Textbook order first: 1F1B.
-        for (auto const order :
-             {launch_order::one_f_one_b, launch_order::gpipe, launch_order::eager_one_f_one_b, launch_order::zb_h1, launch_order::zb_h2})
+        for (auto const order : orders_to_try)
             if (rules.may_run(order, sharded_states::none)) orders_.push_back(order);
         for (auto const states : all_sharded_states)
             if (rules.may_shard(states, devices_, builder.may_share_within_nodes(devices_))) sharded_.push_back(states);
@@ -110,8 +110,6 @@ class plan_space {
             counts_.push_back(decided ? static_cast<std::uint32_t>(1 + splits_.size() + strategies_.of(op).size()) : 1);
         }
     }
-
-    static constexpr std::uint32_t most_segments = 64;
 
     [[nodiscard]] std::size_t size() const noexcept { return counts_.size(); }
     /// The numbers that decision `d` may be.
@@ -193,7 +191,9 @@ class plan_space {
 
 /// Changes one decision that means something in the plan: one of the whole plan, of a stage, or of operators. Decisions that are numbers go a step up
 /// or down (places by 1, 2, 4 or 8) as often as anywhere; an operator is split as `splits` say as often as in another way that its group of devices
-/// has room for. Where the draw leaves everything as it is, it proposes nothing.
+/// has room for. Where the draw leaves everything as it is, it proposes nothing. A change is not always as likely as its reverse (see
+/// `search/kernel/moves.hpp`): one of a whole plan is drawn more often where there is one stage, and of an operator a split more often than one of
+/// the many other ways.
 struct plan_move {
     static constexpr std::string_view name = "plan";
     static constexpr bool memoryless = true;

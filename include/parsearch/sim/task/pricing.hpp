@@ -107,6 +107,13 @@ class pricing {
         for (auto& h : out) h.duration = saturating_sum(time_of_message(h.duration, h.link), latency - idle_[h.link]);
         return out;
     }
+    /// `bytes` from device `device` to its host, or back.
+    [[nodiscard]] std::int64_t host_copy(byte_count bytes, std::uint32_t device) const {
+        auto const& of = topology_->devices[device];
+        auto const place = [&] { return text("a copy of ", bytes, " bytes between device ", device, " (", of.kind, ") and its host"); };
+        auto const t = named(place, [&] { return oracle_.transfer_time(bytes, link_description{.rate = of.host_rate}); });
+        return checked(t, [&] { return text("the cost oracle answers ", t.count(), " ps for ", place()); });
+    }
     /// Time of an empty message on each link.
     [[nodiscard]] std::vector<std::int64_t> const& latencies() const noexcept { return idle_; }
 
