@@ -51,7 +51,7 @@ constexpr std::string_view examples_and_codes =
   plan --model zoo:gpt --cluster 2x4xv100 --import a/plan.json --diff b/plan.json
   plan --model zoo:gpt --cluster 2x4xv100 --explain 'block{1..12}.attention'
   plan --model zoo:gpt --cluster 2x4xv100 --pin 'block{1..12}.attention=s2 heads4' --forbid logits=o8
-  plan --model zoo:gpt --cluster 1x8xh100 --search none --start tensor_parallel_8 --out plan-gpt --export jax --export megatron
+  plan --model zoo:gpt --cluster 1x8xh100 --search none --start tensor_parallel_8 --out plan-gpt --export jax
   plan --list models; plan --list gpt; plan --list fabrics; plan --list torus
 
 Files in DIR:

@@ -70,8 +70,8 @@ struct exported_stage {
     return weight.parameter.empty() ? text(g.names[op], '.', weight.name) : weight.parameter;
 }
 
-/// Samples of an iteration: the extent of the sample dims of a micro-batch, which must agree among operators that split them or are products, times
-/// the micro-batches. 0 where no operator has samples.
+/// Samples of an iteration: what the sample dims of a micro-batch have in common (an operator may have samples and positions in one dim), times the
+/// micro-batches. 0 where no operator has samples.
 [[nodiscard]] inline std::int64_t samples_of(exported_plan const& p) {
     std::int64_t samples = 0;
     for (auto const& op : p.graph.operations)

@@ -15,6 +15,7 @@
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/space/configuration.hpp>
 #include <parsearch/space/textbook/neighbour_split.hpp>
+#include <parsearch/space/textbook/tensor_parallel.hpp>
 
 namespace parsearch::io {
 
@@ -46,8 +47,8 @@ namespace detail {
         if (a.place(n) != b.place(n)) return false;
     return true;
 }
-/// Of a strategy that says no degree of tensor parallelism, the least with which its first operator that has none of data parallelism's configuration
-/// is as it is; 1 where there is none.
+/// The degree of tensor parallelism of a strategy that says none: of the first operator that is not as in data parallelism, the least that makes it
+/// as it is; 1 where there is no such operator or degree.
 [[nodiscard]] inline std::uint32_t tensor_of(exported_plan const& p, std::vector<exported_stage> const& stages) {
     auto const devices = static_cast<std::uint32_t>(p.topology.size() / p.plan.how.launching().groups());
     auto const first_other = [&](std::uint32_t tensor, std::uint32_t const* only) -> std::uint32_t const* {
