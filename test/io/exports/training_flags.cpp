@@ -12,6 +12,8 @@
 #include <parsearch/graph/ring_attention.hpp>
 #include <parsearch/io/exports/runtimes.hpp>
 #include <parsearch/models/gpt.hpp>
+#include <parsearch/models/moe.hpp>
+#include <parsearch/ops/operation.hpp>
 #include <parsearch/pipeline/partition.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/topology/nodes.hpp>
@@ -64,9 +66,9 @@ planned gpt(std::uint32_t tensor, std::uint32_t groups, std::uint32_t micro_batc
     return {std::move(problem), std::move(part), std::move(plan)};
 }
 /// The same in one stage, with positions over `context` groups of neighbours and heads over `heads` of them.
-planned with_context(std::uint32_t context, std::uint32_t heads, bool ring) {
+planned with_context(std::uint32_t context, std::uint32_t heads, bool ring, ops::dtype type = ops::dtype::f32) {
     auto const cluster = topology::nodes({.count = 2, .gpus_per_node = 4, .device = topology::h100_sxm});
-    auto const model = models::gpt({.layers = 2, .hidden = 32, .heads = 4, .sequence = 16, .vocabulary = 64, .batch = 32});
+    auto const model = models::gpt({.layers = 2, .hidden = 32, .heads = 4, .sequence = 16, .vocabulary = 64, .batch = 32, .type = type});
     auto problem = make_problem(ring ? graph::with_ring_attention(model) : model, cluster, cost::roofline{cluster});
     auto part = pipeline::micro_batch_problem(problem, 1);
     pipeline::pipeline_plan plan{.how = pipeline::unpipelined(part.graph()),
@@ -169,6 +171,33 @@ TEST_CASE("how keys and values are exchanged has flags") {
         CHECK(with_context(4, 1, true).written(runtime).find(said) != std::string::npos);
         CHECK(with_context(4, 1, false).written(runtime).find(said) == std::string::npos);
     }
+}
+
+TEST_CASE("types and experts have flags") {
+    auto p = with_context(1, 1, false, ops::dtype::bf16);
+    CHECK(has_line(p.written("megatron"), "--bf16"));
+    CHECK(!has_line(p.written("megatron"), "--grad-reduce-in-bf16"));
+    CHECK(has_line(p.written("torchtitan"), "--training.mixed_precision_param bfloat16"));
+    CHECK(has_line(p.written("torchtitan"), "--optimizer.name Adam"));
+    p.options.gradients = sim::gradient_type::of_weights;
+    CHECK(has_line(p.written("megatron"), "--grad-reduce-in-bf16"));
+    CHECK(p.written("torchtitan").find("# the plan reduces gradients in bf16, torchtitan in float32\n") != std::string::npos);
+    CHECK(with_context(1, 1, false, ops::dtype::f16).refused("torchtitan").find("weights are f16") != std::string::npos);
+
+    auto const cluster = topology::nodes({.count = 1, .gpus_per_node = 4, .device = topology::h100_sxm});
+    auto problem = make_problem(
+        models::moe(
+            {.layers = 2, .hidden = 32, .heads = 4, .kv_heads = 4, .feed_forward = 64, .experts = 4, .sequence = 16, .vocabulary = 64, .batch = 8}),
+        cluster, cost::roofline{cluster});
+    auto part = pipeline::micro_batch_problem(problem, 1);
+    pipeline::pipeline_plan plan{.how = pipeline::unpipelined(part.graph()),
+                                 .strategy = space::split_among_neighbours(part.graph(), 4, {.experts = 4})};
+    plan.expert_parallel = 4;
+    plan.tensor_parallel = {1};
+    planned const experts{std::move(problem), std::move(part), std::move(plan)};
+    CHECK(has_line(experts.written("megatron"), "--expert-model-parallel-size 4"));
+    CHECK(has_line(experts.written("megatron"), "--moe-token-dispatcher-type alltoall"));
+    CHECK(experts.refused("torchtitan").find("4 replicas share no states, and expert parallelism is 4") != std::string::npos);
 }
 
 TEST_CASE("activations on hosts are refused by all, inference by those that train") {
