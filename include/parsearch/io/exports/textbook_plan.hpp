@@ -123,10 +123,9 @@ inline void refuse_cut_layers(exported_plan const& p, std::vector<std::uint32_t>
 } // namespace detail
 
 /// The numbers of a plan. Throws `invalid_input` naming the first operator whose configuration is not that of the strategy which the numbers stand
-/// for
-/// (`space::split_among_neighbours` on the devices of its stage), or where a plan says no degree of tensor parallelism, stages differ in it or in
-/// computing again, a stage begins within a layer, or a replica has a part of a sample. `runtime`: for messages. Complexity: linear in operators and
-/// shards.
+/// for (`space::split_among_neighbours` on the devices of its stage), or where a plan says no degree of tensor parallelism, stages differ in it or
+/// in computing again, a stage begins within a layer, or a replica has a part of a sample. `runtime`: for messages. Complexity: linear in operators
+/// and shards.
 [[nodiscard]] inline textbook_plan textbook_of(exported_plan const& p, std::string_view runtime) {
     auto const& how = p.plan.how;
     auto const stages = stages_of(p);
