@@ -316,7 +316,8 @@ void add_notes(request const& asked, planned& made) {
     auto const cost = made.pipelines && made.pipeline ? made.pipeline->figures.cost.count() : made.found().figures.cost.count();
     auto const cost_before = pipelines ? std::min(before.cost_ps, pipelines->cost_ps) : before.cost_ps;
     bool const same_cost = cost == cost_before && before.cost_ps == made.found().figures.cost.count();
-    made.differs = !same_cost || (made.stats && before.trajectory != ps::io::hexadecimal(made.stats->trajectory)) ||
+    bool const moved = before.evaluations > 1; // a search that was ended at its start has no trajectory
+    made.differs = !same_cost || (made.stats && moved && before.trajectory != ps::io::hexadecimal(made.stats->trajectory)) ||
                    (made.rewritten && (!asked.rerun->rewriting || asked.rerun->rewriting->applied != made.rewritten->applied));
     if (!made.differs) made.verdict = "the rerun found the same: equal cost and equal trajectory";
     else if (same_cost) made.verdict = "the rerun found another plan of the same cost, by another trajectory";

@@ -973,7 +973,7 @@ class Pipeline(Folder):
         running = subprocess.Popen([PROGRAM, "--model", "zoo:gpt,layers=48,hidden=8192,heads=64,batch=64,type=bf16", "--cluster", "4x8xh100",
                                     "--space.sharded_parameters", "false", "--time", "2min", "--compare", "none", "--simulation.optimizer", "adam"],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        time.sleep(4)
+        time.sleep(10)
         self.assertIsNone(running.poll())
         running.send_signal(signal.SIGINT)
         out, error = running.communicate(timeout=60)

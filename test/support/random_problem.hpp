@@ -144,8 +144,8 @@ workload_problem random_workload(std::mt19937_64& rng, parsearch::sim::simulatio
     auto const topology = random_topology(rng, shape);
     auto const network = parsearch::graph::read_graph(random_network(rng, shape.operators));
     auto typed = with_weight_types(types, network.graph);
-    return make_workload_problem(with_rings(types, std::move(typed), options.movement == sim::movement::pairwise ? 0 : shape.passed_on), topology,
-                                 std::move(oracle), options);
+    return make_workload_problem(with_rings(types, std::move(typed), options.movement == parsearch::sim::movement::pairwise ? 0 : shape.passed_on),
+                                 topology, std::move(oracle), options);
 }
 
 /// Every choice that `simulation_options` has, but for memory, which is ignored.
