@@ -66,6 +66,7 @@ found() {
     cli11) preprocesses '#include <CLI/CLI.hpp>' ;;
     fmt) preprocesses '#include <fmt/format.h>' ;;
     python3) have python3 ;;
+    python3-venv) have python3 && python3 -c 'import ensurepip' 2>/dev/null ;;
     ccache) have ccache ;;
     simgrid) preprocesses '#include <simgrid/s4u.hpp>' ;;
     z3) preprocesses '#include <z3++.h>' ;;
@@ -119,7 +120,8 @@ package() {
     dnf:cli11 | zypper:cli11) echo cli11-devel ;;
     dnf:fmt | zypper:fmt) echo fmt-devel ;;
     pacman:compiler | brew:compiler) echo gcc ;;
-    pacman:python3) echo python ;;
+    pacman:python3 | pacman:python3-venv) echo python ;;
+    dnf:python3-venv | zypper:python3-venv | brew:python3-venv) echo python3 ;;
     dnf:clang-16 | zypper:clang-16 | pacman:clang-16) echo clang compiler-rt ;;
     brew:clang-16) echo llvm@16 ;;
     *) echo "$2" ;;

@@ -394,7 +394,6 @@ class Training:
                 self.wanted[maker.number][key + (s.number,)] = self._renamed(key[2], s, maker)
         self.groups = {s.number: plan.document["stages"][s.number]["first_device"] for s in self.stages}
         self.sent_bytes, self.most_kept = 0, dict.fromkeys(self.groups.values(), 0)
-        self.launched = []
 
     @staticmethod
     def _renamed(spec, of, to):
@@ -417,7 +416,6 @@ class Training:
         holding = dict.fromkeys(self.most_kept, 0)  # by group of devices
         for what, number, m in self.plan.document["launches"]:
             s = stages[number]
-            self.launched.append((what, number, m))
             if what == "forward":
                 arrived = {k: received.pop((m, number, k)) for k in s.external}
                 sent, kept[m, number], ends = s.forward(own[number], placed[number][m], arrived, self.wanted[number])

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <parsearch/core/error.hpp>
 #include <parsearch/io/exports/runtimes.hpp>
 
 namespace plan {

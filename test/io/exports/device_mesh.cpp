@@ -114,6 +114,23 @@ TEST_CASE("windows that overlap are no pieces") {
           }).find("'x' is split along axis 2 by dim 'h' in pieces that overlap or have gaps") != std::string::npos);
 }
 
+TEST_CASE("an axis that dims do not cover is not cut") {
+    ops::operation op = ops::linear{.out = 16}.infer(std::vector<ops::tensor>{{{16, 8, 16}}});
+    auto& axis = op.inputs[0].axes[0];
+    axis.extent = 256; // 16 * 8 elements of it are read
+    axis.terms = {{.dim = 0, .stride = 8}, {.dim = 1, .stride = 1}};
+    auto c = space::whole(op);
+    c.degree[0] = 2;
+    c.stride[0] = 1;
+    device_mesh const mesh{0, {{"data", 2, 1}}};
+    auto const use = use_of(mesh, op, c, "fc");
+    CHECK(support::refusal([&] {
+              return split_of(op, op.inputs[0], use, "fc");
+          }).find("is split along axis 0 by dim 's' in pieces that overlap or have gaps") != std::string::npos);
+    axis.extent = 128;
+    CHECK(split_of(op, op.inputs[0], use, "fc")[0] == axis_numbers{0});
+}
+
 // Pieces are what `ops::axis_interval` says that each shard touches.
 TEST_CASE("the axes of a mesh cut tensors as shards do") {
     std::mt19937_64 rng(5);

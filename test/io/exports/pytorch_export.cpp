@@ -11,6 +11,7 @@
 
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/models/gpt.hpp>
+#include <parsearch/models/llama.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/space/textbook/textbook_strategies.hpp>
 #include <parsearch/topology/nodes.hpp>
@@ -38,6 +39,23 @@ planned gpt(std::size_t tensor) {
                                 cost::roofline{cluster});
     auto const& g = problem.graph();
     pipeline::pipeline_plan plan{.how = pipeline::unpipelined(g), .strategy = space::tensor_parallel(g, 8, tensor)};
+    return {std::move(problem), std::move(plan)};
+}
+/// Llama in two stages, cut at its second block.
+planned staged_llama(bool tied) {
+    auto const cluster = topology::nodes({.count = 2, .gpus_per_node = 4, .device = topology::h100_sxm});
+    auto const model = models::llama(
+        {.layers = 2, .hidden = 32, .heads = 4, .kv_heads = 4, .feed_forward = 64, .sequence = 16, .vocabulary = 64, .tied = tied, .batch = 32});
+    auto problem = make_problem(model, cluster, cost::roofline{cluster});
+    auto const& g = problem.graph();
+    pipeline::pipeline_plan plan{.how = pipeline::unpipelined(g), .strategy = space::one_device(g)};
+    plan.how.stages = 2;
+    bool later = false;
+    for (auto const op : g.order) {
+        later = later || g.names[op] == "block2.attention.norm";
+        plan.how.stage[op] = later ? 1 : 0;
+        if (later && g.operations[op].work != ops::work_class::source) plan.strategy[op] = space::whole(g.operations[op], 4);
+    }
     return {std::move(problem), std::move(plan)};
 }
 nlohmann::json of(nlohmann::json const& list, std::string const& member, std::string const& name) {
@@ -77,16 +95,9 @@ TEST_CASE("shared states name a function or a class") {
 }
 
 TEST_CASE("stages are split at operators, in an order that PyTorch has") {
-    auto p = gpt(1);
-    auto const& g = p.problem.graph();
-    p.plan.how.stages = 2;
-    p.plan.strategy = space::one_device(g);
-    bool later = false;
-    for (auto const op : g.order) {
-        later = later || g.names[op] == "block2.attention.norm";
-        p.plan.how.stage[op] = later ? 1 : 0;
-        if (later && g.operations[op].work != ops::work_class::source) p.plan.strategy[op] = space::whole(g.operations[op], 4);
-    }
+    auto p = staged_llama(false);
+    CHECK(support::refusal([] { return staged_llama(true).json(); }) ==
+          "operator 'logits' (linear) of stage 1: parameter 'tokens.weight' is of stage 0, too: a parameter of several stages is not exported");
     auto const pipelining = p.json()["pipelining"];
     CHECK(pipelining["schedule"] == "Schedule1F1B");
     CHECK(pipelining["split_spec"] == nlohmann::json::parse(R"json([{"stage": 1, "operator": "block2.attention.norm", "point": "BEGINNING",

@@ -207,9 +207,10 @@ class chakra_writer {
 /// The traces of a simulated plan, "PREFIX.DEVICE.et", and the devices of each group that collectives name, "PREFIX.groups.json". Nodes are numbered
 /// by the tasks of the simulation; durations are in whole microseconds, and in picoseconds as the attribute duration_ps; bytes of collectives are
 /// those of `collective_kind`. An all-to-all with different sizes is told by its sum. Throws `invalid_input` where the plan was not simulated, where
-/// messages are not streamed whole, and where links do not tell the ends of a message or the devices of a collective. Complexity: O(n^2) in devices,
-/// linear in tasks.
+/// activations are on hosts, where messages are not streamed whole, and where links do not tell the ends of a message or the devices of a collective.
+/// Complexity: O(n^2) in devices, linear in tasks.
 [[nodiscard]] inline std::vector<exported_file> chakra_traces(std::string const& prefix, exported_plan const& p) {
+    detail::refuse_offloaded(p, "chakra", "a trace has no copies to hosts");
     if (!p.report) throw invalid_input("chakra: the plan was not simulated: a trace needs its tasks");
     if (p.options.transfers != sim::transfer_model::streaming)
         throw invalid_input("chakra: transfers are ", name_of(p.options.transfers), ": must be streaming, a message is one node");

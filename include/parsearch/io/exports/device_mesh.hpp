@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <span>
@@ -178,8 +179,7 @@ namespace detail {
             auto inside = axis.span;
             for (auto const& other : terms)
                 if (other.stride < t.stride) inside += other.stride * (op.dims[other.dim].extent - 1);
-            if (!whole || axis.offset != 0 || inside != t.stride ||
-                (all.empty() && t.stride * op.dims[t.dim].extent != axis.extent && terms.size() == 1))
+            if (!whole || axis.offset != 0 || inside != t.stride || t.stride * op.dims[t.dim].extent != axis.extent)
                 throw invalid_input("operator '", name, "' (", op.kind, "): '", o.name, "' is split along axis ", i, " by dim '", op.dims[t.dim].name,
                                     "' in pieces that overlap or have gaps: a mesh cuts an axis into equal pieces");
             all.insert(all.end(), axes.begin(), axes.end());

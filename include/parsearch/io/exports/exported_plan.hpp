@@ -1,10 +1,12 @@
 #pragma once
 /// What is exported, and what all exports read of it.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +18,7 @@
 #include <parsearch/io/exports/device_mesh.hpp>
 #include <parsearch/io/files/configuration_list.hpp>
 #include <parsearch/ops/operation.hpp>
+#include <parsearch/ops/shard.hpp>
 #include <parsearch/pipeline/pipeline_plan.hpp>
 #include <parsearch/sim/input/simulation_options.hpp>
 #include <parsearch/sim/report.hpp>
@@ -79,6 +82,62 @@ struct exported_stage {
             if (d.kind == ops::dim_kind::sample && op.work != ops::work_class::source) samples = std::gcd(samples, d.extent);
     return samples * p.plan.how.micro_batches;
 }
+
+namespace detail {
+
+/// Refuses kept activations, of which no flag tells.
+inline void refuse_kept(exported_plan const& p, std::string_view runtime) {
+    auto const at = std::ranges::find(p.plan.how.kept, true);
+    if (at != p.plan.how.kept.end())
+        throw invalid_input(runtime, " takes no such plan: operator '", p.graph.names[static_cast<std::size_t>(at - p.plan.how.kept.begin())],
+                            "' keeps its activations although its stage computes again: flags name no single operators");
+}
+/// Refuses activations that are on the host between forward and backward. `why`: what the runtime lacks.
+inline void refuse_offloaded(exported_plan const& p, std::string_view runtime, std::string_view why) {
+    auto const at = std::ranges::find(p.plan.how.offloaded, true);
+    if (at != p.plan.how.offloaded.end())
+        throw invalid_input(runtime, " takes no such plan: operator '", p.graph.names[static_cast<std::size_t>(at - p.plan.how.offloaded.begin())],
+                            "' has its activations on the host until backward: ", why);
+}
+inline void refuse_inference(exported_plan const& p, std::string_view runtime) {
+    if (!p.options.training) throw invalid_input(runtime, " takes no such plan: it is of forward alone: the runtime trains");
+}
+
+/// The first attention whose keys and values are passed on in a ring among parts of its positions, and the first that gathers them.
+struct ring_attentions {
+    std::optional<std::uint32_t> ring{}, gathered{};
+};
+[[nodiscard]] inline ring_attentions ring_attentions_of(exported_plan const& p) {
+    ring_attentions out;
+    for (auto const number : p.graph.order) {
+        auto const& op = p.graph.operations[number];
+        if (op.work != ops::work_class::attention) continue;
+        for (std::size_t i = 1; i < op.inputs.size() && i < 3; ++i)
+            for (std::size_t k = 0; k < op.dims.size(); ++k) {
+                if (p.plan.strategy[number].degree[k] == 1 || ops::repeats_work(op.dims[k].kind) || ops::is_indexed_by(op.inputs[i], k)) continue;
+                auto& first = op.inputs[i].passed_on ? out.ring : out.gathered;
+                if (!first) first = number;
+            }
+    }
+    return out;
+}
+/// What a runtime that is told where tensors are cannot be told of rings; empty where there are none.
+[[nodiscard]] inline std::string note_of_rings(exported_plan const& p) {
+    auto const first = ring_attentions_of(p).ring;
+    if (!first) return {};
+    return text("operator '", p.graph.names[*first],
+                "' is the first that passes keys and values on in a ring: where tensors are is said, not in which ", "order they are exchanged");
+}
+
+/// How many devices each node has. Throws `invalid_input` where they have different numbers.
+[[nodiscard]] inline std::uint32_t node_size(exported_plan const& p) {
+    auto const size = topology::devices_per_node(p.topology);
+    if (size == 0)
+        throw invalid_input("states are shared within nodes, and ", p.topology.size(),
+                            " devices are not on nodes of as many in a row: runtimes share among as many on each");
+    return static_cast<std::uint32_t>(size);
+}
+} // namespace detail
 
 /// Tasks [first, last) of a simulation.
 struct task_range {

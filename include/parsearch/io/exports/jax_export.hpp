@@ -66,6 +66,7 @@ class jax_writer {
 
     [[nodiscard]] ordered_json write() {
         auto const& how = p_.plan.how;
+        refuse_offloaded(p_, "JAX", "a PartitionSpec names no hosts");
         ordered_json root{{"format", jax_format}, {"version", jax_version}};
         root["model"] = p_.notes.model;
         root["topology"] = p_.notes.topology;
@@ -106,21 +107,17 @@ class jax_writer {
         if (summed_ > 0)
             notes_.push_back(text(summed_, summed_ == 1 ? " operator leaves" : " operators leave", " partial sums, the first '", first_summed_,
                                   "': a PartitionSpec has no words for them, it says where the sum is; 'partial' has the axes"));
+        if (auto const note = note_of_rings(p_); !note.empty()) notes_.push_back(note);
         root["notes"] = notes_;
         if (p_.report) root["predicted"] = predicted();
         return root;
     }
 
   private:
-    /// Within nodes: where nodes end, if all have as many devices in a row.
+    /// Where nodes end, for states that are shared within them.
     [[nodiscard]] static std::vector<std::int32_t> node_ends(exported_plan const& p) {
         if (p.plan.how.sharded != pipeline::sharded_states::parameters_within_nodes) return {};
-        auto const size = static_cast<std::size_t>(std::ranges::count(p.topology.node, p.topology.node.front()));
-        for (std::size_t d = 0; d < p.topology.size(); ++d)
-            if (p.topology.node[d] != p.topology.node[d - d % size])
-                throw invalid_input("states are shared within nodes, and device ", d, " is on node ", p.topology.node[d],
-                                    ": a mesh needs as many devices in a row on each node");
-        return {static_cast<std::int32_t>(std::min(size, p.topology.size() / p.plan.how.launching().groups()))};
+        return {static_cast<std::int32_t>(std::min<std::size_t>(node_size(p), p.topology.size() / p.plan.how.launching().groups()))};
     }
 
     [[nodiscard]] static ordered_json shape_of(ops::operand const& o) {
@@ -327,8 +324,8 @@ class jax_writer {
 } // namespace detail
 
 /// Writes a plan as JSON that JAX programs read ("parsearch.jax"). Units are in the names; shapes are those of a micro-batch. What JAX cannot say is
-/// in `notes`, or refused: throws `invalid_input` naming operator, value and rule where `stages_of`, `use_of` or `split_of` do, and where a parameter
-/// is of several stages.
+/// in `notes`, or refused: throws `invalid_input` naming operator, value and rule where `stages_of`, `use_of` or `split_of` do, where a parameter is
+/// of several stages, and where activations are on hosts.
 inline void write_jax_export(std::ostream& out, exported_plan const& p) { write_json(out, detail::jax_writer(p).write()); }
 
 } // namespace parsearch::io

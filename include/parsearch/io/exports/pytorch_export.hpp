@@ -34,6 +34,7 @@ class pytorch_writer {
 
     [[nodiscard]] ordered_json write() {
         auto const& how = p_.plan.how;
+        refuse_offloaded(p_, "PyTorch", "placements and checkpoint name no hosts");
         ordered_json root{{"format", pytorch_format}, {"version", pytorch_version}, {"model", p_.notes.model}, {"topology", p_.notes.topology}};
         root["world_size"] = p_.topology.size();
         auto& meshes = root["device_meshes"] = ordered_json::array();
@@ -49,6 +50,7 @@ class pytorch_writer {
         if (how.sharded != pipeline::sharded_states::none) root["sharded_states"] = sharded();
         if (how.stages > 1 || how.micro_batches > 1) root["pipelining"] = pipelining();
         if (std::ranges::find(how.recompute, true) != how.recompute.end()) root["checkpoint"] = checkpoint();
+        if (auto const note = note_of_rings(p_); !note.empty()) notes_.push_back(note);
         root["notes"] = notes_;
         return root;
     }
@@ -104,15 +106,19 @@ class pytorch_writer {
         for (auto const& w : op.weights) {
             auto const name = parameter_name(g, number, w);
             auto placed = placements(mesh, split_of(op, w, use, g.names[number]), {}, place);
-            auto const [at, fresh] = placements_.try_emplace(name, placed);
+            auto const stage = p_.plan.how.stage[number];
+            auto const [at, fresh] = placements_.try_emplace(name, stage, placed);
             if (!fresh) {
-                if (at->second != placed)
-                    throw invalid_input(place, ": parameter '", name, "' is placed ", placed.dump(), " here and ", at->second.dump(),
+                auto const& [first_stage, first_placed] = at->second;
+                if (first_stage != stage)
+                    throw invalid_input(place, " of stage ", stage, ": parameter '", name, "' is of stage ", first_stage,
+                                        ", too: a parameter of several stages is not exported");
+                if (first_placed != placed)
+                    throw invalid_input(place, ": parameter '", name, "' is placed ", placed.dump(), " here and ", first_placed.dump(),
                                         " by an operator before: DTensor has one placement of each");
                 continue;
             }
-            parameters.push_back(
-                {{"name", name}, {"module", module_of(name)}, {"stage", p_.plan.how.stage[number]}, {"placements", std::move(placed)}});
+            parameters.push_back({{"name", name}, {"module", module_of(name)}, {"stage", stage}, {"placements", std::move(placed)}});
         }
         add_style(number, use, mesh, styles);
     }
@@ -185,7 +191,7 @@ class pytorch_writer {
         out["function"] = "torch.distributed.fsdp.fully_shard";
         out["reshard_after_forward"] = states >= sharded_states::parameters;
         if (states == sharded_states::parameters_within_nodes) {
-            out["shard_within"] = std::ranges::count(p_.topology.node, p_.topology.node.front());
+            out["shard_within"] = node_size(p_);
             notes_.push_back("states are shared within nodes: fully_shard takes a mesh of two dims, copies between nodes and parts within them");
         }
         // Modules that are gathered together: the innermost that holds all parameters of a block.
@@ -242,7 +248,7 @@ class pytorch_writer {
 
     exported_plan const& p_;
     std::vector<exported_stage> stages_;
-    std::map<std::string, ordered_json> placements_{};
+    std::map<std::string, std::pair<std::uint32_t, ordered_json>> placements_{}; ///< by parameter, the first stage and placement
     std::vector<std::string> notes_{};
     bool told_idle_ = false;
 };
@@ -250,8 +256,8 @@ class pytorch_writer {
 
 /// Writes a plan as JSON that PyTorch programs read ("parsearch.pytorch"): what goes into init_device_mesh, distribute_tensor, parallelize_module,
 /// fully_shard, pipeline's split_spec and checkpoint. Throws `invalid_input` naming operator, value and rule where `stages_of`, `use_of` or
-/// `split_of` do, where an axis is split over dims of the mesh in another order than theirs, where operators place one parameter in two ways, on
-/// copies, and on orders of micro-batches that torch.distributed.pipelining has no schedule for.
+/// `split_of` do, where an axis is split over dims of the mesh in another order than theirs, where operators place one parameter in two ways or
+/// stages, on copies, on activations on hosts, and on orders of micro-batches that torch.distributed.pipelining has no schedule for.
 inline void write_pytorch_export(std::ostream& out, exported_plan const& p) { write_json(out, detail::pytorch_writer(p).write()); }
 
 } // namespace parsearch::io

@@ -40,6 +40,60 @@ namespace detail {
     return out;
 }
 
+/// Where the layers of a transformer begin in `order`, and behind these where the last ends (nothing of a single layer). Between attentions that is
+/// where fewest tensors cross, the last such place ahead of the next: behind a sum or norm that all of the layer reads. Complexity: linear in edges.
+[[nodiscard]] inline std::vector<std::size_t> ends_of_layers(exported_plan const& p, std::vector<std::uint32_t> const& order) {
+    std::vector<std::size_t> at(p.graph.size(), 0), attentions;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        at[order[i]] = i;
+        if (p.graph.operations[order[i]].work == ops::work_class::attention) attentions.push_back(i);
+    }
+    std::vector<std::int64_t> crossing(order.size() + 1, 0);
+    for (auto const op : order) {
+        std::vector<std::size_t> last(p.graph.operations[op].outputs.size(), at[op]);
+        for (auto const e : p.graph.out(op)) last[p.graph.edges[e].slot] = std::max(last[p.graph.edges[e].slot], at[p.graph.edges[e].consumer]);
+        for (auto const reader : last) {
+            ++crossing[at[op] + 1];
+            --crossing[reader + 1];
+        }
+    }
+    for (std::size_t i = 1; i < crossing.size(); ++i) crossing[i] += crossing[i - 1];
+    std::vector<std::size_t> out;
+    for (std::size_t i = 0, from = 1; i < attentions.size(); from = attentions[i++] + 1) {
+        auto best = std::min(from, attentions[i]);
+        for (auto b = best; b <= attentions[i]; ++b)
+            if (crossing[b] <= crossing[best]) best = b;
+        out.push_back(best);
+    }
+    if (out.size() > 1) out.push_back(2 * out.back() - out[out.size() - 2]);
+    return out;
+}
+
+/// Refuses stages that begin within a layer, or hold what is before the first or behind the last elsewhere than at the ends of a pipeline.
+inline void refuse_cut_layers(exported_plan const& p, std::vector<std::uint32_t> const& layers, std::string_view runtime) {
+    auto const& how = p.plan.how;
+    if (how.stages == 1 || std::ranges::count(layers, 0U) == static_cast<std::ptrdiff_t>(layers.size())) return;
+    std::vector<std::uint32_t> order;
+    for (auto const op : p.graph.order)
+        if (!is_source(p.graph.operations[op])) order.push_back(op);
+    auto const ends = ends_of_layers(p, order);
+    std::size_t before = 0, last = 0;
+    std::vector<std::uint32_t> wanted(order.size(), 0); // stage of each operator
+    for (std::uint32_t s = 1; s < how.stages; ++s) {
+        before += layers[s - 1];
+        auto const begin = before < ends.size() ? ends[before] : order.size();
+        if (begin >= order.size() || begin <= last)
+            throw invalid_input(runtime, " takes no such plan: stage ", s, " has no layer of its own: stages are cut between layers");
+        std::fill(wanted.begin() + static_cast<std::ptrdiff_t>(begin), wanted.end(), s);
+        last = begin;
+    }
+    for (std::size_t i = 0; i < order.size(); ++i)
+        if (how.stage[order[i]] != wanted[i])
+            throw invalid_input(runtime, " takes no such plan: operator '", p.graph.names[order[i]], "' (", p.graph.operations[order[i]].kind,
+                                ") is in stage ", how.stage[order[i]], ", with the layers that are cut there it must be in stage ", wanted[i],
+                                ": stages begin with a layer, what is before the first is in the first stage, what is behind the last in the last");
+}
+
 /// The same shards on the same devices.
 [[nodiscard]] inline bool runs_alike(space::configuration const& a, space::configuration const& b) {
     if (!std::ranges::equal(a.degrees(), b.degrees())) return false;
@@ -69,9 +123,9 @@ namespace detail {
 } // namespace detail
 
 /// The numbers of a plan. Throws `invalid_input` naming the first operator whose configuration is not that of the strategy which the numbers stand
-/// for
-/// (`space::split_among_neighbours` on the devices of its stage), or where a plan says no degree of tensor parallelism, stages differ in it or in
-/// computing again, or a replica has a part of a sample. `runtime`: for messages. Complexity: linear in operators and shards.
+/// for (`space::split_among_neighbours` on the devices of its stage), or where a plan says no degree of tensor parallelism, stages differ in it or
+/// in computing again, a stage begins within a layer, or a replica has a part of a sample. `runtime`: for messages. Complexity: linear in operators
+/// and shards.
 [[nodiscard]] inline textbook_plan textbook_of(exported_plan const& p, std::string_view runtime) {
     auto const& how = p.plan.how;
     auto const stages = stages_of(p);
@@ -109,6 +163,7 @@ namespace detail {
         throw wrong(out.samples, " samples in ", how.micro_batches, " micro-batches on ", out.data, " replicas: must be whole samples on each");
     out.micro_batch = out.samples / replicas;
     out.layers = detail::layers_of(p);
+    detail::refuse_cut_layers(p, out.layers, runtime);
     out.recomputes = how.recomputes(0);
     for (std::uint32_t s = 0; s < how.stages; ++s) {
         if (how.recomputes(s) != out.recomputes)
