@@ -169,8 +169,8 @@ TEST_CASE("report: a plan has its micro-batches, stages, and what is computed ag
     d.simulation = &with_copies;
     CHECK(document_in(page_of(d)).at("hosts").size() == 2 * cluster.size());
     CHECK(document_in(page_of(d)).at("hosts")[1][0] == "host -> device 0");
-    for (auto const part : {sim::task_part::to_host, sim::task_part::from_host})
-        CHECK(kinds_of(document_in(page_of(d)).at("tasks").at("whats"), part) == std::set{static_cast<int>(sim::task_kind::transfer)});
+    for (auto const copies : {sim::task_part::to_host, sim::task_part::from_host})
+        CHECK(kinds_of(document_in(page_of(d)).at("tasks").at("whats"), copies) == std::set{static_cast<int>(sim::task_kind::transfer)});
     CHECK(doc.at("hosts").empty());
     d.stage.pop_back();
     CHECK(support::refusal([&] { return page_of(d); }).find("must be one each, or none") != std::string::npos);
