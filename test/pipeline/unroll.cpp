@@ -33,6 +33,7 @@ TEST_CASE("unroll: by hand") {
     ps::graph::dense_graph g;
     g.names = {"in", "a", "b"};
     g.operations.resize(3);
+    for (auto const op : {1U, 2U}) g.operations[op].inputs.resize(1);
     g.trains = {false, true, true};
     g.edges = {{0, 0, 1, 0}, {1, 0, 2, 0}};
     sim::task_graph one;
