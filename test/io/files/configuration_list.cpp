@@ -153,7 +153,7 @@ TEST_CASE("configurations JSON: what is wrong is named") {
     CHECK(refused(", \"o\": -1", "") == "p.json: stages[0].operators[0]: strides.o is missing: every split dim must have one");
     CHECK(refused(", \"start\": 5", "") == "p.json: stages[0].operators[2]: start is missing");
     CHECK(refused("\"start\": 5", "\"start\": 5, \"begin\": 5") ==
-          "p.json: stages[0].operators[2].begin: unknown member: known are name, degrees, start, strides, devices, segment, block, kept");
+          "p.json: stages[0].operators[2].begin: unknown member: known are name, degrees, start, strides, devices, segment, block, kept, offloaded");
 
     auto const g = two_layers();
     auto s = space::data_parallel(g, 8);
