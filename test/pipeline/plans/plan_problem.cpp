@@ -148,7 +148,8 @@ TEST_CASE("plan_problem: costs are those of the simulation, conversions go there
             closest, " of a cost");
     CHECK(plans_seen > static_cast<int>(support::cases(1000u)));
     CHECK(refused < own / 10);
-    CHECK(std::min({own, staged, recomputed, offloaded, cut, by_blocks}) > static_cast<int>(support::cases(20u)));
+    if (support::sanitized) return; // few cases do not have all kinds
+    CHECK(std::min({own, staged, recomputed, offloaded, cut, by_blocks}) > 20);
 }
 
 TEST_CASE("plan_problem: exact search proves the best of all plans of a small network") {
