@@ -85,22 +85,26 @@ struct exported_stage {
 
 namespace detail {
 
+/// An error that says why `runtime` can not run a plan.
+[[nodiscard]] invalid_input takes_no_such(std::string_view runtime, auto const&... why) {
+    return invalid_input(runtime, " takes no such plan: ", why...);
+}
+
+/// Refuses the first operator with a flag. `what`: of it, and what the runtime lacks.
+inline void refuse_flagged(exported_plan const& p, std::vector<bool> const& flags, std::string_view runtime, auto const&... what) {
+    auto const at = std::ranges::find(flags, true);
+    if (at != flags.end()) throw takes_no_such(runtime, "operator '", p.graph.names[static_cast<std::size_t>(at - flags.begin())], "' ", what...);
+}
 /// Refuses kept activations, of which no flag tells.
 inline void refuse_kept(exported_plan const& p, std::string_view runtime) {
-    auto const at = std::ranges::find(p.plan.how.kept, true);
-    if (at != p.plan.how.kept.end())
-        throw invalid_input(runtime, " takes no such plan: operator '", p.graph.names[static_cast<std::size_t>(at - p.plan.how.kept.begin())],
-                            "' keeps its activations although its stage computes again: flags name no single operators");
+    refuse_flagged(p, p.plan.how.kept, runtime, "keeps its activations although its stage computes again: flags name no single operators");
 }
 /// Refuses activations that are on the host between forward and backward. `why`: what the runtime lacks.
 inline void refuse_offloaded(exported_plan const& p, std::string_view runtime, std::string_view why) {
-    auto const at = std::ranges::find(p.plan.how.offloaded, true);
-    if (at != p.plan.how.offloaded.end())
-        throw invalid_input(runtime, " takes no such plan: operator '", p.graph.names[static_cast<std::size_t>(at - p.plan.how.offloaded.begin())],
-                            "' has its activations on the host until backward: ", why);
+    refuse_flagged(p, p.plan.how.offloaded, runtime, "has its activations on the host until backward: ", why);
 }
 inline void refuse_inference(exported_plan const& p, std::string_view runtime) {
-    if (!p.options.training) throw invalid_input(runtime, " takes no such plan: it is of forward alone: the runtime trains");
+    if (!p.options.training) throw takes_no_such(runtime, "it is of forward alone: the runtime trains");
 }
 
 /// The first attention whose keys and values are passed on in a ring among parts of its positions, and the first that gathers them.
@@ -120,6 +124,14 @@ struct ring_attentions {
             }
     }
     return out;
+}
+/// Whether attentions pass keys and values on in a ring. Refuses plans of which some do and others gather them.
+[[nodiscard]] inline bool passes_on_in_rings(exported_plan const& p, std::string_view runtime) {
+    auto const [ring, gathered] = ring_attentions_of(p);
+    if (ring && gathered)
+        throw takes_no_such(runtime, "operator '", p.graph.names[*ring], "' passes keys and values on in a ring, '", p.graph.names[*gathered],
+                            "' gathers them: must be alike");
+    return ring.has_value();
 }
 /// What a runtime that is told where tensors are cannot be told of rings; empty where there are none.
 [[nodiscard]] inline std::string note_of_rings(exported_plan const& p) {

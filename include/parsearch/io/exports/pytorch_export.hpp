@@ -217,8 +217,8 @@ class pytorch_writer {
             if (how.order == launch_order::gpipe) return many ? "ScheduleLoopedBFS" : "ScheduleGPipe";
             if (how.order == launch_order::one_f_one_b) return many ? "ScheduleInterleaved1F1B" : "Schedule1F1B";
             if (how.order == launch_order::zb_h1 && many) return "ScheduleInterleavedZeroBubble";
-            throw invalid_input("torch.distributed.pipelining takes no such plan: the order of micro-batches is ", name_of(how.order), " with ",
-                                how.interleaved, " stages on each group: must be gpipe or 1f1b, or zb-h1 with several");
+            throw takes_no_such("torch.distributed.pipelining", "the order of micro-batches is ", name_of(how.order), " with ", how.interleaved,
+                                " stages on each group: must be gpipe or 1f1b, or zb-h1 with several");
         }();
         out["schedule"] = schedule;
         auto& splits = out["split_spec"] = ordered_json::array();

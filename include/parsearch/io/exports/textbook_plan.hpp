@@ -40,6 +40,14 @@ namespace detail {
     return out;
 }
 
+/// Whether some stage has a layer.
+[[nodiscard]] inline bool has_layers(std::vector<std::uint32_t> const& layers) {
+    return std::ranges::any_of(layers, [](auto n) { return n > 0; });
+}
+inline void refuse_no_layers(textbook_plan const& t, std::string_view runtime) {
+    if (!has_layers(t.layers)) throw takes_no_such(runtime, "no operator is attention: it trains transformers");
+}
+
 /// Where the layers of a transformer begin in `order`, and behind these where the last ends (nothing of a single layer). Between attentions that is
 /// where fewest tensors cross, the last such place ahead of the next: behind a sum or norm that all of the layer reads. Complexity: linear in edges.
 [[nodiscard]] inline std::vector<std::size_t> ends_of_layers(exported_plan const& p, std::vector<std::uint32_t> const& order) {
@@ -72,7 +80,7 @@ namespace detail {
 /// Refuses stages that begin within a layer, or hold what is before the first or behind the last elsewhere than at the ends of a pipeline.
 inline void refuse_cut_layers(exported_plan const& p, std::vector<std::uint32_t> const& layers, std::string_view runtime) {
     auto const& how = p.plan.how;
-    if (how.stages == 1 || std::ranges::count(layers, 0U) == static_cast<std::ptrdiff_t>(layers.size())) return;
+    if (how.stages == 1 || !has_layers(layers)) return;
     std::vector<std::uint32_t> order;
     for (auto const op : p.graph.order)
         if (!is_source(p.graph.operations[op])) order.push_back(op);
@@ -83,14 +91,14 @@ inline void refuse_cut_layers(exported_plan const& p, std::vector<std::uint32_t>
         before += layers[s - 1];
         auto const begin = before < ends.size() ? ends[before] : order.size();
         if (begin >= order.size() || begin <= last)
-            throw invalid_input(runtime, " takes no such plan: stage ", s, " has no layer of its own: stages are cut between layers");
+            throw takes_no_such(runtime, "stage ", s, " has no layer of its own: stages are cut between layers");
         std::fill(wanted.begin() + static_cast<std::ptrdiff_t>(begin), wanted.end(), s);
         last = begin;
     }
     for (std::size_t i = 0; i < order.size(); ++i)
         if (how.stage[order[i]] != wanted[i])
-            throw invalid_input(runtime, " takes no such plan: operator '", p.graph.names[order[i]], "' (", p.graph.operations[order[i]].kind,
-                                ") is in stage ", how.stage[order[i]], ", with the layers that are cut there it must be in stage ", wanted[i],
+            throw takes_no_such(runtime, "operator '", p.graph.names[order[i]], "' (", p.graph.operations[order[i]].kind, ") is in stage ",
+                                how.stage[order[i]], ", with the layers that are cut there it must be in stage ", wanted[i],
                                 ": stages begin with a layer, what is before the first is in the first stage, what is behind the last in the last");
 }
 
@@ -129,7 +137,7 @@ inline void refuse_cut_layers(exported_plan const& p, std::vector<std::uint32_t>
 [[nodiscard]] inline textbook_plan textbook_of(exported_plan const& p, std::string_view runtime) {
     auto const& how = p.plan.how;
     auto const stages = stages_of(p);
-    auto const wrong = [&](auto const&... why) { return invalid_input(runtime, " takes no such plan: ", why...); };
+    auto const wrong = [&](auto const&... why) { return detail::takes_no_such(runtime, why...); };
     textbook_plan out{.context = p.plan.context_parallel, .heads = p.plan.context_heads, .experts = p.plan.expert_parallel};
     auto const& tensor = p.plan.tensor_parallel;
     if (!tensor.empty()) out.tensor = tensor.front();

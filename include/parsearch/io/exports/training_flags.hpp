@@ -50,16 +50,11 @@ class flags_file {
 /// How Megatron-LM exchanges keys and values in context parallelism (what it passes to Transformer Engine): in rings, gathered, or heads for
 /// positions.
 [[nodiscard]] inline std::string_view megatron_exchange(exported_plan const& p, textbook_plan const& t, std::string_view runtime) {
-    auto const wrong = [&](auto const&... why) { return invalid_input(runtime, " takes no such plan: ", why...); };
     if (t.heads == t.context) return "a2a";
     if (t.heads > 1)
-        throw wrong("attention has heads over ", t.heads, " of the ", t.context,
-                    " parts of sequences: --cp-comm-type a2a splits them over all parts, must be 1 or ", t.context);
-    auto const [ring, gathered] = ring_attentions_of(p);
-    if (ring && gathered)
-        throw wrong("operator '", p.graph.names[*ring], "' passes keys and values on in a ring, '", p.graph.names[*gathered],
-                    "' gathers them: must be alike");
-    return ring ? "p2p" : "all_gather";
+        throw takes_no_such(runtime, "attention has heads over ", t.heads, " of the ", t.context,
+                            " parts of sequences: --cp-comm-type a2a splits them over all parts, must be 1 or ", t.context);
+    return passes_on_in_rings(p, runtime) ? "p2p" : "all_gather";
 }
 
 /// The layers of stages as Megatron-LM says them: "Et*3|t*4|t*3L".
@@ -82,10 +77,9 @@ inline void write_megatron_flags(std::ostream& out, exported_plan const& p) {
     detail::refuse_inference(p, runtime);
     auto const t = textbook_of(p, runtime);
     auto const& how = p.plan.how;
-    auto const wrong = [&](auto const&... why) { return invalid_input(runtime, " takes no such plan: ", why...); };
+    auto const wrong = [&](auto const&... why) { return detail::takes_no_such(runtime, why...); };
     using pipeline::sharded_states;
-    if (std::ranges::count(t.layers, 0U) == static_cast<std::ptrdiff_t>(t.layers.size()))
-        throw wrong("no operator is attention: it trains transformers");
+    detail::refuse_no_layers(t, runtime);
     if (how.stages > 1 && how.order != pipeline::launch_order::one_f_one_b)
         throw wrong("the order of micro-batches is ", name_of(how.order), ": it runs 1f1b");
     if (how.sharded == sharded_states::parameters_within_nodes) throw wrong("states are shared within nodes: must be shared by all replicas");
@@ -148,10 +142,9 @@ inline void write_torchtitan_flags(std::ostream& out, exported_plan const& p) {
     detail::refuse_inference(p, runtime);
     auto const t = textbook_of(p, runtime);
     auto const& how = p.plan.how;
-    auto const wrong = [&](auto const&... why) { return invalid_input(runtime, " takes no such plan: ", why...); };
+    auto const wrong = [&](auto const&... why) { return detail::takes_no_such(runtime, why...); };
     using pipeline::launch_order, pipeline::sharded_states;
-    if (std::ranges::count(t.layers, 0U) == static_cast<std::ptrdiff_t>(t.layers.size()))
-        throw wrong("no operator is attention: it trains transformers");
+    detail::refuse_no_layers(t, runtime);
     if (t.heads > 1)
         throw wrong("attention has heads over ", t.heads, " of the ", t.context, " parts of sequences: its context parallelism splits positions");
     if (how.sharded == sharded_states::optimizer) throw wrong("the optimizer's state is shared alone: its FSDP shares gradients with it");
@@ -181,13 +174,7 @@ inline void write_torchtitan_flags(std::ostream& out, exported_plan const& p) {
     flags.add("--parallelism.data_parallel_shard_degree", shard);
     flags.add("--parallelism.tensor_parallel_degree", t.tensor);
     flags.add("--parallelism.context_parallel_degree", t.context);
-    if (t.context > 1) {
-        auto const [ring, gathered] = detail::ring_attentions_of(p);
-        if (ring && gathered)
-            throw wrong("operator '", p.graph.names[*ring], "' passes keys and values on in a ring, '", p.graph.names[*gathered],
-                        "' gathers them: must be alike");
-        flags.add("--parallelism.context_parallel_rotate_method", ring ? "alltoall" : "allgather");
-    }
+    if (t.context > 1) flags.add("--parallelism.context_parallel_rotate_method", detail::passes_on_in_rings(p, runtime) ? "alltoall" : "allgather");
     flags.add("--parallelism.expert_parallel_degree", t.experts);
     flags.add("--parallelism.pipeline_parallel_degree", t.groups);
     if (how.sharded != sharded_states::none)
@@ -246,15 +233,14 @@ inline void write_deepspeed_config(std::ostream& out, exported_plan const& p) {
     auto const t = textbook_of(p, runtime);
     auto const& how = p.plan.how;
     auto const refuse_above_one = [&](std::string_view what, std::uint32_t n) {
-        if (n > 1) throw invalid_input(runtime, " takes no such plan: ", what, " is ", n, ": its configuration says replicas alone, must be 1");
+        if (n > 1) throw detail::takes_no_such(runtime, what, " is ", n, ": its configuration says replicas alone, must be 1");
     };
     refuse_above_one("tensor parallelism", t.tensor);
     refuse_above_one("context parallelism", t.context);
     refuse_above_one("expert parallelism", t.experts);
     refuse_above_one("the number of stages", how.stages);
     detail::refuse_offloaded(p, runtime, "its configuration does not say of which layers");
-    if (t.recomputes)
-        throw invalid_input(runtime, " takes no such plan: activations are computed again: its configuration does not say of which layers");
+    if (t.recomputes) throw detail::takes_no_such(runtime, "activations are computed again: its configuration does not say of which layers");
     using pipeline::sharded_states;
     ordered_json root{
         {"train_batch_size", t.samples}, {"train_micro_batch_size_per_gpu", t.micro_batch}, {"gradient_accumulation_steps", how.micro_batches}};

@@ -14,6 +14,7 @@
 #include <parsearch/core/units.hpp>
 #include <parsearch/sim/bounds/choice_source.hpp>
 #include <parsearch/sim/task/planner.hpp>
+#include <parsearch/sim/task/pricing.hpp>
 
 namespace parsearch::sim {
 
@@ -58,11 +59,6 @@ class edge_delays {
 [[nodiscard]] inline edge_delays delays_of(edge_plan const& p, std::size_t producers, std::size_t consumers, bool gradients) {
     edge_delays out(producers, consumers);
     if (!p.table) return out;
-    auto const longest = [](std::span<hop const> hops) {
-        std::int64_t most = 0;
-        for (auto const& h : hops) most = std::max(most, h.duration);
-        return most;
-    };
     auto const add = [&](std::span<hop const> hops, std::int64_t link_work::*pass) {
         for (auto const& h : hops) {
             auto at = std::find_if(out.links.begin(), out.links.end(), [&](auto const& l) { return l.link == h.link; });
@@ -76,8 +72,8 @@ class edge_delays {
         if (!c.awaited) continue;
         for (auto const s : c.producers)
             for (auto const t : c.consumers) {
-                out.raise_there(s, t, longest(c.forward));
-                if (gradients) out.raise_back(t, s, longest(c.backward));
+                out.raise_there(s, t, longest_hop(c.forward));
+                if (gradients) out.raise_back(t, s, longest_hop(c.backward));
             }
     }
     for (std::size_t i = 0; i < p.table->pairs.size(); ++i) {
@@ -88,11 +84,11 @@ class edge_delays {
         };
         auto const there = hops(p.forward, p.first_forward, i);
         add(there, &link_work::forward);
-        out.raise_there(pair.producer, pair.consumer, longest(there));
+        out.raise_there(pair.producer, pair.consumer, longest_hop(there));
         if (!gradients) continue;
         auto const back = hops(p.backward, p.first_backward, i);
         add(back, &link_work::backward);
-        out.raise_back(pair.consumer, pair.producer, longest(back));
+        out.raise_back(pair.consumer, pair.producer, longest_hop(back));
     }
     return out;
 }

@@ -14,6 +14,7 @@
 
 #include <parsearch/sim/memory/memory_account.hpp>
 #include <parsearch/sim/task/assemble.hpp>
+#include <parsearch/sim/task/pricing.hpp>
 #include <parsearch/space/configuration.hpp>
 
 namespace parsearch::sim {
@@ -293,9 +294,7 @@ template <class Count> void build_class(class_blocks& b, bool overlap, Count con
             auto const [begin, end] = detail::add_collective(b.parts.sync, inside, p.all_reduce[i], r);
             wait(begin, p.sync.groups[i].contributors);
             ends.push_back(end);
-            std::int64_t longest = 0;
-            for (auto const& h : p.all_reduce[i]) longest = std::max(longest, h.duration);
-            b.shortest = std::min(b.shortest, longest);
+            b.shortest = std::min(b.shortest, longest_hop(p.all_reduce[i]));
             continue;
         }
         b.shortest = 0;

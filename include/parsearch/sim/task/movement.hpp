@@ -117,11 +117,6 @@ inline std::vector<message_group> message_groups(overlap_table const& t, std::sp
     links = std::move(left);
     return taken;
 }
-[[nodiscard]] inline std::int64_t longest(std::span<hop const> links) noexcept {
-    std::int64_t out = 0;
-    for (auto const& h : links) out = std::max(out, h.duration);
-    return out;
-}
 
 /// Parts an all-gather into what readers wait for, which `c` becomes, and what they do not, which is returned. Of n parts a shard computes on its own
 /// and all others but the last while the next one comes: (n - 1) / n of its time. So computing and moving take together as long as n - 1 steps, each
@@ -131,11 +126,11 @@ inline std::vector<message_group> message_groups(overlap_table const& t, std::sp
     collective_plan beside{c.producers, c.consumers, {}, {}, c.forward_kind, c.backward_kind, 0, c.size, 0, 0, false};
     auto const part = [&](std::vector<hop>& links, std::vector<hop>& hidden, std::int64_t computed, std::int64_t later, byte_count& bytes,
                           byte_count& bytes_beside) {
-        auto const all = longest(links);
+        auto const all = longest_hop(links);
         auto time = computed - computed / n - (computed % n != 0);
         time = later > 0 && all > time / later ? 0 : time - later * all;
         hidden = take_off(links, time);
-        double const volatile share = all > 0 ? static_cast<double>(longest(hidden)) / static_cast<double>(all) : 0; // not fused with the product
+        double const volatile share = all > 0 ? static_cast<double>(longest_hop(hidden)) / static_cast<double>(all) : 0; // not fused with the product
         bytes_beside = static_cast<byte_count>(static_cast<double>(bytes) * share);
         bytes -= bytes_beside;
     };

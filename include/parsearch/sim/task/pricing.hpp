@@ -27,6 +27,13 @@ struct hop {
     std::int64_t duration = 0; ///< picoseconds
 };
 
+/// How long the link is held that is held longest.
+[[nodiscard]] inline std::int64_t longest_hop(std::span<hop const> links) noexcept {
+    std::int64_t out = 0;
+    for (auto const& h : links) out = std::max(out, h.duration);
+    return out;
+}
+
 /// Bytes from a device to another.
 struct message {
     std::uint32_t from = 0, to = 0;
