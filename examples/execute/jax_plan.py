@@ -20,6 +20,16 @@ def partition_spec(axes):
     return PartitionSpec(*(tuple(names) if names else None for names in axes))
 
 
+def state_axes(parameter):
+    """How what an optimizer keeps of a parameter is split."""
+    return parameter.get("state_spec", parameter["spec"])
+
+
+def stored_axes(parameter, sharded):
+    """How a parameter is split between steps: with parameters that replicas share (FSDP), each has a part."""
+    return state_axes(parameter) if sharded.startswith("parameters") else parameter["spec"]
+
+
 class Plan:
     """`devices`: those to run on, as many as the plan has; by default the first that JAX has."""
 
@@ -48,15 +58,14 @@ class Plan:
         return self.meshes[stage]
 
     def sharding(self, parameter):
-        """Where a parameter is between steps: with parameters that replicas share (FSDP), each has a part."""
+        """Where a parameter is between steps."""
         p = self.parameters[parameter]
-        shared = self.document["sharded"].startswith("parameters") and "state_spec" in p
-        return NamedSharding(self.meshes[p["stage"]], partition_spec(p["state_spec" if shared else "spec"]))
+        return NamedSharding(self.meshes[p["stage"]], partition_spec(stored_axes(p, self.document["sharded"])))
 
     def state_sharding(self, parameter):
         """Where what an optimizer keeps of a parameter is."""
         p = self.parameters[parameter]
-        return NamedSharding(self.meshes[p["stage"]], partition_spec(p.get("state_spec", p["spec"])))
+        return NamedSharding(self.meshes[p["stage"]], partition_spec(state_axes(p)))
 
     def constrain(self, value, operator, output=0):
         """`value`, which `operator` answers, sharded as the plan has it. Behind a product whose sum is split this is where the sum is made."""

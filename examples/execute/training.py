@@ -12,7 +12,7 @@ import numpy
 from jax.sharding import NamedSharding, PartitionSpec
 
 from collectives import collectives_of
-from jax_plan import partition_spec
+from jax_plan import partition_spec, state_axes, stored_axes
 from layouts import beside, move, wanted_spec
 from network import Part, Unsupported, compute
 
@@ -185,12 +185,10 @@ class Stage:
         return result
 
     def _stored(self, parameter):
-        p = self.parameters[parameter]
-        return tuple(map(tuple, p["state_spec" if self.sharded.startswith("parameters") and "state_spec" in p else "spec"]))
+        return tuple(map(tuple, stored_axes(self.parameters[parameter], self.sharded)))
 
     def _state(self, parameter):
-        p = self.parameters[parameter]
-        return tuple(map(tuple, p.get("state_spec", p["spec"])))
+        return tuple(map(tuple, state_axes(self.parameters[parameter])))
 
     def _reduced_early(self, parameter):
         """Whether gradients are scattered behind every micro-batch."""
