@@ -22,6 +22,9 @@
 #include <parsearch/pipeline/pipeline_traffic.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/pipeline/recomputation.hpp>
+#include <parsearch/pipeline/shared_blocks.hpp>
+#include <parsearch/pipeline/steady_phase.hpp>
+#include <parsearch/pipeline/task_classes.hpp>
 #include <parsearch/pipeline/unroll.hpp>
 #include <parsearch/pipeline/zero_sharding.hpp>
 #include <parsearch/problem/problem.hpp>
@@ -42,6 +45,9 @@ namespace parsearch::pipeline {
 /// The task graph is that of one micro-batch (docs/simulation.md), unrolled (`unroller`). Devices run what they launch in that order; links follow
 /// the problem's discipline. One stage, one micro-batch and nothing computed again, offloaded or cut is a network as it is: what `sim::simulator`
 /// simulates, task by task.
+///
+/// What repeats is scheduled once: of devices that do the same one (`task_classes_finder`), of micro-batches as many as it takes until rounds repeat
+/// (`steady_phase_finder`). The answers are those of all tasks, which are made when they are asked for.
 class pipeline_simulator {
   public:
     /// Throws `invalid_input` where transfers of the problem are others than streaming: unrolling knows no ties between the tasks of a message.
@@ -63,34 +69,45 @@ class pipeline_simulator {
         prepare(how, strategy);
         auto const penalty = sim::memory_cost(work_->options, over_capacity(), work_->topology.size());
         if (penalty == cost_traits<picoseconds>::infinity() || penalty > bound) {
-            tasks_.clear(0);
-            schedule_ = {};
-            origins_.clear();
+            forget_tasks();
             return penalty > bound ? std::nullopt : std::optional(penalty);
         }
         auto const unlimited = bound == cost_traits<picoseconds>::infinity();
-        if (!run(how, unlimited ? bound.count() : (bound - penalty).count())) return std::nullopt;
-        return sim::total_cost(picoseconds{schedule_.makespan}, penalty);
+        auto const makespan = run(how, unlimited ? bound.count() : (bound - penalty).count());
+        if (!makespan) return std::nullopt;
+        return sim::total_cost(picoseconds{*makespan}, penalty);
     }
     /// The makespan, whatever memory it needs, for the readers below.
     template <Strategy<space::configuration> S> picoseconds simulate(pipelining const& how, S const& strategy) {
         prepare(how, strategy);
-        run(how, std::numeric_limits<std::int64_t>::max());
-        return picoseconds{schedule_.makespan};
+        return picoseconds{*run(how, unbounded)};
     }
 
-    /// Of the last pipeline simulated: its tasks, where they come from, when they ran, memory by device. Where memory was rejected, there are no
-    /// tasks.
-    [[nodiscard]] sim::task_graph const& tasks() const noexcept { return tasks_; }
-    [[nodiscard]] std::vector<task_origin> const& origins() const noexcept { return origins_; }
-    [[nodiscard]] sim::schedule const& schedule() const noexcept { return schedule_; }
+    /// Of the last pipeline simulated: its tasks, where they come from, when they ran, memory by device. Where memory was rejected or the cost above
+    /// a bound, there are no tasks. Complexity: at the first call, that of scheduling all tasks.
+    [[nodiscard]] sim::task_graph const& tasks() {
+        unfold();
+        return tasks_;
+    }
+    [[nodiscard]] std::vector<task_origin> const& origins() {
+        unfold();
+        return origins_;
+    }
+    [[nodiscard]] sim::schedule const& schedule() {
+        unfold();
+        return schedule_;
+    }
     [[nodiscard]] std::vector<sim::memory_use> const& memory() const noexcept { return memory_; }
+    /// Of the last pipeline simulated, tasks that were scheduled: fewer than there are where devices or rounds repeat.
+    [[nodiscard]] std::size_t scheduled_tasks() const noexcept { return scheduled_; }
     /// Of the last pipeline simulated: bytes moved between devices in one iteration, by `traffic_kind`. Throws as `plan`.
-    [[nodiscard]] std::array<double, sim::traffic_kinds> traffic() const {
+    [[nodiscard]] std::array<double, sim::traffic_kinds> traffic() {
+        unfold();
         return pipeline_traffic(work_->graph, how_, plan(), sharing_, unroller_.transfers(), work_->options.training);
     }
     /// All that there is to tell of the last pipeline simulated, whose tasks and schedule it takes along. Throws `invalid_input` before the first.
     [[nodiscard]] sim::report report() && {
+        unfold();
         require_simulated();
         sim::report r;
         auto const& part = parts_.at(current_).problem;
@@ -205,6 +222,9 @@ class pipeline_simulator {
         for (auto& [where, part] : offloaded_) part.time = price_.host_copy(part.bytes, where.first);
         spread_over_micro_batches(g, how, options, s.plan(), sharing_, offloaded_, shards, devices, memory_);
         if (how.sharded >= sharded_states::optimizer) shard_updates(s.plan(), sharing_, one_);
+        shared_ = {};
+        if (!sharing_.empty())
+            shared_ = blocks_with_shared_weights(one_, s.plan(), static_cast<std::uint32_t>(work_->topology.size()), how, sharing_);
         how_ = how;
     }
 
@@ -215,22 +235,112 @@ class pipeline_simulator {
         for (auto const& c : plan.classes) sharing_.push_back(share_weights(c, how.sharded, work_->topology, price_));
     }
 
-    /// False where the makespan is above `bound`.
-    bool run(pipelining const& how, std::int64_t bound) {
-        auto const& options = work_->options;
+    static constexpr auto unbounded = std::numeric_limits<std::int64_t>::max();
+
+    void forget_tasks() {
+        tasks_.clear(0);
+        schedule_ = {};
+        origins_.clear();
+        folded_ = false;
+        scheduled_ = 0;
+    }
+
+    /// The makespan; nothing where it is above `bound`.
+    std::optional<std::int64_t> run(pipelining const& how, std::int64_t bound) {
+        scheduled_ = 0;
+        if (how.micro_batches >= least_to_fold) {
+            auto const makespan = run_folded(how, bound);
+            folded_ = true;
+            if (makespan > bound) forget_tasks();
+            return makespan > bound ? std::nullopt : std::optional(makespan);
+        }
+        if (!run_whole(how, bound)) return std::nullopt;
+        return schedule_.makespan;
+    }
+
+    /// All tasks; false where the makespan is above `bound`.
+    bool run_whole(pipelining const& how, std::int64_t bound) {
+        folded_ = false;
+        auto const devices = static_cast<std::uint32_t>(work_->topology.size());
         if (how.runs_once() && sharing_.empty()) {
             std::swap(tasks_, one_);
             origins_.clear();
             for (std::uint32_t t = 0; t < tasks_.size(); ++t) origins_.push_back({.task = t});
-            return scheduler_.run(tasks_, options.discipline, schedule_, bound);
+            scheduled_ = tasks_.size();
+            return scheduler_.run(tasks_, work_->options.discipline, schedule_, bound);
         }
-        auto const devices = static_cast<std::uint32_t>(work_->topology.size());
-        auto const& part = parts_.at(current_);
-        unroller_.run(one_, part.problem.graph(), part.simulator.plan(), devices, how, sharing_, offloaded_,
-                      options.discipline == sim::discipline::fifo, tasks_, origins_);
-        return scheduler_.run(tasks_, options.discipline, schedule_, bound, devices); // devices run what they launch in that order
+        return unroll(how, {&one_, devices, &shared_, &offloaded_}, bound);
+    }
+    void unfold() {
+        if (!folded_) return;
+        auto const scheduled = scheduled_;
+        run_whole(how_, unbounded);
+        scheduled_ = scheduled;
     }
 
+    /// What is unrolled: tasks of a micro-batch, or classes of them.
+    struct micro_batch_tasks {
+        sim::task_graph const* tasks;
+        std::uint32_t devices;
+        shared_blocks const* shared;
+        offload_plan const* offloaded;
+    };
+    /// Devices run what they launch in that order. False where the makespan is above `bound`.
+    bool unroll(pipelining const& how, micro_batch_tasks const& one, std::int64_t bound) {
+        auto const order = work_->options.discipline;
+        unroller_.run(*one.tasks, parts_.at(current_).problem.graph(), one.devices, how, *one.shared, *one.offloaded, order == sim::discipline::fifo,
+                      tasks_, origins_);
+        scheduled_ += tasks_.size();
+        return scheduler_.run(tasks_, order, schedule_, bound, one.devices);
+    }
+
+    /// The makespan, or something above `bound`.
+    std::int64_t run_folded(pipelining const& how, std::int64_t bound) {
+        micro_batch_tasks one{&one_, static_cast<std::uint32_t>(work_->topology.size()), &shared_, &offloaded_};
+        shared_blocks shared;
+        offload_plan offloaded;
+        if (class_finder_.run(one_, one.devices, shared_, offloaded_, classes_)) {
+            shared = fold(shared_, classes_);
+            offloaded = fold(offloaded_, classes_);
+            one = {&classes_.tasks, classes_.devices, &shared, &offloaded};
+        }
+        for (auto fewer : trials(how)) {
+            auto const phase = unroll_fewer(how, one, fewer);
+            if (!phase) continue;
+            // Periods must make up for all the others.
+            if (auto const more = (how.micro_batches - fewer) % phase->micro_batches; more > 0) {
+                fewer += more;
+                auto const again = unroll_fewer(how, one, fewer);
+                if (!again || again->micro_batches != phase->micro_batches) break;
+            }
+            std::int64_t const periods = (how.micro_batches - fewer) / phase->micro_batches;
+            return phase->time > (unbounded - schedule_.makespan) / periods ? unbounded : schedule_.makespan + periods * phase->time;
+        }
+        return unroll(how, one, bound) ? schedule_.makespan : unbounded;
+    }
+
+    /// Numbers of micro-batches whose rounds may repeat, while those are much fewer than all.
+    static std::vector<std::uint32_t> trials(pipelining const& how) {
+        std::vector<std::uint32_t> out;
+        if (how.order == launch_order::gpipe) return out;
+        auto const groups = how.launching().groups();
+        auto const unit = how.interleaved > 1 ? groups : 1;
+        std::uint32_t under_way = groups;
+        for (std::uint32_t s = 0; s < how.stages; ++s) under_way = std::max(under_way, in_flight(how.launching(), s));
+        auto const least = (how.offloads() ? 2 : 1) * under_way + 6 * unit;
+        for (auto n = least; n <= how.micro_batches / 2; n = n * 8 / 5) out.push_back((n + unit - 1) / unit * unit);
+        return out;
+    }
+    std::optional<steady_phase> unroll_fewer(pipelining const& how, micro_batch_tasks const& one, std::uint32_t micro_batches) {
+        auto fewer = how;
+        fewer.micro_batches = micro_batches;
+        unroll(fewer, one, unbounded);
+        auto const chained = work_->options.discipline == sim::discipline::fifo ? one.devices : tasks_.resources - 1;
+        return phase_finder_({tasks_, origins_, unroller_.launched(), unroller_.first_tasks(), schedule_, chained}, micro_batches,
+                             how.interleaved > 1 ? how.launching().groups() : 1, longest_period);
+    }
+
+    static constexpr std::uint32_t least_to_fold = 4, longest_period = 8; ///< micro-batches; units
     std::shared_ptr<sim::workload const> work_;
     parallelization problem_;
     std::map<std::uint32_t, micro> parts_;
@@ -238,9 +348,15 @@ class pipeline_simulator {
     pipelining how_{};          ///< the last one
     sim::pricing price_;
     sharing_plan sharing_{};   ///< of its gradients or parameters
+    shared_blocks shared_{};   ///< and the blocks that move for it
     offload_plan offloaded_{}; ///< its activations on hosts
     sim::task_graph one_, tasks_;
     std::vector<task_origin> origins_;
+    bool folded_ = false;      ///< these are not all tasks of the last pipeline
+    std::size_t scheduled_ = 0;
+    task_classes classes_;
+    task_classes_finder class_finder_;
+    steady_phase_finder phase_finder_;
     unroller unroller_;
     sim::scheduler scheduler_;
     sim::schedule schedule_;

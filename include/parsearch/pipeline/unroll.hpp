@@ -16,6 +16,7 @@
 #include <parsearch/pipeline/offloading.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/pipeline/recomputation.hpp>
+#include <parsearch/pipeline/shared_blocks.hpp>
 #include <parsearch/pipeline/weight_gradients.hpp>
 #include <parsearch/pipeline/zero_sharding.hpp>
 #include <parsearch/core/units.hpp>
@@ -54,7 +55,7 @@ struct task_origin {
 /// alone are, they wait for that reduction. The gradients of a micro-batch are reduced, with those of the whole block of the first operator that has
 /// these weights, when all are there. Behind the reductions of all micro-batches come all-reduces across nodes where states are shared within them;
 /// where parameters are whole they are gathered then (those updated, but this is timed like a sharded optimizer's, ahead of the update). Updates wait
-/// for all of that. To gather and to reduce take half of each all-reduce of the block, one after the other on each link.
+/// for all of that.
 ///
 /// A stage that offloads runs its segments one by one. On each device one segment of a micro-batch, forward or backward (with what is computed
 /// again), is a visit, as long as nothing else is computed there. Where a forward visit has something to offload it is copied to the host when the
@@ -64,17 +65,17 @@ struct task_origin {
 /// and back.
 class unroller {
   public:
-    /// `one` is what `sim::assembler` makes of `plan` of `g`, on `devices` devices; `how` is valid for `g`; `sharing`: of gradients or parameters,
-    /// or empty where they are not shared; `offloaded`: what devices copy to their hosts; `origins`: of each task of `out`. Complexity: linear in
-    /// what it makes.
-    void run(sim::task_graph const& one, graph::dense_graph const& g, sim::iteration_plan const& plan, std::uint32_t devices, pipelining const& how,
-             sharing_plan const& sharing, offload_plan const& offloaded, bool launch_in_order, sim::task_graph& out,
-             std::vector<task_origin>& origins) {
+    /// `one` is what `sim::assembler` makes of a plan of `g` on `devices` devices, or classes of its tasks (`task_classes`); `how` is valid for `g`;
+    /// `shared`: its blocks whose weights are shared; `offloaded`: what devices copy to their hosts; `origins`: of each task of `out`. Complexity:
+    /// linear in what it makes.
+    void run(sim::task_graph const& one, graph::dense_graph const& g, std::uint32_t devices, pipelining const& how, shared_blocks const& shared,
+             offload_plan const& offloaded, bool launch_in_order, sim::task_graph& out, std::vector<task_origin>& origins) {
         one_ = &one;
         out_ = &out;
         offloaded_ = &offloaded;
         origins_ = &origins;
         how_ = &how;
+        shared_ = &shared;
         sort_tasks(g);
         first_host_ = one.resources - 1;
         out.clear(one.resources + (offloaded.empty() ? 0 : 2 * devices));
@@ -86,33 +87,39 @@ class unroller {
         if (cuts_backward(how.order)) of_weights_ = number_;
         again_.assign(one.size(), none);
         previous_.assign(launch_in_order ? devices : 0, none);
-        bool const training = last_backward_ != none;
-        first_link_ = devices;
-        find_blocks(plan, sharing, !sharing.empty() && training);
+        now_.assign(how.launching().groups(), {});
+        before_it_.assign(now_.size(), {});
+        reductions_.clear();
+        for (auto const& [number, b] : shared.blocks)
+            reductions_[number].left.assign(how.micro_batches, static_cast<std::uint32_t>(b.contributors.size()));
         std::vector<std::uint32_t> left(how.stages, how.micro_batches);
-        for (auto const& l : launches(how.launching(), training)) switch (l.pass) {
+        launches_ = launches(how.launching(), last_backward_ != none);
+        first_task_.clear();
+        for (auto const& l : launches_) {
+            first_task_.push_back(out.size());
+            switch (l.pass) {
             case launch_pass::forward: add_forward(l.stage, l.micro_batch); break;
             case launch_pass::backward: add_backward(l.stage, l.micro_batch, !cuts_backward(how.order) && --left[l.stage] == 0); break;
             case launch_pass::weight_gradients: add_weight_gradients(l.stage, l.micro_batch, --left[l.stage] == 0); break;
             }
+        }
+        first_task_.push_back(out.size());
         for (auto const t : tail_) add_once(t, how.order == launch_order::gpipe ? 0 : how.micro_batches - 1);
     }
 
+    /// What stages launched, in the order of tasks, and the first task of each, and of what comes behind.
+    [[nodiscard]] std::vector<launch> const& launched() const noexcept { return launches_; }
+    [[nodiscard]] std::vector<std::uint32_t> const& first_tasks() const noexcept { return first_task_; }
     /// What moved for shared weights, by block, in the order of their numbers.
     [[nodiscard]] std::vector<std::pair<std::uint32_t, block_transfer>> const& transfers() const noexcept { return transfers_; }
 
   private:
-    enum class part : std::uint8_t { forward, arrival, backward, once, replaced }; // arrival: what moves forward into a segment
+    enum class part : std::uint8_t { forward, arrival, backward, once }; // arrival: what moves forward into a segment
 
-    /// A block whose weights are shared.
-    struct shared_block {
-        std::uint32_t first = none;                     ///< task of its synchronisation
-        std::map<std::uint32_t, std::int64_t> gather{}; ///< time on each link, on every visit,
-        std::map<std::uint32_t, std::int64_t> reduce{}; ///< once per micro-batch,
-        std::map<std::uint32_t, std::int64_t> once{};   ///< and behind all of these
-        std::vector<std::uint32_t> contributors{};      ///< backward tasks whose gradients are reduced together
-        std::vector<std::uint32_t> left{};              ///< of these to come, by micro-batch
-        std::vector<std::uint32_t> reduced{};           ///< last tasks of the reductions; at last what updates wait for
+    /// How far the gradients of a block are.
+    struct reduction {
+        std::vector<std::uint32_t> left{};    ///< contributors to come, by micro-batch
+        std::vector<std::uint32_t> reduced{}; ///< last tasks of the reductions; at last what updates wait for
     };
     /// What a group of devices does between two changes of blocks.
     struct visit {
@@ -133,8 +140,10 @@ class unroller {
         std::uint32_t over = none, over_before = none; ///< ends of the last two visits with something to offload
     };
 
-    [[nodiscard]] bool moves(std::uint32_t t) const noexcept {
-        return one_->kind[t] == sim::task_kind::transfer || one_->kind[t] == sim::task_kind::collective || one_->kind[t] == sim::task_kind::barrier;
+    [[nodiscard]] bool moves(std::uint32_t t) const noexcept { return pipeline::moves(*one_, t); }
+    /// Whether transfers of blocks do what task `t` would.
+    [[nodiscard]] bool is_replaced(std::uint32_t t) const noexcept {
+        return !shared_->reduced_with.empty() && part_[t] == part::once && moves(t);
     }
 
     void sort_tasks(graph::dense_graph const& g) {
@@ -156,10 +165,7 @@ class unroller {
         for (std::uint32_t t = 0; t < one.size(); ++t) {
             auto const& label = one.label[t];
             auto const s = how_->stage[label.op], segment = how_->segment_of(label.op);
-            // Activations that move along no edge are the barrier between backward and synchronisation that does not overlap.
-            bool const synchronises = moves(t) && (label.traffic == sim::traffic_kind::weight_gradient ||
-                                                   (label.traffic == sim::traffic_kind::activation && label.edge == sim::task_label::no_edge));
-            if (one.kind[t] == sim::task_kind::update || synchronises) {
+            if (one.kind[t] == sim::task_kind::update || synchronises(one, t)) {
                 part_[t] = part::once;
                 stage_[t] = how_->stages - 1; // then where gradients come last
                 segment_[t] = none;
@@ -168,7 +174,7 @@ class unroller {
                     of_several[t] = of_several[t] || of_several[p] || stage_[p] != stage_[one_->before(t).front()];
                 }
                 bool const at_end = last_backward_ == none || t > last_backward_ || (of_several[t] && cuts_backward(how_->order));
-                (at_end ? tail_ : backward_[stage_[t]]).push_back(t);
+                if (!is_replaced(t)) (at_end ? tail_ : backward_[stage_[t]]).push_back(t);
             } else if (one.kind[t] == sim::task_kind::backward || (moves(t) && label.traffic == sim::traffic_kind::gradient)) {
                 part_[t] = part::backward;
                 stage_[t] = s;
@@ -201,66 +207,9 @@ class unroller {
         }
     }
 
-    /// The blocks of operators whose weights are shared; their synchronisation is replaced.
-    void find_blocks(sim::iteration_plan const& plan, sharing_plan const& sharing, bool sharded) {
-        blocks_.clear();
-        waits_.assign(sharded ? one_->size() : 0, false);
-        reduces_.assign(sharded ? one_->size() : 0, none);
-        now_.assign(how_->launching().groups(), {});
-        before_it_.assign(now_.size(), {});
-        if (!sharded) return;
-        bool const parameters = how_->sharded >= sharded_states::parameters;
-        std::vector<bool> shared(plan.operators.size(), false);
-        std::set<std::pair<std::uint32_t, std::uint32_t>> known; // classes and sync groups
-        for (auto& of_stage : backward_) std::erase_if(of_stage, [&](auto t) { return part_[t] == part::once && moves(t); });
-        std::erase_if(tail_, [&](auto t) { return moves(t); });
-        for (std::uint32_t t = 0; t < one_->size(); ++t) {
-            if (part_[t] != part::once || !moves(t)) continue;
-            part_[t] = part::replaced;
-            auto const number = plan.class_of[one_->label[t].op], group = one_->label[t].number;
-            auto const& c = plan.classes[number];
-            auto const home = how_->block_of(c.members.front());
-            reduces_[t] = home;
-            auto& at_home = blocks_[home];
-            if (at_home.first == none) at_home.first = t;
-            if (one_->kind[t] == sim::task_kind::barrier)
-                for (auto const p : one_->before(t))
-                    if (one_->kind[p] == sim::task_kind::backward) at_home.contributors.push_back(p);
-            if (!known.emplace(number, group).second) continue;
-            auto const& how_shared = sharing[number][group];
-            auto const add_half = [&](auto& to, std::vector<sim::hop> const& hops) {
-                for (auto const& h : hops) add_time(to[first_link_ + h.link], h.duration / 2 + h.duration % 2);
-            };
-            add_half(at_home.reduce, how_shared.gradients);
-            for (auto const& h : how_shared.across) add_time(at_home.once[first_link_ + h.link], h.duration);
-            std::set<std::uint32_t> readers;
-            for (auto const op : c.members) {
-                if (!how_shared.gradients.empty()) shared[op] = true;
-                readers.insert(how_->block_of(op));
-            }
-            if (!parameters) add_half(at_home.once, how_shared.weights);
-            else
-                for (auto const b : readers) {
-                    auto& of_reader = blocks_[b];
-                    if (of_reader.first == none) of_reader.first = t;
-                    add_half(of_reader.gather, how_shared.weights);
-                }
-        }
-        for (auto& [number, b] : blocks_) {
-            std::ranges::sort(b.contributors);
-            auto const same = std::ranges::unique(b.contributors);
-            b.contributors.erase(same.begin(), same.end());
-            b.left.assign(how_->micro_batches, static_cast<std::uint32_t>(b.contributors.size()));
-            for (auto const t : b.contributors) reduces_[t] = number;
-        }
-        for (std::uint32_t t = 0; t < one_->size(); ++t) waits_[t] = shared[one_->label[t].op];
-    }
-
-    static void add_time(std::int64_t& to, std::int64_t time) noexcept { to = saturating_sum(to, time); }
-
     /// What moves for a block on all of `links` at once.
-    std::uint32_t add_transfer(std::uint32_t block, std::uint32_t m, block_transfer what, std::map<std::uint32_t, std::int64_t> const& links) {
-        auto const first = blocks_.at(block).first;
+    std::uint32_t add_transfer(std::uint32_t block, std::uint32_t m, block_transfer what, shared_block::link_times const& links) {
+        auto const first = shared_->blocks.at(block).first;
         task_origin const origin{.task = first, .micro_batch = m, .moves = what};
         transfers_.emplace_back(block, what);
         auto const& label = one_->label[first];
@@ -324,13 +273,13 @@ class unroller {
         if (there != none) out_->after(there);
     }
     void come_to_block(std::uint32_t s, std::uint32_t t, std::uint32_t m) {
-        if (blocks_.empty()) return;
+        if (shared_->blocks.empty()) return;
         auto const block = how_->block_of(one_->label[t].op);
         auto const group = how_->launching().group_of(s);
         auto& now = now_[group];
         if (now.block != block) {
             auto const over = std::exchange(before_it_[group], std::exchange(now, visit{.block = block}));
-            if (auto const at = blocks_.find(block); at != blocks_.end() && !at->second.gather.empty()) {
+            if (auto const at = shared_->blocks.find(block); at != shared_->blocks.end() && !at->second.gather.empty()) {
                 for (auto const& [device, last] : over.last) out_->after(last);
                 for (auto const r : over.reductions) out_->after(r);
                 now.waits_for = {add_transfer(block, m, block_transfer::gather, at->second.gather)};
@@ -338,7 +287,7 @@ class unroller {
                 now.waits_for = over.reductions;
             }
         }
-        if (!waits_[t]) return;
+        if (!shared_->waits[one_->label[t].op]) return;
         for (auto const w : now.waits_for) out_->after(w);
     }
 
@@ -350,20 +299,22 @@ class unroller {
             here.last = number;
             here.last_task = t;
         }
-        if (blocks_.empty()) return;
+        if (shared_->blocks.empty()) return;
         auto& now = now_[how_->launching().group_of(s)];
         now.last[one_->resource[t]] = number;
-        if (one_->kind[t] != sim::task_kind::backward || reduces_[t] == none) return;
-        auto& b = blocks_.at(reduces_[t]);
+        auto const block = shared_->reduced_with[t];
+        if (one_->kind[t] != sim::task_kind::backward || block == none) return;
+        auto& b = reductions_.at(block);
         if (--b.left[m] > 0) return;
-        for (auto const c : b.contributors) out_->after(number_[m][c]);
-        auto const reduced = add_transfer(reduces_[t], m, block_transfer::reduce, b.reduce);
+        auto const& of_block = shared_->blocks.at(block);
+        for (auto const c : of_block.contributors) out_->after(number_[m][c]);
+        auto const reduced = add_transfer(block, m, block_transfer::reduce, of_block.reduce);
         now.reductions.push_back(reduced);
         b.reduced.push_back(reduced);
-        if (b.once.empty() || b.reduced.size() < how_->micro_batches) return;
+        if (of_block.once.empty() || b.reduced.size() < how_->micro_batches) return;
         for (auto const r : b.reduced) out_->after(r);
         bool const nodes = how_->sharded == sharded_states::parameters_within_nodes;
-        b.reduced = {add_transfer(reduces_[t], m, nodes ? block_transfer::all_reduce : block_transfer::gather, b.once)};
+        b.reduced = {add_transfer(block, m, nodes ? block_transfer::all_reduce : block_transfer::gather, of_block.once)};
     }
 
     void add(std::uint32_t t, task_origin origin, std::uint32_t& number) { add(t, origin, number, one_->duration[t]); }
@@ -435,31 +386,32 @@ class unroller {
 
     void add_once(std::uint32_t t, std::uint32_t m) {
         for (auto const p : one_->before(t)) {
-            if (part_[p] == part::once) out_->after(number_.front()[p]);
-            else if (part_[p] == part::replaced)
-                for (auto const r : blocks_.at(reduces_[p]).reduced) out_->after(r);
+            if (is_replaced(p))
+                for (auto const r : reductions_.at(shared_->reduced_with[p]).reduced) out_->after(r);
+            else if (part_[p] == part::once) out_->after(number_.front()[p]);
             else
                 for (auto const& of : is_cut(p) ? of_weights_ : number_) out_->after(of[p]);
         }
         add(t, {t, m, false}, number_.front()[t]);
     }
 
-    static constexpr auto none = ~std::uint32_t{0};
+    static constexpr auto none = shared_block::none;
     sim::task_graph const* one_ = nullptr;
     sim::task_graph* out_ = nullptr;
     std::vector<task_origin>* origins_ = nullptr;
     pipelining const* how_ = nullptr;
+    shared_blocks const* shared_ = nullptr;
     offload_plan const* offloaded_ = nullptr;
-    std::uint32_t last_backward_ = none, first_link_ = 0, first_host_ = 0;
+    std::uint32_t last_backward_ = none, first_host_ = 0;
     std::vector<part> part_;       ///< of each task of one micro-batch
     std::vector<bool> runs_again_; ///< of each operator
     std::vector<double> share_;    ///< of each operator, of its backward what is launched by itself
     std::vector<std::uint32_t> stage_, segment_, tail_, again_, previous_;
     std::vector<std::vector<std::uint32_t>> forward_, backward_, again_in_; ///< tasks by stage
     std::vector<std::vector<std::uint32_t>> number_, of_weights_;           ///< numbers by micro-batch; of what is launched by itself
-    std::map<std::uint32_t, shared_block> blocks_;                          ///< empty where neither gradients nor parameters are shared
-    std::vector<bool> waits_;                                               ///< of each task, whether its operator shares weights
-    std::vector<std::uint32_t> reduces_; ///< of synchronisation and the backward tasks that it waits for, the block with which they are reduced
+    std::map<std::uint32_t, reduction> reductions_;                         ///< of each block whose weights are shared
+    std::vector<launch> launches_;
+    std::vector<std::uint32_t> first_task_; ///< of each launch, and behind
     std::vector<visit> now_, before_it_; ///< of each group of devices
     std::vector<std::pair<std::uint32_t, block_transfer>> transfers_; ///< of the last pipeline
     std::vector<device_visits> on_;                                   ///< of each device; empty where nothing is offloaded

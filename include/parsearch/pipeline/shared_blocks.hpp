@@ -1,0 +1,104 @@
+#pragma once
+/// The blocks of a pipeline whose weights are shared: what moves for each, and which tasks of a micro-batch that replaces.
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <parsearch/core/units.hpp>
+#include <parsearch/pipeline/pipelining.hpp>
+#include <parsearch/pipeline/zero_sharding.hpp>
+#include <parsearch/sim/schedule/task_graph.hpp>
+#include <parsearch/sim/task/assemble.hpp>
+
+namespace parsearch::pipeline {
+
+/// A block whose gradients, or parameters too, are shared. Times are picoseconds by resource, of links.
+struct shared_block {
+    static constexpr std::uint32_t none = ~std::uint32_t{0};
+    using link_times = std::map<std::uint32_t, std::int64_t>;
+
+    std::uint32_t first = none; ///< task of its synchronisation
+    link_times gather{};        ///< of weights, on every visit,
+    link_times reduce{};        ///< of gradients, once per micro-batch,
+    link_times once{};          ///< and behind all of these
+    std::vector<std::uint32_t> contributors{}; ///< backward tasks whose gradients are reduced together, in order
+};
+
+struct shared_blocks {
+    std::map<std::uint32_t, shared_block> blocks{}; ///< by number; empty where neither gradients nor parameters are shared
+    std::vector<bool> waits{};                      ///< of each operator, whether it shares weights
+    std::vector<std::uint32_t> reduced_with{}; ///< of tasks that synchronise and the backward tasks that they wait for, the block; `shared_block::none`
+};
+
+/// Whether task `t` moves data, or joins what does.
+[[nodiscard]] inline bool moves(sim::task_graph const& tasks, std::uint32_t t) noexcept {
+    auto const kind = tasks.kind[t];
+    return kind == sim::task_kind::transfer || kind == sim::task_kind::collective || kind == sim::task_kind::barrier;
+}
+/// Whether task `t` synchronises gradients. Activations that move along no edge are the barrier between backward and synchronisation that does not
+/// overlap.
+[[nodiscard]] inline bool synchronises(sim::task_graph const& tasks, std::uint32_t t) noexcept {
+    auto const& who = tasks.label[t];
+    return moves(tasks, t) && (who.traffic == sim::traffic_kind::weight_gradient ||
+                               (who.traffic == sim::traffic_kind::activation && who.edge == sim::task_label::no_edge));
+}
+
+/// Those of a pipeline in training: `one` is what `sim::assembler` makes of `plan`, the plan of a micro-batch on `devices` devices, whose weights are
+/// shared as `sharing` says. To gather and to reduce take half of each all-reduce of the block, one after the other on each link. Complexity: that of
+/// the hops of `sharing`.
+[[nodiscard]] inline shared_blocks blocks_with_shared_weights(sim::task_graph const& one, sim::iteration_plan const& plan, std::uint32_t devices,
+                                                              pipelining const& how, sharing_plan const& sharing) {
+    constexpr auto none = shared_block::none;
+    bool const parameters = how.sharded >= sharded_states::parameters;
+    shared_blocks out{.waits = std::vector<bool>(plan.operators.size(), false), .reduced_with = std::vector<std::uint32_t>(one.size(), none)};
+    std::set<std::pair<std::uint32_t, std::uint32_t>> known; // classes and sync groups
+    for (std::uint32_t t = 0; t < one.size(); ++t) {
+        if (!synchronises(one, t)) continue;
+        auto const number = plan.class_of[one.label[t].op], group = one.label[t].number;
+        auto const& c = plan.classes[number];
+        auto const home = how.block_of(c.members.front());
+        out.reduced_with[t] = home;
+        auto& at_home = out.blocks[home];
+        if (at_home.first == none) at_home.first = t;
+        if (one.kind[t] == sim::task_kind::barrier)
+            for (auto const p : one.before(t))
+                if (one.kind[p] == sim::task_kind::backward) at_home.contributors.push_back(p);
+        if (!known.emplace(number, group).second) continue;
+        auto const& how_shared = sharing[number][group];
+        auto const add = [&](shared_block::link_times& to, sim::hop const& h, std::int64_t time) {
+            auto& sum = to[devices + h.link];
+            sum = saturating_sum(sum, time);
+        };
+        auto const add_half = [&](auto& to, std::vector<sim::hop> const& hops) {
+            for (auto const& h : hops) add(to, h, h.duration / 2 + h.duration % 2);
+        };
+        add_half(at_home.reduce, how_shared.gradients);
+        for (auto const& h : how_shared.across) add(at_home.once, h, h.duration);
+        std::set<std::uint32_t> readers;
+        for (auto const op : c.members) {
+            if (!how_shared.gradients.empty()) out.waits[op] = true;
+            readers.insert(how.block_of(op));
+        }
+        if (!parameters) add_half(at_home.once, how_shared.weights);
+        else
+            for (auto const b : readers) {
+                auto& of_reader = out.blocks[b];
+                if (of_reader.first == none) of_reader.first = t;
+                add_half(of_reader.gather, how_shared.weights);
+            }
+    }
+    for (auto& [number, b] : out.blocks) {
+        std::ranges::sort(b.contributors);
+        auto const same = std::ranges::unique(b.contributors);
+        b.contributors.erase(same.begin(), same.end());
+        for (auto const t : b.contributors) out.reduced_with[t] = number;
+    }
+    return out;
+}
+
+} // namespace parsearch::pipeline

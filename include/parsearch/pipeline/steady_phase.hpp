@@ -1,0 +1,195 @@
+#pragma once
+/// The steady phase of a pipeline: rounds that take the same time each, of which a longer pipeline has more.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <parsearch/pipeline/launch_order.hpp>
+#include <parsearch/pipeline/unroll.hpp>
+#include <parsearch/sim/schedule/schedule.hpp>
+#include <parsearch/sim/schedule/task_graph.hpp>
+
+namespace parsearch::pipeline {
+
+/// A part of a pipeline's schedule that may come any number of times more: so much longer is that of a pipeline with more micro-batches.
+struct steady_phase {
+    std::uint32_t micro_batches = 0; ///< of a period: it comes once more for as many more
+    std::int64_t time = 0;           ///< picoseconds of a period
+    std::uint32_t tasks = 0;         ///< of a period
+};
+
+/// An unrolled pipeline and its schedule.
+struct scheduled_pipeline {
+    sim::task_graph const& tasks;
+    std::vector<task_origin> const& origins;
+    std::vector<launch> const& launched; ///< in the order of tasks
+    std::vector<std::uint32_t> const& first_tasks; ///< of each launch, and behind
+    sim::schedule const& when;
+    std::uint32_t chained = 0; ///< resources below it run their tasks in the order of their numbers
+};
+
+/// Finds steady phases; keeps its buffers from one to the next.
+///
+/// The tasks of a pipeline are those before a zone, of the zone, and behind it. In the zone all tasks of a period are those of the period before, one
+/// by one: alike, waiting for the same ones a period before, and later by one and the same time. A schedule is the only one in which each task is
+/// ready when the last it waits for ends, each resource takes tasks by (ready, number), and each begins when it is ready and the one before it has
+/// ended. With one more period in the middle of the zone, and all that is behind later by its time, that still holds where the zone is long enough:
+/// then each task, those it waits for and its neighbours on its resource are together in the schedule that was found, as they are there, at times that
+/// differ by periods. What a device has waited for before does not matter. Let d be how far, in numbers of tasks, a resource takes one ahead of another with a smaller number, e how far back tasks of the
+/// zone or behind it wait, and l the tasks of a period: "long enough" is max(4 d + 2 l, e + l). Two tasks of a resource that are in its order
+/// neighbours are at most 2 d + l apart, all that its order could have between them at most d before or behind either, and a view of the longer
+/// schedule begins at every period. Of what is behind the zone a task may also wait for one before it, if it waits for the same of a later micro-batch, too.
+/// A resource may do something before the zone and behind it, and nothing within, if it has time between.
+class steady_phase_finder {
+  public:
+    /// The shortest phase whose period is up to `most` times `unit` micro-batches, after which launches repeat; nothing where there is none, or the
+    /// zone is not long enough. Complexity: O(most * tasks + waits), and a logarithm where resources overtake.
+    [[nodiscard]] std::optional<steady_phase> operator()(scheduled_pipeline const& p, std::uint32_t micro_batches, std::uint32_t unit,
+                                                         std::uint32_t most) {
+        auto const launches = p.launched.size();
+        auto const of_unit = launches / micro_batches * unit;
+        overtaken_.reset();
+        for (std::uint32_t k = 1; k <= most && 2 * k * of_unit < launches; ++k)
+            if (auto found = with_period(p, k * unit, k * of_unit)) return found;
+        return {};
+    }
+
+  private:
+    struct zone {
+        std::uint32_t begin = 0, end = 0, period = 0; ///< tasks
+        std::int64_t time = 0;
+    };
+    static constexpr auto no_shift = std::numeric_limits<std::int64_t>::min();
+
+    std::optional<steady_phase> with_period(scheduled_pipeline const& p, std::uint32_t micro_batches, std::size_t launches) {
+        // The longest run of launches that are as those a period before, later by one time.
+        std::size_t first = 0, last = 0, begin = launches;
+        std::int64_t now = no_shift;
+        for (auto i = launches; i <= p.launched.size(); ++i) {
+            auto const shift = i < p.launched.size() ? shift_of(p, i, i - launches, micro_batches, now) : no_shift;
+            if (shift == now && shift != no_shift) continue;
+            if (now != no_shift && i - begin > last - first) std::tie(first, last) = std::pair(begin, i);
+            begin = i;
+            now = shift;
+            if (now == no_shift) begin = i + 1;
+        }
+        if (last - first < launches) return {};
+        zone const z{.begin = p.first_tasks[first - launches],
+                     .end = p.first_tasks[last],
+                     .period = p.first_tasks[first] - p.first_tasks[first - launches],
+                     .time = shift_of(p, first, first - launches, micro_batches, no_shift)};
+        if (z.time <= 0 || z.period == 0 || !is_long_enough(p, z)) return {};
+        return steady_phase{.micro_batches = micro_batches, .time = z.time, .tasks = z.period};
+    }
+
+    /// How much later the tasks of launch `i` run than those of launch `j`, which are the same `micro_batches` before; `no_shift` where they are
+    /// not, or times differ. `known`: a time that is expected, or `no_shift`.
+    static std::int64_t shift_of(scheduled_pipeline const& p, std::size_t i, std::size_t j, std::uint32_t micro_batches, std::int64_t known) {
+        auto const &a = p.launched[i], &b = p.launched[j];
+        if (a.stage != b.stage || a.pass != b.pass || a.micro_batch != b.micro_batch + micro_batches) return no_shift;
+        auto const from = p.first_tasks[i], count = p.first_tasks[i + 1] - from, to = p.first_tasks[j];
+        if (count == 0 || p.first_tasks[j + 1] - to != count) return count == 0 && p.first_tasks[j + 1] == to ? known : no_shift;
+        auto const apart = from - to;
+        auto const& when = p.when;
+        auto const shift = when.start[from] - when.start[to];
+        auto const& g = p.tasks;
+        for (std::uint32_t k = 0; k < count; ++k) {
+            auto const x = from + k, y = to + k;
+            if (when.start[x] - when.start[y] != shift || g.resource[x] != g.resource[y] || g.duration[x] != g.duration[y] ||
+                g.kind[x] != g.kind[y])
+                return no_shift;
+            if (g.resource[x] >= p.chained && when.ready[x] - when.ready[y] != shift) return no_shift;
+            auto const of_x = g.before(x), of_y = g.before(y);
+            if (!std::ranges::equal(of_x, of_y, [&](auto one, auto other) { return one == other + apart; })) return no_shift;
+        }
+        return shift;
+    }
+
+    bool is_long_enough(scheduled_pipeline const& p, zone const& z) {
+        auto const length = z.end - z.begin;
+        if (length < std::uint64_t{4} * overtaken(p) + std::uint64_t{2} * z.period) return false;
+        auto const& g = p.tasks;
+        std::int64_t last_end = 0;
+        for (auto x = z.begin; x < g.size(); ++x) {
+            last_end = std::max(last_end, p.when.end[x]);
+            auto const before = g.before(x);
+            if (p.origins[x].again && g.resource[x] < p.chained) continue; // its device has waited for that when it computed this first
+            auto const is_far = [&](std::uint32_t q) {
+                return x - q + z.period > length && !(g.resource[q] < p.chained && g.resource[q] == g.resource[x]);
+            };
+            if (std::ranges::none_of(before, is_far)) continue;
+            if (x < z.end || !waits_for_later_ones(p, z, before, p.when.ready[x])) return false;
+        }
+        return last_end == p.when.makespan && has_time_between(p, z);
+    }
+
+    /// Whether for each of `before` there is one at the end of the zone or behind it that is the same of a later micro-batch, and one of them makes
+    /// what waits ready.
+    bool waits_for_later_ones(scheduled_pipeline const& p, zone const& z, std::span<std::uint32_t const> before, std::int64_t ready) {
+        std::int64_t latest = 0;
+        later_.clear();
+        for (auto const q : before)
+            if (q + z.period >= z.end) {
+                latest = std::max(latest, p.when.end[q]);
+                later_.push_back(q);
+            }
+        auto const is_known = [&](std::uint32_t q) {
+            return q + z.period >= z.end || std::ranges::any_of(later_, [&](std::uint32_t other) {
+                       auto a = p.origins[q];
+                       auto const& b = p.origins[other];
+                       a.micro_batch = b.micro_batch;
+                       return a == b && p.tasks.resource[q] == p.tasks.resource[other];
+                   });
+        };
+        return latest == ready && std::ranges::all_of(before, is_known);
+    }
+
+    /// Whether what resources without a task in the zone do behind it does not wait for what they did before.
+    bool has_time_between(scheduled_pipeline const& p, zone const& z) {
+        auto const& g = p.tasks;
+        busy_.assign(g.resources, false);
+        for (auto x = z.begin; x < z.end; ++x) busy_[g.resource[x]] = true;
+        used_.assign(g.resources, false);
+        for (std::uint32_t x = 0; x < z.begin; ++x) used_[g.resource[x]] = true;
+        for (auto x = z.end; x < g.size(); ++x)
+            if (auto const r = g.resource[x]; !busy_[r] && used_[r] && g.kind[x] != sim::task_kind::barrier && p.when.start[x] != p.when.ready[x])
+                return false;
+        return true;
+    }
+
+    /// How far a resource takes a task ahead of one with a smaller number.
+    std::uint32_t overtaken(scheduled_pipeline const& p) {
+        if (overtaken_) return *overtaken_;
+        auto const& g = p.tasks;
+        latest_.resize(g.resources);
+        for (auto& l : latest_) l.clear();
+        std::uint32_t most = 0;
+        for (std::uint32_t x = 0; x < g.size(); ++x) {
+            if (g.resource[x] < p.chained || g.kind[x] == sim::task_kind::barrier) continue;
+            auto& latest = latest_[g.resource[x]]; // those that are ready later than all before them
+            auto const ready = p.when.ready[x];
+            if (latest.empty() || latest.back().first <= ready) {
+                latest.emplace_back(ready, x);
+                continue;
+            }
+            auto const first = std::ranges::upper_bound(latest, ready, {}, &std::pair<std::int64_t, std::uint32_t>::first);
+            most = std::max(most, x - first->second);
+        }
+        overtaken_ = most;
+        return most;
+    }
+
+    std::optional<std::uint32_t> overtaken_;
+    std::vector<std::vector<std::pair<std::int64_t, std::uint32_t>>> latest_; ///< of each resource: ready, task
+    std::vector<std::uint32_t> later_;
+    std::vector<bool> busy_, used_; ///< of each resource
+};
+
+} // namespace parsearch::pipeline

@@ -1,0 +1,243 @@
+#pragma once
+/// Classes of tasks that run at the same times whatever else happens: those of devices that do the same.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <parsearch/pipeline/offloading.hpp>
+#include <parsearch/pipeline/shared_blocks.hpp>
+#include <parsearch/sim/schedule/task_graph.hpp>
+
+namespace parsearch::pipeline {
+
+/// A micro-batch on one device, link and so on of each class.
+struct task_classes {
+    sim::task_graph tasks;                ///< one of each class; numbered in the order of their first
+    std::uint32_t devices = 0;            ///< classes of devices; those of links follow, and barriers
+    std::vector<std::uint32_t> of_task, of_resource; ///< class of each
+    std::vector<std::uint32_t> task, resource;       ///< the first of each class
+
+    [[nodiscard]] bool is_first(std::uint32_t r) const noexcept { return resource[of_resource[r]] == r; }
+};
+
+/// What blocks do on one resource of each class.
+[[nodiscard]] inline shared_blocks fold(shared_blocks const& all, task_classes const& classes) {
+    shared_blocks out{.waits = all.waits};
+    for (auto const& [number, b] : all.blocks) {
+        auto const fold_times = [&](shared_block::link_times const& times) {
+            shared_block::link_times of_classes;
+            for (auto const& [r, time] : times)
+                if (classes.is_first(r)) of_classes.emplace(classes.of_resource[r], time);
+            return of_classes;
+        };
+        auto& folded = out.blocks[number] = {.first = b.first == shared_block::none ? b.first : classes.of_task[b.first],
+                                             .gather = fold_times(b.gather),
+                                             .reduce = fold_times(b.reduce),
+                                             .once = fold_times(b.once)};
+        for (auto const t : b.contributors) folded.contributors.push_back(classes.of_task[t]);
+        std::ranges::sort(folded.contributors);
+        auto const same = std::ranges::unique(folded.contributors);
+        folded.contributors.erase(same.begin(), same.end());
+    }
+    if (!all.reduced_with.empty())
+        for (auto const t : classes.task) out.reduced_with.push_back(all.reduced_with[t]);
+    return out;
+}
+/// What one device of each class copies.
+[[nodiscard]] inline offload_plan fold(offload_plan const& all, task_classes const& classes) {
+    offload_plan out;
+    for (auto const& [where, part] : all)
+        if (classes.is_first(where.first)) out.emplace(std::pair(classes.of_resource[where.first], where.second), part);
+    return out;
+}
+
+/// Finds classes; keeps its buffers from one to the next.
+///
+/// Resources of a class have the same sequence of classes of tasks. Tasks of a class are alike (operator, edge, kind, duration), have the same place
+/// on a resource of the same class, and wait for tasks of the same classes. So by induction over time all of a class are ready, start and end
+/// together, under either discipline, and when the micro-batch is unrolled. Classes are found by refining hash values (Paige and Tarjan, Three
+/// partition refinement algorithms, SIAM J. Comput. 16, 1987, have the idea), and what they say is then checked task by task: where it does not hold
+/// nothing is folded.
+class task_classes_finder {
+  public:
+    /// Of `one`, tasks on `devices` devices; `shared` and `offloaded`: what else resources do (`unroller`). False where there are no fewer classes than
+    /// tasks. Complexity: O(tasks + waits), times the rounds until classes are found, a few.
+    bool run(sim::task_graph const& one, std::uint32_t devices, shared_blocks const& shared, offload_plan const& offloaded, task_classes& out) {
+        one_ = &one;
+        devices_ = devices;
+        begin_with(shared, offloaded);
+        for (auto known = count_resources();;) {
+            refine();
+            auto const now = count_resources();
+            if (now == known) break;
+            known = now;
+        }
+        number(out);
+        return out.tasks.size() < one.size() && hold(out, shared, offloaded);
+    }
+
+  private:
+    [[nodiscard]] static std::uint64_t mixed(std::uint64_t x) noexcept { // Steele, Lea, Flood, Fast splittable pseudorandom number generators, 2014
+        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+        x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+        return x ^ (x >> 31);
+    }
+    [[nodiscard]] static std::uint64_t both(std::uint64_t a, std::uint64_t b) noexcept { return mixed(a * 0x9e3779b97f4a7c15U + b); }
+    [[nodiscard]] std::uint32_t barrier() const noexcept { return one_->resources - 1; }
+
+    void begin_with(shared_blocks const& shared, offload_plan const& offloaded) {
+        auto const n = one_->resources;
+        of_resource_.assign(n, 0);
+        for (std::uint32_t r = 0; r < n; ++r) of_resource_[r] = r < devices_ ? 1 : r < barrier() ? 2 : 3;
+        auto const add = [&](std::uint32_t r, std::uint64_t what) { of_resource_[r] = both(of_resource_[r], what); };
+        for (auto const& [number, b] : shared.blocks) {
+            std::uint64_t kind = number * std::uint64_t{4};
+            for (auto const* times : {&b.gather, &b.reduce, &b.once}) {
+                for (auto const& [r, time] : *times) add(r, both(kind, static_cast<std::uint64_t>(time)));
+                ++kind;
+            }
+        }
+        for (auto const& [where, part] : offloaded)
+            add(where.first, both(both(where.second.first, where.second.second), both(static_cast<std::uint64_t>(part.time), part.op)));
+        // What does not change from round to round.
+        of_task_.resize(one_->size());
+        alike_.resize(one_->size());
+        for (std::uint32_t t = 0; t < one_->size(); ++t) {
+            auto const& who = one_->label[t];
+            auto const what = std::uint64_t{who.op} << 32 | who.edge;
+            auto const kind = static_cast<std::uint64_t>(one_->kind[t]) * 8 + static_cast<std::uint64_t>(who.traffic);
+            alike_[t] = both(both(what, kind), static_cast<std::uint64_t>(one_->duration[t]));
+        }
+    }
+
+    void refine() {
+        sequence_.assign(of_resource_.begin(), of_resource_.end());
+        for (std::uint32_t t = 0; t < one_->size(); ++t) {
+            auto const r = one_->resource[t];
+            auto color = alike_[t];
+            if (r != barrier()) color = both(color, sequence_[r]); // what ran there before, too
+            std::uint64_t waits = 0;
+            for (auto const p : one_->before(t)) waits += mixed(of_task_[p]);
+            of_task_[t] = both(color, waits);
+            if (r != barrier()) sequence_[r] = both(sequence_[r], of_task_[t]);
+        }
+        of_resource_.swap(sequence_);
+    }
+
+    std::size_t count_resources() {
+        sequence_ = of_resource_;
+        std::ranges::sort(sequence_);
+        return static_cast<std::size_t>(std::ranges::unique(sequence_).begin() - sequence_.begin());
+    }
+
+    /// Numbers for values, in the order of their first. `first`: of each.
+    void number_values(std::span<std::uint64_t const> values, std::vector<std::uint32_t>& numbers, std::vector<std::uint32_t>& first) {
+        auto const n = static_cast<std::uint32_t>(values.size());
+        order_.resize(n);
+        std::iota(order_.begin(), order_.end(), 0U);
+        std::ranges::sort(order_, [&](auto a, auto b) { return std::pair(values[a], a) < std::pair(values[b], b); });
+        numbers.resize(n);
+        for (std::uint32_t i = 0; i < n; ++i) {
+            bool const same = i > 0 && values[order_[i]] == values[order_[i - 1]];
+            numbers[order_[i]] = same ? numbers[order_[i - 1]] : order_[i]; // the first, for now
+        }
+        first.clear();
+        for (std::uint32_t i = 0; i < n; ++i) {
+            if (numbers[i] == i) {
+                numbers[i] = static_cast<std::uint32_t>(first.size());
+                first.push_back(i);
+            } else {
+                numbers[i] = numbers[numbers[i]];
+            }
+        }
+    }
+
+    void number(task_classes& out) {
+        number_values(of_resource_, out.of_resource, out.resource);
+        out.devices = static_cast<std::uint32_t>(std::ranges::lower_bound(out.resource, devices_) - out.resource.begin());
+        number_values(of_task_, out.of_task, out.task);
+        out.tasks.clear(static_cast<std::uint32_t>(out.resource.size()));
+        for (auto const t : out.task) {
+            waits_.clear();
+            for (auto const p : one_->before(t)) waits_.push_back(out.of_task[p]);
+            std::ranges::sort(waits_);
+            waits_.erase(std::ranges::unique(waits_).begin(), waits_.end());
+            for (auto const p : waits_) out.tasks.after(p);
+            out.tasks.add(out.of_resource[one_->resource[t]], one_->duration[t], one_->kind[t], one_->label[t]);
+        }
+    }
+
+    /// Whether tasks and resources of a class are as `task_classes` says.
+    bool hold(task_classes const& out, shared_blocks const& shared, offload_plan const& offloaded) {
+        auto const& all = *one_;
+        auto const& g = out.tasks;
+        std::vector<std::vector<std::uint32_t>> on(g.resources); // classes, in the order of the first of each class of resources
+        for (std::uint32_t t = 0; t < all.size(); ++t)
+            if (auto const r = all.resource[t]; r != barrier() && out.is_first(r)) on[out.of_resource[r]].push_back(out.of_task[t]);
+        // Numbers decide ties: they must rise as those of tasks do.
+        if (std::ranges::any_of(on, [](auto const& order) { return std::ranges::adjacent_find(order, std::ranges::greater_equal{}) != order.end(); }))
+            return false;
+        std::vector<std::uint32_t> met(all.resources, 0);
+        seen_.assign(g.size(), ~std::uint32_t{0});
+        for (std::uint32_t t = 0; t < all.size(); ++t) {
+            auto const c = out.of_task[t], r = all.resource[t], of_r = out.of_resource[r];
+            auto const &mine = all.label[t], &its = g.label[c];
+            if (g.resource[c] != of_r || g.duration[c] != all.duration[t] || g.kind[c] != all.kind[t] || its.op != mine.op ||
+                its.edge != mine.edge || its.traffic != mine.traffic)
+                return false;
+            if (r != barrier()) {
+                auto const& order = on[of_r];
+                auto const place = met[r]++;
+                if (place >= order.size() || order[place] != c) return false;
+            }
+            std::size_t distinct = 0;
+            for (auto const p : all.before(t))
+                if (std::exchange(seen_[out.of_task[p]], t) != t) {
+                    ++distinct;
+                    if (!std::ranges::binary_search(g.before(c), out.of_task[p])) return false;
+                }
+            if (distinct != g.before(c).size()) return false;
+        }
+        for (std::uint32_t r = 0; r < all.resources; ++r)
+            if (r != barrier() && met[r] != on[out.of_resource[r]].size()) return false;
+        return blocks_hold(out, shared) && copies_hold(out, offloaded);
+    }
+
+    bool blocks_hold(task_classes const& out, shared_blocks const& shared) {
+        for (std::uint32_t t = 0; t < shared.reduced_with.size(); ++t)
+            if (shared.reduced_with[t] != shared.reduced_with[out.task[out.of_task[t]]]) return false;
+        std::vector<std::int64_t> time(one_->resources);
+        for (auto const& [number, b] : shared.blocks)
+            for (auto const* times : {&b.gather, &b.reduce, &b.once}) {
+                if (times->empty()) continue;
+                std::ranges::fill(time, -1);
+                for (auto const& [r, t] : *times) time[r] = t;
+                for (std::uint32_t r = 0; r < one_->resources; ++r)
+                    if (time[r] != time[out.resource[out.of_resource[r]]]) return false;
+            }
+        return true;
+    }
+    bool copies_hold(task_classes const& out, offload_plan const& offloaded) {
+        std::vector<std::size_t> copies(one_->resources, 0);
+        for (auto const& [where, part] : offloaded) {
+            ++copies[where.first];
+            auto const at = offloaded.find({out.resource[out.of_resource[where.first]], where.second});
+            if (at == offloaded.end() || at->second.time != part.time || at->second.op != part.op) return false;
+        }
+        for (std::uint32_t d = 0; d < devices_; ++d)
+            if (copies[d] != copies[out.resource[out.of_resource[d]]]) return false;
+        return true;
+    }
+
+    sim::task_graph const* one_ = nullptr;
+    std::uint32_t devices_ = 0;
+    std::vector<std::uint64_t> of_resource_, of_task_, alike_, sequence_; ///< hash values
+    std::vector<std::uint32_t> order_, waits_, seen_;
+};
+
+} // namespace parsearch::pipeline
