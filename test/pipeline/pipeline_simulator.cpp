@@ -552,6 +552,72 @@ TEST_CASE("pipeline_simulator: within a bound it answers the cost, above it noth
     CHECK(penalised > support::cases(100));
 }
 
+TEST_CASE("pipeline_simulator: what repeats is scheduled once, and the answer is that of all tasks") {
+    int alike = 0, repeated = 0, both = 0, interleaved = 0, again = 0, shared = 0, offloaded = 0;
+    for (std::uint64_t seed = 0; seed < support::cases(2500u); ++seed) {
+        INFO("seed ", seed);
+        std::mt19937_64 rng(seed);
+        auto options = support::random_options(rng);
+        options.overlap = true;
+        pipeline::pipelining how{.stages = static_cast<std::uint32_t>(1 + ps::uniform_index(rng, 4)),
+                                 .micro_batches = std::array{8u, 12u, 24u, 48u, 96u}[ps::uniform_index(rng, 5)]};
+        how.order = pipeline::launch_orders[ps::uniform_index(rng, pipeline::launch_orders.size())];
+        if (how.stages % 2 == 0 && ps::bernoulli(rng, 0.4)) how.interleaved = 2;
+        for (std::uint32_t s = 0; s < how.stages; ++s) how.recompute.push_back(ps::bernoulli(rng, 0.3));
+        if (options.synchronisation == sim::synchronisation::all_reduce) {
+            how.sharded = pipeline::all_sharded_states[ps::uniform_index(rng, pipeline::all_sharded_states.size())];
+            if (how.sharded >= sharded_states::gradients) how.order = uncut(how.order);
+        }
+        // Blocks of different widths, some with a sum of what they read and make.
+        graph::operator_graph network;
+        graph::tensor_ref x = network.input("in", {{192, 6}});
+        for (std::size_t i = 0, blocks = how.stages + ps::uniform_index(rng, 5); i < blocks; ++i) {
+            auto const y = network.add(ps::text("fc", i), ops::linear{.out = 6}, x);
+            if (ps::bernoulli(rng, 0.5)) x = network.add(ps::text("sum", i), ops::add{}, x, y);
+            else x = y;
+        }
+        support::problem_shape const shape{.devices = 4, .kinds = ps::bernoulli(rng, 0.2)};
+        auto const p = ps::make_problem(network, support::random_topology(rng, shape), support::mixed_oracle{ps::bernoulli(rng, 0.5) ? 100 : 1},
+                                        {.simulation = options});
+        how.stage = random_stages(rng, p.graph(), how.stages);
+        if (ps::bernoulli(rng, 0.5)) how.segment = random_stages(rng, p.graph(), 4);
+        if (how.sharded >= sharded_states::gradients && ps::bernoulli(rng, 0.5)) how.block = random_stages(rng, p.graph(), 4);
+        if (how.order < launch_order::zb_h1 && ps::bernoulli(rng, 0.2))
+            for (std::size_t op = 0; op < p.size(); ++op) how.offloaded.push_back(ps::bernoulli(rng, 0.5));
+        pipeline::pipeline_simulator simulator(p);
+        auto const& micro = simulator.micro_batches(how.micro_batches);
+        auto strategy = random_micro_strategy(rng, micro);
+        if (ps::bernoulli(rng, 0.8)) // stages on neighbours that share samples
+            for (std::size_t op = 0; op < p.size(); ++op) {
+                auto const group = static_cast<std::int32_t>(4 / std::min(4u, how.launching().groups()));
+                auto const start = static_cast<std::int32_t>(how.stage[op] % how.launching().groups()) * group % 4;
+                strategy[op] = space::split_samples(micro.graph().operations[op], static_cast<std::size_t>(group), 1, start);
+            }
+        auto const answer = simulator.simulate(how, strategy);
+        auto const scheduled = simulator.scheduled_tasks();
+        REQUIRE(simulator.schedule().makespan == answer.count());
+        REQUIRE(support::broken_rule(simulator.tasks(), simulator.schedule()) == "");
+        auto const all = simulator.tasks().size();
+        bool const in_time = scheduled < all / 2 && p.topology().size() * scheduled < all * 2; // fewer than classes of devices alone would save
+        alike += scheduled < all;
+        repeated += in_time;
+        both += 6 * scheduled < all;
+        interleaved += in_time && how.interleaved > 1;
+        again += in_time && std::ranges::find(how.recompute, true) != how.recompute.end();
+        shared += in_time && how.sharded >= sharded_states::gradients;
+        offloaded += in_time && how.offloads();
+        REQUIRE(simulator.within(how, strategy, answer) == answer);
+        REQUIRE(!simulator.within(how, strategy, answer - ps::picoseconds{1}));
+    }
+    CHECK(alike > support::cases(1000));
+    CHECK(repeated > support::cases(700));
+    CHECK(both > support::cases(250));
+    CHECK(interleaved > support::cases(120));
+    CHECK(again > support::cases(300));
+    CHECK(shared > support::cases(250));
+    CHECK(offloaded > support::cases(60));
+}
+
 TEST_CASE("pipeline_simulator: what several operators of a stage read is sent there once, as if one of them handed it on") {
     int crossings = 0;
     for (std::uint64_t seed = 0; seed < support::cases(600u); ++seed) {

@@ -55,18 +55,18 @@ TEST_CASE("unroll: by hand") {
     sim::task_graph out;
     std::vector<pipeline::task_origin> origins;
     pipeline::pipelining how{.stage = {0, 0, 1}, .stages = 2, .micro_batches = 2, .order = pipeline::launch_order::one_f_one_b};
-    unroll.run(one, g, {}, 2, how, {}, {}, false, out, origins);
+    unroll.run(one, g, 2, how, {}, {}, false, out, origins);
     CHECK(written(out, origins) == "0@0 0@1 1@0<0 2@0<2 3@0<3 5@0<4 6@0<0<5 1@1<1 2@1<7 3@1<8 4@1<4<9 5@1<9 6@1<1<11 7@1<10");
     // In order of launches on each device as well.
-    unroll.run(one, g, {}, 2, how, {}, {}, true, out, origins);
+    unroll.run(one, g, 2, how, {}, {}, true, out, origins);
     CHECK(written(out, origins) == "0@0 0@1<0 1@0<0 2@0<2 3@0<3<3 5@0<4 6@0<0<5<1 1@1<1 2@1<7<4 3@1<8<8 4@1<4<9 5@1<9 6@1<1<11<6 7@1<10<9");
     // The stage that computes again does not move its input again.
     how.recompute = {false, true};
     how.micro_batches = 1;
-    unroll.run(one, g, {}, 2, how, {}, {}, false, out, origins);
+    unroll.run(one, g, 2, how, {}, {}, false, out, origins);
     CHECK(written(out, origins) == "0@0 1@0<0 2@0<1 2@0'<1 3@0<3 4@0<4 5@0<4 6@0<0<6 7@0<5");
     // One micro-batch on one stage is the graph as it was.
-    unroll.run(one, g, {}, 2, pipeline::unpipelined(g), {}, {}, false, out, origins);
+    unroll.run(one, g, 2, pipeline::unpipelined(g), {}, {}, false, out, origins);
     CHECK(out.resource == one.resource);
     CHECK(out.predecessors == one.predecessors);
 }
