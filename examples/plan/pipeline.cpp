@@ -28,7 +28,7 @@ namespace {
 ps::io::compared figures_of(ps::pipeline::pipeline_simulator const& simulator, ps::parallelization const& problem, inputs const& given,
                             std::string name, ps::picoseconds baseline) {
     ps::sim::report simulated;
-    simulated.makespan = ps::picoseconds{simulator.schedule().makespan};
+    simulated.makespan = simulator.makespan();
     simulated.memory = simulator.memory();
     simulated.traffic = simulator.traffic();
     return ps::io::compare(problem, given.cluster.cluster, std::move(name), simulated, baseline);

@@ -595,8 +595,17 @@ TEST_CASE("pipeline_simulator: what repeats is scheduled once, and the answer is
             }
         auto const answer = simulator.simulate(how, strategy);
         auto const scheduled = simulator.scheduled_tasks();
+        REQUIRE(simulator.makespan() == answer);
         REQUIRE(simulator.schedule().makespan == answer.count());
         REQUIRE(support::broken_rule(simulator.tasks(), simulator.schedule()) == "");
+        std::map<std::pair<std::uint32_t, pipeline::block_transfer>, std::uint64_t> moved; // the barriers at the ends of what moves for blocks
+        for (std::uint32_t t = 0; t < simulator.tasks().size(); ++t)
+            if (auto const& from = simulator.origins()[t]; from.moves != pipeline::block_transfer::none)
+                moved[{from.task, from.moves}] += simulator.tasks().kind[t] == sim::task_kind::barrier;
+        std::uint64_t barriers = 0, transfers = 0;
+        for (auto const& [what, n] : moved) barriers += n;
+        for (auto const& [what, n] : simulator.transfers()) transfers += n;
+        REQUIRE(barriers == 2 * transfers);
         auto const all = simulator.tasks().size();
         bool const in_time = scheduled < all / 2 && p.topology().size() * scheduled < all * 2; // fewer than classes of devices alone would save
         alike += scheduled < all;

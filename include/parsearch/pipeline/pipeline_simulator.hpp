@@ -101,17 +101,20 @@ class pipeline_simulator {
     /// Of the last pipeline simulated, tasks that were scheduled: fewer than there are where devices or rounds repeat.
     [[nodiscard]] std::size_t scheduled_tasks() const noexcept { return scheduled_; }
     /// Of the last pipeline simulated: bytes moved between devices in one iteration, by `traffic_kind`. Throws as `plan`.
-    [[nodiscard]] std::array<double, sim::traffic_kinds> traffic() {
-        unfold();
-        return pipeline_traffic(work_->graph, how_, plan(), sharing_, unroller_.transfers(), work_->options.training);
+    [[nodiscard]] std::array<double, sim::traffic_kinds> traffic() const {
+        return pipeline_traffic(work_->graph, how_, plan(), sharing_, transfers_, work_->options.training);
     }
+    /// And how often what moves for blocks whose weights are shared.
+    [[nodiscard]] transfer_counts const& transfers() const noexcept { return transfers_; }
+    /// How long it takes; 0 where there are no tasks.
+    [[nodiscard]] picoseconds makespan() const noexcept { return picoseconds{makespan_}; }
     /// All that there is to tell of the last pipeline simulated, whose tasks and schedule it takes along. Throws `invalid_input` before the first.
     [[nodiscard]] sim::report report() && {
         unfold();
         require_simulated();
         sim::report r;
         auto const& part = parts_.at(current_).problem;
-        r.makespan = picoseconds{schedule_.makespan};
+        r.makespan = makespan();
         r.traffic = traffic();
         r.carried = sim::payloads(plan(), part.graph(), tasks_, part.options());
         for (std::uint32_t t = 0; t < tasks_.size(); ++t) {
@@ -241,21 +244,37 @@ class pipeline_simulator {
         tasks_.clear(0);
         schedule_ = {};
         origins_.clear();
+        transfers_.clear();
         folded_ = false;
         scheduled_ = 0;
+        makespan_ = 0;
     }
 
     /// The makespan; nothing where it is above `bound`.
     std::optional<std::int64_t> run(pipelining const& how, std::int64_t bound) {
-        scheduled_ = 0;
+        forget_tasks();
         if (how.micro_batches >= least_to_fold) {
-            auto const makespan = run_folded(how, bound);
+            makespan_ = run_folded(how, bound);
             folded_ = true;
-            if (makespan > bound) forget_tasks();
-            return makespan > bound ? std::nullopt : std::optional(makespan);
+        } else {
+            makespan_ = run_whole(how, bound) ? schedule_.makespan : unbounded;
+            count_transfers({}, 0);
         }
-        if (!run_whole(how, bound)) return std::nullopt;
-        return schedule_.makespan;
+        if (makespan_ > bound) {
+            forget_tasks();
+            return {};
+        }
+        return makespan_;
+    }
+
+    /// Of what was unrolled last, and `periods` more of `phase`.
+    void count_transfers(steady_phase const& phase, std::uint64_t periods) {
+        auto const& all = unroller_.transfers();
+        if (sharing_.empty()) return;
+        for (auto const& t : all) ++transfers_[t];
+        if (periods == 0) return;
+        auto const& first = unroller_.first_transfers();
+        for (auto i = first[phase.launch]; i < first[phase.launch + phase.launches]; ++i) transfers_[all[i]] += periods;
     }
 
     /// All tasks; false where the makespan is above `bound`.
@@ -305,18 +324,22 @@ class pipeline_simulator {
             one = {&classes_.tasks, classes_.devices, &shared, &offloaded};
         }
         for (auto fewer : trials(how)) {
-            auto const phase = unroll_fewer(how, one, fewer);
+            auto phase = unroll_fewer(how, one, fewer);
             if (!phase) continue;
             // Periods must make up for all the others.
-            if (auto const more = (how.micro_batches - fewer) % phase->micro_batches; more > 0) {
+            auto const period = phase->micro_batches;
+            if (auto const more = (how.micro_batches - fewer) % period; more > 0) {
                 fewer += more;
-                auto const again = unroll_fewer(how, one, fewer);
-                if (!again || again->micro_batches != phase->micro_batches) break;
+                phase = unroll_fewer(how, one, fewer);
+                if (!phase || phase->micro_batches != period) break;
             }
-            std::int64_t const periods = (how.micro_batches - fewer) / phase->micro_batches;
+            std::int64_t const periods = (how.micro_batches - fewer) / period;
+            count_transfers(*phase, static_cast<std::uint64_t>(periods));
             return phase->time > (unbounded - schedule_.makespan) / periods ? unbounded : schedule_.makespan + periods * phase->time;
         }
-        return unroll(how, one, bound) ? schedule_.makespan : unbounded;
+        auto const ended = unroll(how, one, bound);
+        count_transfers({}, 0);
+        return ended ? schedule_.makespan : unbounded;
     }
 
     /// Numbers of micro-batches whose rounds may repeat, while those are much fewer than all.
@@ -353,6 +376,8 @@ class pipeline_simulator {
     sim::task_graph one_, tasks_;
     std::vector<task_origin> origins_;
     bool folded_ = false;      ///< these are not all tasks of the last pipeline
+    std::int64_t makespan_ = 0;
+    transfer_counts transfers_;
     std::size_t scheduled_ = 0;
     task_classes classes_;
     task_classes_finder class_finder_;

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <map>
 #include <set>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -20,12 +19,15 @@
 
 namespace parsearch::pipeline {
 
+/// What moves for blocks whose weights are shared: how often, by block.
+using transfer_counts = std::map<std::pair<std::uint32_t, block_transfer>, std::uint64_t>;
+
 /// Bytes moved between devices in one iteration, by `traffic_kind`. `one` is the plan of a micro-batch of `g`, `sharing` and
 /// `transfers` how weights are shared and what moves for it. What moves within a segment that is computed again moves again;
 /// gradients of weights move once for all micro-batches. Complexity: linear in operators and edges.
 [[nodiscard]] inline std::array<double, sim::traffic_kinds> pipeline_traffic(graph::dense_graph const& g, pipelining const& how,
                                                                              sim::iteration_plan const& one, sharing_plan const& sharing,
-                                                                             std::span<std::pair<std::uint32_t, block_transfer> const> transfers,
+                                                                             transfer_counts const& transfers,
                                                                              bool training) {
     constexpr auto gradient = static_cast<std::size_t>(sim::traffic_kind::gradient);
     constexpr auto partial = static_cast<std::size_t>(sim::traffic_kind::partial_sum);
@@ -65,7 +67,7 @@ namespace parsearch::pipeline {
         volume[{home, block_transfer::all_reduce}] += across;
     }
     sum[weights] = 0;
-    for (auto const& t : transfers) sum[weights] += volume.at(t);
+    for (auto const& [what, times] : transfers) sum[weights] += volume.at(what) * static_cast<double>(times);
     return sum;
 }
 

@@ -23,6 +23,8 @@ struct steady_phase {
     std::uint32_t micro_batches = 0; ///< of a period: it comes once more for as many more
     std::int64_t time = 0;           ///< picoseconds of a period
     std::uint32_t tasks = 0;         ///< of a period
+    std::size_t launch = 0;          ///< the first of a period
+    std::size_t launches = 0;
 };
 
 /// An unrolled pipeline and its schedule.
@@ -86,7 +88,7 @@ class steady_phase_finder {
                      .period = p.first_tasks[first] - p.first_tasks[first - launches],
                      .time = shift_of(p, first, first - launches, micro_batches, no_shift)};
         if (z.time <= 0 || z.period == 0 || !is_long_enough(p, z)) return {};
-        return steady_phase{.micro_batches = micro_batches, .time = z.time, .tasks = z.period};
+        return steady_phase{.micro_batches = micro_batches, .time = z.time, .tasks = z.period, .launch = first, .launches = launches};
     }
 
     /// How much later the tasks of launch `i` run than those of launch `j`, which are the same `micro_batches` before; `no_shift` where they are

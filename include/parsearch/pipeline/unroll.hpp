@@ -95,8 +95,10 @@ class unroller {
         std::vector<std::uint32_t> left(how.stages, how.micro_batches);
         launches_ = launches(how.launching(), last_backward_ != none);
         first_task_.clear();
+        first_transfer_.clear();
         for (auto const& l : launches_) {
             first_task_.push_back(out.size());
+            first_transfer_.push_back(transfers_.size());
             switch (l.pass) {
             case launch_pass::forward: add_forward(l.stage, l.micro_batch); break;
             case launch_pass::backward: add_backward(l.stage, l.micro_batch, !cuts_backward(how.order) && --left[l.stage] == 0); break;
@@ -104,14 +106,16 @@ class unroller {
             }
         }
         first_task_.push_back(out.size());
+        first_transfer_.push_back(transfers_.size());
         for (auto const t : tail_) add_once(t, how.order == launch_order::gpipe ? 0 : how.micro_batches - 1);
     }
 
     /// What stages launched, in the order of tasks, and the first task of each, and of what comes behind.
     [[nodiscard]] std::vector<launch> const& launched() const noexcept { return launches_; }
     [[nodiscard]] std::vector<std::uint32_t> const& first_tasks() const noexcept { return first_task_; }
-    /// What moved for shared weights, by block, in the order of their numbers.
+    /// What moved for shared weights, by block, in the order of numbers, and the first of each launch, and behind.
     [[nodiscard]] std::vector<std::pair<std::uint32_t, block_transfer>> const& transfers() const noexcept { return transfers_; }
+    [[nodiscard]] std::vector<std::size_t> const& first_transfers() const noexcept { return first_transfer_; }
 
   private:
     enum class part : std::uint8_t { forward, arrival, backward, once }; // arrival: what moves forward into a segment
@@ -411,7 +415,8 @@ class unroller {
     std::vector<std::vector<std::uint32_t>> number_, of_weights_;           ///< numbers by micro-batch; of what is launched by itself
     std::map<std::uint32_t, reduction> reductions_;                         ///< of each block whose weights are shared
     std::vector<launch> launches_;
-    std::vector<std::uint32_t> first_task_; ///< of each launch, and behind
+    std::vector<std::uint32_t> first_task_;   ///< of each launch, and behind
+    std::vector<std::size_t> first_transfer_; ///< likewise
     std::vector<visit> now_, before_it_; ///< of each group of devices
     std::vector<std::pair<std::uint32_t, block_transfer>> transfers_; ///< of the last pipeline
     std::vector<device_visits> on_;                                   ///< of each device; empty where nothing is offloaded
