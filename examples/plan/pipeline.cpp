@@ -27,11 +27,7 @@ namespace {
 // The figures of the last pipeline that `simulator` simulated, of `problem`.
 ps::io::compared figures_of(ps::pipeline::pipeline_simulator const& simulator, ps::parallelization const& problem, inputs const& given,
                             std::string name, ps::picoseconds baseline) {
-    ps::sim::report simulated;
-    simulated.makespan = simulator.makespan();
-    simulated.memory = simulator.memory();
-    simulated.traffic = simulator.traffic();
-    return ps::io::compare(problem, given.cluster.cluster, std::move(name), simulated, baseline);
+    return ps::io::compare(problem, given.cluster.cluster, std::move(name), simulator.summary(), baseline);
 }
 
 // An observer that keeps the figures of the best textbook plan of each family. It shows the first plan that fits, and releases `limit` then.
@@ -76,7 +72,7 @@ class textbook_shelf {
 
 // `plan` of `problem` with its figures.
 pipelined described(ps::pipeline::pipeline_plan plan, ps::parallelization const& problem, inputs const& given, ps::picoseconds baseline) {
-    auto const simulated = simulate(problem, plan);
+    auto const simulated = summarize(problem, plan);
     auto figures = ps::io::compare(problem, given.cluster.cluster, ps::pipeline::short_name(plan, problem.topology().size()), simulated, baseline);
     return {.plan = std::move(plan), .figures = std::move(figures), .idle = simulated.idle_share()};
 }

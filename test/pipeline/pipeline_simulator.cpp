@@ -8,6 +8,7 @@
 #include <memory>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -596,8 +597,13 @@ TEST_CASE("pipeline_simulator: what repeats is scheduled once, and the answer is
         auto const answer = simulator.simulate(how, strategy);
         auto const scheduled = simulator.scheduled_tasks();
         REQUIRE(simulator.makespan() == answer);
+        auto const summary = simulator.summary();
         REQUIRE(simulator.schedule().makespan == answer.count());
         REQUIRE(support::broken_rule(simulator.tasks(), simulator.schedule()) == "");
+        REQUIRE(simulator.summary().traffic == summary.traffic);
+        REQUIRE(simulator.summary().utilisation == summary.utilisation);
+        auto const busy = sim::utilisation_of(simulator.tasks(), simulator.schedule());
+        REQUIRE(std::ranges::equal(summary.utilisation, std::span(busy).first(p.topology().size())));
         std::map<std::pair<std::uint32_t, pipeline::block_transfer>, std::uint64_t> moved; // the barriers at the ends of what moves for blocks
         for (std::uint32_t t = 0; t < simulator.tasks().size(); ++t)
             if (auto const& from = simulator.origins()[t]; from.moves != pipeline::block_transfer::none)

@@ -104,18 +104,41 @@ class pipeline_simulator {
     [[nodiscard]] std::array<double, sim::traffic_kinds> traffic() const {
         return pipeline_traffic(work_->graph, how_, plan(), sharing_, transfers_, work_->options.training);
     }
+    /// By device, the share of the makespan in which it computes; as `sim::report` has it. Complexity: linear in scheduled tasks.
+    [[nodiscard]] std::vector<double> utilisation() const {
+        std::vector<double> busy(tasks_.resources, 0);
+        auto const add = [&](std::uint32_t first, std::uint32_t last, double times) {
+            for (auto t = first; t < last; ++t) busy[tasks_.resource[t]] += times * static_cast<double>(tasks_.duration[t]);
+        };
+        add(0, tasks_.size(), 1);
+        if (folded_ && periods_ > 0) {
+            auto const& first = unroller_.first_tasks();
+            add(first[phase_.launch], first[phase_.launch + phase_.launches], static_cast<double>(periods_));
+        }
+        std::vector<double> out;
+        for (std::uint32_t d = 0; d < work_->topology.size(); ++d)
+            out.push_back(makespan_ > 0 ? busy[folded_ && in_classes_ ? classes_.of_resource[d] : d] / static_cast<double>(makespan_) : 0);
+        return out;
+    }
     /// And how often what moves for blocks whose weights are shared.
     [[nodiscard]] transfer_counts const& transfers() const noexcept { return transfers_; }
     /// How long it takes; 0 where there are no tasks.
     [[nodiscard]] picoseconds makespan() const noexcept { return picoseconds{makespan_}; }
+    /// What there is to tell of the last pipeline simulated without its tasks. Throws as `plan`.
+    [[nodiscard]] sim::report summary() const {
+        sim::report r;
+        r.makespan = makespan();
+        r.utilisation = utilisation();
+        r.traffic = traffic();
+        r.memory = memory_;
+        return r;
+    }
     /// All that there is to tell of the last pipeline simulated, whose tasks and schedule it takes along. Throws `invalid_input` before the first.
     [[nodiscard]] sim::report report() && {
         unfold();
         require_simulated();
-        sim::report r;
+        auto r = summary();
         auto const& part = parts_.at(current_).problem;
-        r.makespan = makespan();
-        r.traffic = traffic();
         r.carried = sim::payloads(plan(), part.graph(), tasks_, part.options());
         for (std::uint32_t t = 0; t < tasks_.size(); ++t) {
             auto const& from = origins_[t];
@@ -143,9 +166,8 @@ class pipeline_simulator {
         r.tasks = std::exchange(tasks_, {});
         r.schedule = std::exchange(schedule_, {});
         origins_.clear();
-        r.utilisation = sim::utilisation_of(r.tasks, r.schedule);
+        r.utilisation = sim::utilisation_of(r.tasks, r.schedule); // of links, too
         r.critical_path = sim::critical_path_of(r.tasks, r.schedule);
-        r.memory = memory_;
         return r;
     }
     /// The problem of one of `n` micro-batches, kept. Throws as `micro_batch`.
@@ -245,7 +267,8 @@ class pipeline_simulator {
         schedule_ = {};
         origins_.clear();
         transfers_.clear();
-        folded_ = false;
+        folded_ = in_classes_ = false;
+        periods_ = 0;
         scheduled_ = 0;
         makespan_ = 0;
     }
@@ -258,8 +281,8 @@ class pipeline_simulator {
             folded_ = true;
         } else {
             makespan_ = run_whole(how, bound) ? schedule_.makespan : unbounded;
-            count_transfers({}, 0);
         }
+        count_transfers();
         if (makespan_ > bound) {
             forget_tasks();
             return {};
@@ -267,14 +290,13 @@ class pipeline_simulator {
         return makespan_;
     }
 
-    /// Of what was unrolled last, and `periods` more of `phase`.
-    void count_transfers(steady_phase const& phase, std::uint64_t periods) {
-        auto const& all = unroller_.transfers();
+    void count_transfers() {
         if (sharing_.empty()) return;
+        auto const& all = unroller_.transfers();
         for (auto const& t : all) ++transfers_[t];
-        if (periods == 0) return;
+        if (periods_ == 0) return;
         auto const& first = unroller_.first_transfers();
-        for (auto i = first[phase.launch]; i < first[phase.launch + phase.launches]; ++i) transfers_[all[i]] += periods;
+        for (auto i = first[phase_.launch]; i < first[phase_.launch + phase_.launches]; ++i) transfers_[all[i]] += periods_;
     }
 
     /// All tasks; false where the makespan is above `bound`.
@@ -322,6 +344,7 @@ class pipeline_simulator {
             shared = fold(shared_, classes_);
             offloaded = fold(offloaded_, classes_);
             one = {&classes_.tasks, classes_.devices, &shared, &offloaded};
+            in_classes_ = true;
         }
         for (auto fewer : trials(how)) {
             auto phase = unroll_fewer(how, one, fewer);
@@ -333,13 +356,11 @@ class pipeline_simulator {
                 phase = unroll_fewer(how, one, fewer);
                 if (!phase || phase->micro_batches != period) break;
             }
-            std::int64_t const periods = (how.micro_batches - fewer) / period;
-            count_transfers(*phase, static_cast<std::uint64_t>(periods));
-            return phase->time > (unbounded - schedule_.makespan) / periods ? unbounded : schedule_.makespan + periods * phase->time;
+            phase_ = *phase;
+            periods_ = (how.micro_batches - fewer) / period;
+            return phase_.time > (unbounded - schedule_.makespan) / periods_ ? unbounded : schedule_.makespan + periods_ * phase_.time;
         }
-        auto const ended = unroll(how, one, bound);
-        count_transfers({}, 0);
-        return ended ? schedule_.makespan : unbounded;
+        return unroll(how, one, bound) ? schedule_.makespan : unbounded;
     }
 
     /// Numbers of micro-batches whose rounds may repeat, while those are much fewer than all.
@@ -375,7 +396,11 @@ class pipeline_simulator {
     offload_plan offloaded_{}; ///< its activations on hosts
     sim::task_graph one_, tasks_;
     std::vector<task_origin> origins_;
-    bool folded_ = false;      ///< these are not all tasks of the last pipeline
+    // Of the last pipeline:
+    bool folded_ = false;     ///< these are not all of its tasks,
+    bool in_classes_ = false; ///< but classes of them,
+    steady_phase phase_{};    ///< and of its periods
+    std::uint32_t periods_ = 0; ///< as many more are left out
     std::int64_t makespan_ = 0;
     transfer_counts transfers_;
     std::size_t scheduled_ = 0;
@@ -388,6 +413,14 @@ class pipeline_simulator {
     std::vector<sim::shard_memory> shards_;
     std::vector<sim::memory_use> memory_;
 };
+
+/// What there is to tell of `plan` without its tasks; of a `plain` one with them. Throws as the simulators.
+[[nodiscard]] inline sim::report summarize(parallelization const& problem, pipeline_plan const& plan) {
+    if (plan.how.plain()) return parsearch::simulate(problem, plan.strategy);
+    pipeline_simulator simulator(problem);
+    simulator.simulate(plan.how, plan.strategy);
+    return simulator.summary();
+}
 
 /// The simulation of `plan`; of a `plain` one it is that of its strategy, whatever the transfers. Throws as the simulators.
 [[nodiscard]] inline sim::report simulate(parallelization const& problem, pipeline_plan const& plan) {
