@@ -58,7 +58,7 @@ TEST_CASE("task_classes: devices that do the same, by hand") {
     auto const folded = fold(shared, classes);
     CHECK(folded.blocks.at(0).gather == pipeline::shared_block::link_times{{1, 3}});
     CHECK(folded.reduced_with.size() == 3);
-    shared.blocks[0].gather[6] = 4;
+    shared.blocks[0].gather[2].second = 4;
     CHECK(!find.run(all, 4, shared, {}, classes));
     pipeline::offload_plan offloaded;
     for (std::uint32_t d = 0; d < 4; ++d) offloaded[{d, {0, 0}}] = {.bytes = 8, .time = 7, .op = 0};

@@ -276,7 +276,7 @@ class pipeline_simulator {
     /// The makespan; nothing where it is above `bound`.
     std::optional<std::int64_t> run(pipelining const& how, std::int64_t bound) {
         forget_tasks();
-        if (how.micro_batches >= least_to_fold) {
+        if (may_fold(how)) {
             makespan_ = run_folded(how, bound);
             folded_ = true;
         } else {
@@ -290,6 +290,10 @@ class pipeline_simulator {
         return makespan_;
     }
 
+    /// Whether something may repeat that takes longer to schedule than to find.
+    [[nodiscard]] bool may_fold(pipelining const& how) const {
+        return how.micro_batches >= least_to_fold || (work_->topology.size() >= devices_to_fold && !(how.runs_once() && sharing_.empty()));
+    }
     void count_transfers() {
         if (sharing_.empty()) return;
         auto const& all = unroller_.transfers();
@@ -371,7 +375,7 @@ class pipeline_simulator {
         auto const unit = how.interleaved > 1 ? groups : 1;
         std::uint32_t under_way = groups;
         for (std::uint32_t s = 0; s < how.stages; ++s) under_way = std::max(under_way, in_flight(how.launching(), s));
-        auto const least = (how.offloads() ? 2 : 1) * under_way + 6 * unit;
+        auto const least = (how.offloads() ? 3 : 2) * under_way + 6 * unit; // until all stages are under way, and until the first has ended
         for (auto n = least; n <= how.micro_batches / 2; n = n * 8 / 5) out.push_back((n + unit - 1) / unit * unit);
         return out;
     }
@@ -384,7 +388,8 @@ class pipeline_simulator {
                              how.interleaved > 1 ? how.launching().groups() : 1, longest_period);
     }
 
-    static constexpr std::uint32_t least_to_fold = 4, longest_period = 8; ///< micro-batches; units
+    static constexpr std::uint32_t least_to_fold = 4, devices_to_fold = 16; ///< micro-batches, devices
+    static constexpr std::uint32_t longest_period = 8;                    ///< units
     std::shared_ptr<sim::workload const> work_;
     parallelization problem_;
     std::map<std::uint32_t, micro> parts_;

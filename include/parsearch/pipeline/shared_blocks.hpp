@@ -2,10 +2,10 @@
 /// The blocks of a pipeline whose weights are shared: what moves for each, and which tasks of a micro-batch that replaces.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -20,7 +20,7 @@ namespace parsearch::pipeline {
 /// A block whose gradients, or parameters too, are shared. Times are picoseconds by resource, of links.
 struct shared_block {
     static constexpr std::uint32_t none = ~std::uint32_t{0};
-    using link_times = std::map<std::uint32_t, std::int64_t>;
+    using link_times = std::vector<std::pair<std::uint32_t, std::int64_t>>; ///< in the order of resources
 
     std::uint32_t first = none; ///< task of its synchronisation
     link_times gather{};        ///< of weights, on every visit,
@@ -48,15 +48,29 @@ struct shared_blocks {
                                (who.traffic == sim::traffic_kind::activation && who.edge == sim::task_label::no_edge));
 }
 
+namespace detail {
+/// Sorts `times`, and makes those of one resource one.
+inline void add_up(shared_block::link_times& times) {
+    auto const by_resource = [](auto const& t) { return t.first; };
+    if (!std::ranges::is_sorted(times, {}, by_resource)) std::ranges::stable_sort(times, {}, by_resource);
+    std::size_t n = 0;
+    for (auto const& t : times)
+        if (n > 0 && times[n - 1].first == t.first) times[n - 1].second = saturating_sum(times[n - 1].second, t.second);
+        else times[n++] = t;
+    times.resize(n);
+}
+} // namespace detail
+
 /// Those of a pipeline in training: `one` is what `sim::assembler` makes of `plan`, the plan of a micro-batch on `devices` devices, whose weights are
 /// shared as `sharing` says. To gather and to reduce take half of each all-reduce of the block, one after the other on each link. Complexity: that of
-/// the hops of `sharing`.
+/// sorting the hops of `sharing`.
 [[nodiscard]] inline shared_blocks blocks_with_shared_weights(sim::task_graph const& one, sim::iteration_plan const& plan, std::uint32_t devices,
                                                               pipelining const& how, sharing_plan const& sharing) {
     constexpr auto none = shared_block::none;
     bool const parameters = how.sharded >= sharded_states::parameters;
     shared_blocks out{.waits = std::vector<bool>(plan.operators.size(), false), .reduced_with = std::vector<std::uint32_t>(one.size(), none)};
     std::set<std::pair<std::uint32_t, std::uint32_t>> known; // classes and sync groups
+    std::pair<std::uint32_t, std::uint32_t> last{none, none};
     for (std::uint32_t t = 0; t < one.size(); ++t) {
         if (!synchronises(one, t)) continue;
         auto const number = plan.class_of[one.label[t].op], group = one.label[t].number;
@@ -68,17 +82,13 @@ struct shared_blocks {
         if (one.kind[t] == sim::task_kind::barrier)
             for (auto const p : one.before(t))
                 if (one.kind[p] == sim::task_kind::backward) at_home.contributors.push_back(p);
-        if (!known.emplace(number, group).second) continue;
+        if (std::exchange(last, {number, group}) == std::pair(number, group) || !known.emplace(number, group).second) continue;
         auto const& how_shared = sharing[number][group];
-        auto const add = [&](shared_block::link_times& to, sim::hop const& h, std::int64_t time) {
-            auto& sum = to[devices + h.link];
-            sum = saturating_sum(sum, time);
-        };
-        auto const add_half = [&](auto& to, std::vector<sim::hop> const& hops) {
-            for (auto const& h : hops) add(to, h, h.duration / 2 + h.duration % 2);
+        auto const add_half = [&](shared_block::link_times& to, std::vector<sim::hop> const& hops) {
+            for (auto const& h : hops) to.emplace_back(devices + h.link, h.duration / 2 + h.duration % 2);
         };
         add_half(at_home.reduce, how_shared.gradients);
-        for (auto const& h : how_shared.across) add(at_home.once, h, h.duration);
+        for (auto const& h : how_shared.across) at_home.once.emplace_back(devices + h.link, h.duration);
         std::set<std::uint32_t> readers;
         for (auto const op : c.members) {
             if (!how_shared.gradients.empty()) out.waits[op] = true;
@@ -93,6 +103,7 @@ struct shared_blocks {
             }
     }
     for (auto& [number, b] : out.blocks) {
+        for (auto* times : {&b.gather, &b.reduce, &b.once}) detail::add_up(*times);
         std::ranges::sort(b.contributors);
         auto const same = std::ranges::unique(b.contributors);
         b.contributors.erase(same.begin(), same.end());

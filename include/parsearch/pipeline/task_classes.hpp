@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -32,7 +31,7 @@ struct task_classes {
         auto const fold_times = [&](shared_block::link_times const& times) {
             shared_block::link_times of_classes;
             for (auto const& [r, time] : times)
-                if (classes.is_first(r)) of_classes.emplace(classes.of_resource[r], time);
+                if (classes.is_first(r)) of_classes.emplace_back(classes.of_resource[r], time); // numbered in their order
             return of_classes;
         };
         auto& folded = out.blocks[number] = {.first = b.first == shared_block::none ? b.first : classes.of_task[b.first],
@@ -137,23 +136,26 @@ class task_classes_finder {
 
     /// Numbers for values, in the order of their first. `first`: of each.
     void number_values(std::span<std::uint64_t const> values, std::vector<std::uint32_t>& numbers, std::vector<std::uint32_t>& first) {
-        auto const n = static_cast<std::uint32_t>(values.size());
-        order_.resize(n);
-        std::iota(order_.begin(), order_.end(), 0U);
-        std::ranges::sort(order_, [&](auto a, auto b) { return std::pair(values[a], a) < std::pair(values[b], b); });
-        numbers.resize(n);
-        for (std::uint32_t i = 0; i < n; ++i) {
-            bool const same = i > 0 && values[order_[i]] == values[order_[i - 1]];
-            numbers[order_[i]] = same ? numbers[order_[i - 1]] : order_[i]; // the first, for now
-        }
+        numbers.resize(values.size());
         first.clear();
-        for (std::uint32_t i = 0; i < n; ++i) {
-            if (numbers[i] == i) {
-                numbers[i] = static_cast<std::uint32_t>(first.size());
+        places_.assign(64, none); // open addressing, at most half full
+        auto const place_of = [&](std::uint64_t value) {
+            auto at = value & (places_.size() - 1); // hash values: all bits are as good
+            while (places_[at] != none && values[first[places_[at]]] != value) at = (at + 1) & (places_.size() - 1);
+            return at;
+        };
+        for (std::uint32_t i = 0; i < values.size(); ++i) {
+            auto at = place_of(values[i]);
+            if (places_[at] == none) {
+                if (2 * (first.size() + 1) > places_.size()) {
+                    places_.assign(2 * places_.size(), none);
+                    for (std::uint32_t k = 0; k < first.size(); ++k) places_[place_of(values[first[k]])] = k;
+                    at = place_of(values[i]);
+                }
+                places_[at] = static_cast<std::uint32_t>(first.size());
                 first.push_back(i);
-            } else {
-                numbers[i] = numbers[numbers[i]];
             }
+            numbers[i] = places_[at];
         }
     }
 
@@ -183,7 +185,7 @@ class task_classes_finder {
         if (std::ranges::any_of(on, [](auto const& order) { return std::ranges::adjacent_find(order, std::ranges::greater_equal{}) != order.end(); }))
             return false;
         std::vector<std::uint32_t> met(all.resources, 0);
-        seen_.assign(g.size(), ~std::uint32_t{0});
+        seen_.assign(g.size(), none);
         for (std::uint32_t t = 0; t < all.size(); ++t) {
             auto const c = out.of_task[t], r = all.resource[t], of_r = out.of_resource[r];
             auto const &mine = all.label[t], &its = g.label[c];
@@ -234,10 +236,11 @@ class task_classes_finder {
         return true;
     }
 
+    static constexpr auto none = ~std::uint32_t{0};
     sim::task_graph const* one_ = nullptr;
     std::uint32_t devices_ = 0;
     std::vector<std::uint64_t> of_resource_, of_task_, alike_, sequence_; ///< hash values
-    std::vector<std::uint32_t> order_, waits_, seen_;
+    std::vector<std::uint32_t> places_, waits_, seen_;
 };
 
 } // namespace parsearch::pipeline
