@@ -72,9 +72,18 @@ class textbook_shelf {
 
 // `plan` of `problem` with its figures.
 pipelined described(ps::pipeline::pipeline_plan plan, ps::parallelization const& problem, inputs const& given, ps::picoseconds baseline) {
-    auto const simulated = summarize(problem, plan);
-    auto figures = ps::io::compare(problem, given.cluster.cluster, ps::pipeline::short_name(plan, problem.topology().size()), simulated, baseline);
-    return {.plan = std::move(plan), .figures = std::move(figures), .idle = simulated.idle_share()};
+    auto name = ps::pipeline::short_name(plan, problem.topology().size());
+    auto const made = [&](ps::sim::report const& simulated, std::uint64_t tasks) {
+        auto figures = ps::io::compare(problem, given.cluster.cluster, std::move(name), simulated, baseline);
+        return pipelined{.plan = std::move(plan), .figures = std::move(figures), .idle = simulated.idle_share(), .tasks = tasks};
+    };
+    if (plan.how.plain()) {
+        auto const simulated = simulate(problem, plan);
+        return made(simulated, simulated.tasks.size());
+    }
+    ps::pipeline::pipeline_simulator simulator(problem);
+    simulator.simulate(plan.how, plan.strategy);
+    return made(simulator.summary(), simulator.all_tasks());
 }
 
 // One pipeline may take this much longer than there is time.
@@ -279,6 +288,13 @@ void settle(request const& asked, inputs const& given, planned& made) {
     std::istringstream lines(ps::pipeline::to_string(problem, found.plan));
     for (std::string line; std::getline(lines, line);) made.plan->text.push_back(line);
     if (!reported) return;
+    constexpr std::uint64_t most_reported = 10'000'000; // a gigabyte or two
+    if (found.tasks > most_reported) {
+        made.left_out.push_back(
+            ps::text("the plan has ", found.tasks, " tasks, more than are reported one by one (", most_reported,
+                     "): ", asked.out.empty() ? "the load of the network is not told" : "timeline.json and report.html are not written"));
+        return;
+    }
     try {
         made.plan->report = simulate(problem, found.plan);
     } catch (std::bad_alloc const&) {

@@ -2,6 +2,7 @@
 // Plans with micro-batches, stages or shared states, and the plan that is chosen in the end.
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,7 +22,8 @@ struct pipelined {
     std::optional<ps::parallelization> problem{}; // of its operators, where they are others than those planned: see `applied`
     std::vector<std::string> applied{};           // rules of a joint search that made them; empty: they are the model's own
     ps::io::compared figures{};
-    double idle = 0; // share of the iteration in which its devices compute nothing
+    double idle = 0;         // share of the iteration in which its devices compute nothing
+    std::uint64_t tasks = 0; // of its simulation
 };
 
 // What is printed and written.

@@ -598,6 +598,8 @@ TEST_CASE("pipeline_simulator: what repeats is scheduled once, and the answer is
         auto const scheduled = simulator.scheduled_tasks();
         REQUIRE(simulator.makespan() == answer);
         auto const summary = simulator.summary();
+        auto const number = simulator.all_tasks();
+        REQUIRE(number == simulator.tasks().size());
         REQUIRE(simulator.schedule().makespan == answer.count());
         REQUIRE(support::broken_rule(simulator.tasks(), simulator.schedule()) == "");
         REQUIRE(simulator.summary().traffic == summary.traffic);

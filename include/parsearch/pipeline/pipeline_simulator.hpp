@@ -23,8 +23,8 @@
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/pipeline/recomputation.hpp>
 #include <parsearch/pipeline/shared_blocks.hpp>
-#include <parsearch/pipeline/steady_phase.hpp>
-#include <parsearch/pipeline/task_classes.hpp>
+#include <parsearch/pipeline/folding/steady_phase.hpp>
+#include <parsearch/pipeline/folding/task_classes.hpp>
 #include <parsearch/pipeline/unroll.hpp>
 #include <parsearch/pipeline/zero_sharding.hpp>
 #include <parsearch/problem/problem.hpp>
@@ -100,6 +100,28 @@ class pipeline_simulator {
     [[nodiscard]] std::vector<sim::memory_use> const& memory() const noexcept { return memory_; }
     /// Of the last pipeline simulated, tasks that were scheduled: fewer than there are where devices or rounds repeat.
     [[nodiscard]] std::size_t scheduled_tasks() const noexcept { return scheduled_; }
+    /// And how many there are. Complexity: linear in scheduled tasks, and in tasks of a micro-batch.
+    [[nodiscard]] std::uint64_t all_tasks() const {
+        if (!folded_) return tasks_.size();
+        std::vector<std::uint64_t> alike(in_classes_ ? classes_.tasks.size() : one_.size(), 1), on(tasks_.resources, 1); // of a class
+        if (in_classes_) {
+            std::ranges::fill(alike, 0);
+            for (auto const c : classes_.of_task) ++alike[c];
+            std::ranges::fill(on, 0);
+            for (auto const c : classes_.of_resource) ++on[c];
+        }
+        auto const count = [&](std::uint32_t first, std::uint32_t last) {
+            std::uint64_t sum = 0;
+            for (auto t = first; t < last; ++t) {
+                auto const& from = origins_[t];
+                if (from.moves != block_transfer::none) sum += tasks_.kind[t] == sim::task_kind::barrier ? 1 : on[tasks_.resource[t]];
+                else sum += from.copies != host_copy::none ? on[tasks_.label[t].number] : alike[from.task]; // copies have the number of their device
+            }
+            return sum;
+        };
+        auto const& first = unroller_.first_tasks();
+        return count(0, tasks_.size()) + (periods_ > 0 ? periods_ * count(first[phase_.launch], first[phase_.launch + phase_.launches]) : 0);
+    }
     /// Of the last pipeline simulated: bytes moved between devices in one iteration, by `traffic_kind`. Throws as `plan`.
     [[nodiscard]] std::array<double, sim::traffic_kinds> traffic() const {
         return pipeline_traffic(work_->graph, how_, plan(), sharing_, transfers_, work_->options.training);
@@ -389,7 +411,7 @@ class pipeline_simulator {
     }
 
     static constexpr std::uint32_t least_to_fold = 4, devices_to_fold = 16; ///< micro-batches, devices
-    static constexpr std::uint32_t longest_period = 8;                    ///< units
+    static constexpr std::uint32_t longest_period = 8;                      ///< units
     std::shared_ptr<sim::workload const> work_;
     parallelization problem_;
     std::map<std::uint32_t, micro> parts_;
@@ -402,9 +424,9 @@ class pipeline_simulator {
     sim::task_graph one_, tasks_;
     std::vector<task_origin> origins_;
     // Of the last pipeline:
-    bool folded_ = false;     ///< these are not all of its tasks,
-    bool in_classes_ = false; ///< but classes of them,
-    steady_phase phase_{};    ///< and of its periods
+    bool folded_ = false;       ///< these are not all of its tasks,
+    bool in_classes_ = false;   ///< but classes of them,
+    steady_phase phase_{};      ///< and of its periods
     std::uint32_t periods_ = 0; ///< as many more are left out
     std::int64_t makespan_ = 0;
     transfer_counts transfers_;
@@ -418,14 +440,6 @@ class pipeline_simulator {
     std::vector<sim::shard_memory> shards_;
     std::vector<sim::memory_use> memory_;
 };
-
-/// What there is to tell of `plan` without its tasks; of a `plain` one with them. Throws as the simulators.
-[[nodiscard]] inline sim::report summarize(parallelization const& problem, pipeline_plan const& plan) {
-    if (plan.how.plain()) return parsearch::simulate(problem, plan.strategy);
-    pipeline_simulator simulator(problem);
-    simulator.simulate(plan.how, plan.strategy);
-    return simulator.summary();
-}
 
 /// The simulation of `plan`; of a `plain` one it is that of its strategy, whatever the transfers. Throws as the simulators.
 [[nodiscard]] inline sim::report simulate(parallelization const& problem, pipeline_plan const& plan) {

@@ -27,8 +27,7 @@ using transfer_counts = std::map<std::pair<std::uint32_t, block_transfer>, std::
 /// gradients of weights move once for all micro-batches. Complexity: linear in operators and edges.
 [[nodiscard]] inline std::array<double, sim::traffic_kinds> pipeline_traffic(graph::dense_graph const& g, pipelining const& how,
                                                                              sim::iteration_plan const& one, sharing_plan const& sharing,
-                                                                             transfer_counts const& transfers,
-                                                                             bool training) {
+                                                                             transfer_counts const& transfers, bool training) {
     constexpr auto gradient = static_cast<std::size_t>(sim::traffic_kind::gradient);
     constexpr auto partial = static_cast<std::size_t>(sim::traffic_kind::partial_sum);
     constexpr auto weights = static_cast<std::size_t>(sim::traffic_kind::weight_gradient);

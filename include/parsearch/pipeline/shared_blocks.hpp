@@ -22,17 +22,18 @@ struct shared_block {
     static constexpr std::uint32_t none = ~std::uint32_t{0};
     using link_times = std::vector<std::pair<std::uint32_t, std::int64_t>>; ///< in the order of resources
 
-    std::uint32_t first = none; ///< task of its synchronisation
-    link_times gather{};        ///< of weights, on every visit,
-    link_times reduce{};        ///< of gradients, once per micro-batch,
-    link_times once{};          ///< and behind all of these
+    std::uint32_t first = none;                ///< task of its synchronisation
+    link_times gather{};                       ///< of weights, on every visit,
+    link_times reduce{};                       ///< of gradients, once per micro-batch,
+    link_times once{};                         ///< and behind all of these
     std::vector<std::uint32_t> contributors{}; ///< backward tasks whose gradients are reduced together, in order
 };
 
 struct shared_blocks {
     std::map<std::uint32_t, shared_block> blocks{}; ///< by number; empty where neither gradients nor parameters are shared
     std::vector<bool> waits{};                      ///< of each operator, whether it shares weights
-    std::vector<std::uint32_t> reduced_with{}; ///< of tasks that synchronise and the backward tasks that they wait for, the block; `shared_block::none`
+    std::vector<std::uint32_t>
+        reduced_with{}; ///< of tasks that synchronise and the backward tasks that they wait for, the block; `shared_block::none`
 };
 
 /// Whether task `t` moves data, or joins what does.

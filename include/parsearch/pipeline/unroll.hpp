@@ -146,9 +146,7 @@ class unroller {
 
     [[nodiscard]] bool moves(std::uint32_t t) const noexcept { return pipeline::moves(*one_, t); }
     /// Whether transfers of blocks do what task `t` would.
-    [[nodiscard]] bool is_replaced(std::uint32_t t) const noexcept {
-        return !shared_->reduced_with.empty() && part_[t] == part::once && moves(t);
-    }
+    [[nodiscard]] bool is_replaced(std::uint32_t t) const noexcept { return !shared_->reduced_with.empty() && part_[t] == part::once && moves(t); }
 
     void sort_tasks(graph::dense_graph const& g) {
         auto const& one = *one_;
@@ -415,9 +413,9 @@ class unroller {
     std::vector<std::vector<std::uint32_t>> number_, of_weights_;           ///< numbers by micro-batch; of what is launched by itself
     std::map<std::uint32_t, reduction> reductions_;                         ///< of each block whose weights are shared
     std::vector<launch> launches_;
-    std::vector<std::uint32_t> first_task_;   ///< of each launch, and behind
-    std::vector<std::size_t> first_transfer_; ///< likewise
-    std::vector<visit> now_, before_it_; ///< of each group of devices
+    std::vector<std::uint32_t> first_task_;                           ///< of each launch, and behind
+    std::vector<std::size_t> first_transfer_;                         ///< likewise
+    std::vector<visit> now_, before_it_;                              ///< of each group of devices
     std::vector<std::pair<std::uint32_t, block_transfer>> transfers_; ///< of the last pipeline
     std::vector<device_visits> on_;                                   ///< of each device; empty where nothing is offloaded
     std::map<std::tuple<std::uint32_t, detail::stage_segment, std::uint32_t>, std::uint32_t> copied_; ///< to hosts: by device, segment, micro-batch

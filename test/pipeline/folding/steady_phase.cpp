@@ -1,4 +1,4 @@
-#include <parsearch/pipeline/steady_phase.hpp>
+#include <parsearch/pipeline/folding/steady_phase.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -46,8 +46,8 @@ struct one_device {
         sim::scheduler{}.run(tasks, sim::discipline::fifo, when, INT64_MAX, 1);
     }
     [[nodiscard]] std::optional<pipeline::steady_phase> phase() const {
-        return pipeline::steady_phase_finder{}({tasks, origins, launched, first_tasks, when, 1},
-                                               static_cast<std::uint32_t>(launched.size() / 2), 1, 4);
+        return pipeline::steady_phase_finder{}({tasks, origins, launched, first_tasks, when, 1}, static_cast<std::uint32_t>(launched.size() / 2), 1,
+                                               4);
     }
 };
 

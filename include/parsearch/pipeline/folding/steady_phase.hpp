@@ -31,7 +31,7 @@ struct steady_phase {
 struct scheduled_pipeline {
     sim::task_graph const& tasks;
     std::vector<task_origin> const& origins;
-    std::vector<launch> const& launched; ///< in the order of tasks
+    std::vector<launch> const& launched;           ///< in the order of tasks
     std::vector<std::uint32_t> const& first_tasks; ///< of each launch, and behind
     sim::schedule const& when;
     std::uint32_t chained = 0; ///< resources below it run their tasks in the order of their numbers
@@ -43,12 +43,13 @@ struct scheduled_pipeline {
 /// by one: alike, waiting for the same ones a period before, and later by one and the same time. A schedule is the only one in which each task is
 /// ready when the last it waits for ends, each resource takes tasks by (ready, number), and each begins when it is ready and the one before it has
 /// ended. With one more period in the middle of the zone, and all that is behind later by its time, that still holds where the zone is long enough:
-/// then each task, those it waits for and its neighbours on its resource are together in the schedule that was found, as they are there, at times that
-/// differ by periods. What a device has waited for before does not matter. Let d be how far, in numbers of tasks, a resource takes one ahead of another with a smaller number, e how far back tasks of the
-/// zone or behind it wait, and l the tasks of a period: "long enough" is max(4 d + 2 l, e + l). Two tasks of a resource that are in its order
-/// neighbours are at most 2 d + l apart, all that its order could have between them at most d before or behind either, and a view of the longer
-/// schedule begins at every period. Of what is behind the zone a task may also wait for one before it, if it waits for the same of a later micro-batch, too.
-/// A resource may do something before the zone and behind it, and nothing within, if it has time between.
+/// then each task, those it waits for and its neighbours on its resource are together in the schedule that was found, as they are there, at times
+/// that differ by periods. What a device has waited for before does not matter. Let d be how far, in numbers of tasks, a resource takes one ahead of
+/// another with a smaller number, e how far back tasks of the zone or behind it wait, and l the tasks of a period: "long enough" is max(4 d + 2 l, e
+/// + l). Two tasks of a resource that are in its order neighbours are at most 2 d + l apart, all that its order could have between them at most d
+/// before or behind either, and a view of the longer schedule begins at every period. Of what is behind the zone a task may also wait for one before
+/// it, if it waits for the same of a later micro-batch, too. A resource may do something before the zone and behind it, and nothing within, if it has
+/// time between.
 class steady_phase_finder {
   public:
     /// The shortest phase whose period is up to `most` times `unit` micro-batches, after which launches repeat; nothing where there is none, or the
@@ -104,8 +105,7 @@ class steady_phase_finder {
         auto const& g = p.tasks;
         for (std::uint32_t k = 0; k < count; ++k) {
             auto const x = from + k, y = to + k;
-            if (when.start[x] - when.start[y] != shift || g.resource[x] != g.resource[y] || g.duration[x] != g.duration[y] ||
-                g.kind[x] != g.kind[y])
+            if (when.start[x] - when.start[y] != shift || g.resource[x] != g.resource[y] || g.duration[x] != g.duration[y] || g.kind[x] != g.kind[y])
                 return no_shift;
             if (g.resource[x] >= p.chained && when.ready[x] - when.ready[y] != shift) return no_shift;
             auto const of_x = g.before(x), of_y = g.before(y);

@@ -16,8 +16,8 @@ namespace parsearch::pipeline {
 
 /// A micro-batch on one device, link and so on of each class.
 struct task_classes {
-    sim::task_graph tasks;                ///< one of each class; numbered in the order of their first
-    std::uint32_t devices = 0;            ///< classes of devices; those of links follow, and barriers
+    sim::task_graph tasks;                           ///< one of each class; numbered in the order of their first
+    std::uint32_t devices = 0;                       ///< classes of devices; those of links follow, and barriers
     std::vector<std::uint32_t> of_task, of_resource; ///< class of each
     std::vector<std::uint32_t> task, resource;       ///< the first of each class
 
@@ -64,8 +64,8 @@ struct task_classes {
 /// nothing is folded.
 class task_classes_finder {
   public:
-    /// Of `one`, tasks on `devices` devices; `shared` and `offloaded`: what else resources do (`unroller`). False where there are no fewer classes than
-    /// tasks. Complexity: O(tasks + waits), times the rounds until classes are found, a few.
+    /// Of `one`, tasks on `devices` devices; `shared` and `offloaded`: what else resources do (`unroller`). False where there are no fewer classes
+    /// than tasks. Complexity: O(tasks + waits), times the rounds until classes are found, a few.
     bool run(sim::task_graph const& one, std::uint32_t devices, shared_blocks const& shared, offload_plan const& offloaded, task_classes& out) {
         one_ = &one;
         devices_ = devices;
@@ -189,8 +189,8 @@ class task_classes_finder {
         for (std::uint32_t t = 0; t < all.size(); ++t) {
             auto const c = out.of_task[t], r = all.resource[t], of_r = out.of_resource[r];
             auto const &mine = all.label[t], &its = g.label[c];
-            if (g.resource[c] != of_r || g.duration[c] != all.duration[t] || g.kind[c] != all.kind[t] || its.op != mine.op ||
-                its.edge != mine.edge || its.traffic != mine.traffic)
+            if (g.resource[c] != of_r || g.duration[c] != all.duration[t] || g.kind[c] != all.kind[t] || its.op != mine.op || its.edge != mine.edge ||
+                its.traffic != mine.traffic)
                 return false;
             if (r != barrier()) {
                 auto const& order = on[of_r];

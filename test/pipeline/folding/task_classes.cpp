@@ -1,4 +1,4 @@
-#include <parsearch/pipeline/task_classes.hpp>
+#include <parsearch/pipeline/folding/task_classes.hpp>
 
 #include <cstdint>
 #include <map>
@@ -18,7 +18,6 @@ namespace pipeline = parsearch::pipeline;
 namespace sim = parsearch::sim;
 
 namespace {
-
 
 // Devices 0 to 3, links 4 to 7: each device computes, sends to the next, and computes what it gets.
 sim::task_graph ring(std::int64_t time_of_last = 5) {
