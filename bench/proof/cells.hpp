@@ -310,7 +310,7 @@ inline void add_plans(std::vector<cell>& cells) {
                             .run = [=](auto n, auto const& stop) {
                                 auto const cluster = machine(ps::topology::p100_sxm, 8);
                                 auto const problem =
-                                    ps::make_problem(gpt(8), cluster, ps::cost::roofline{cluster},
+                                    ps::make_problem(gpt(part.many ? 24 : 8), cluster, ps::cost::roofline{cluster},
                                                      {.simulation = {.movement = move, .discipline = order, .optimizer = ps::sim::optimizer::adam}});
                                 return plan_walk(problem, part, seed, stop).run(n);
                             }});

@@ -30,7 +30,7 @@ struct plan_part {
     char const* name;
     std::optional<pipeline::launch_order> order{};
     std::optional<pipeline::sharded_states> sharded{};
-    bool interleaved = false, recompute = false, kept = false, offloaded = false;
+    bool interleaved = false, recompute = false, kept = false, offloaded = false, many = false; // micro-batches
 };
 inline constexpr std::array plan_parts{plan_part{"gpipe", pipeline::launch_order::gpipe},
                                        plan_part{"1F1B", pipeline::launch_order::one_f_one_b},
@@ -44,7 +44,9 @@ inline constexpr std::array plan_parts{plan_part{"gpipe", pipeline::launch_order
                                        plan_part{.name = "sharded within nodes", .sharded = pipeline::sharded_states::parameters_within_nodes},
                                        plan_part{.name = "computed again", .recompute = true},
                                        plan_part{.name = "computed again in part", .recompute = true, .kept = true},
-                                       plan_part{.name = "offloaded", .offloaded = true}};
+                                       plan_part{.name = "offloaded", .offloaded = true},
+                                       plan_part{.name = "many micro-batches", .many = true},
+                                       plan_part{.name = "many, interleaved", .interleaved = true, .many = true}};
 
 // Each proposal changes the configurations of some operators, as those of strategies do, or how the plan runs: where stages begin, the number of
 // micro-batches and stages, their order, states shared, what is computed again or offloaded (devices have a `host_rate`). A new simulator prices it;
@@ -93,6 +95,7 @@ class plan_walk {
         how.sharded = part_.sharded ? *part_.sharded : one_in(2) ? pipeline::sharded_states::none : one_of(pipeline::all_sharded_states);
         how.block = how.sharded >= pipeline::sharded_states::gradients && !one_in(3) ? runs(6) : std::vector<std::uint32_t>{};
     }
+    [[nodiscard]] std::uint32_t drawn_micro_batches() { return one_of(part_.many ? std::array{12u, 16u, 24u, 48u} : std::array{1u, 2u, 4u, 8u}); }
     void draw_order(pipeline::pipelining& how) { how.order = part_.order ? *part_.order : one_of(pipeline::launch_orders); }
     void draw_stages(pipeline::pipelining& how) {
         how.stages = part_.interleaved ? one_of(std::array{2u, 4u, 8u}) : one_of(std::array{1u, 2u, 3u, 4u, 8u});
@@ -124,7 +127,7 @@ class plan_walk {
 
     void start() {
         auto& how = now_.how = {};
-        how.micro_batches = one_of(micro_batches);
+        how.micro_batches = drawn_micro_batches();
         draw_stages(how);
         draw_order(how);
         draw_states(how);
@@ -142,7 +145,7 @@ class plan_walk {
         auto out = now_;
         auto& how = out.how;
         switch (below(rng_, 10)) {
-        case 0: how.micro_batches = one_of(micro_batches); break;
+        case 0: how.micro_batches = drawn_micro_batches(); break;
         case 1: draw_stages(how); break;
         case 2: how.stage = runs(how.stages); break;
         case 3: draw_order(how); break;
@@ -173,8 +176,13 @@ class plan_walk {
             fail(ps::text("the answer under a bound of ", bound.count(), " is ", answer ? ps::text(answer->count()) : "nothing", ", the cost ",
                           wanted.cost.count()));
         ++done_.proposals;
-        (void)seen_.simulate(other.how, other.s);
+        // What is told before all tasks are made.
+        auto const makespan = seen_.simulate(other.how, other.s);
         ++done_.committed;
+        if (makespan.count() != wanted.schedule.makespan)
+            fail(ps::text("the makespan is ", makespan.count(), ", of all tasks ", wanted.schedule.makespan));
+        if (seen_.traffic() != wanted.traffic) fail("bytes moved, before all tasks are made");
+        if (auto const n = seen_.all_tasks(); n != wanted.tasks.size()) fail(ps::text(n, " tasks are told, there are ", wanted.tasks.size()));
         if (auto const where = difference(wanted, seen_); !where.empty()) fail(where);
         if (seen_.origins() != fresh.origins()) fail("where tasks come from");
         ++done_.comparisons;
@@ -198,7 +206,6 @@ class plan_walk {
 
     [[noreturn]] void fail(std::string const& what) const { throw ps::invalid_input("seed ", seed_, ", after ", done_.random, " proposals: ", what); }
 
-    static constexpr std::array micro_batches{1u, 2u, 4u, 8u};
     ps::parallelization const& problem_;
     plan_part part_;
     std::uint64_t seed_;
