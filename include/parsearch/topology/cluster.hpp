@@ -9,6 +9,7 @@
 #include <parsearch/concepts/device_topology.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/topology/device.hpp>
+#include <parsearch/topology/route_table.hpp>
 
 namespace parsearch::topology {
 
@@ -27,8 +28,7 @@ struct link_ends {
 };
 
 /// A model of `DeviceTopology` whose handles are the numbers of devices and links. A value: what `cluster_builder::build` and the
-/// functions of this directory make, never changed after. All lookups are O(1). Memory: 4 bytes per pair of devices and per hop
-/// of its route.
+/// functions of this directory make, never changed after. All lookups are O(1). Memory: that of its `route_table`.
 class cluster {
   public:
     /// All devices, all links: 0, 1, 2, ...
@@ -39,10 +39,8 @@ class cluster {
     [[nodiscard]] link_description const& describe_link(std::uint32_t link) const noexcept { return links_[link]; }
     [[nodiscard]] std::uint32_t node_of(std::uint32_t device) const noexcept { return node_[device]; }
     /// The links from device `a` to device `b`, in order; empty where `a == b`.
-    [[nodiscard]] std::span<std::uint32_t const> route(std::uint32_t a, std::uint32_t b) const noexcept {
-        auto const* const first = route_first_.data() + (std::size_t{a} * devices_.size() + b);
-        return {route_links_.data() + first[0], first[1] - first[0]};
-    }
+    [[nodiscard]] std::span<std::uint32_t const> route(std::uint32_t a, std::uint32_t b) const noexcept { return routes_(a, b); }
+    [[nodiscard]] route_table const& routes() const noexcept { return routes_; }
 
     /// Orders of nodes in which groups of devices on exactly these nodes run their rings, all at once: see `HasRings`.
     [[nodiscard]] std::vector<std::vector<std::uint32_t>> const& rings() const noexcept { return rings_; }
@@ -82,7 +80,7 @@ class cluster {
     std::vector<link_ends> ends_;
     std::vector<std::string> link_names_; ///< empty where none was given
     std::vector<std::uint32_t> numbers_;  ///< 0, 1, 2, ...: what `devices` and `links` are views of
-    std::vector<std::uint32_t> route_first_, route_links_;
+    route_table routes_;
     std::vector<std::vector<std::uint32_t>> rings_;
 };
 

@@ -126,8 +126,9 @@ class cluster_builder {
         auto const n = static_cast<std::uint32_t>(out.devices_.size());
         auto const set = sorted_routes();
         searcher search(*this);
-        out.route_first_.reserve(std::size_t{n} * n + 1);
-        out.route_first_.push_back(0);
+        std::vector<std::uint32_t> begins, links;
+        begins.reserve(std::size_t{n} * n + 1);
+        begins.push_back(0);
         auto next = set.begin();
         for (std::uint32_t a = 0; a < n; ++a) {
             auto const last = std::find_if(next, set.end(), [&](auto const& r) { return r.from != a; });
@@ -136,16 +137,17 @@ class cluster_builder {
             for (std::uint32_t b = 0; b < n; ++b) {
                 if (next != last && next->to == b) {
                     auto const first = set_links_.begin() + static_cast<std::ptrdiff_t>(next->first);
-                    out.route_links_.insert(out.route_links_.end(), first, first + static_cast<std::ptrdiff_t>(next->size));
+                    links.insert(links.end(), first, first + static_cast<std::ptrdiff_t>(next->size));
                     ++next;
                 } else if (a != b) {
-                    search.append_route(b, out.route_links_);
+                    search.append_route(b, links);
                 }
-                if (out.route_links_.size() > std::min<std::size_t>(max_hops, std::numeric_limits<std::uint32_t>::max()))
+                if (links.size() > std::min<std::size_t>(max_hops, std::numeric_limits<std::uint32_t>::max()))
                     throw invalid_input("route from device ", a, " to device ", b, ": more than ", max_hops, " hops in all routes together");
-                out.route_first_.push_back(static_cast<std::uint32_t>(out.route_links_.size()));
+                begins.push_back(static_cast<std::uint32_t>(links.size()));
             }
         }
+        out.routes_ = {n, std::move(begins), std::move(links)};
         return out;
     }
 

@@ -11,10 +11,12 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <parsearch/concepts/device_topology.hpp>
 #include <parsearch/core/error.hpp>
+#include <parsearch/topology/route_table.hpp>
 
 namespace parsearch::topology {
 
@@ -24,18 +26,14 @@ struct dense_topology {
     std::vector<std::uint32_t> kind; ///< of each device; equal numbers exactly where the kinds are equal, counted from 0 by first use
     std::vector<std::uint32_t> node; ///< of each device, counted from 0 by first use
     std::vector<link_description> links;
-    std::vector<std::uint32_t> route_first; ///< n * n + 1 positions in `route_links`, by (from, to)
-    std::vector<std::uint32_t> route_links;
+    route_table routes{};
     std::vector<std::vector<std::uint32_t>> rings{}; ///< orders of nodes, numbered as in `node`: see `HasRings`; may be empty
 
     friend bool operator==(dense_topology const&, dense_topology const&) = default;
     /// The number of devices.
     [[nodiscard]] std::size_t size() const noexcept { return devices.size(); }
     /// The links that a message from device `a` to device `b` passes, in order; empty where `a == b`.
-    [[nodiscard]] std::span<std::uint32_t const> route(std::size_t a, std::size_t b) const noexcept {
-        auto const* const first = route_first.data() + (a * devices.size() + b);
-        return {route_links.data() + first[0], first[1] - first[0]};
-    }
+    [[nodiscard]] std::span<std::uint32_t const> route(std::size_t a, std::size_t b) const noexcept { return routes(a, b); }
 };
 
 /// A dense topology and the handles of its devices and links in the topology it was read from.
@@ -137,10 +135,44 @@ template <class T> [[nodiscard]] std::vector<std::vector<std::uint32_t>> read_ri
 }
 } // namespace detail
 
+namespace detail {
+
+/// A topology whose handles are numbers, with a table of its routes: it was checked when it was made.
+template <class T>
+concept HasRouteTable = requires(T const& t) {
+    { t.routes() } -> std::same_as<route_table const&>;
+};
+
+/// The routes of `t`, checked.
+template <class T, class Reading, class Numbers> [[nodiscard]] route_table read_routes(T const& t, Reading const& read, Numbers const& number) {
+    std::size_t const n = read.devices.size();
+    std::vector<std::uint32_t> first, links;
+    first.reserve(n * n + 1);
+    first.push_back(0);
+    for (std::size_t a = 0; a < n; ++a)
+        for (std::size_t b = 0; b < n; ++b) {
+            if (a != b) {
+                for (auto const& l : parsearch::route(t, read.devices[a], read.devices[b])) {
+                    auto const link = number(l);
+                    if (link == number.none)
+                        throw invalid_input(route_name(read.topology, a, b), ": hop ", links.size() - first.back(),
+                                            " is a link that links(topology) does not name");
+                    links.push_back(link);
+                }
+                if (links.size() == first.back())
+                    throw invalid_input(route_name(read.topology, a, b), " is empty: two devices are joined by at least one link");
+                if (links.size() >= number.none) throw invalid_input(route_name(read.topology, a, b), ": more than 2^32 hops in all routes together");
+            }
+            first.push_back(static_cast<std::uint32_t>(links.size()));
+        }
+    return {n, std::move(first), std::move(links)};
+}
+} // namespace detail
+
 /// Reads and checks `t`. Throws `invalid_input` on an empty topology, a device or link named twice, negative memory, a rate to a
 /// host that is negative, a bandwidth that is not positive, a negative latency, an empty route between two devices, a route over a link that
 /// `links(t)` does not name, a ring that breaks the rules of `HasRings`; the message counts devices and links from 0. Complexity: O(devices^2 *
-/// length of a route).
+/// length of a route), of a `cluster` O(devices + links).
 template <DeviceTopology T> [[nodiscard]] topology_reading<device_handle_t<T>, link_handle_t<T>> read_topology(T const& t) {
     topology_reading<device_handle_t<T>, link_handle_t<T>> out;
     auto& dense = out.topology;
@@ -171,26 +203,8 @@ template <DeviceTopology T> [[nodiscard]] topology_reading<device_handle_t<T>, l
     }
     detail::handle_numbers<link_handle_t<T>> const number(out.links, "links");
 
-    std::size_t const n = out.devices.size();
-    dense.route_first.reserve(n * n + 1);
-    dense.route_first.push_back(0);
-    for (std::size_t a = 0; a < n; ++a)
-        for (std::size_t b = 0; b < n; ++b) {
-            if (a != b) {
-                for (auto const& l : parsearch::route(t, out.devices[a], out.devices[b])) {
-                    auto const link = number(l);
-                    if (link == number.none)
-                        throw invalid_input(detail::route_name(dense, a, b), ": hop ", dense.route_links.size() - dense.route_first.back(),
-                                            " is a link that links(topology) does not name");
-                    dense.route_links.push_back(link);
-                }
-                if (dense.route_links.size() == dense.route_first.back())
-                    throw invalid_input(detail::route_name(dense, a, b), " is empty: two devices are joined by at least one link");
-                if (dense.route_links.size() >= number.none)
-                    throw invalid_input(detail::route_name(dense, a, b), ": more than 2^32 hops in all routes together");
-            }
-            dense.route_first.push_back(static_cast<std::uint32_t>(dense.route_links.size()));
-        }
+    if constexpr (detail::HasRouteTable<T>) dense.routes = t.routes();
+    else dense.routes = detail::read_routes(t, out, number);
     return out;
 }
 

@@ -46,12 +46,11 @@ struct no_times {
     out.kind.assign(n, 0);
     out.node = server;
     out.links.push_back({.rate = {1}, .latency = {}});
-    out.route_first.push_back(0);
+    std::vector<std::uint32_t> first(1, 0);
     for (std::size_t a = 0; a < n; ++a)
-        for (std::size_t b = 0; b < n; ++b) {
-            if (a != b) out.route_links.push_back(0);
-            out.route_first.push_back(static_cast<std::uint32_t>(out.route_links.size()));
-        }
+        for (std::size_t b = 0; b < n; ++b) first.push_back(first.back() + (a != b));
+    auto const hops = first.back();
+    out.routes = {n, std::move(first), std::vector<std::uint32_t>(hops, 0)};
     return out;
 }
 

@@ -59,8 +59,7 @@ class joint_cache {
         return options;
     }
     static std::shared_ptr<sim::workload const> alone(sim::workload const& w) {
-        topology::dense_topology one{
-            .devices = {w.topology.devices[0]}, .kind = {0}, .node = {0}, .links = {}, .route_first = {0, 0}, .route_links = {}};
+        topology::dense_topology one{.devices = {w.topology.devices[0]}, .kind = {0}, .node = {0}, .links = {}};
         return sim::make_workload(w.graph, std::move(one), w.oracle, w.options);
     }
 
