@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -114,13 +115,18 @@ nlohmann::json row_of(scale_case const& c) {
 nlohmann::json in_a_process(scale_case const& c) {
     std::array<int, 2> ends{};
     if (pipe(ends.data()) != 0) throw ps::invalid_input("no pipe to a child: ", std::strerror(errno));
+    std::fflush(stdout); // or the child has it, too
     auto const child = fork();
     if (child < 0) throw ps::invalid_input("no child: ", std::strerror(errno));
     if (child == 0) {
         close(ends[0]);
-        auto const text = row_of(c).dump();
-        bool const told = write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size());
-        _exit(told ? 0 : 1);
+        try {
+            auto const text = row_of(c).dump();
+            _exit(write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1);
+        } catch (std::exception const& e) {
+            fmt::print(stderr, "{}: {}\n", c.name, e.what());
+            _exit(1);
+        }
     }
     close(ends[1]);
     std::string text;
@@ -152,7 +158,6 @@ int run(int argc, char** argv) {
         fmt::print("| {} | {} | {} | {} | {} | {} | {:.3f} | {:.3f} | {:.2f} | {:.2f} |\n", c.name, c.devices, c.layers,
                    r["micro_batches"].get<int>(), r["tasks"].get<std::uint64_t>(), r["scheduled"].get<std::uint64_t>(), r["first_s"].get<double>(),
                    r["again_s"].get<double>(), r["problem_s"].get<double>(), r["peak_bytes"].get<double>() / 1e9);
-        std::fflush(stdout);
     }
     write_rows(out, rows);
     return 0;

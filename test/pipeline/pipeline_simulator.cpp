@@ -554,7 +554,7 @@ TEST_CASE("pipeline_simulator: within a bound it answers the cost, above it noth
 }
 
 TEST_CASE("pipeline_simulator: what repeats is scheduled once, and the answer is that of all tasks") {
-    int alike = 0, repeated = 0, both = 0, interleaved = 0, again = 0, shared = 0, offloaded = 0;
+    int alike = 0, repeated = 0, both = 0, interleaved = 0, again = 0, shared = 0, offloaded = 0, few = 0;
     for (std::uint64_t seed = 0; seed < support::cases(2500u); ++seed) {
         INFO("seed ", seed);
         std::mt19937_64 rng(seed);
@@ -564,6 +564,9 @@ TEST_CASE("pipeline_simulator: what repeats is scheduled once, and the answer is
                                  .micro_batches = std::array{8u, 12u, 24u, 48u, 96u}[ps::uniform_index(rng, 5)]};
         how.order = pipeline::launch_orders[ps::uniform_index(rng, pipeline::launch_orders.size())];
         if (how.stages % 2 == 0 && ps::bernoulli(rng, 0.4)) how.interleaved = 2;
+        auto const devices = ps::bernoulli(rng, 0.1) ? 16u : 4u; // of many devices few micro-batches fold, too
+        if (devices == 16) how.micro_batches = how.launching().groups() > 2 ? 4 : 2;
+        if (devices == 16 && how.interleaved > 1 && how.order != launch_order::gpipe) how.micro_batches = how.launching().groups();
         for (std::uint32_t s = 0; s < how.stages; ++s) how.recompute.push_back(ps::bernoulli(rng, 0.3));
         if (options.synchronisation == sim::synchronisation::all_reduce) {
             how.sharded = pipeline::all_sharded_states[ps::uniform_index(rng, pipeline::all_sharded_states.size())];
@@ -577,7 +580,7 @@ TEST_CASE("pipeline_simulator: what repeats is scheduled once, and the answer is
             if (ps::bernoulli(rng, 0.5)) x = network.add(ps::text("sum", i), ops::add{}, x, y);
             else x = y;
         }
-        support::problem_shape const shape{.devices = 4, .kinds = ps::bernoulli(rng, 0.2)};
+        support::problem_shape const shape{.devices = devices, .kinds = ps::bernoulli(rng, 0.2)};
         auto const p = ps::make_problem(network, support::random_topology(rng, shape), support::mixed_oracle{ps::bernoulli(rng, 0.5) ? 100 : 1},
                                         {.simulation = options});
         how.stage = random_stages(rng, p.graph(), how.stages);
@@ -590,8 +593,8 @@ TEST_CASE("pipeline_simulator: what repeats is scheduled once, and the answer is
         auto strategy = random_micro_strategy(rng, micro);
         if (ps::bernoulli(rng, 0.8)) // stages on neighbours that share samples
             for (std::size_t op = 0; op < p.size(); ++op) {
-                auto const group = static_cast<std::int32_t>(4 / std::min(4u, how.launching().groups()));
-                auto const start = static_cast<std::int32_t>(how.stage[op] % how.launching().groups()) * group % 4;
+                auto const group = static_cast<std::int32_t>(devices / std::min(4u, how.launching().groups()));
+                auto const start = static_cast<std::int32_t>(how.stage[op] % how.launching().groups()) * group % static_cast<std::int32_t>(devices);
                 strategy[op] = space::split_samples(micro.graph().operations[op], static_cast<std::size_t>(group), 1, start);
             }
         auto const answer = simulator.simulate(how, strategy);
@@ -617,6 +620,7 @@ TEST_CASE("pipeline_simulator: what repeats is scheduled once, and the answer is
         auto const all = simulator.tasks().size();
         bool const in_time = scheduled < all / 2 && p.topology().size() * scheduled < all * 2; // fewer than classes of devices alone would save
         alike += scheduled < all;
+        few += devices == 16 && how.micro_batches < 4 && scheduled < all;
         repeated += in_time;
         both += 6 * scheduled < all;
         interleaved += in_time && how.interleaved > 1;
@@ -633,6 +637,42 @@ TEST_CASE("pipeline_simulator: what repeats is scheduled once, and the answer is
     CHECK(again > support::cases(300));
     CHECK(shared > support::cases(250));
     CHECK(offloaded > support::cases(60));
+    CHECK(few > support::cases(40));
+}
+
+TEST_CASE("pipeline_simulator: nothing of an earlier pipeline is told after one that was refused, reported, or planned otherwise") {
+    auto const problem = ps::make_problem(chain(4), support::mesh(2, 2, 3), unit_oracle{}, {.simulation = {.memory = sim::memory_policy::ignore}});
+    pipeline::pipelining const how{.stage = {0, 0, 0, 1, 1}, .stages = 2, .micro_batches = 32, .order = launch_order::zb_h1};
+    space::flat_strategy strategy;
+    for (std::size_t op = 0; op < problem.size(); ++op) {
+        strategy.push_back(space::whole(problem.graph().operations[op]));
+        strategy.back().start = static_cast<std::int32_t>(how.stage[op]);
+    }
+    pipeline::pipeline_simulator simulator(problem);
+    auto const time = simulator.simulate(how, strategy);
+    CHECK(simulator.scheduled_tasks() < simulator.all_tasks() / 2);
+    CHECK(std::ranges::all_of(simulator.utilisation(), [](double u) { return u > 0; }));
+    // The plan of another number of micro-batches is no other pipeline.
+    (void)simulator.plan_micro_batch(4, strategy);
+    CHECK(simulator.schedule().makespan == time.count());
+    CHECK(simulator.tasks().size() == simulator.all_tasks());
+    // Devices that do not say how they copy to their hosts: refused when all else is planned.
+    auto refused = how;
+    refused.order = launch_order::one_f_one_b;
+    refused.offloaded.assign(problem.size(), true);
+    (void)simulator.simulate(how, strategy);
+    CHECK(refusal([&] { (void)simulator.simulate(refused, strategy); }).find("host_rate") != std::string::npos);
+    CHECK(simulator.tasks().size() == 0);
+    CHECK(simulator.all_tasks() == 0);
+    CHECK(simulator.makespan() == ps::picoseconds{0});
+    CHECK(simulator.simulate(how, strategy) == time);
+    // A report takes the tasks along.
+    auto const report = std::move(simulator).report();
+    CHECK(report.makespan == time);
+    CHECK(report.tasks.size() > 0);
+    CHECK(simulator.all_tasks() == 0); // NOLINT(bugprone-use-after-move): what is left
+    CHECK(simulator.utilisation() == std::vector<double>{0, 0});
+    CHECK(simulator.simulate(how, strategy) == time);
 }
 
 TEST_CASE("pipeline_simulator: what several operators of a stage read is sent there once, as if one of them handed it on") {

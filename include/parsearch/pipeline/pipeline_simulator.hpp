@@ -22,9 +22,8 @@
 #include <parsearch/pipeline/pipeline_traffic.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/pipeline/recomputation.hpp>
+#include <parsearch/pipeline/folding/folded_scheduler.hpp>
 #include <parsearch/pipeline/shared_blocks.hpp>
-#include <parsearch/pipeline/folding/steady_phase.hpp>
-#include <parsearch/pipeline/folding/task_classes.hpp>
 #include <parsearch/pipeline/unroll.hpp>
 #include <parsearch/pipeline/zero_sharding.hpp>
 #include <parsearch/problem/problem.hpp>
@@ -46,8 +45,7 @@ namespace parsearch::pipeline {
 /// the problem's discipline. One stage, one micro-batch and nothing computed again, offloaded or cut is a network as it is: what `sim::simulator`
 /// simulates, task by task.
 ///
-/// What repeats is scheduled once: of devices that do the same one (`task_classes_finder`), of micro-batches as many as it takes until rounds repeat
-/// (`steady_phase_finder`). The answers are those of all tasks, which are made when they are asked for.
+/// What repeats is scheduled once (`folded_scheduler`). The answers are those of all tasks, which are made when they are asked for.
 class pipeline_simulator {
   public:
     /// Throws `invalid_input` where transfers of the problem are others than streaming: unrolling knows no ties between the tasks of a message.
@@ -63,89 +61,58 @@ class pipeline_simulator {
     template <Strategy<space::configuration> S> [[nodiscard]] picoseconds operator()(pipelining const& how, S const& strategy) {
         return within(how, strategy, cost_traits<picoseconds>::infinity()).value();
     }
-    /// The same, or nothing where the cost is above `bound`, which takes less time: the schedule is unfinished then.
+    /// The same, or nothing where the cost is above `bound`, which takes less time: there is no schedule then.
     template <Strategy<space::configuration> S>
     [[nodiscard]] std::optional<picoseconds> within(pipelining const& how, S const& strategy, picoseconds bound) {
         prepare(how, strategy);
         auto const penalty = sim::memory_cost(work_->options, over_capacity(), work_->topology.size());
-        if (penalty == cost_traits<picoseconds>::infinity() || penalty > bound) {
-            forget_tasks();
-            return penalty > bound ? std::nullopt : std::optional(penalty);
-        }
+        if (penalty > bound) return std::nullopt;
+        if (penalty == cost_traits<picoseconds>::infinity()) return penalty;
         auto const unlimited = bound == cost_traits<picoseconds>::infinity();
-        auto const makespan = run(how, unlimited ? bound.count() : (bound - penalty).count());
-        if (!makespan) return std::nullopt;
-        return sim::total_cost(picoseconds{*makespan}, penalty);
+        if (!run(unlimited ? bound.count() : (bound - penalty).count())) return std::nullopt;
+        return sim::total_cost(makespan(), penalty);
     }
     /// The makespan, whatever memory it needs, for the readers below.
     template <Strategy<space::configuration> S> picoseconds simulate(pipelining const& how, S const& strategy) {
         prepare(how, strategy);
-        return picoseconds{*run(how, unbounded)};
+        run(folded_scheduler::unbounded);
+        return makespan();
     }
 
     /// Of the last pipeline simulated: its tasks, where they come from, when they ran, memory by device. Where memory was rejected or the cost above
-    /// a bound, there are no tasks. Complexity: at the first call, that of scheduling all tasks.
+    /// a bound, there are no tasks. Complexity: at the first call, that of scheduling all tasks. Throws `invalid_input` where they are 2^31 or more.
     [[nodiscard]] sim::task_graph const& tasks() {
         unfold();
-        return tasks_;
+        return scheduler_.tasks();
     }
     [[nodiscard]] std::vector<task_origin> const& origins() {
         unfold();
-        return origins_;
+        return scheduler_.origins();
     }
     [[nodiscard]] sim::schedule const& schedule() {
         unfold();
-        return schedule_;
+        return scheduler_.schedule();
     }
     [[nodiscard]] std::vector<sim::memory_use> const& memory() const noexcept { return memory_; }
-    /// Of the last pipeline simulated, tasks that were scheduled: fewer than there are where devices or rounds repeat.
-    [[nodiscard]] std::size_t scheduled_tasks() const noexcept { return scheduled_; }
-    /// And how many there are. Complexity: linear in scheduled tasks, and in tasks of a micro-batch.
-    [[nodiscard]] std::uint64_t all_tasks() const {
-        if (!folded_) return tasks_.size();
-        std::vector<std::uint64_t> alike(in_classes_ ? classes_.tasks.size() : one_.size(), 1), on(tasks_.resources, 1); // of a class
-        if (in_classes_) {
-            std::ranges::fill(alike, 0);
-            for (auto const c : classes_.of_task) ++alike[c];
-            std::ranges::fill(on, 0);
-            for (auto const c : classes_.of_resource) ++on[c];
-        }
-        auto const count = [&](std::uint32_t first, std::uint32_t last) {
-            std::uint64_t sum = 0;
-            for (auto t = first; t < last; ++t) {
-                auto const& from = origins_[t];
-                if (from.moves != block_transfer::none) sum += tasks_.kind[t] == sim::task_kind::barrier ? 1 : on[tasks_.resource[t]];
-                else sum += from.copies != host_copy::none ? on[tasks_.label[t].number] : alike[from.task]; // copies have the number of their device
-            }
-            return sum;
-        };
-        auto const& first = unroller_.first_tasks();
-        return count(0, tasks_.size()) + (periods_ > 0 ? periods_ * count(first[phase_.launch], first[phase_.launch + phase_.launches]) : 0);
-    }
-    /// Of the last pipeline simulated: bytes moved between devices in one iteration, by `traffic_kind`. Throws as `plan`.
+    /// How long it takes; 0 where there are no tasks.
+    [[nodiscard]] picoseconds makespan() const noexcept { return picoseconds{scheduler_.makespan()}; }
+    /// How many tasks were scheduled to tell: far fewer than there are where devices and rounds repeat.
+    [[nodiscard]] std::uint64_t scheduled_tasks() const noexcept { return scheduled_; }
+    /// How many there are. Complexity: linear in scheduled tasks, and in tasks of a micro-batch.
+    [[nodiscard]] std::uint64_t all_tasks() const { return scheduler_.all_tasks(); }
+    /// Bytes moved between devices in one iteration, by `traffic_kind`; where there are no tasks, without those for blocks whose weights are shared.
+    /// Throws as `plan`.
     [[nodiscard]] std::array<double, sim::traffic_kinds> traffic() const {
-        return pipeline_traffic(work_->graph, how_, plan(), sharing_, transfers_, work_->options.training);
+        return pipeline_traffic(work_->graph, how_, plan(), sharing_, transfers(), work_->options.training);
     }
+    /// How often what moves for blocks whose weights are shared.
+    [[nodiscard]] transfer_counts transfers() const { return sharing_.empty() ? transfer_counts{} : scheduler_.transfers(); }
     /// By device, the share of the makespan in which it computes; as `sim::report` has it. Complexity: linear in scheduled tasks.
     [[nodiscard]] std::vector<double> utilisation() const {
-        std::vector<double> busy(tasks_.resources, 0);
-        auto const add = [&](std::uint32_t first, std::uint32_t last, double times) {
-            for (auto t = first; t < last; ++t) busy[tasks_.resource[t]] += times * static_cast<double>(tasks_.duration[t]);
-        };
-        add(0, tasks_.size(), 1);
-        if (folded_ && periods_ > 0) {
-            auto const& first = unroller_.first_tasks();
-            add(first[phase_.launch], first[phase_.launch + phase_.launches], static_cast<double>(periods_));
-        }
-        std::vector<double> out;
-        for (std::uint32_t d = 0; d < work_->topology.size(); ++d)
-            out.push_back(makespan_ > 0 ? busy[folded_ && in_classes_ ? classes_.of_resource[d] : d] / static_cast<double>(makespan_) : 0);
+        auto out = scheduler_.busy(work_->topology.size());
+        for (auto& b : out) b = scheduler_.makespan() > 0 ? b / static_cast<double>(scheduler_.makespan()) : 0;
         return out;
     }
-    /// And how often what moves for blocks whose weights are shared.
-    [[nodiscard]] transfer_counts const& transfers() const noexcept { return transfers_; }
-    /// How long it takes; 0 where there are no tasks.
-    [[nodiscard]] picoseconds makespan() const noexcept { return picoseconds{makespan_}; }
     /// What there is to tell of the last pipeline simulated without its tasks. Throws as `plan`.
     [[nodiscard]] sim::report summary() const {
         sim::report r;
@@ -157,17 +124,17 @@ class pipeline_simulator {
     }
     /// All that there is to tell of the last pipeline simulated, whose tasks and schedule it takes along. Throws `invalid_input` before the first.
     [[nodiscard]] sim::report report() && {
-        unfold();
-        require_simulated();
+        auto const& tasks = this->tasks();
+        if (tasks.size() == 0) throw invalid_input("pipeline_simulator: no pipeline was simulated yet");
         auto r = summary();
         auto const& part = parts_.at(current_).problem;
-        r.carried = sim::payloads(plan(), part.graph(), tasks_, part.options());
-        for (std::uint32_t t = 0; t < tasks_.size(); ++t) {
-            auto const& from = origins_[t];
-            auto const kind = tasks_.kind[t];
+        r.carried = sim::payloads(plan(), part.graph(), tasks, part.options());
+        for (std::uint32_t t = 0; t < tasks.size(); ++t) {
+            auto const& from = origins()[t];
+            auto const kind = tasks.kind[t];
             bool const of_block = from.moves != block_transfer::none;
             bool const weights = kind == sim::task_kind::transfer || kind == sim::task_kind::collective
-                                     ? tasks_.label[t].traffic == sim::traffic_kind::weight_gradient
+                                     ? tasks.label[t].traffic == sim::traffic_kind::weight_gradient
                                      : kind == sim::task_kind::update;
             bool const each = of_block ? from.moves == block_transfer::reduce ||
                                              (from.moves == block_transfer::gather && how_.sharded >= sharded_states::parameters)
@@ -180,14 +147,14 @@ class pipeline_simulator {
                                                                     : sim::task_part::whole;
             r.runs.push_back({each ? from.micro_batch : sim::task_run::once, what});
             if (from.copies != host_copy::none) {
-                auto const& who = tasks_.label[t];
+                auto const& who = tasks.label[t];
                 r.carried[t].bytes = offloaded_.at({who.number, detail::segment_at(how_, who.op)}).bytes;
             }
-            if (of_block && kind == sim::task_kind::collective) describe_transfer(tasks_.label[t], from.moves, r.carried[t]);
+            if (of_block && kind == sim::task_kind::collective) describe_transfer(tasks.label[t], from.moves, r.carried[t]);
         }
-        r.tasks = std::exchange(tasks_, {});
-        r.schedule = std::exchange(schedule_, {});
-        origins_.clear();
+        r.tasks = std::exchange(scheduler_.tasks(), {});
+        r.schedule = std::exchange(scheduler_.schedule(), {});
+        scheduler_.clear();
         r.utilisation = sim::utilisation_of(r.tasks, r.schedule); // of links, too
         r.critical_path = sim::critical_path_of(r.tasks, r.schedule);
         return r;
@@ -236,10 +203,6 @@ class pipeline_simulator {
         carried.devices = across ? carried.devices / parts : parts;
     }
 
-    void require_simulated() const {
-        if (tasks_.size() == 0) throw invalid_input("pipeline_simulator: no pipeline was simulated yet");
-    }
-
     template <class S> void prepare(pipelining const& how, S const& strategy) {
         validate(how, work_->graph);
         auto const& options = work_->options;
@@ -248,6 +211,8 @@ class pipeline_simulator {
         if (how.sharded >= sharded_states::gradients && options.training && !options.overlap)
             throw invalid_input("pipeline: sharded ", how.sharded == sharded_states::gradients ? "gradients" : "parameters",
                                 " without 'overlap': gradients are reduced while others are computed, must be true");
+        scheduler_.clear(); // what follows may throw
+        folded_ = false;
         auto& now = part(how.micro_batches);
         auto& s = now.simulator;
         try {
@@ -282,136 +247,37 @@ class pipeline_simulator {
         for (auto const& c : plan.classes) sharing_.push_back(share_weights(c, how.sharded, work_->topology, price_));
     }
 
-    static constexpr auto unbounded = std::numeric_limits<std::int64_t>::max();
-
-    void forget_tasks() {
-        tasks_.clear(0);
-        schedule_ = {};
-        origins_.clear();
-        transfers_.clear();
-        folded_ = in_classes_ = false;
-        periods_ = 0;
-        scheduled_ = 0;
-        makespan_ = 0;
+    /// False where the makespan is above `bound`.
+    bool run(std::int64_t bound) {
+        bool const as_it_is = how_.runs_once() && sharing_.empty();
+        bool const folds = !as_it_is && (how_.micro_batches >= least_to_fold || work_->topology.size() >= devices_to_fold);
+        bool const ended = as_it_is ? scheduler_.run_as_it_is(std::exchange(one_, {}), work_->options.discipline, bound)
+                           : folds  ? scheduler_.run_folded(pipeline(), bound)
+                                    : scheduler_.run_whole(pipeline(), bound);
+        folded_ = folds && ended;
+        scheduled_ = scheduler_.scheduled_tasks();
+        return ended;
     }
-
-    /// The makespan; nothing where it is above `bound`.
-    std::optional<std::int64_t> run(pipelining const& how, std::int64_t bound) {
-        forget_tasks();
-        if (may_fold(how)) {
-            makespan_ = run_folded(how, bound);
-            folded_ = true;
-        } else {
-            makespan_ = run_whole(how, bound) ? schedule_.makespan : unbounded;
-        }
-        count_transfers();
-        if (makespan_ > bound) {
-            forget_tasks();
-            return {};
-        }
-        return makespan_;
-    }
-
-    /// Whether something may repeat that takes longer to schedule than to find.
-    [[nodiscard]] bool may_fold(pipelining const& how) const {
-        return how.micro_batches >= least_to_fold || (work_->topology.size() >= devices_to_fold && !(how.runs_once() && sharing_.empty()));
-    }
-    void count_transfers() {
-        if (sharing_.empty()) return;
-        auto const& all = unroller_.transfers();
-        for (auto const& t : all) ++transfers_[t];
-        if (periods_ == 0) return;
-        auto const& first = unroller_.first_transfers();
-        for (auto i = first[phase_.launch]; i < first[phase_.launch + phase_.launches]; ++i) transfers_[all[i]] += periods_;
-    }
-
-    /// All tasks; false where the makespan is above `bound`.
-    bool run_whole(pipelining const& how, std::int64_t bound) {
-        folded_ = false;
-        auto const devices = static_cast<std::uint32_t>(work_->topology.size());
-        if (how.runs_once() && sharing_.empty()) {
-            std::swap(tasks_, one_);
-            origins_.clear();
-            for (std::uint32_t t = 0; t < tasks_.size(); ++t) origins_.push_back({.task = t});
-            scheduled_ = tasks_.size();
-            return scheduler_.run(tasks_, work_->options.discipline, schedule_, bound);
-        }
-        return unroll(how, {&one_, devices, &shared_, &offloaded_}, bound);
+    [[nodiscard]] pipeline_tasks pipeline() const {
+        return {one_,
+                parts_.at(how_.micro_batches).problem.graph(),
+                static_cast<std::uint32_t>(work_->topology.size()),
+                how_,
+                shared_,
+                offloaded_,
+                work_->options.discipline};
     }
     void unfold() {
-        if (!folded_) return;
-        auto const scheduled = scheduled_;
-        run_whole(how_, unbounded);
-        scheduled_ = scheduled;
-    }
-
-    /// What is unrolled: tasks of a micro-batch, or classes of them.
-    struct micro_batch_tasks {
-        sim::task_graph const* tasks;
-        std::uint32_t devices;
-        shared_blocks const* shared;
-        offload_plan const* offloaded;
-    };
-    /// Devices run what they launch in that order. False where the makespan is above `bound`.
-    bool unroll(pipelining const& how, micro_batch_tasks const& one, std::int64_t bound) {
-        auto const order = work_->options.discipline;
-        unroller_.run(*one.tasks, parts_.at(current_).problem.graph(), one.devices, how, *one.shared, *one.offloaded, order == sim::discipline::fifo,
-                      tasks_, origins_);
-        scheduled_ += tasks_.size();
-        return scheduler_.run(tasks_, order, schedule_, bound, one.devices);
-    }
-
-    /// The makespan, or something above `bound`.
-    std::int64_t run_folded(pipelining const& how, std::int64_t bound) {
-        micro_batch_tasks one{&one_, static_cast<std::uint32_t>(work_->topology.size()), &shared_, &offloaded_};
-        shared_blocks shared;
-        offload_plan offloaded;
-        if (class_finder_.run(one_, one.devices, shared_, offloaded_, classes_)) {
-            shared = fold(shared_, classes_);
-            offloaded = fold(offloaded_, classes_);
-            one = {&classes_.tasks, classes_.devices, &shared, &offloaded};
-            in_classes_ = true;
+        if (!std::exchange(folded_, false)) return;
+        constexpr auto most = std::uint64_t{1} << 31;
+        if (auto const n = scheduler_.all_tasks(); n >= most) {
+            folded_ = true;
+            throw invalid_input("pipeline: ", n, " tasks: must be fewer than ", most, " to be made one by one");
         }
-        for (auto fewer : trials(how)) {
-            auto phase = unroll_fewer(how, one, fewer);
-            if (!phase) continue;
-            // Periods must make up for all the others.
-            auto const period = phase->micro_batches;
-            if (auto const more = (how.micro_batches - fewer) % period; more > 0) {
-                fewer += more;
-                phase = unroll_fewer(how, one, fewer);
-                if (!phase || phase->micro_batches != period) break;
-            }
-            phase_ = *phase;
-            periods_ = (how.micro_batches - fewer) / period;
-            return phase_.time > (unbounded - schedule_.makespan) / periods_ ? unbounded : schedule_.makespan + periods_ * phase_.time;
-        }
-        return unroll(how, one, bound) ? schedule_.makespan : unbounded;
+        scheduler_.run_whole(pipeline(), folded_scheduler::unbounded);
     }
 
-    /// Numbers of micro-batches whose rounds may repeat, while those are much fewer than all.
-    static std::vector<std::uint32_t> trials(pipelining const& how) {
-        std::vector<std::uint32_t> out;
-        if (how.order == launch_order::gpipe) return out;
-        auto const groups = how.launching().groups();
-        auto const unit = how.interleaved > 1 ? groups : 1;
-        std::uint32_t under_way = groups;
-        for (std::uint32_t s = 0; s < how.stages; ++s) under_way = std::max(under_way, in_flight(how.launching(), s));
-        auto const least = (how.offloads() ? 3 : 2) * under_way + 6 * unit; // until all stages are under way, and until the first has ended
-        for (auto n = least; n <= how.micro_batches / 2; n = n * 8 / 5) out.push_back((n + unit - 1) / unit * unit);
-        return out;
-    }
-    std::optional<steady_phase> unroll_fewer(pipelining const& how, micro_batch_tasks const& one, std::uint32_t micro_batches) {
-        auto fewer = how;
-        fewer.micro_batches = micro_batches;
-        unroll(fewer, one, unbounded);
-        auto const chained = work_->options.discipline == sim::discipline::fifo ? one.devices : tasks_.resources - 1;
-        return phase_finder_({tasks_, origins_, unroller_.launched(), unroller_.first_tasks(), schedule_, chained}, micro_batches,
-                             how.interleaved > 1 ? how.launching().groups() : 1, longest_period);
-    }
-
-    static constexpr std::uint32_t least_to_fold = 4, devices_to_fold = 16; ///< micro-batches, devices
-    static constexpr std::uint32_t longest_period = 8;                      ///< units
+    static constexpr std::uint32_t least_to_fold = 4, devices_to_fold = 16; ///< micro-batches, devices: with fewer, finding takes longer
     std::shared_ptr<sim::workload const> work_;
     parallelization problem_;
     std::map<std::uint32_t, micro> parts_;
@@ -421,22 +287,10 @@ class pipeline_simulator {
     sharing_plan sharing_{};   ///< of its gradients or parameters
     shared_blocks shared_{};   ///< and the blocks that move for it
     offload_plan offloaded_{}; ///< its activations on hosts
-    sim::task_graph one_, tasks_;
-    std::vector<task_origin> origins_;
-    // Of the last pipeline:
-    bool folded_ = false;       ///< these are not all of its tasks,
-    bool in_classes_ = false;   ///< but classes of them,
-    steady_phase phase_{};      ///< and of its periods
-    std::uint32_t periods_ = 0; ///< as many more are left out
-    std::int64_t makespan_ = 0;
-    transfer_counts transfers_;
-    std::size_t scheduled_ = 0;
-    task_classes classes_;
-    task_classes_finder class_finder_;
-    steady_phase_finder phase_finder_;
-    unroller unroller_;
-    sim::scheduler scheduler_;
-    sim::schedule schedule_;
+    sim::task_graph one_;
+    folded_scheduler scheduler_;
+    bool folded_ = false; ///< it holds what repeats in the last pipeline once
+    std::uint64_t scheduled_ = 0;
     std::vector<sim::shard_memory> shards_;
     std::vector<sim::memory_use> memory_;
 };

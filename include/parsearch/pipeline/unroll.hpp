@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <set>
-#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -19,7 +17,6 @@
 #include <parsearch/pipeline/shared_blocks.hpp>
 #include <parsearch/pipeline/weight_gradients.hpp>
 #include <parsearch/pipeline/zero_sharding.hpp>
-#include <parsearch/core/units.hpp>
 #include <parsearch/sim/schedule/task_graph.hpp>
 #include <parsearch/sim/task/assemble.hpp>
 

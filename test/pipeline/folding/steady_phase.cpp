@@ -46,8 +46,8 @@ struct one_device {
         sim::scheduler{}.run(tasks, sim::discipline::fifo, when, INT64_MAX, 1);
     }
     [[nodiscard]] std::optional<pipeline::steady_phase> phase() const {
-        return pipeline::steady_phase_finder{}({tasks, origins, launched, first_tasks, when, 1}, static_cast<std::uint32_t>(launched.size() / 2), 1,
-                                               4);
+        return pipeline::steady_phase_finder{}.find({tasks, origins, launched, first_tasks, when, 1}, static_cast<std::uint32_t>(launched.size() / 2),
+                                                    1, 4);
     }
 };
 
@@ -60,7 +60,7 @@ TEST_CASE("steady_phase: rounds that repeat, by hand") {
         REQUIRE(found);
         CHECK(found->micro_batches == 1);
         CHECK(found->time == (message == 1 ? 9 : 13)); // the first message of a round waits for the last of the one before
-        CHECK(found->tasks == 4);
+        CHECK(found->launches == 2);
         CHECK(few.when.makespan + 32 * found->time == many.when.makespan);
     }
     CHECK(!one_device(2).phase()); // too few rounds to tell
@@ -87,6 +87,38 @@ TEST_CASE("steady_phase: a task that is elsewhere, later, or waits for something
     CHECK(!changed([](auto& p) { p.launched[3].stage = 1; }));
     CHECK(!changed([](auto& p) { p.launched[3].micro_batch = 0; }));
     CHECK(!changed([](auto& p) { p.tasks.predecessors[p.tasks.first_predecessor[6]] = 0; }));
+    // A resource with nothing in the rounds, used before: what it does behind waits for that. The update of a device waits for its link, too.
+    auto const unused = [](std::int64_t late) {
+        one_device p(6);
+        p.tasks.resource[0] = 2; // the barriers' here, of which none is
+        p.tasks.resource.back() = 2;
+        p.when.start.back() += late;
+        p.when.end.back() += late;
+        p.when.makespan += late;
+        return p.phase().has_value();
+    };
+    CHECK(unused(0));
+    CHECK(!unused(1));
+    // Nothing behind may run when it likes.
+    CHECK(!changed([](auto& p) {
+        p.tasks.after(1);
+        p.tasks.add(2, 0, sim::task_kind::barrier, {});
+        p.tasks.predecessors.pop_back();
+        p.tasks.first_predecessor.back() = static_cast<std::uint32_t>(p.tasks.predecessors.size());
+        p.origins.push_back({.task = 5});
+        for (auto* const times : {&p.when.ready, &p.when.start, &p.when.end}) times->push_back(0);
+    }));
+    // A wait for long ago is no matter where it is for what the device did itself, or was made ready by before.
+    auto const far = [](std::uint32_t q, bool again) {
+        one_device p(12);
+        for (std::uint32_t t = 30; t < 44; t += 2) { // of the computations of some rounds, the one before on the device becomes one long ago
+            p.tasks.predecessors[p.tasks.first_predecessor[t]] = t - q;
+            p.origins[t].again = again;
+        }
+        return p.phase();
+    };
+    CHECK(far(26, false));
+    CHECK(far(25, true));
     // The update waits for messages of all micro-batches, so for a later one of each; for something of the first alone it may not.
     CHECK(!changed([](auto& p) { p.origins[1].task = 9; }));
     CHECK(!changed([](auto& p) { ++p.when.ready.back(); })); // made ready by none of them

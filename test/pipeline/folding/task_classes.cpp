@@ -41,30 +41,30 @@ TEST_CASE("task_classes: devices that do the same, by hand") {
     pipeline::task_classes_finder find;
     pipeline::task_classes classes;
     auto const all = ring();
-    REQUIRE(find.run(all, 4, {}, {}, classes));
+    REQUIRE(find.find(all, 4, {}, {}, classes));
     CHECK(classes.devices == 1);
     CHECK(classes.resource == std::vector<std::uint32_t>{0, 4, 8}); // a device, a link, barriers
     CHECK(classes.of_task == std::vector<std::uint32_t>{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2});
     CHECK(classes.tasks.size() == 3);
     CHECK(classes.tasks.predecessors == std::vector<std::uint32_t>{0, 1});
     CHECK(classes.tasks.resources == 3);
-    CHECK(!find.run(ring(6), 4, {}, {}, classes)); // one that is slower sets all apart: each is at another distance behind it
+    CHECK(!find.find(ring(6), 4, {}, {}, classes)); // one that is slower sets all apart: each is at another distance behind it
     // What moves for blocks, and over the links to hosts, counts too.
     pipeline::shared_blocks shared{.waits = {true, true}, .reduced_with = std::vector<std::uint32_t>(all.size(), pipeline::shared_block::none)};
     shared.blocks[0] = {.first = 0, .gather = {{4, 3}, {5, 3}, {6, 3}, {7, 3}}};
-    REQUIRE(find.run(all, 4, shared, {}, classes));
+    REQUIRE(find.find(all, 4, shared, {}, classes));
     CHECK(classes.devices == 1);
     auto const folded = fold(shared, classes);
     CHECK(folded.blocks.at(0).gather == pipeline::shared_block::link_times{{1, 3}});
     CHECK(folded.reduced_with.size() == 3);
     shared.blocks[0].gather[2].second = 4;
-    CHECK(!find.run(all, 4, shared, {}, classes));
+    CHECK(!find.find(all, 4, shared, {}, classes));
     pipeline::offload_plan offloaded;
     for (std::uint32_t d = 0; d < 4; ++d) offloaded[{d, {0, 0}}] = {.bytes = 8, .time = 7, .op = 0};
-    REQUIRE(find.run(all, 4, {}, offloaded, classes));
+    REQUIRE(find.find(all, 4, {}, offloaded, classes));
     CHECK(fold(offloaded, classes).size() == 1);
     offloaded.erase({1, {0, 0}});
-    CHECK(!find.run(all, 4, {}, offloaded, classes));
+    CHECK(!find.find(all, 4, {}, offloaded, classes));
 }
 
 TEST_CASE("task_classes: in random task graphs on devices most of which are alike tasks of a class run at the same times") {
@@ -97,7 +97,7 @@ TEST_CASE("task_classes: in random task graphs on devices most of which are alik
         }
         pipeline::task_classes_finder find;
         pipeline::task_classes classes;
-        if (!find.run(g, 2 * replicas, {}, {}, classes)) {
+        if (!find.find(g, 2 * replicas, {}, {}, classes)) {
             ++apart;
             continue;
         }

@@ -18,12 +18,11 @@
 
 namespace parsearch::pipeline {
 
-/// A part of a pipeline's schedule that may come any number of times more: so much longer is that of a pipeline with more micro-batches.
+/// A part of a pipeline's schedule that repeats: once more of it makes the pipeline longer by `micro_batches` and `time`.
 struct steady_phase {
-    std::uint32_t micro_batches = 0; ///< of a period: it comes once more for as many more
-    std::int64_t time = 0;           ///< picoseconds of a period
-    std::uint32_t tasks = 0;         ///< of a period
-    std::size_t launch = 0;          ///< the first of a period
+    std::uint32_t micro_batches = 0;
+    std::int64_t time = 0;  ///< picoseconds
+    std::size_t launch = 0; ///< its first, of as many
     std::size_t launches = 0;
 };
 
@@ -39,23 +38,26 @@ struct scheduled_pipeline {
 
 /// Finds steady phases; keeps its buffers from one to the next.
 ///
-/// The tasks of a pipeline are those before a zone, of the zone, and behind it. In the zone all tasks of a period are those of the period before, one
-/// by one: alike, waiting for the same ones a period before, and later by one and the same time. A schedule is the only one in which each task is
-/// ready when the last it waits for ends, each resource takes tasks by (ready, number), and each begins when it is ready and the one before it has
-/// ended. With one more period in the middle of the zone, and all that is behind later by its time, that still holds where the zone is long enough:
-/// then each task, those it waits for and its neighbours on its resource are together in the schedule that was found, as they are there, at times
-/// that differ by periods. What a device has waited for before does not matter. Let d be how far, in numbers of tasks, a resource takes one ahead of
-/// another with a smaller number, e how far back tasks of the zone or behind it wait, and l the tasks of a period: "long enough" is max(4 d + 2 l, e
-/// + l). Two tasks of a resource that are in its order neighbours are at most 2 d + l apart, all that its order could have between them at most d
-/// before or behind either, and a view of the longer schedule begins at every period. Of what is behind the zone a task may also wait for one before
-/// it, if it waits for the same of a later micro-batch, too. A resource may do something before the zone and behind it, and nothing within, if it has
-/// time between.
+/// A schedule is the only one in which each task is ready when the last it waits for ends, each resource takes tasks by (ready, number), and each
+/// begins when it is ready and the one before it has ended. In a zone of the numbers of tasks each is as the one a period before, waits for the same
+/// a period before, and runs later by one and the same time. Let one more period be put into the zone, and all behind it run later by its time. That
+/// is the schedule of the longer pipeline where for each task all that decides when it runs is together somewhere in what was found, as it is there:
+///
+/// 1. What it waits for is at most e numbers before it, for tasks of the zone or behind it. What its device did before does not count.
+/// 2. Let d be the most by which a resource takes a task ahead of one with a smaller number, l the tasks of a period. Two tasks of a resource that
+/// are
+///    neighbours in its order are at most 2 d + l apart, and all that the order could have between them is at most d before or behind either. As the
+///    found schedule fits the longer one at every period, a zone of max(4 d + 2 l, e + l) is long enough.
+/// 3. A task behind the zone may wait for one before it if it also waits for the same of a late micro-batch, and that makes it ready.
+/// 4. What a resource with nothing in the zone does behind it does not wait for what it did before. Nothing behind the zone may run when it likes.
+///
+/// What is computed again counts as its first computation, which has waited for all that came from elsewhere; the gathering and reductions that it
+/// waits for besides are also awaited by its backward tasks.
 class steady_phase_finder {
   public:
-    /// The shortest phase whose period is up to `most` times `unit` micro-batches, after which launches repeat; nothing where there is none, or the
-    /// zone is not long enough. Complexity: O(most * tasks + waits), and a logarithm where resources overtake.
-    [[nodiscard]] std::optional<steady_phase> operator()(scheduled_pipeline const& p, std::uint32_t micro_batches, std::uint32_t unit,
-                                                         std::uint32_t most) {
+    /// The phase of the shortest period, up to `most` times `unit` micro-batches, after which launches repeat; nothing where there is none, or its
+    /// zone is not long enough. Complexity: O(most * (tasks + waits)), and a logarithm where resources overtake.
+    [[nodiscard]] std::optional<steady_phase> find(scheduled_pipeline const& p, std::uint32_t micro_batches, std::uint32_t unit, std::uint32_t most) {
         auto const launches = p.launched.size();
         auto const of_unit = launches / micro_batches * unit;
         overtaken_.reset();
@@ -88,8 +90,8 @@ class steady_phase_finder {
                      .end = p.first_tasks[last],
                      .period = p.first_tasks[first] - p.first_tasks[first - launches],
                      .time = shift_of(p, first, first - launches, micro_batches, no_shift)};
-        if (z.time <= 0 || z.period == 0 || !is_long_enough(p, z)) return {};
-        return steady_phase{.micro_batches = micro_batches, .time = z.time, .tasks = z.period, .launch = first, .launches = launches};
+        if (z.time <= 0 || z.period == 0 || !may_grow(p, z)) return {};
+        return steady_phase{.micro_batches = micro_batches, .time = z.time, .launch = first, .launches = launches};
     }
 
     /// How much later the tasks of launch `i` run than those of launch `j`, which are the same `micro_batches` before; `no_shift` where they are
@@ -114,18 +116,21 @@ class steady_phase_finder {
         return shift;
     }
 
-    bool is_long_enough(scheduled_pipeline const& p, zone const& z) {
+    /// Whether 1 to 4 hold.
+    bool may_grow(scheduled_pipeline const& p, zone const& z) {
         auto const length = z.end - z.begin;
         if (length < std::uint64_t{4} * overtaken(p) + std::uint64_t{2} * z.period) return false;
         auto const& g = p.tasks;
+        busy_.assign(g.resources, false);
+        for (auto x = z.begin; x < z.end; ++x) busy_[g.resource[x]] = true;
         std::int64_t last_end = 0;
         for (auto x = z.begin; x < g.size(); ++x) {
             last_end = std::max(last_end, p.when.end[x]);
+            bool const in_turn = g.resource[x] < p.chained && busy_[g.resource[x]]; // behind what its device did in the zone
+            if (p.origins[x].again && in_turn) continue;
             auto const before = g.before(x);
-            if (p.origins[x].again && g.resource[x] < p.chained) continue; // its device has waited for that when it computed this first
-            auto const is_far = [&](std::uint32_t q) {
-                return x - q + z.period > length && !(g.resource[q] < p.chained && g.resource[q] == g.resource[x]);
-            };
+            if (before.empty() && x >= z.end && !in_turn) return false;
+            auto const is_far = [&](std::uint32_t q) { return x - q + z.period > length && !(in_turn && g.resource[q] == g.resource[x]); };
             if (std::ranges::none_of(before, is_far)) continue;
             if (x < z.end || !waits_for_later_ones(p, z, before, p.when.ready[x])) return false;
         }
@@ -156,8 +161,6 @@ class steady_phase_finder {
     /// Whether what resources without a task in the zone do behind it does not wait for what they did before.
     bool has_time_between(scheduled_pipeline const& p, zone const& z) {
         auto const& g = p.tasks;
-        busy_.assign(g.resources, false);
-        for (auto x = z.begin; x < z.end; ++x) busy_[g.resource[x]] = true;
         used_.assign(g.resources, false);
         for (std::uint32_t x = 0; x < z.begin; ++x) used_[g.resource[x]] = true;
         for (auto x = z.end; x < g.size(); ++x)
@@ -191,7 +194,7 @@ class steady_phase_finder {
     std::optional<std::uint32_t> overtaken_;
     std::vector<std::vector<std::pair<std::int64_t, std::uint32_t>>> latest_; ///< of each resource: ready, task
     std::vector<std::uint32_t> later_;
-    std::vector<bool> busy_, used_; ///< of each resource
+    std::vector<bool> busy_, used_; ///< of each resource, whether it has tasks in the zone, before it
 };
 
 } // namespace parsearch::pipeline

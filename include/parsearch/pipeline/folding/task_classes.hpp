@@ -64,9 +64,11 @@ struct task_classes {
 /// nothing is folded.
 class task_classes_finder {
   public:
-    /// Of `one`, tasks on `devices` devices; `shared` and `offloaded`: what else resources do (`unroller`). False where there are no fewer classes
-    /// than tasks. Complexity: O(tasks + waits), times the rounds until classes are found, a few.
-    bool run(sim::task_graph const& one, std::uint32_t devices, shared_blocks const& shared, offload_plan const& offloaded, task_classes& out) {
+    /// Of `one`, which `sim::assembler` made, so that the shards of an operator and what moves for it come together: tasks on `devices` devices;
+    /// `shared` and `offloaded`: what else resources do (`unroller`). False where there are no fewer classes than tasks. Complexity: O(tasks +
+    /// waits), times the rounds until classes are found, a few.
+    [[nodiscard]] bool find(sim::task_graph const& one, std::uint32_t devices, shared_blocks const& shared, offload_plan const& offloaded,
+                            task_classes& out) {
         one_ = &one;
         devices_ = devices;
         begin_with(shared, offloaded);
