@@ -595,7 +595,7 @@ TEST_CASE("pipeline_simulator: what repeats is scheduled once, and the answer is
             for (std::size_t op = 0; op < p.size(); ++op) {
                 auto const group = static_cast<std::int32_t>(devices / std::min(4u, how.launching().groups()));
                 auto const start = static_cast<std::int32_t>(how.stage[op] % how.launching().groups()) * group % static_cast<std::int32_t>(devices);
-                strategy[op] = space::split_samples(micro.graph().operations[op], static_cast<std::size_t>(group), 1, start);
+                strategy[op] = space::split_samples(micro.graph().operations[op], group, 1, start);
             }
         auto const answer = simulator.simulate(how, strategy);
         auto const scheduled = simulator.scheduled_tasks();
