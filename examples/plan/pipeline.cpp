@@ -72,18 +72,19 @@ class textbook_shelf {
 
 // `plan` of `problem` with its figures.
 pipelined described(ps::pipeline::pipeline_plan plan, ps::parallelization const& problem, inputs const& given, ps::picoseconds baseline) {
-    auto name = ps::pipeline::short_name(plan, problem.topology().size());
-    auto const made = [&](ps::sim::report const& simulated, std::uint64_t tasks) {
-        auto figures = ps::io::compare(problem, given.cluster.cluster, std::move(name), simulated, baseline);
-        return pipelined{.plan = std::move(plan), .figures = std::move(figures), .idle = simulated.idle_share(), .tasks = tasks};
-    };
+    ps::sim::report simulated;
+    std::uint64_t tasks = 0;
     if (plan.how.plain()) {
-        auto const simulated = simulate(problem, plan);
-        return made(simulated, simulated.tasks.size());
+        simulated = simulate(problem, plan);
+        tasks = simulated.tasks.size();
+    } else {
+        ps::pipeline::pipeline_simulator simulator(problem);
+        simulator.simulate(plan.how, plan.strategy);
+        simulated = simulator.summary();
+        tasks = simulator.all_tasks();
     }
-    ps::pipeline::pipeline_simulator simulator(problem);
-    simulator.simulate(plan.how, plan.strategy);
-    return made(simulator.summary(), simulator.all_tasks());
+    auto figures = ps::io::compare(problem, given.cluster.cluster, ps::pipeline::short_name(plan, problem.topology().size()), simulated, baseline);
+    return {.plan = std::move(plan), .figures = std::move(figures), .idle = simulated.idle_share(), .tasks = tasks};
 }
 
 // One pipeline may take this much longer than there is time.

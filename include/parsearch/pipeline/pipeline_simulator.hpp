@@ -15,6 +15,7 @@
 #include <parsearch/concepts/strategy.hpp>
 #include <parsearch/core/cost.hpp>
 #include <parsearch/core/error.hpp>
+#include <parsearch/pipeline/folding/folded_scheduler.hpp>
 #include <parsearch/pipeline/micro_batch.hpp>
 #include <parsearch/pipeline/offloading.hpp>
 #include <parsearch/pipeline/pipeline_memory.hpp>
@@ -22,7 +23,6 @@
 #include <parsearch/pipeline/pipeline_traffic.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/pipeline/recomputation.hpp>
-#include <parsearch/pipeline/folding/folded_scheduler.hpp>
 #include <parsearch/pipeline/shared_blocks.hpp>
 #include <parsearch/pipeline/unroll.hpp>
 #include <parsearch/pipeline/zero_sharding.hpp>
@@ -115,18 +115,15 @@ class pipeline_simulator {
     }
     /// What there is to tell of the last pipeline simulated without its tasks. Throws as `plan`.
     [[nodiscard]] sim::report summary() const {
-        sim::report r;
-        r.makespan = makespan();
+        auto r = figures();
         r.utilisation = utilisation();
-        r.traffic = traffic();
-        r.memory = memory_;
         return r;
     }
     /// All that there is to tell of the last pipeline simulated, whose tasks and schedule it takes along. Throws `invalid_input` before the first.
     [[nodiscard]] sim::report report() && {
         auto const& tasks = this->tasks();
         if (tasks.size() == 0) throw invalid_input("pipeline_simulator: no pipeline was simulated yet");
-        auto r = summary();
+        auto r = figures();
         auto const& part = parts_.at(current_).problem;
         r.carried = sim::payloads(plan(), part.graph(), tasks, part.options());
         for (std::uint32_t t = 0; t < tasks.size(); ++t) {
@@ -183,6 +180,14 @@ class pipeline_simulator {
         sim::simulator simulator;
     };
 
+    [[nodiscard]] sim::report figures() const {
+        sim::report r;
+        r.makespan = makespan();
+        r.traffic = traffic();
+        r.memory = memory_;
+        return r;
+    }
+
     micro& part(std::uint32_t n) {
         if (auto const at = parts_.find(n); at != parts_.end()) return at->second;
         auto p = micro_batch_problem(problem_, n);
@@ -234,9 +239,6 @@ class pipeline_simulator {
         for (auto& [where, part] : offloaded_) part.time = price_.host_copy(part.bytes, where.first);
         spread_over_micro_batches(g, how, options, s.plan(), sharing_, offloaded_, shards, devices, memory_);
         if (how.sharded >= sharded_states::optimizer) shard_updates(s.plan(), sharing_, one_);
-        shared_ = {};
-        if (!sharing_.empty())
-            shared_ = blocks_with_shared_weights(one_, s.plan(), static_cast<std::uint32_t>(work_->topology.size()), how, sharing_);
         how_ = how;
     }
 
@@ -249,8 +251,10 @@ class pipeline_simulator {
 
     /// False where the makespan is above `bound`.
     bool run(std::int64_t bound) {
+        auto const devices = static_cast<std::uint32_t>(work_->topology.size());
+        shared_ = sharing_.empty() ? shared_blocks{} : blocks_with_shared_weights(one_, plan(), devices, how_, sharing_);
         bool const as_it_is = how_.runs_once() && sharing_.empty();
-        bool const folds = !as_it_is && (how_.micro_batches >= least_to_fold || work_->topology.size() >= devices_to_fold);
+        bool const folds = !as_it_is && (how_.micro_batches >= least_to_fold || devices >= devices_to_fold);
         bool const ended = as_it_is ? scheduler_.run_as_it_is(std::exchange(one_, {}), work_->options.discipline, bound)
                            : folds  ? scheduler_.run_folded(pipeline(), bound)
                                     : scheduler_.run_whole(pipeline(), bound);

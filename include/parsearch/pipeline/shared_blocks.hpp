@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/make_set.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/pipeline/zero_sharding.hpp>
@@ -105,9 +106,7 @@ inline void add_up(shared_block::link_times& times) {
     }
     for (auto& [number, b] : out.blocks) {
         for (auto* times : {&b.gather, &b.reduce, &b.once}) detail::add_up(*times);
-        std::ranges::sort(b.contributors);
-        auto const same = std::ranges::unique(b.contributors);
-        b.contributors.erase(same.begin(), same.end());
+        make_set(b.contributors);
         for (auto const t : b.contributors) out.reduced_with[t] = number;
     }
     return out;

@@ -5,12 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/pipeline/folding/steady_phase.hpp>
@@ -56,7 +54,7 @@ class folded_scheduler {
 
     /// Schedules all tasks. False, holding nothing, where the makespan is above `bound`.
     bool run_whole(pipeline_tasks const& p, std::int64_t bound) {
-        return afresh([&] { return keep(unroll(p, p.how.micro_batches, bound) ? schedule_.makespan : unbounded, bound); });
+        return afresh([&] { return keep(unroll(p, p.how.micro_batches, bound), bound); });
     }
     /// Those of a graph as it is.
     bool run_as_it_is(sim::task_graph tasks, sim::discipline order, std::int64_t bound) {
@@ -88,31 +86,27 @@ class folded_scheduler {
 
     /// Tasks of the pipeline. Complexity: linear in what was scheduled, and in tasks of a micro-batch.
     [[nodiscard]] std::uint64_t all_tasks() const {
-        if (!alike_) return tasks_.size() + periods_ * std::uint64_t{in_period().second - in_period().first};
+        std::uint64_t sum = 0;
+        if (!alike_) {
+            for_each_times([&](std::uint32_t, std::uint64_t times) { sum += times; });
+            return sum;
+        }
         std::vector<std::uint64_t> of_class(classes_.tasks.size(), 0), on(tasks_.resources, 0);
         for (auto const c : classes_.of_task) ++of_class[c];
         for (auto const c : classes_.of_resource) ++on[c];
-        auto const count = [&](std::uint32_t first, std::uint32_t last) {
-            std::uint64_t sum = 0;
-            for (auto t = first; t < last; ++t) {
-                auto const& from = origins_[t];
-                if (from.moves != block_transfer::none) sum += tasks_.kind[t] == sim::task_kind::barrier ? 1 : on[tasks_.resource[t]];
-                else sum += from.copies != host_copy::none ? on[tasks_.label[t].number] : of_class[from.task]; // a copy's number is its device
-            }
-            return sum;
-        };
-        auto const [first, last] = in_period();
-        return count(0, tasks_.size()) + periods_ * count(first, last);
+        for_each_times([&](std::uint32_t t, std::uint64_t times) {
+            auto const& from = origins_[t];
+            if (from.moves != block_transfer::none) sum += times * (tasks_.kind[t] == sim::task_kind::barrier ? 1 : on[tasks_.resource[t]]);
+            else sum += times * (from.copies != host_copy::none ? on[tasks_.label[t].number] : of_class[from.task]); // a copy's number is its device
+        });
+        return sum;
     }
     /// By device, of `devices`, picoseconds in which it computes. Complexity: linear in what was scheduled.
     [[nodiscard]] std::vector<double> busy(std::size_t devices) const {
         std::vector<double> of_resource(tasks_.resources, 0);
-        auto const add = [&](std::uint32_t first, std::uint32_t last, double times) {
-            for (auto t = first; t < last; ++t) of_resource[tasks_.resource[t]] += times * static_cast<double>(tasks_.duration[t]);
-        };
-        add(0, tasks_.size(), 1);
-        auto const [first, last] = in_period();
-        add(first, last, periods_);
+        for_each_times([&](std::uint32_t t, std::uint64_t times) {
+            of_resource[tasks_.resource[t]] += static_cast<double>(times) * static_cast<double>(tasks_.duration[t]);
+        });
         std::vector<double> out(devices, 0);
         for (std::size_t d = 0; d < devices && tasks_.size() > 0; ++d) out[d] = of_resource[alike_ ? classes_.of_resource[d] : d];
         return out;
@@ -122,19 +116,21 @@ class folded_scheduler {
         transfer_counts out;
         if (!unrolled_) return out;
         auto const& all = unroller_.transfers();
-        for (auto const& t : all) ++out[t];
-        auto const& first = unroller_.first_transfers();
-        for (auto i = periods_ > 0 ? first[phase_.launch] : 0; periods_ > 0 && i < first[phase_.launch + phase_.launches]; ++i)
-            out[all[i]] += periods_;
+        auto const [first, last] = in_period(unroller_.first_transfers());
+        for (std::size_t i = 0; i < all.size(); ++i) out[all[i]] += 1 + (i >= first && i < last ? periods_ : 0);
         return out;
     }
 
   private:
-    /// Tasks of a period that is left out `periods_` times.
-    [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> in_period() const {
-        if (periods_ == 0) return {0, 0};
-        auto const& first = unroller_.first_tasks();
+    /// What belongs to a period that is left out `periods_` times. `first`: of each launch, and behind.
+    template <class T> [[nodiscard]] std::pair<T, T> in_period(std::vector<T> const& first) const {
+        if (periods_ == 0) return {};
         return {first[phase_.launch], first[phase_.launch + phase_.launches]};
+    }
+    /// Calls `take(task, times)`: how often tasks of what was scheduled come in the pipeline, on one device of a class.
+    template <class Take> void for_each_times(Take const& take) const {
+        auto const [first, last] = in_period(unroller_.first_tasks());
+        for (std::uint32_t t = 0; t < tasks_.size(); ++t) take(t, 1 + (t >= first && t < last ? std::uint64_t{periods_} : 0));
     }
 
     template <class F> bool afresh(F const& f) {
@@ -152,14 +148,14 @@ class folded_scheduler {
         return makespan <= bound;
     }
 
-    /// False where the makespan is above `bound`.
-    bool unroll(pipeline_tasks const& p, std::uint32_t micro_batches, std::int64_t bound) {
+    /// The makespan; `unbounded` where it is above `bound`.
+    std::int64_t unroll(pipeline_tasks const& p, std::uint32_t micro_batches, std::int64_t bound) {
         auto how = p.how;
         how.micro_batches = micro_batches;
         unroller_.run(p.one, p.graph, p.devices, how, p.shared, p.offloaded, p.order == sim::discipline::fifo, tasks_, origins_);
         unrolled_ = true;
         scheduled_ += tasks_.size();
-        return scheduler_.run(tasks_, p.order, schedule_, bound, p.devices);
+        return scheduler_.run(tasks_, p.order, schedule_, bound, p.devices) ? schedule_.makespan : unbounded;
     }
 
     bool fold_rounds(pipeline_tasks const& p, std::int64_t bound) {
@@ -181,7 +177,7 @@ class folded_scheduler {
             bool const ends = phase_.time <= (unbounded - schedule_.makespan) / periods_;
             return keep(ends ? schedule_.makespan + periods_ * phase_.time : unbounded, bound);
         }
-        return keep(unroll(p, all, bound) ? schedule_.makespan : unbounded, bound);
+        return keep(unroll(p, all, bound), bound);
     }
 
     /// Picoseconds that some device computes at least in each micro-batch.

@@ -44,10 +44,9 @@ struct scheduled_pipeline {
 /// is the schedule of the longer pipeline where for each task all that decides when it runs is together somewhere in what was found, as it is there:
 ///
 /// 1. What it waits for is at most e numbers before it, for tasks of the zone or behind it. What its device did before does not count.
-/// 2. Let d be the most by which a resource takes a task ahead of one with a smaller number, l the tasks of a period. Two tasks of a resource that
-/// are
-///    neighbours in its order are at most 2 d + l apart, and all that the order could have between them is at most d before or behind either. As the
-///    found schedule fits the longer one at every period, a zone of max(4 d + 2 l, e + l) is long enough.
+/// 2. Let d be the most by which a resource takes a task ahead of one with a smaller number, l the tasks of a period. Two neighbours in the order of
+///    a resource are at most 2 d + l apart, and all that the order could have between them is at most d before or behind either. As the found
+///    schedule fits the longer one at every period, a zone of max(4 d + 2 l, e + l) is long enough.
 /// 3. A task behind the zone may wait for one before it if it also waits for the same of a late micro-batch, and that makes it ready.
 /// 4. What a resource with nothing in the zone does behind it does not wait for what it did before. Nothing behind the zone may run when it likes.
 ///

@@ -5,9 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/make_set.hpp>
+#include <parsearch/core/random.hpp>
 #include <parsearch/pipeline/offloading.hpp>
 #include <parsearch/pipeline/shared_blocks.hpp>
 #include <parsearch/sim/schedule/task_graph.hpp>
@@ -39,9 +42,7 @@ struct task_classes {
                                              .reduce = fold_times(b.reduce),
                                              .once = fold_times(b.once)};
         for (auto const t : b.contributors) folded.contributors.push_back(classes.of_task[t]);
-        std::ranges::sort(folded.contributors);
-        auto const same = std::ranges::unique(folded.contributors);
-        folded.contributors.erase(same.begin(), same.end());
+        make_set(folded.contributors);
     }
     if (!all.reduced_with.empty())
         for (auto const t : classes.task) out.reduced_with.push_back(all.reduced_with[t]);
@@ -83,12 +84,7 @@ class task_classes_finder {
     }
 
   private:
-    [[nodiscard]] static std::uint64_t mixed(std::uint64_t x) noexcept { // Steele, Lea, Flood, Fast splittable pseudorandom number generators, 2014
-        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-        x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-        return x ^ (x >> 31);
-    }
-    [[nodiscard]] static std::uint64_t both(std::uint64_t a, std::uint64_t b) noexcept { return mixed(a * 0x9e3779b97f4a7c15U + b); }
+    [[nodiscard]] static std::uint64_t both(std::uint64_t a, std::uint64_t b) noexcept { return split_mix(a * 0x9e3779b97f4a7c15 + b)(); }
     [[nodiscard]] std::uint32_t barrier() const noexcept { return one_->resources - 1; }
 
     void begin_with(shared_blocks const& shared, offload_plan const& offloaded) {
@@ -123,7 +119,7 @@ class task_classes_finder {
             auto color = alike_[t];
             if (r != barrier()) color = both(color, sequence_[r]); // what ran there before, too
             std::uint64_t waits = 0;
-            for (auto const p : one_->before(t)) waits += mixed(of_task_[p]);
+            for (auto const p : one_->before(t)) waits += split_mix(of_task_[p])();
             of_task_[t] = both(color, waits);
             if (r != barrier()) sequence_[r] = both(sequence_[r], of_task_[t]);
         }
@@ -132,32 +128,19 @@ class task_classes_finder {
 
     std::size_t count_resources() {
         sequence_ = of_resource_;
-        std::ranges::sort(sequence_);
-        return static_cast<std::size_t>(std::ranges::unique(sequence_).begin() - sequence_.begin());
+        make_set(sequence_);
+        return sequence_.size();
     }
 
     /// Numbers for values, in the order of their first. `first`: of each.
-    void number_values(std::span<std::uint64_t const> values, std::vector<std::uint32_t>& numbers, std::vector<std::uint32_t>& first) {
+    static void number_values(std::span<std::uint64_t const> values, std::vector<std::uint32_t>& numbers, std::vector<std::uint32_t>& first) {
         numbers.resize(values.size());
         first.clear();
-        places_.assign(64, none); // open addressing, at most half full
-        auto const place_of = [&](std::uint64_t value) {
-            auto at = value & (places_.size() - 1); // hash values: all bits are as good
-            while (places_[at] != none && values[first[places_[at]]] != value) at = (at + 1) & (places_.size() - 1);
-            return at;
-        };
+        std::unordered_map<std::uint64_t, std::uint32_t> known;
         for (std::uint32_t i = 0; i < values.size(); ++i) {
-            auto at = place_of(values[i]);
-            if (places_[at] == none) {
-                if (2 * (first.size() + 1) > places_.size()) {
-                    places_.assign(2 * places_.size(), none);
-                    for (std::uint32_t k = 0; k < first.size(); ++k) places_[place_of(values[first[k]])] = k;
-                    at = place_of(values[i]);
-                }
-                places_[at] = static_cast<std::uint32_t>(first.size());
-                first.push_back(i);
-            }
-            numbers[i] = places_[at];
+            auto const [at, fresh] = known.try_emplace(values[i], static_cast<std::uint32_t>(first.size()));
+            if (fresh) first.push_back(i);
+            numbers[i] = at->second;
         }
     }
 
@@ -169,8 +152,7 @@ class task_classes_finder {
         for (auto const t : out.task) {
             waits_.clear();
             for (auto const p : one_->before(t)) waits_.push_back(out.of_task[p]);
-            std::ranges::sort(waits_);
-            waits_.erase(std::ranges::unique(waits_).begin(), waits_.end());
+            make_set(waits_);
             for (auto const p : waits_) out.tasks.after(p);
             out.tasks.add(out.of_resource[one_->resource[t]], one_->duration[t], one_->kind[t], one_->label[t]);
         }
@@ -242,7 +224,7 @@ class task_classes_finder {
     sim::task_graph const* one_ = nullptr;
     std::uint32_t devices_ = 0;
     std::vector<std::uint64_t> of_resource_, of_task_, alike_, sequence_; ///< hash values
-    std::vector<std::uint32_t> places_, waits_, seen_;
+    std::vector<std::uint32_t> waits_, seen_;
 };
 
 } // namespace parsearch::pipeline
