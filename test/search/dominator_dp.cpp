@@ -150,7 +150,7 @@ template <class C> told minimise_within(additive_problem<C> const& problem, doub
     auto const tables = additive::read_tables<ps::search::numbered_strategy>(problem.space(), costs, "test");
     auto const net = additive::make_network<double>(tables);
     told out;
-    auto cuts = [](std::size_t variables, std::vector<additive::link> const& links) {
+    auto const cuts = [](std::size_t variables, std::vector<additive::link> const& links) {
         // Only what is passed by all ways, by brute force: leave each variable out and see what is reached.
         std::vector<std::uint32_t> single;
         for (std::uint32_t cut = 0; cut < variables; ++cut) {
@@ -164,16 +164,16 @@ template <class C> told minimise_within(additive_problem<C> const& problem, doub
         }
         return single;
     };
-    auto found = [&](std::span<std::uint32_t const> positions, double value) {
+    auto const found = [&](std::span<std::uint32_t const> positions, double value) {
         CHECK(value < out.value);
         out.value = value;
         ps::search::numbered_strategy s;
         for (std::size_t op = 0; op < positions.size(); ++op) s.push_back(net.numbers[op][positions[op]]);
         CHECK(ps::cost_traits<C>::value(problem.costs()(s)) == value);
     };
-    auto bound = [&](double least) { out.bounds.push_back(least); };
-    auto stop = [](additive::phase) { return false; };
-    out.complete = additive::solver(net, bytes, true, repeats, cuts, found, bound, stop).run();
+    auto const bound = [&](double least) { out.bounds.push_back(least); };
+    auto const stop = [](additive::phase) { return false; };
+    out.complete = additive::solver<double>(net, bytes, true, repeats, {.cuts = cuts, .found = found, .bound = bound, .stop = stop}).run();
     return out;
 }
 

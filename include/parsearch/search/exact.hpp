@@ -17,6 +17,7 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/random.hpp>
 #include <parsearch/core/ranges.hpp>
+#include <parsearch/core/stable_order.hpp>
 #include <parsearch/search/bounds/problem_bounds.hpp>
 #include <parsearch/search/kernel/choices.hpp>
 #include <parsearch/search/kernel/moves.hpp>
@@ -158,7 +159,8 @@ struct exact_fn {
                 if (bound < parent) bound = parent;
                 if (bound < run_.best_cost()) out.push_back({std::move(bound), static_cast<std::uint32_t>(i)});
             }
-            std::stable_sort(out.begin(), out.end(), [](child const& a, child const& b) { return a.bound < b.bound; });
+            std::sort(out.begin(), out.end(),
+                      [](child const& a, child const& b) { return a.bound < b.bound || (!(b.bound < a.bound) && a.choice < b.choice); });
         }
         void fix(std::uint32_t choice) {
             bounds_.fix(order_[path_.size()], choice);
@@ -294,8 +296,7 @@ struct exact_fn {
                 if (order.size() != seen.size())
                     throw invalid_input("exact: the order of the bounds lists ", order.size(), " operators: the space has ", seen.size());
             } else {
-                for (std::size_t op = 0; op < space_.size(); ++op) order.push_back(op);
-                std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return choice_count(space_, a) < choice_count(space_, b); });
+                order = stable_order(space_.size(), [&](std::size_t a, std::size_t b) { return choice_count(space_, a) < choice_count(space_, b); });
             }
             return order;
         }

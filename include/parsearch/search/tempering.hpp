@@ -20,6 +20,7 @@
 #include <parsearch/core/cost.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/random.hpp>
+#include <parsearch/core/stable_order.hpp>
 #include <parsearch/search/chain/metropolis.hpp>
 #include <parsearch/search/kernel/search_options.hpp>
 #include <parsearch/search/kernel/session.hpp>
@@ -264,13 +265,13 @@ struct tempering_fn {
             if (!priced) return run.finish(*run.due());
             starts.emplace_back(*priced, *std::move(s));
         }
-        std::stable_sort(starts.begin(), starts.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+        auto const cheapest_first = stable_order(starts.size(), [&](std::size_t a, std::size_t b) { return starts[a].first < starts[b].first; });
 
         // By temperature, the coldest first; exchanges move them.
         auto const replicas = static_cast<std::size_t>(options.replicas);
         std::vector<std::unique_ptr<detail::replica<P, S>>> chains;
         for (std::size_t n = 0; n < replicas; ++n) {
-            auto const& [known, from] = starts[n % starts.size()];
+            auto const& [known, from] = starts[cheapest_first[n % starts.size()]];
             chains.push_back(std::make_unique<detail::replica<P, S>>(problem, from, known, uniform_bits(rng)));
         }
         split_mix exchanges(uniform_bits(rng));

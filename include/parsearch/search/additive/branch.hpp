@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -22,9 +23,10 @@ enum class tree_end : std::uint8_t { complete, node_limit, stopped };
 /// - `tolerance`: nodes this close below `upper` are pruned too; 0 where sums are exact.
 /// Source: Kask, Dechter, A general scheme for automatic generation of search heuristics from specification dependencies, AIJ 2001.
 /// Memory: O(sum of the variables' sizes).
-template <class N, class Found, class Open, class Stop>
-tree_end branch_and_bound(elimination<N> const& e, std::span<std::uint32_t> chosen, N upper, N tolerance, std::uint64_t node_limit, Found&& found,
-                          Open&& open, Stop&& stop) {
+template <class N>
+tree_end branch_and_bound(elimination<N> const& e, std::span<std::uint32_t> chosen, N upper, N tolerance, std::uint64_t node_limit,
+                          std::function<N(std::span<std::uint32_t const>)> const& found, std::function<void(N)> const& open,
+                          std::function<bool()> const& stop) {
     struct level {
         std::vector<std::pair<N, std::uint32_t>> open; ///< bound and value, ascending
         std::size_t next = 0;
@@ -50,7 +52,7 @@ tree_end branch_and_bound(elimination<N> const& e, std::span<std::uint32_t> chos
     };
     if (number<N>::is_infinite(e.constant())) return tree_end::complete;
     if (depth == 0) {
-        found(std::span<std::uint32_t const>(chosen));
+        found(chosen);
         return tree_end::complete;
     }
     expand(e.constant());
@@ -64,7 +66,7 @@ tree_end branch_and_bound(elimination<N> const& e, std::span<std::uint32_t> chos
         auto const [bound, value] = l.open[l.next++];
         chosen[order[depth - 1 - at]] = value;
         if (at + 1 == depth) {
-            upper = std::min(upper, static_cast<N>(found(std::span<std::uint32_t const>(chosen))));
+            upper = std::min(upper, found(chosen));
             continue;
         }
         ++at;

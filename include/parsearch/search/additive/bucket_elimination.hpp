@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -44,7 +45,7 @@ template <class N> class elimination {
 
     /// Computes all messages; what `pool` knows is not computed again. Answers false where `stop()` is true: it is asked every few
     /// million operations. Complexity: `plan().operations`.
-    template <class Stop> [[nodiscard]] bool run(table_pool<N>* pool, Stop&& stop) {
+    [[nodiscard]] bool run(table_pool<N>* pool, std::function<bool()> const& stop) {
         for (auto const& m : plan_.messages) {
             typename table_pool<N>::result fresh;
             auto& known = pool ? pool->computed(key_of(m)) : fresh;
@@ -142,7 +143,7 @@ template <class N> class elimination {
 
     /// The message over (outer, rows, inner): per assignment of the outer variables a product of (rows x variable) and (variable x inner).
     /// Tables that hold the innermost variable make the right side, all others the left one.
-    template <class Stop> bool compute(message_plan const& m, numbers<N>& answer, Stop&& stop) const {
+    bool compute(message_plan const& m, numbers<N>& answer, std::function<bool()> const& stop) const {
         std::size_t const values = sizes_[m.variable];
         bool const scalar = m.scope.empty();
         std::vector<factor<N> const*> left, right;

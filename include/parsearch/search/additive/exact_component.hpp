@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <utility>
@@ -65,7 +66,7 @@ template <class N> class exact_component {
 
     /// The minimum, and in `chosen` the first strategy found that has it; nothing where `stop()` was true. Infinity: none is finite, and
     /// `chosen` means nothing. `pool` is used where tables are kept.
-    template <class Stop> [[nodiscard]] std::optional<N> run(table_pool<N>* pool, std::span<std::uint32_t> chosen, Stop&& stop) {
+    [[nodiscard]] std::optional<N> run(table_pool<N>* pool, std::span<std::uint32_t> chosen, std::function<bool()> const& stop) {
         N sum{0};
         for (std::size_t s = 0; s < parts_.size(); ++s) {
             auto& part = parts_[s];
@@ -113,7 +114,7 @@ template <class N> class exact_component {
         return numbers<N>(std::move(sum));
     }
 
-    template <class Stop> bool choose_again(piece const& p, std::uint32_t exit, std::span<std::uint32_t> chosen, Stop&& stop) {
+    bool choose_again(piece const& p, std::uint32_t exit, std::span<std::uint32_t> chosen, std::function<bool()> const& stop) {
         auto factors = p.factors;
         std::vector<table_scope> scopes;
         for (auto& f : factors) {

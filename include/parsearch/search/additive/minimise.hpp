@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -30,22 +32,22 @@ namespace detail {
     return graph::dominators_between(variables + 2, edges, entry, exit);
 }
 
-template <class N, class C, class Found, class Bound, class Stop>
-bool minimise_as(cost_tables<C> const& tables, double memory, Found& found, Bound& bound, Stop& stop) {
+template <class N, class C>
+bool minimise_as(cost_tables<C> const& tables, double memory, std::function<void(std::span<std::uint32_t const>)> const& found,
+                 std::function<void(C const&)> const& bound, std::function<bool(phase)> const& stop) {
     auto net = make_network<N>(tables);
     std::vector<std::uint32_t> choices(net.operators.size());
-    auto chosen = [&](std::span<std::uint32_t const> positions, N) {
+    auto const chosen = [&](std::span<std::uint32_t const> positions, N) {
         for (std::size_t op = 0; op < positions.size(); ++op) choices[op] = net.numbers[op][positions[op]];
-        found(std::span<std::uint32_t const>(choices));
+        found(choices);
     };
-    auto least = [&](N n) {
+    auto const least = [&](N n) {
         if (auto const c = to_cost<C>(n)) bound(*c);
     };
     // Where little more is done than to read each term, dropping configurations and finding repeats would take longer.
     bool const prepares = operations_per_term(net) > 8;
     if (prepares && !drop_dominated(net)) return true; // nothing is finite
-    auto cuts = [](std::size_t variables, std::vector<link> const& links) { return cuts_of(variables, links); };
-    return solver(net, memory, counts_integers<C>, prepares, cuts, chosen, least, stop).run();
+    return solver<N>(net, memory, counts_integers<C>, prepares, {.cuts = cuts_of, .found = chosen, .bound = least, .stop = stop}).run();
 }
 
 } // namespace detail
@@ -56,11 +58,12 @@ bool minimise_as(cost_tables<C> const& tables, double memory, Found& found, Boun
 /// - `stop(phase)`: whether to end; asked every few million operations, and every 64 partial strategies.
 /// Answers whether it is complete: then the last strategy found is the best, and where none was found none has a finite cost.
 /// Tables take `memory` bytes at most; beyond, mini-bucket bounds and branch and bound. Complexity: see `dominator_dp`.
-template <class C, class Found, class Bound, class Stop>
-bool minimise(cost_tables<C> const& tables, double memory, Found&& found, Bound&& bound, Stop&& stop) {
+template <class C>
+bool minimise(cost_tables<C> const& tables, double memory, std::function<void(std::span<std::uint32_t const>)> const& found,
+              std::type_identity_t<std::function<void(C const&)>> const& bound, std::function<bool(phase)> const& stop) {
     if constexpr (counts_integers<C>)
-        if (sums_fit_double(tables)) return detail::minimise_as<double>(tables, memory, found, bound, stop);
-    return detail::minimise_as<widest_number<C>>(tables, memory, found, bound, stop);
+        if (sums_fit_double(tables)) return detail::minimise_as<double, C>(tables, memory, found, bound, stop);
+    return detail::minimise_as<widest_number<C>, C>(tables, memory, found, bound, stop);
 }
 
 } // namespace parsearch::search::additive

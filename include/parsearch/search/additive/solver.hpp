@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <utility>
@@ -36,18 +37,23 @@ template <class N> [[nodiscard]] double operations_per_term(network<N> const& ne
 /// What a solver is at: the tables of an exact solution, or bounds and a search of partial strategies.
 enum class phase : std::uint8_t { exact, bounded };
 
-/// Minimises `net`. Calls back:
-/// - `cuts(variables, links)`: the variables at which a component may be cut, in order;
-/// - `found(positions, value)`: a strategy, the position among `net.numbers[op]` of each operator's configuration, better than all before;
-/// - `bound(value)`: no strategy is below;
-/// - `stop(phase)`: whether to end.
-template <class N, class Cuts, class Found, class Bound, class Stop> class solver {
+/// Minimises `net`. A template on the numbers alone, so that searches of many problems share it.
+template <class N> class solver {
   public:
+    /// What it asks and tells.
+    struct callbacks {
+        /// The variables at which a component may be cut, in order.
+        std::function<std::vector<std::uint32_t>(std::size_t variables, std::vector<link> const& links)> cuts;
+        /// A strategy better than all before: the position among `net.numbers[op]` of each operator's configuration.
+        std::function<void(std::span<std::uint32_t const> positions, N value)> found;
+        std::function<void(N value)> bound; ///< no strategy is below
+        std::function<bool(phase)> stop;    ///< whether to end
+    };
+
     /// `exact_sums`: numbers are integers, whose sums are not rounded. `repeats`: whether to look for equal tables, which costs a pass over
     /// all of them.
-    solver(network<N> const& net, double memory, bool exact_sums, bool repeats, Cuts& cuts, Found& found, Bound& bound, Stop& stop)
-        : net_(net), memory_(memory), exact_sums_(exact_sums), repeats_(repeats), cuts_(cuts), found_(found), bound_(bound), stop_(stop),
-          chosen_(net.operators.size(), 0) {
+    solver(network<N> const& net, double memory, bool exact_sums, bool repeats, callbacks calls)
+        : net_(net), memory_(memory), exact_sums_(exact_sums), repeats_(repeats), calls_(std::move(calls)), chosen_(net.operators.size(), 0) {
         for (std::size_t op = 0; op < net.operators.size(); ++op) sizes_.push_back(static_cast<std::uint32_t>(net.choices(op)));
     }
 
@@ -122,7 +128,7 @@ template <class N, class Cuts, class Found, class Bound, class Stop> class solve
         }
         double left = memory_;
         for (std::size_t c = 0; c < sets.size(); ++c) {
-            auto segments = split_at(sets[c], own[c], cuts_(sizes_.size(), without_trees(sizes_.size(), own[c])), sizes_.size());
+            auto segments = split_at(sets[c], own[c], calls_.cuts(sizes_.size(), without_trees(sizes_.size(), own[c])), sizes_.size());
             exact_component<N> exact(sizes_, factors[c], std::move(segments), left);
             if (exact.keeps()) left -= exact.bytes(); // its messages stay in the pool
             components_.push_back({sets[c], std::move(factors[c]), std::move(exact)});
@@ -159,7 +165,7 @@ template <class N, class Cuts, class Found, class Bound, class Stop> class solve
 
     bool solve(component& c) {
         std::vector<std::uint32_t> chosen(sizes_.size(), 0);
-        auto const least = c.exact.run(repeats_ ? &pool_ : nullptr, chosen, [&] { return stop_(phase::exact); });
+        auto const least = c.exact.run(repeats_ ? &pool_ : nullptr, chosen, [&] { return calls_.stop(phase::exact); });
         if (!least) return false;
         c.proved = true;
         c.lower = *least;
@@ -186,7 +192,7 @@ template <class N, class Cuts, class Found, class Bound, class Stop> class solve
         while ((plan.entries + plan.largest) * static_cast<double>(sizeof(N)) > memory_ && entries > 1)
             plan = plan_elimination(sizes_, scopes, order, entries /= 4);
         elimination<N> made(sizes_, c.factors, std::move(plan));
-        auto const stop = [&] { return stop_(phase::bounded); };
+        auto const stop = [&] { return calls_.stop(phase::bounded); };
         if (!made.run(nullptr, stop)) return end_early();
         look_at(c);
         c.lower = std::max(c.lower, made.constant());
@@ -227,23 +233,20 @@ template <class N, class Cuts, class Found, class Bound, class Stop> class solve
             sum = number<N>::sum(sum, c.lower);
             tolerance += c.tolerance;
         }
-        bound_(number<N>::is_infinite(sum) ? sum : static_cast<N>(sum - tolerance));
+        calls_.bound(number<N>::is_infinite(sum) ? sum : static_cast<N>(sum - tolerance));
     }
     void tell_found() {
         N sum{0};
         for (auto const& c : components_) sum = number<N>::sum(sum, c.upper);
         if (!(sum < least_)) return;
         least_ = sum;
-        found_(std::span<std::uint32_t const>(chosen_), sum);
+        calls_.found(chosen_, sum);
     }
 
     network<N> const& net_;
     double memory_;
     bool exact_sums_, repeats_;
-    Cuts& cuts_;
-    Found& found_;
-    Bound& bound_;
-    Stop& stop_;
+    callbacks calls_;
     std::vector<std::uint32_t> sizes_, chosen_;
     table_pool<N> pool_;
     std::vector<component> components_;

@@ -11,6 +11,7 @@
 
 #include <parsearch/concepts/searcher.hpp>
 #include <parsearch/core/cost.hpp>
+#include <parsearch/core/stable_order.hpp>
 #include <parsearch/search/chain/temperature.hpp>
 
 namespace parsearch::search {
@@ -70,8 +71,11 @@ template <class Run, class Drawings, class S, class Others>
     auto const hand_over = [&] {
         leg_end += leg;
         if (++racing == race.size()) {
-            std::stable_sort(race.begin(), race.end(), [](auto const& a, auto const& b) { return a.cost < b.cost; });
-            race.erase(race.begin() + static_cast<std::ptrdiff_t>((race.size() + 1) / 2), race.end());
+            auto order = stable_order(race.size(), [&](std::size_t a, std::size_t b) { return race[a].cost < race[b].cost; });
+            order.resize((order.size() + 1) / 2);
+            std::vector<detail::contender<S, cost>> better;
+            for (auto const n : order) better.push_back(std::move(race[n]));
+            race = std::move(better);
             begin_round();
         }
         run.go_to(race[racing].best, race[racing].cost);
