@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include <parsearch/core/error.hpp>
@@ -50,6 +52,20 @@ void fill(std::byte* at, array_spec const& a, std::uint64_t seed) {
     }
 }
 
+/// What a layout fills up must be zero: some kernels read it. Reordering writes it so.
+void clear_padding(std::byte* at, array_spec const& a) {
+    auto const extents = a.layout.dims();
+    if (extents.empty() || std::accumulate(extents.begin(), extents.end(), std::int64_t{1}, std::multiplies<>{}) == a.elements) return;
+    dnnl::memory::dims strides(extents.size(), 1);
+    for (std::size_t i = extents.size(); i-- > 1;) strides[i - 1] = strides[i] * extents[i];
+    dnnl::memory::desc const plain(extents, a.layout.data_type(), strides);
+    dnnl::memory padded(a.layout, cpu_engine(), at), values(plain, cpu_engine());
+    dnnl::stream s(cpu_engine());
+    dnnl::reorder(padded, values).execute(s, padded, values);
+    dnnl::reorder(values, padded).execute(s, values, padded);
+    s.wait();
+}
+
 std::chrono::nanoseconds own_time() {
     timespec t{};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -90,6 +106,7 @@ cpu_sequence::cpu_sequence(std::span<launch const> sequence, std::shared_ptr<cor
         auto& places = places_.emplace_back();
         for (auto const& a : k.arrays) {
             fill(at, a, static_cast<std::uint64_t>(at - buffers_.get()));
+            clear_padding(at, a);
             places.push_back(at);
             at += aligned(a.bytes());
         }

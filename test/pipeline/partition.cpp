@@ -17,7 +17,7 @@
 #include <parsearch/models/moe.hpp>
 #include <parsearch/models/resnet.hpp>
 #include <parsearch/ops/all_operators.hpp>
-#include <parsearch/space/split_rules.hpp>
+#include <parsearch/space/read_configuration.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 #include "support/random_problem.hpp"
@@ -207,12 +207,11 @@ TEST_CASE("partition: splits that are not allowed are in no pipeline") {
     int piped = 0;
     for (auto const* const split : {"heads3", "s3 heads2", "whole"}) {
         INFO(split);
-        ps::space::split_rules rules;
         auto const wanted = ps::space::read_split(split, g.operations[attention]);
-        rules.require("block1.attention", wanted);
-        rules.forbid("loss", ps::space::read_split("whole", g.operations[loss]));
-        auto const problem = ps::make_problem(model, cluster, ps::cost::roofline{cluster},
-                                              {.space = {.allows = rules}, .simulation = {.optimizer = sim::optimizer::adam}});
+        ps::constraints_of<decltype(model), decltype(cluster)> rules;
+        rules.pin(free.handle(attention), split).forbid(free.handle(loss), "whole");
+        auto const problem =
+            ps::make_problem(model, cluster, ps::cost::roofline{cluster}, {.simulation = {.optimizer = sim::optimizer::adam}}, rules);
         std::size_t seen = 0;
         auto const see = [&](pipeline::simulated_pipeline const& e) {
             auto const& c = e.plan.strategy[attention];
@@ -240,18 +239,18 @@ TEST_CASE("partition: splits that have no room in a stage, or in a small micro-b
                 INFO(devices, ' ', name, ' ', pins.front());
                 auto const free = ps::make_problem(g, topology, support::mixed_oracle{});
                 auto const op = static_cast<std::size_t>(std::ranges::find(free.graph().names, name) - free.graph().names.begin());
-                ps::space::split_rules rules;
-                for (auto const& pin : pins) rules.require(name, ps::space::read_split(pin, free.graph().operations[op]));
+                ps::constraints_of<decltype(g), decltype(topology)> rules;
+                for (auto const& pin : pins) rules.pin(free.handle(op), pin);
                 if (pins.front() == "o16" && devices < 16) {
-                    CHECK(refusal([&] { return ps::make_problem(g, topology, support::mixed_oracle{}, {.space = {.allows = rules}}).size(); }) ==
+                    CHECK(refusal([&] { return ps::make_problem(g, topology, support::mixed_oracle{}, {}, rules).size(); }) ==
                           ps::text("configuration space of operator '", name, "': none of its ", free.space().of(op).splits(),
                                    " splits on 8 devices is allowed"));
                     continue;
                 }
-                auto const problem = ps::make_problem(g, topology, support::mixed_oracle{}, {.space = {.allows = rules}});
+                auto const problem = ps::make_problem(g, topology, support::mixed_oracle{}, {}, rules);
                 auto const see = [&](pipeline::simulated_pipeline const& e) {
                     auto const& c = e.plan.strategy[op];
-                    REQUIRE(rules(name, problem.graph().operations[op], c.degrees()));
+                    REQUIRE(ps::space::allows(problem.space().options(), name, problem.graph().operations[op], c));
                     for (std::int64_t n = 0; n < c.shards(); ++n) {
                         auto const group = devices * e.plan.how.interleaved / e.plan.how.stages;
                         REQUIRE(static_cast<std::uint32_t>(c.device(n)) / group == e.plan.how.stage[op] % (devices / group));

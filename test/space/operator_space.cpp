@@ -1,8 +1,10 @@
 #include <parsearch/space/operator_space.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -259,5 +261,43 @@ TEST_CASE("operator_space: what is nearest is of the space, and splits nothing t
             if (part.contains(c)) REQUIRE(near == c);
             for (std::size_t d = 0; d < 3; ++d) REQUIRE(c.degree[d] % near.degree[d] == 0);
         }
+    }
+}
+
+TEST_CASE("operator_space: part of the configurations is a space like all of them") {
+    std::mt19937_64 rng{11};
+    for (int n = 0; n < 300; ++n) {
+        CAPTURE(n);
+        auto const op = with_dims({{static_cast<std::int64_t>(1 + uniform_index(rng, 12)), sample},
+                                   {static_cast<std::int64_t>(1 + uniform_index(rng, 12)), parameter},
+                                   {static_cast<std::int64_t>(1 + uniform_index(rng, 6)), reduction}});
+        auto const devices = 1 + uniform_index(rng, 12);
+        space::operator_space const whole(op, devices, {.all_orders = bernoulli(rng, 0.3)}, "x");
+        std::vector<space::configuration> kept;
+        auto const keeps = [&](space::configuration const& c) { return std::ranges::find(kept, c) != kept.end(); };
+        for (auto const& c : whole.all())
+            if (bernoulli(rng, 0.4)) kept.push_back(c);
+        auto const part = whole.of_those(keeps);
+        REQUIRE(std::ranges::equal(part.all(), kept));
+        if (kept.empty()) continue;
+        for (std::size_t split = 0; split < part.splits(); ++split) {
+            auto const [first, last] = part.placements_of(split);
+            REQUIRE(first < last);
+            for (auto i = first; i < last; ++i) REQUIRE(part.split_of(part[i]) == split);
+        }
+        for (auto const& c : whole.all()) {
+            REQUIRE(part.contains(c) == keeps(c));
+            auto const near = part.nearest(c);
+            REQUIRE(keeps(near));
+            if (keeps(c)) REQUIRE(near == c);
+        }
+        // Again a part, by degrees and by configurations.
+        auto const even = [](std::span<std::int32_t const> degrees) { return degrees[0] % 2 == 0 || degrees[1] > 1; };
+        auto const low = [](space::configuration const& c) { return c.start < 2; };
+        std::vector<space::configuration> left;
+        for (auto const& c : kept)
+            if (even(c.degrees()) && low(c)) left.push_back(c);
+        REQUIRE(std::ranges::equal(part.restricted(even).of_those(low).all(), left));
+        REQUIRE(std::ranges::equal(part.of_those(low).restricted(even).all(), left));
     }
 }

@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 
@@ -42,6 +43,13 @@ template <class P, class S> using problem_cost_t = cost_t<evaluator_t<P>, S>;
 template <class P, class S>
 concept OffersFeasibility = requires(P const& p, S const& s) {
     { p.feasible(s) } -> std::convertible_to<bool>;
+};
+
+/// A problem may have constraints that a start breaks: `p.project(s)` gives each operator of `s` that does the nearest configuration that keeps them,
+/// and answers how many these are.
+template <class P, class S>
+concept ProjectsStarts = requires(P const& p, S& s) {
+    { p.project(s) } -> std::convertible_to<std::uint64_t>;
 };
 
 /// The simplest problem: a space and an evaluator that is copied out.

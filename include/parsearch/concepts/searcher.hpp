@@ -48,7 +48,8 @@ struct search_stats {
     std::uint64_t improved = 0;    ///< proposals better than every one before
     std::uint64_t trajectory = 0;  ///< hash of the sequence of accepted changes' positions: equal trajectories, equal hash
     double seconds = 0;
-    std::uint64_t nodes = 0; ///< partial strategies bounded, by searches that do
+    std::uint64_t nodes = 0;     ///< partial strategies bounded, by searches that do
+    std::uint64_t projected = 0; ///< operators of the start that broke a constraint of the problem, and got what is nearest: see `ProjectsStarts`
 };
 
 /// Adds what a part of a search counted, but not `improved`, `trajectory` and `seconds`: those of the whole are not the sums of the parts'.

@@ -142,6 +142,7 @@ struct partition_fn {
         /// The cost; infinity where it is above `bound`, which is at least that of the best, and where memory is exceeded although some plan fits:
         /// whatever its cost, one that does not is no better. `known_where_exceeding`: the cost all the same where none fits yet.
         picoseconds consider(pipeline_plan&& plan, bool improves, picoseconds bound = unbounded, bool known_where_exceeding = false) {
+            if (problem_.space().options().admits && !allowed(plan.strategy)) return unbounded;
             if (!feasible_) bound = unbounded; // one that fits is better than the best
             auto priced = builder_.simulator().within(plan.how, plan.strategy, bound);
             if (!priced && known_where_exceeding && exceeds()) priced = builder_.simulator()(plan.how, plan.strategy);

@@ -34,9 +34,10 @@
 
 namespace parsearch::pipeline {
 
-/// The problem of one of `n` micro-batches of `problem`, on which strategies of pipelines of `n` micro-batches are legal. Throws as `micro_batch`.
+/// The problem of one of `n` micro-batches of `problem`, on which strategies of pipelines of `n` micro-batches are legal. It admits them on any
+/// devices (`space_options::admits`): which these are is known of whole plans. Throws as `micro_batch`.
 [[nodiscard]] inline parallelization micro_batch_problem(parallelization const& problem, std::int64_t n) {
-    return with_graph(problem, micro_batch(problem.graph(), n));
+    return with_graph(problem.anywhere(), micro_batch(problem.graph(), n));
 }
 
 /// Predicts the iteration time of pipelines of one problem: of a `pipelining` and a strategy of its micro-batches. One simulator serves one thread.

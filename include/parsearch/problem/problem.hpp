@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <tuple>
@@ -15,6 +16,7 @@
 #include <parsearch/concepts/device_topology.hpp>
 #include <parsearch/concepts/operator_graph.hpp>
 #include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/problem/constraints.hpp>
 #include <parsearch/problem/surrogate.hpp>
 #include <parsearch/search/kernel/moves.hpp>
 #include <parsearch/sim/delta_simulator.hpp>
@@ -56,6 +58,12 @@ class parallelization {
         out.stop_ = std::move(stop);
         return out;
     }
+    /// The same problem, whose operators may be on any devices: without `space_options::admits`.
+    [[nodiscard]] parallelization anywhere() const {
+        auto out = *this;
+        out.space_ = space_.anywhere();
+        return out;
+    }
     /// Whether every device can hold what strategy `s` needs of it, or memory is ignored.
     template <Strategy<space::configuration> S> [[nodiscard]] bool feasible(S const& s) const {
         if (options().memory == sim::memory_policy::ignore) return true;
@@ -64,6 +72,22 @@ class parallelization {
     }
     /// The full simulation, for timelines and reports. It gives the evaluator's costs.
     [[nodiscard]] sim::simulator simulator() const { return sim::simulator(work_, stop_); }
+    /// Whether `s` has no operator that the space's `allows` and `admits` refuse.
+    template <Strategy<space::configuration> S> [[nodiscard]] bool keeps_constraints(S const& s) const {
+        return !space::first_not_allowed(space_.options(), graph(), s);
+    }
+    /// Gives each operator of `s` that they refuse the nearest of its space; answers how many: see `ProjectsStarts`.
+    template <Strategy<space::configuration> S> std::uint64_t project(S& s) const {
+        auto const& o = space_.options();
+        std::uint64_t changed = 0;
+        for (std::size_t op = 0; (o.allows || o.admits) && op < size(); ++op) {
+            auto const& operation = graph().operations[op];
+            if (operation.work == ops::work_class::source || space::keeps(o, graph().names[op], operation, configuration_of(s, op))) continue;
+            set_configuration(s, op, space_.of(op).nearest(configuration_of(s, op)));
+            ++changed;
+        }
+        return changed;
+    }
     /// Uniform configurations of one operator and of all its repeats, and FlexFlow's propagation.
     [[nodiscard]] std::tuple<search::uniform_move, space::propagate_move, space::repeat_move> moves() const {
         return std::tuple{search::uniform_move{0.5}, space::propagate_move{work_->graph}, space::repeat_move{work_->graph}};
@@ -87,6 +111,9 @@ class parallelization {
 
     /// The number of operators.
     [[nodiscard]] std::size_t size() const noexcept { return work_->graph.size(); }
+    /// Of each operator the first that it is tied to, itself where it is that; empty where the problem says nothing: see `tied_parallelization`.
+    [[nodiscard]] std::vector<std::uint32_t> const& ties() const noexcept { return ties_; }
+    void tie(std::vector<std::uint32_t> first) { ties_ = std::move(first); }
     [[nodiscard]] graph::dense_graph const& graph() const noexcept { return work_->graph; }
     [[nodiscard]] topology::dense_topology const& topology() const noexcept { return work_->topology; }
     [[nodiscard]] sim::simulation_options const& options() const noexcept { return work_->options; }
@@ -97,6 +124,7 @@ class parallelization {
     std::shared_ptr<sim::workload const> work_;
     space::strategy_space space_;
     std::stop_token stop_;
+    std::vector<std::uint32_t> ties_;
 };
 
 /// A `parallelization` that knows the caller's handles: what `make_problem` answers.
@@ -108,7 +136,12 @@ template <class Operator, class Device> class parallelization_of : public parall
 
     /// The handle in the caller's graph of operator number `op`.
     [[nodiscard]] Operator const& handle(std::size_t op) const { return operators_->at(op); }
-    /// The handle in the caller's topology of device number `d`, as configurations count devices.
+    /// The number of the operator with this handle; nothing where there is none. Linear.
+    [[nodiscard]] std::optional<std::size_t> number_of(Operator const& handle) const {
+        auto const at = std::ranges::find(*operators_, handle);
+        return at == operators_->end() ? std::nullopt : std::optional(static_cast<std::size_t>(at - operators_->begin()));
+    }
+    /// The handle in the caller's topology of device number `d`, as configurations count devices: those that may be used.
     [[nodiscard]] Device const& device(std::size_t d) const { return devices_->at(d); }
     [[nodiscard]] std::shared_ptr<std::vector<Device> const> const& device_handles() const noexcept { return devices_; }
 
@@ -125,21 +158,24 @@ concept DescribesOperations = requires(G const& g, operator_handle_t<G> const& o
 
 /// Reads graph and topology once, checks them, and makes the problem; its graph has the dims of copies and partial sums that `options.space` allows.
 /// Its devices have the memory that plans may use (`memory_kept_free`). Throws `invalid_input` as `graph::read_graph`, `topology::read_topology`,
-/// `sim::validate` and `space::operator_space` do.
+/// `sim::validate` and `space::strategy_space` do, and on a constraint that names what is not there.
 template <OperatorGraph G, DeviceTopology T, class Oracle>
     requires DescribesOperations<G> && CostOracle<Oracle, ops::shard_work, device_handle_t<T>>
-[[nodiscard]] parallelization_of<operator_handle_t<G>, device_handle_t<T>> make_problem(G const& graph, T const& topology, Oracle oracle,
-                                                                                        problem_options const& options = {}) {
+[[nodiscard]] parallelization_of<operator_handle_t<G>, device_handle_t<T>>
+make_problem(G const& graph, T const& topology, Oracle oracle, problem_options const& options = {}, constraints_of<G, T> const& constraints = {}) {
     auto g = graph::read_graph(graph);
     auto t = topology::read_topology(topology);
     sim::validate(options.simulation);
+    constraints.apply_to(t);
     for (auto& d : t.topology.devices) d.memory = sim::usable_memory(d.memory, options.simulation);
     // An oracle made for certain devices (a roofline, a measured table) says so.
     if constexpr (requires { oracle.require_devices(t.topology.devices); }) oracle.require_devices(t.topology.devices);
     auto device_handles = std::make_shared<std::vector<device_handle_t<T>> const>(t.devices);
     auto w = sim::make_workload(space::with_replicas(std::move(g.graph), options.space), std::move(t.topology),
                                 cost::any_oracle(std::move(oracle), std::move(t.devices)), options.simulation);
-    return {parallelization(std::move(w), options.space), std::move(g.handles), std::move(device_handles)};
+    parallelization made(w, constraints.applied_to(options.space, w->graph, g.handles));
+    made.tie(constraints.ties(w->graph, g.handles));
+    return {std::move(made), std::move(g.handles), std::move(device_handles)};
 }
 
 namespace detail {

@@ -79,8 +79,8 @@ class operator_ties {
     std::vector<std::vector<std::uint32_t>> members_;
 };
 
-/// A `SearchProblem` whose strategies have a configuration per group of operators of a `parallelization`. Any search that needs neither bounds nor
-/// additive costs runs on it:
+/// A `SearchProblem` whose strategies have a configuration per group of operators of a `parallelization`. Any search that needs no additive costs
+/// runs on it:
 ///
 ///     tied_parallelization const tied(problem);
 ///     auto found = search::mcmc(tied, tied.ties().gather(data_parallel(problem)), rng, {.time = 10s});
@@ -90,8 +90,9 @@ class operator_ties {
 /// copy.
 class tied_parallelization {
   public:
-    /// Blocks that repeat are tied: see `graph::first_repeats`.
-    explicit tied_parallelization(parallelization problem) : tied_parallelization(problem, graph::first_repeats(problem.graph())) {}
+    /// As the problem's constraints say (`parallelization::ties`); where these say nothing blocks that repeat are tied: see `graph::first_repeats`.
+    explicit tied_parallelization(parallelization problem)
+        : tied_parallelization(problem, problem.ties().empty() ? graph::first_repeats(problem.graph()) : problem.ties()) {}
     /// Throws as `operator_ties`.
     tied_parallelization(parallelization problem, std::span<std::uint32_t const> first)
         : problem_(std::move(problem)), ties_(std::make_shared<operator_ties const>(first, problem_.space())) {}
@@ -105,12 +106,41 @@ class tied_parallelization {
         space_type(parallelization const& problem, std::shared_ptr<operator_ties const> ties) : space_(problem.space()), ties_(std::move(ties)) {}
         [[nodiscard]] std::size_t size() const noexcept { return ties_->size(); }
         [[nodiscard]] auto operator[](std::size_t group) const { return space_[ties_->of(group).front()]; }
+        /// That of all operators.
+        [[nodiscard]] space::strategy_space const& whole() const noexcept { return space_; }
 
       private:
         space::strategy_space space_;
         std::shared_ptr<operator_ties const> ties_;
     };
     [[nodiscard]] space_type space() const { return {problem_, ties_}; }
+
+    /// `StrategyBounds` by group.
+    class bounds_type {
+      public:
+        bounds_type(sim::strategy_bounds bounds, std::shared_ptr<operator_ties const> ties) : bounds_(std::move(bounds)), ties_(std::move(ties)) {
+            std::vector<bool> met(ties_->size(), false);
+            for (auto const op : bounds_.order())
+                if (auto const group = ties_->group_of(op); !met[group]) {
+                    met[group] = true;
+                    order_.push_back(group);
+                }
+        }
+        [[nodiscard]] std::vector<std::uint32_t> const& order() const noexcept { return order_; }
+        void fix(std::size_t group, std::size_t choice) {
+            for (auto const op : ties_->of(group)) bounds_.fix(op, choice);
+        }
+        void release(std::size_t group) {
+            auto const& members = ties_->of(group);
+            for (auto n = members.size(); n-- > 0;) bounds_.release(members[n]);
+        }
+        [[nodiscard]] picoseconds value() { return bounds_.value(); }
+
+      private:
+        sim::strategy_bounds bounds_;
+        std::shared_ptr<operator_ties const> ties_;
+        std::vector<std::uint32_t> order_; ///< of the groups: by their first operators in the bounds' order
+    };
 
     /// An `IncrementalEvaluator`: a delta simulator that is told of each operator.
     class evaluator_type {
@@ -127,6 +157,8 @@ class tied_parallelization {
         }
         void commit() { simulator_.commit(); }
         void roll_back() noexcept { simulator_.roll_back(); }
+        /// Those of the problem, of which a fixed group fixes all its operators.
+        [[nodiscard]] bounds_type bounds(space_type const& space) { return {simulator_.bounds(space.whole()), ties_}; }
 
       private:
         sim::delta_simulator simulator_;
@@ -142,6 +174,13 @@ class tied_parallelization {
         for (auto const& s : problem_.starts())
             if (ties_->keeps(s)) out.push_back(ties_->gather(s));
         return out;
+    }
+    /// See `parallelization::project`.
+    std::uint64_t project(space::flat_strategy& s) const {
+        auto all = ties_->spread(s);
+        auto const changed = problem_.project(all);
+        if (changed > 0) s = ties_->gather(all);
+        return changed;
     }
     [[nodiscard]] bool feasible(space::flat_strategy const& s) const { return problem_.feasible(ties_->spread(s)); }
 

@@ -90,9 +90,10 @@ struct dominator_dp_fn {
             "dominator_dp: the problem's costs are not additive: its evaluator must have operator_cost, edges and edge_cost (see the concept "
             "AdditiveEvaluator), or the problem a surrogate() whose evaluator has them");
         validate(options);
-        require_choices(problem.space(), start, "dominator_dp");
+        auto const projected = project_start(problem, start, "dominator_dp");
         session<P, S, std::remove_reference_t<Os>...> run("dominator_dp", problem, std::move(start), budget_of(options), patience_rule{},
                                                           options.progress_interval, observers...);
+        run.count_projected(projected);
         if (auto const reason = run.due()) return run.finish(*reason);
         if constexpr (AdditiveProblem<P, S>) {
             return minimise<true, P, S>(run, problem, options);

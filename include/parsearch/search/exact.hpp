@@ -73,8 +73,8 @@ struct exact_fn {
                                         "AdditiveEvaluator whose costs can be added; random_search and exhaustive need none");
         if constexpr (has_bounds<P, S>) {
             validate(options);
-            require_choices(problem.space(), start, "exact");
-            return tree<P, S, std::remove_reference_t<Os>...>(problem, std::move(start), options, observers...).search(rng);
+            auto const projected = project_start(problem, start, "exact");
+            return tree<P, S, std::remove_reference_t<Os>...>(problem, std::move(start), projected, options, observers...).search(rng);
         }
     }
 
@@ -95,10 +95,12 @@ struct exact_fn {
         };
 
       public:
-        tree(P const& problem, S start, exact_options const& options, Os&... observers)
+        tree(P const& problem, S start, std::uint64_t projected, exact_options const& options, Os&... observers)
             : problem_(problem), options_(options), space_(problem.space()),
               run_("exact", problem, std::move(start), budget_of(options), patience_rule{}, 0, observers...), evaluator_(problem.evaluator()),
-              bounds_(make_bounds<S>(evaluator_, space_)), levels_(space_.size()), order_(find_order()) {}
+              bounds_(make_bounds<S>(evaluator_, space_)), levels_(space_.size()), order_(find_order()) {
+            run_.count_projected(projected);
+        }
 
         template <class R> search_result<S, cost> search(R& rng) {
             cost const root = checked(bounds_.value());

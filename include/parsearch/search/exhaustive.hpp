@@ -82,9 +82,10 @@ struct exhaustive_fn {
         using cost = problem_cost_t<P, S>;
         auto const& space = problem.space();
         validate(options);
-        require_choices(space, start, "exhaustive");
+        auto const projected = project_start(problem, start, "exhaustive");
         session<P, S, std::remove_reference_t<Os>...> run("exhaustive", problem, std::move(start), budget_of(options), patience_rule{},
                                                           options.progress_interval, observers...);
+        run.count_projected(projected);
         auto const bound = options.bound ? root_bound<S>(problem) : std::nullopt;
         std::vector<std::size_t> free; // operators with a choice; the last number changes fastest
         std::vector<std::uint64_t> radix;

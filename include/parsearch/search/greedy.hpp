@@ -80,7 +80,7 @@ struct greedy_fn {
                                                       Os&&... observers) const {
         auto const& space = problem.space();
         validate(options);
-        require_choices(space, start, "greedy");
+        auto const projected = project_start(problem, start, "greedy");
         std::size_t const operators = space.size();
         visit_order const how = options.order.value_or(has_order<P> ? visit_order::supplied : visit_order::numbered);
         std::vector<std::size_t> order = order_of(problem, operators, how);
@@ -88,6 +88,7 @@ struct greedy_fn {
         if (options.construct) known = known_strategies(problem, space, start);
         session<P, S, std::remove_reference_t<Os>...> run("greedy", problem, std::move(start), budget_of(options), patience_rule{},
                                                           options.progress_interval, observers...);
+        run.count_projected(projected);
 
         // An operator's mark is the number of improvements at which it was last known to be at its best, plus one.
         std::vector<std::uint64_t> settled(operators, 0);

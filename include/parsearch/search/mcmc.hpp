@@ -130,7 +130,7 @@ struct mcmc_fn {
     search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R& rng, mcmc_options const& options = {}, Os&&... observers) const {
         auto const& space = problem.space();
         validate(options);
-        require_choices(space, start, "mcmc");
+        auto const projected = project_start(problem, start, "mcmc");
         auto const threads = threads_of(options.threads);
         other_starts others("mcmc", problem, start, options.problem_starts, options.random_starts, rng);
         auto patience = patience_of(options, space.size());
@@ -139,6 +139,7 @@ struct mcmc_fn {
             drawn_now<P, S, R> drawings("mcmc", problem, rng);
             session<P, S, std::remove_reference_t<Os>...> run("mcmc", problem, start, budget_of(options), patience, options.progress_interval,
                                                               observers...);
+            run.count_projected(projected);
             return metropolis(run, drawings, std::move(start), others, rules_of(options), space.size());
         }
         if constexpr (std::copyable<R>) {
@@ -147,6 +148,7 @@ struct mcmc_fn {
                 "mcmc", [&] { return prices(problem, start, threads); }, start, budget_of(options), patience, options.progress_interval,
                 observers...);
             drawn_ahead<P, S, R> drawings("mcmc", problem, rng, 2 * run.prices().most_ahead());
+            run.count_projected(projected);
             return metropolis(run, drawings, std::move(start), others, rules_of(options), space.size());
         } else {
             throw invalid_input("mcmc: option 'threads' is ", options.threads, ": must be 1 with a random engine that cannot be copied");

@@ -106,8 +106,8 @@ template <class... Ms> class portfolio_of {
         static_assert(tells<proposed<cost>, accepted<cost>, improved<cost>, member_turn<cost>, bound_raised<cost>, progress<cost>,
                             budget_spent<cost>>::template all<std::remove_reference_t<Os>...>());
         validate(options);
-        require_choices(problem.space(), start, "portfolio");
-        return run<P, S, std::remove_reference_t<Os>...>(members_, problem, std::move(start), options, observers...).search(rng);
+        auto const projected = project_start(problem, start, "portfolio");
+        return run<P, S, std::remove_reference_t<Os>...>(members_, problem, std::move(start), projected, options, observers...).search(rng);
     }
 
     /// The names of the members, by number.
@@ -132,12 +132,13 @@ template <class... Ms> class portfolio_of {
         };
 
       public:
-        run(std::tuple<Ms...> const& members, P const& problem, S start, portfolio_options const& options, Os&... observers)
+        run(std::tuple<Ms...> const& members, P const& problem, S start, std::uint64_t projected, portfolio_options const& options, Os&... observers)
             : members_(members), problem_(problem), options_(options), kernel_("portfolio", budget_of(options), {}, observers...),
               pool_(problem, 64 + threads_of(options.threads)), small_(is_small(problem)) {
             auto const known = pool_.evaluator()(start);
             kernel_.count_evaluation();
             kernel_.begin(std::move(start), known);
+            kernel_.count_projected(projected);
         }
 
         template <class R> result search(R& rng) {

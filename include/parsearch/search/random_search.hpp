@@ -60,7 +60,7 @@ struct random_fn {
                                                       Os&&... observers) const {
         auto const& space = problem.space();
         validate(options);
-        require_choices(space, start, "random");
+        auto const projected = project_start(problem, start, "random");
         std::size_t const operators = space.size();
         bool const budgeted = options.time || options.evaluations || options.stop.stop_possible();
         session<P, S, std::remove_reference_t<Os>...> run(
@@ -69,6 +69,7 @@ struct random_fn {
              .of_time = 0,
              .min_evaluations = options.min_evaluations.value_or(1000 + 100 * static_cast<std::uint64_t>(operators))},
             options.progress_interval, observers...);
+        run.count_projected(projected);
         auto const bound = options.bound ? root_bound<S>(problem) : std::nullopt;
         std::vector<change<problem_configuration_t<P>>> changes;
         bool choices = true;

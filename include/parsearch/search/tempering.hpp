@@ -248,12 +248,13 @@ struct tempering_fn {
         using cost = problem_cost_t<P, S>;
         auto const& space = problem.space();
         validate(options);
-        require_choices(space, start, "tempering");
+        auto const projected = project_start(problem, start, "tempering");
         stopping clock({.time = options.time, .evaluations = {}, .stop = options.stop});
         other_starts others("tempering", problem, start, options.problem_starts, options.random_starts, rng);
         basic_session<detail::retold<P, S>, S, std::remove_reference_t<Os>...> run(
             "tempering", [&] { return detail::retold<P, S>(problem, start); }, start, budget_of(options), patience_of(options, space.size()),
             options.progress_interval, observers...);
+        run.count_projected(projected);
 
         std::vector<std::pair<cost, S>> starts;
         starts.emplace_back(run.current_cost(), std::move(start));

@@ -36,13 +36,24 @@ struct space_options {
     bool all_orders = false; ///< every order of the split dims over the devices; else one: parameter and reduction shards on neighbours
     /// The largest degree that dim `d` of `op` may take; empty: no limit. Called once per operator and dim.
     std::function<std::int32_t(ops::operation const& op, ops::dim const& d)> max_degree{};
-    /// Whether operator `op`, named `name`, may be split so, a degree for each dim; empty: it may. See `split_rules`, and `strategy_space`.
+    /// Whether operator `op`, named `name`, may be split so, a degree for each dim; empty: it may. See `strategy_space`, and `constraints`, which
+    /// makes such functions.
     std::function<bool(std::string_view name, ops::operation const& op, std::span<std::int32_t const> degrees)> allows{};
+    /// Whether operator `op`, named `name`, may be split and placed so, of what `allows` lets it be; empty: it may. Called for each configuration
+    /// of an operator, of which there may be `most_asked`: see `strategy_space`.
+    std::function<bool(std::string_view name, ops::operation const& op, configuration const& c)> admits{};
 };
+
+/// Configurations of an operator of which `space_options::admits` is asked at most.
+inline constexpr std::size_t most_asked = std::size_t{1} << 22;
 
 /// Whether `o` allows configuration `c` of operator `op`, named `name`, wherever its shards are.
 [[nodiscard]] inline bool allows(space_options const& o, std::string_view name, ops::operation const& op, configuration const& c) {
     return !o.allows || o.allows(name, op, c.degrees());
+}
+/// Whether `o` allows and admits it where they are.
+[[nodiscard]] inline bool keeps(space_options const& o, std::string_view name, ops::operation const& op, configuration const& c) {
+    return allows(o, name, op, c) && (!o.admits || o.admits(name, op, c));
 }
 
 /// Checks `o`; throws `invalid_input` naming option, value and rule.
@@ -53,10 +64,12 @@ void validate(space_options const& o, std::size_t devices);
 /// where strided O(devices / shards) for the strides; it allocates nothing.
 class operator_space {
   public:
-    /// Without regard to `options.allows`.
+    /// Without regard to `options.allows` and `options.admits`.
     operator_space(ops::operation const& op, std::size_t devices, space_options const& options, std::string_view name);
     /// The part of this space that has the combinations of degrees of which `keep(degrees)`.
     [[nodiscard]] operator_space restricted(std::function<bool(std::span<std::int32_t const>)> const& keep) const;
+    /// The part of this space of which `keep(configuration)`. It takes 4 bytes for each of them. Complexity: that of all configurations.
+    [[nodiscard]] operator_space of_those(std::function<bool(configuration const&)> const& keep) const;
 
     [[nodiscard]] std::size_t size() const noexcept { return first_.back(); }
 
@@ -68,12 +81,13 @@ class operator_space {
         return ranges::views::transform(ranges::views::indices(static_cast<std::uint32_t>(size())), [this](std::uint32_t i) { return (*this)[i]; });
     }
 
-    /// True where `c` is one of them. Complexity: O(log combinations), where strided O(devices / shards) more.
+    /// True where `c` is one of them. Complexity: O(log combinations), where strided O(devices / shards) more; of part of the placements O(these).
     [[nodiscard]] bool contains(configuration const& c) const;
 
     /// `c` where it is one of them; else one with the most shards among those whose degrees divide those of `c`, with the stride and from the device
-    /// of `c` where such a placement is one of them. Where none divide them, the first with the fewest shards, on neighbours. Preconditions: `c` is
-    /// of the operator, and the space is not empty. Complexity: O(combinations).
+    /// of `c` where such a placement is one of them. Where none divide them, the first with the fewest shards, on neighbours. Of part of the
+    /// placements the first, where it is none of these. Preconditions: `c` is of the operator, and the space is not empty. Complexity:
+    /// O(combinations), and that of `contains`.
     [[nodiscard]] configuration nearest(configuration const& c) const;
 
     /// Configurations are numbered by combination of degrees, then by placement. The number of combinations.
@@ -122,6 +136,7 @@ class operator_space {
     std::vector<std::uint32_t> inner_first_;
     std::vector<std::array<std::int32_t, ops::max_dims>> degrees_;
     std::vector<std::size_t> first_{0}; ///< number of the first configuration of each combination of degrees, and the total
+    std::vector<std::uint32_t> kept_;   ///< of part of the placements: the number of each configuration among all of its combination
 };
 
 } // namespace parsearch::space

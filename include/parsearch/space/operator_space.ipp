@@ -48,17 +48,34 @@ PARSEARCH_INLINE operator_space operator_space::restricted(std::function<bool(st
     auto out = *this;
     out.degrees_.clear();
     out.first_.assign(1, 0);
+    out.kept_.clear();
     for (std::size_t n = 0; n < splits(); ++n) {
         if (!keep(degrees_of(n))) continue;
         out.degrees_.push_back(degrees_[n]);
         out.first_.push_back(out.first_.back() + first_[n + 1] - first_[n]);
+        for (auto i = first_[n]; !kept_.empty() && i < first_[n + 1]; ++i) out.kept_.push_back(kept_[i]);
+    }
+    return out;
+}
+
+PARSEARCH_INLINE operator_space operator_space::of_those(std::function<bool(configuration const&)> const& keep) const {
+    auto out = *this;
+    out.degrees_.clear();
+    out.first_.assign(1, 0);
+    out.kept_.clear();
+    for (std::size_t n = 0; n < splits(); ++n) {
+        for (auto i = first_[n]; i < first_[n + 1]; ++i)
+            if (keep((*this)[i])) out.kept_.push_back(kept_.empty() ? static_cast<std::uint32_t>(i - first_[n]) : kept_[i]);
+        if (out.kept_.size() == out.first_.back()) continue;
+        out.degrees_.push_back(degrees_[n]);
+        out.first_.push_back(out.kept_.size());
     }
     return out;
 }
 
 PARSEARCH_INLINE configuration operator_space::operator[](std::size_t i) const {
     auto const at = static_cast<std::size_t>(std::upper_bound(first_.begin(), first_.end(), i) - first_.begin()) - 1;
-    std::size_t rest = i - first_[at];
+    std::size_t rest = kept_.empty() ? i - first_[at] : kept_[i];
     configuration c{.rank = rank_, .degree = degrees_[at]};
     auto const shards = static_cast<std::int32_t>(c.shards());
     auto const starts = start_count(shards);
@@ -70,7 +87,13 @@ PARSEARCH_INLINE configuration operator_space::operator[](std::size_t i) const {
 }
 
 PARSEARCH_INLINE bool operator_space::contains(configuration const& c) const {
-    if (!c.listed.empty() || split_of(c) == splits()) return false;
+    auto const split = split_of(c);
+    if (!c.listed.empty() || split == splits()) return false;
+    if (!kept_.empty()) {
+        auto i = first_[split];
+        while (i < first_[split + 1] && (*this)[i] != c) ++i;
+        return i < first_[split + 1];
+    }
     auto order = split_dims(c);
     if (all_orders_) std::ranges::sort(order.all(), [&](auto a, auto b) { return c.stride[a] < c.stride[b]; });
     auto const stride = order.count == 0 ? 1 : c.stride[order.dims[0]];
@@ -90,6 +113,16 @@ PARSEARCH_INLINE configuration operator_space::nearest(configuration const& c) c
     }
     bool const divides = chosen < splits();
     out.degree = degrees_[divides ? chosen : least];
+    if (auto const first = first_[divides ? chosen : least]; !kept_.empty()) {
+        auto const last = first_[(divides ? chosen : least) + 1];
+        auto order = split_dims(out);
+        auto const same_stride = [&](configuration const& o) { return order.count > 0 && o.stride[order.dims[0]] == c.stride[order.dims[0]]; };
+        auto best = (*this)[first];
+        auto const likeness = [&](configuration const& o) { return (o.start == c.start ? 2 : 0) + (divides && same_stride(o) ? 1 : 0); };
+        for (auto i = first + 1; i < last; ++i)
+            if (auto other = (*this)[i]; likeness(other) > likeness(best)) best = std::move(other);
+        return best;
+    }
     auto const shards = static_cast<std::int32_t>(out.shards());
     auto const start = c.listed.empty() ? c.start : c.listed.front();
     auto order = split_dims(out);

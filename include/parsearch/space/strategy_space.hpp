@@ -38,18 +38,20 @@ template <Strategy<configuration> S> [[nodiscard]] decltype(auto) flat(S const& 
     }
 }
 
-/// The first operator of `g` that `s` splits as `o.allows` does not let it be split; nothing where there is none. A graph input has no tasks.
+/// The first operator of `g` that `s` splits as `o.allows` does not let it be split, or places as `o.admits` does not; nothing where there is none. A
+/// graph input has no tasks.
 template <Strategy<configuration> S>
 [[nodiscard]] std::optional<std::size_t> first_not_allowed(space_options const& o, graph::dense_graph const& g, S const& s) {
-    for (std::size_t op = 0; o.allows && op < g.size(); ++op)
-        if (g.operations[op].work != ops::work_class::source && !allows(o, g.names[op], g.operations[op], configuration_of(s, op))) return op;
+    for (std::size_t op = 0; (o.allows || o.admits) && op < g.size(); ++op)
+        if (g.operations[op].work != ops::work_class::source && !keeps(o, g.names[op], g.operations[op], configuration_of(s, op))) return op;
     return std::nullopt;
 }
 
-/// A `ConfigurationSpace`. Operators with equal iteration dims share one operator space, if all their splits are allowed. Cheap to copy.
+/// A `ConfigurationSpace`. Operators with equal iteration dims share one operator space, if they may have all of it. Cheap to copy.
 class strategy_space {
   public:
-    /// Throws `invalid_input` as `operator_space`, and where no split of an operator is allowed.
+    /// Throws `invalid_input` as `operator_space`, where no split of an operator is allowed or no configuration admitted, and where `options.admits`
+    /// would be asked of more than `most_asked` configurations of an operator.
     strategy_space(graph::dense_graph const& g, std::size_t devices, space_options const& options = {})
         : strategy_space(g, devices, options, nullptr) {}
     /// The space of another graph on the same devices under the same options: operator spaces of operators with equal dims are those of `like`. An
@@ -69,6 +71,8 @@ class strategy_space {
             if (!contains(op, configuration_of(s, op))) return op;
         return std::nullopt;
     }
+    /// The same without `options.admits`: for operators whose devices are chosen elsewhere.
+    [[nodiscard]] strategy_space anywhere() const;
     /// `s` where it is a strategy of the space; else each operator that is not has what its space has nearest: see `operator_space::nearest`.
     [[nodiscard]] flat_strategy nearest(flat_strategy s) const;
 
@@ -81,7 +85,8 @@ class strategy_space {
     space_options options_;
     std::shared_ptr<by_dims const> known_; ///< of this graph
     std::vector<std::shared_ptr<operator_space const>> spaces_;
-    std::vector<bool> is_input_; ///< of the graph
+    std::vector<std::shared_ptr<operator_space const>> anywhere_; ///< the same without `options_.admits`; empty where that is
+    std::vector<bool> is_input_;                                  ///< of the graph
 };
 
 } // namespace parsearch::space

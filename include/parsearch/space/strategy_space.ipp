@@ -2,6 +2,7 @@
 // The space of whole strategies.
 
 #include <map>
+#include <utility>
 
 #include <parsearch/space/strategy_space.hpp>
 
@@ -9,6 +10,13 @@ namespace parsearch::space {
 
 /// By extent and kind of each dim.
 struct strategy_space::by_dims : std::map<std::vector<std::uint64_t>, std::shared_ptr<operator_space const>> {};
+
+PARSEARCH_INLINE strategy_space strategy_space::anywhere() const {
+    auto out = *this;
+    if (options_.admits) out.spaces_ = std::exchange(out.anywhere_, {});
+    out.options_.admits = {};
+    return out;
+}
 
 PARSEARCH_INLINE flat_strategy strategy_space::nearest(flat_strategy s) const {
     for (std::size_t op = 0; op < size(); ++op)
@@ -44,6 +52,17 @@ PARSEARCH_INLINE strategy_space::strategy_space(graph::dense_graph const& g, std
         // A graph input has no tasks: where it is said to be is of no matter.
         is_input_.push_back(g.operations[op].work == ops::work_class::source);
         if (is_input_.back()) made = std::make_shared<operator_space const>(g.operations[op], 1, space_options{}, g.names[op]);
+        if (options.admits) anywhere_.push_back(made);
+        if (options.admits && !is_input_.back()) {
+            if (made->size() > most_asked)
+                throw invalid_input("configuration space of operator '", g.names[op], "': 'admits' would be asked of ", made->size(),
+                                    " configurations: must be at most ", most_asked, ", limit the degrees");
+            auto admitted = made->of_those([&](configuration const& c) { return options.admits(g.names[op], g.operations[op], c); });
+            if (admitted.size() == 0 && !like)
+                throw invalid_input("configuration space of operator '", g.names[op], "': none of its ", made->size(), " configurations on ", devices,
+                                    " devices is admitted");
+            if (admitted.size() > 0 && admitted.size() < made->size()) made = std::make_shared<operator_space const>(std::move(admitted));
+        }
         spaces_.push_back(std::move(made));
     }
     known_ = std::move(known);

@@ -208,6 +208,36 @@ template <DeviceTopology T> [[nodiscard]] topology_reading<device_handle_t<T>, l
     return out;
 }
 
+/// `t` without the devices that are not `used`, whose links stay; those left are numbered in order, and nodes and kinds by first use. Rings pass by
+/// nodes without devices. Precondition: one flag per device, some true. Complexity: O(devices^2 * length of a route).
+[[nodiscard]] inline dense_topology part_of(dense_topology const& t, std::vector<bool> const& used) {
+    dense_topology out{.devices = {}, .kind = {}, .node = {}, .links = t.links};
+    detail::numbering<std::uint32_t> kinds, nodes;
+    std::vector<std::size_t> kept;
+    for (std::size_t d = 0; d < t.size(); ++d) {
+        if (!used[d]) continue;
+        kept.push_back(d);
+        out.devices.push_back(t.devices[d]);
+        out.kind.push_back(kinds(t.kind[d]));
+        out.node.push_back(nodes(t.node[d]));
+    }
+    std::vector<std::uint32_t> first{0}, links;
+    for (auto const a : kept)
+        for (auto const b : kept) {
+            auto const hops = t.route(a, b);
+            links.insert(links.end(), hops.begin(), hops.end());
+            first.push_back(static_cast<std::uint32_t>(links.size()));
+        }
+    out.routes = {kept.size(), std::move(first), std::move(links)};
+    for (auto const& ring : t.rings) {
+        std::vector<std::uint32_t> left;
+        for (auto const at : ring)
+            if (auto const node = nodes.find(at)) left.push_back(*node);
+        if (left.size() > 1) out.rings.push_back(std::move(left));
+    }
+    return out;
+}
+
 /// How many devices each node of `t` has, where nodes have as many and devices are numbered node by node; else 0.
 [[nodiscard]] inline std::size_t devices_per_node(dense_topology const& t) {
     auto const& node = t.node;

@@ -25,7 +25,6 @@
 #include <parsearch/search/portfolio.hpp>
 #include <parsearch/search/random_search.hpp>
 #include <parsearch/search/tempering.hpp>
-#include <parsearch/space/split_rules.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 #include "support/random_problem.hpp"
@@ -278,14 +277,14 @@ TEST_CASE("plan_problem: no plan splits an operator as it may not be, or over de
     int staged = 0, seen = 0;
     for (auto const& pins : {std::vector<std::string>{"s8"}, {"s4", "o8"}, {"s2 o2"}}) {
         INFO(pins.front());
-        ps::space::split_rules rules;
-        for (auto const& pin : pins) rules.require("fc2", ps::space::read_split(pin, free.graph().operations[op]));
-        auto const problem = ps::make_problem(g, topology, support::mixed_oracle{}, {.space = {.allows = rules}});
+        ps::constraints_of<decltype(g), decltype(topology)> rules;
+        for (auto const& pin : pins) rules.pin(free.handle(op), pin);
+        auto const problem = ps::make_problem(g, topology, support::mixed_oracle{}, {}, rules);
         pipeline::plan_problem const plans(problem);
         auto const check = [&](plan_decisions const& d, picoseconds) {
             auto const plan = plans.plan(d);
             auto const& c = plan.strategy[op];
-            REQUIRE(rules("fc2", problem.graph().operations[op], c.degrees()));
+            REQUIRE(ps::space::allows(problem.space().options(), "fc2", problem.graph().operations[op], c));
             auto const groups = plan.how.launching().groups();
             for (std::int64_t n = 0; n < c.shards(); ++n)
                 REQUIRE(static_cast<std::uint32_t>(c.device(n)) / (8 / groups) == plan.how.stage[op] % groups);

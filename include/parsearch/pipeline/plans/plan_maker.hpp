@@ -54,7 +54,7 @@ class plan_maker {
     /// operators, beside what the first plan of as many micro-batches, and split, takes.
     [[nodiscard]] std::optional<pipeline_plan> plan(plan_decisions const& d, detail::candidate const& c) {
         auto out = builder_->plan(c);
-        if (!has_own_operators(d)) return out;
+        if (!has_own_operators(d)) return admitted(std::move(out));
         auto const group = builder_->devices() / c.groups();
         auto const splits = space_->splits().size();
         for (std::size_t g = 0; g < space_->ties().size(); ++g) {
@@ -70,7 +70,7 @@ class plan_maker {
         }
         out.tensor_parallel.clear(); // none of these any more
         out.expert_parallel = out.context_parallel = out.context_heads = 1;
-        return out;
+        return admitted(std::move(out));
     }
 
     /// Decisions that `plan` makes a plan of equal tasks of. Throws `invalid_input` naming what is not of the space: as `validate`, a number that is
@@ -176,6 +176,12 @@ class plan_maker {
     [[nodiscard]] std::optional<space::configuration> of_space(std::uint32_t micro_batches, space::configuration c, std::size_t op) {
         if (!builder_->simulator().micro_batches(micro_batches).space().contains(op, c)) return {};
         return c;
+    }
+    /// `plan` where the problem's space admits all operators where they are.
+    [[nodiscard]] std::optional<pipeline_plan> admitted(pipeline_plan plan) const {
+        auto const& options = problem_->space().options();
+        if (options.admits && space::first_not_allowed(options, problem_->graph(), plan.strategy)) return {};
+        return plan;
     }
     /// Whether the first `group` devices hold operator `op` of a micro-batch under `c`, and it may be split so.
     [[nodiscard]] bool has_room(space::configuration const& c, std::size_t group, std::uint32_t micro_batches, std::size_t op) {

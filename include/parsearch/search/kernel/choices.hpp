@@ -35,4 +35,12 @@ template <ConfigurationSpace X, class S> void require_choices(X const& space, S 
         if (choice_count(space, op) == 0) throw invalid_input(algorithm, ": operator number ", op, " has 0 configurations: each needs at least one");
 }
 
+/// What every search does with its start: `require_choices`, and then the problem's constraints, if it has any. Answers how many operators of `start`
+/// were given another configuration: see `ProjectsStarts`.
+template <class P, class S> [[nodiscard]] std::uint64_t project_start(P const& problem, S& start, std::string_view algorithm) {
+    require_choices(problem.space(), start, algorithm);
+    if constexpr (ProjectsStarts<P, S>) return static_cast<std::uint64_t>(problem.project(start));
+    else return 0;
+}
+
 } // namespace parsearch::search

@@ -107,6 +107,7 @@ template <class S, class C, class... Os> class kernel {
     void count_proposal() noexcept { ++stats_.proposals; }
     void count_accepted() noexcept { ++stats_.accepted; }
     void count_node() noexcept { ++stats_.nodes; }
+    void count_projected(std::uint64_t operators) noexcept { stats_.projected += operators; }
     void count_improvements(std::uint64_t n) noexcept { stats_.improved += n; }
     /// Counts what a part of the search counted.
     void count(search_stats const& part) noexcept { add_counts(stats_, part); }

@@ -177,6 +177,11 @@ template <class P, class... Ms> class problem_with_moves {
         return problem().starts();
     }
     template <class S>
+        requires ProjectsStarts<std::remove_cvref_t<P>, S>
+    [[nodiscard]] std::uint64_t project(S& s) const {
+        return problem().project(s);
+    }
+    template <class S>
         requires OffersFeasibility<std::remove_cvref_t<P>, S>
     [[nodiscard]] bool feasible(S const& s) const {
         return problem().feasible(s);

@@ -1,5 +1,6 @@
-#include <parsearch/space/split_rules.hpp>
+#include <parsearch/space/read_configuration.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -7,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <parsearch/space/configuration.hpp>
+#include <parsearch/space/operator_space.hpp>
 
 #include "support/refusal.hpp"
 
@@ -57,23 +59,40 @@ TEST_CASE("read_split: what is wrong is named") {
     CHECK(wrong("f2") == "'f2': dim f can not be split" + rule);
 }
 
-TEST_CASE("split_rules: one of those that must be, none of those that must not") {
-    auto const op = example();
-    space::split_rules rules;
-    CHECK(rules.empty());
-    rules.require("a", space::read_split("s2", op));
-    rules.require("a", space::read_split("s4", op));
-    rules.forbid("a", space::read_split("s4", op));
-    rules.forbid("b", space::read_split("whole", op));
-    CHECK_FALSE(rules.empty());
-    auto const allowed = [&](std::string_view name, std::string_view text) {
-        auto const s = space::read_split(text, op);
-        return rules(name, op, std::span(s).first(4));
-    };
-    CHECK(allowed("a", "s2"));
-    CHECK_FALSE(allowed("a", "s4"));
-    CHECK_FALSE(allowed("a", "s2 o2"));
-    CHECK_FALSE(allowed("b", "whole"));
-    CHECK(allowed("b", "s2"));
-    CHECK(allowed("c", "whole"));
+TEST_CASE("read_configuration: what to_string prints, with devices or without") {
+    auto op = example();
+    op.dims.erase(op.dims.begin() + 2); // o12 would be of o, or of o1
+    space::operator_space const all(op, 24, {}, "thing");
+    for (auto const& c : all.all()) {
+        auto const said = space::to_string(c, op);
+        CAPTURE(said);
+        auto const read = space::read_configuration(said, op);
+        CHECK(read.placed);
+        CHECK(read.configuration == c);
+        auto const split = space::read_configuration(said.substr(0, said.find(" @")), op);
+        CHECK_FALSE(split.placed);
+        CHECK(std::ranges::equal(split.configuration.degrees(), c.degrees()));
+    }
+    auto listed = space::whole(op);
+    listed.degree[0] = 2;
+    listed.listed = {5, 0};
+    CHECK(space::read_configuration(space::to_string(listed, op), op).configuration == listed);
+}
+
+TEST_CASE("read_configuration: what is wrong is named") {
+    auto const wrong = [](std::string const& text) { return refusal([&] { return space::read_configuration(text, example()).placed; }); };
+    std::string const rule = ": must be such as \"s2 @0+1\", or \"whole @0\"";
+    CHECK(wrong("s2 @") == "'s2 @': no number at ''" + rule);
+    CHECK(wrong("s2@0+1") == "'s2@0+1': no split and blank before '@'" + rule);
+    CHECK(wrong("@0") == "'@0': no split and blank before '@'" + rule);
+    CHECK(wrong("s2 @x") == "'s2 @x': no number at 'x'" + rule);
+    CHECK(wrong("s2 @99999999999+1") == "'s2 @99999999999+1': no number at '99999999999+1'" + rule);
+    CHECK(wrong("s2 @0") == "'s2 @0': 0 strides for 1 split dims" + rule);
+    CHECK(wrong("s2 o2 @0+1") == "'s2 o2 @0+1': 1 strides for 2 split dims" + rule);
+    CHECK(wrong("s2 @0+1,1") == "'s2 @0+1,1': 2 strides for 1 split dims" + rule);
+    CHECK(wrong("whole @0+") == "'whole @0+': no number at ''" + rule);
+    CHECK(wrong("whole @0 ") == "'whole @0 ': ' ' behind the devices" + rule);
+    CHECK(wrong("s2 @{0,1") == "'s2 @{0,1': '' behind the devices" + rule);
+    CHECK(wrong("s2 @{0}") == "'s2 @{0}': 1 devices for 2 shards" + rule);
+    CHECK(wrong("s3 @0").starts_with("'s3': s3: the degree must divide the extent, 8"));
 }
