@@ -14,7 +14,7 @@ namespace parsearch {
 [[nodiscard]] inline std::vector<std::size_t> stable_order(std::size_t n, std::function<bool(std::size_t, std::size_t)> const& less) {
     std::vector<std::size_t> out(n);
     std::iota(out.begin(), out.end(), std::size_t{0});
-    std::stable_sort(out.begin(), out.end(), std::cref(less));
+    std::stable_sort(out.begin(), out.end(), [&less](std::size_t a, std::size_t b) { return less(a, b); });
     return out;
 }
 
