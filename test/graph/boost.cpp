@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/graph/described_by.hpp>
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/linear.hpp>
 #include <parsearch/ops/shape.hpp>
@@ -129,4 +130,58 @@ TEST_CASE("boost: flows with a gap or a repetition are refused with the operator
         CHECK(support::refusal([&] { return graph::read_graph(g); }) ==
               text("operator 'add#1' (add): an edge feeds input ", wrong, " of an operator with 2 in-edges: inputs are numbered from 0, each once"));
     }
+}
+
+TEST_CASE("boost: directed graphs work, and where the order of inputs is not known it must be said") {
+    using directed = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, layer>;
+    using said = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, layer, graph::flow>;
+    using sets = boost::adjacency_list<boost::setS, boost::vecS, boost::bidirectionalS, layer>;
+    using said_sets = boost::adjacency_list<boost::hash_setS, boost::vecS, boost::bidirectionalS, layer, graph::flow>;
+    static_assert(OperatorGraph<directed> && OperatorGraph<said> && OperatorGraph<sets>);
+    static_assert(!OperatorGraph<boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS, layer>>);
+    std::string const rule =
+        "the graph does not remember in which order its 2 inputs were added: must have parsearch::graph::flow as its edge bundle, "
+        "or be boost::bidirectionalS with vecS or listS for its edges";
+    auto const unordered = [&](auto g) {
+        build_layers(g);
+        CHECK(inputs(g, std::size_t{1}).size() == 1); // one alone is in order
+        CHECK(support::refusal([&] { return inputs(g, std::size_t{2}).size(); }) == rule);
+    };
+    unordered(directed{});
+    unordered(sets{});
+    auto const ordered = [](auto g) {
+        auto const a = put(layer{"a"}, g), b = put(layer{"b"}, g), join = put(layer{"join", 4, true}, g);
+        add_edge(a, join, graph::flow{0, 1}, g);
+        add_edge(b, join, graph::flow{0, 0}, g);
+        auto const in = inputs(g, join);
+        REQUIRE(in.size() == 2);
+        CHECK(in[0].producer == b);
+        CHECK(in[1].producer == a);
+    };
+    ordered(said{});
+    ordered(said_sets{});
+}
+
+TEST_CASE("described_by: a bundle of one's own and one lambda") {
+    struct my_layer {
+        std::string label;
+        ops::operation work;
+    };
+    struct described {
+        std::string name;
+        ops::operation operation;
+        [[nodiscard]] ops::operation const& describe() const { return operation; }
+    };
+    graph_of<boost::vecS, my_layer> g;
+    auto const x = put(my_layer{"x", source()}, g);
+    auto const fc = put(my_layer{"fc", ops::linear{.out = 4}.infer(std::vector<ops::tensor>{{{4, 4}}})}, g);
+    add_edge(x, fc, g);
+    auto const net = graph::described_by(g, [](my_layer const& l) { return described{l.label, l.work}; });
+    static_assert(OperatorGraph<decltype(net)>);
+    auto const read = graph::read_graph(net);
+    CHECK(read.graph.names == std::vector<std::string>{"x", "fc"});
+    CHECK(read.handles == std::vector<std::size_t>{x, fc});
+    // An operation alone has no name.
+    auto const unnamed = graph::described_by(g, &my_layer::work);
+    CHECK(graph::read_graph(unnamed).graph.names[1] == "linear#1");
 }

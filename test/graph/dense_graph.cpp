@@ -172,7 +172,7 @@ TEST_CASE("dense_graph: what does not fit is refused with the operator's name") 
         return refused(copy);
     };
     CHECK(refused({}) == "the operator graph has no operators: at least one is needed");
-    CHECK(with(relu(), {{9, 0}}) == "operator 'bad' (relu): input 0 comes from an operator that operators(graph) does not name");
+    CHECK(with(relu(), {{9, 0}}) == "operator 'bad' (relu): input 0 comes from an operator that operators(graph) does not name (its handle is 9)");
     CHECK(with(relu(), {}) == "operator 'bad' (relu): the graph gives it 0 inputs: it has 1");
     CHECK(with(relu(), {{0, 0}, {0, 0}}) == "operator 'bad' (relu): the graph gives it 2 inputs: it has 1");
     CHECK(with(relu(), {{0, 3}}) == "operator 'bad' (relu): input 0 is output 3 of 'x', which has only 1 outputs");
@@ -184,7 +184,13 @@ TEST_CASE("dense_graph: what does not fit is refused with the operator's name") 
     CHECK(with(malformed, {{0, 0}}).find("operator 'bad' (relu): dim '") == 0);
     auto twice = g;
     twice.add(0, "again", source(), {});
-    CHECK(refused(twice) == "operators(graph) names operator number 1 twice: each must appear once");
+    CHECK(refused(twice) == "operators(graph) names operator number 0 (its handle is 0) again as number 1: each must appear once");
+    auto unkind = relu();
+    unkind.kind.clear();
+    CHECK(with(unkind, {{0, 0}}) == "operator 'bad' (): its kind is empty: operators that differ must have kinds that differ");
+    auto alike = relu();
+    alike.dims[1].name = alike.dims[0].name;
+    CHECK(with(alike, {{0, 0}}) == "operator 'bad' (relu): dims 0 and 1 are both named '" + alike.dims[0].name + "': names of dims must differ");
     auto fed = source();
     fed.dims = relu().dims;
     fed.inputs = relu().inputs;

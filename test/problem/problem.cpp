@@ -142,7 +142,7 @@ TEST_CASE("problem: with another graph it refuses what make_problem refuses, in 
     refused(g, "operator 'fc2' (linear): input 0 is output 3 of 'fc1', which has only 1 outputs");
     g = base.graph();
     g.edges[1].producer = 9;
-    refused(g, "operator 'fc2' (linear): input 0 comes from an operator that operators(graph) does not name");
+    refused(g, "operator 'fc2' (linear): input 0 comes from an operator that operators(graph) does not name (its handle is 9)");
     g = base.graph();
     g.names.pop_back();
     std::string const rule = "'names' must have one entry per operation, 'first_in' one more, which rise from 0 to the number of edges";

@@ -720,8 +720,9 @@ TEST_CASE("delta_simulator: refused proposals and strategies leave the current s
     CHECK(simulation_difference(simulator, full) == "");
     CHECK(simulator.propose({}, infinite) == cost);
     simulator.roll_back();
-    // A refusal after an open proposal drops that too.
+    // A refusal leaves no proposal open.
     REQUIRE(simulator.propose(std::span(wanted).first(1), infinite) != cost);
+    simulator.roll_back();
     CHECK(refused() != "");
     CHECK(simulator.propose({}, infinite) == cost);
 }
@@ -769,3 +770,25 @@ TEST_CASE("delta_simulator: more memory than a device has, under each policy") {
             CHECK(simulator.memory()[0].total() == 1024);
         }
 }
+
+#ifndef NDEBUG
+TEST_CASE("delta_simulator: where it is checked, a proposal is ended before the next, and nothing is kept that was not proposed") {
+    auto const p = make_problem(diamond(), support::mesh(2), round_times);
+    auto const& g = p.graph();
+    auto simulator = p.evaluator();
+    changes const wanted{{1, space::whole(g.operations[1], 1)}};
+    auto const propose = [&] { return support::refusal([&] { return simulator.propose(wanted, infinite); }); };
+    auto const commit = [&] { return support::refusal([&] { return simulator.commit(), true; }); };
+    simulator.reset(support::all_on_first(g));
+    CHECK(commit() == "delta_simulator: commit without a proposal: propose must come first");
+    REQUIRE(simulator.propose(wanted, infinite));
+    CHECK(propose() == "delta_simulator: propose while a proposal is open: commit or roll_back must end it first");
+    simulator.commit();
+    CHECK(commit() == "delta_simulator: commit without a proposal: propose must come first");
+    simulator.roll_back();                              // nothing to drop
+    CHECK_FALSE(simulator.propose({}, picoseconds{0})); // above its bound, and open all the same
+    CHECK(propose().starts_with("delta_simulator: propose while a proposal is open"));
+    simulator.roll_back();
+    CHECK(simulator.propose(wanted, infinite));
+}
+#endif

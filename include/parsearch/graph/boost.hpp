@@ -1,5 +1,5 @@
 #pragma once
-/// Boost.Graph models of `OperatorGraph`: any bidirectional graph whose vertices carry operators needs no glue.
+/// Boost.Graph models of `OperatorGraph`: any `adjacency_list` whose vertices carry operators needs no glue.
 
 #include <cstdint>
 #include <type_traits>
@@ -12,53 +12,95 @@
 // Whoever has a Boost graph has included Boost.Graph; this header costs nothing to others.
 namespace boost {
 struct bidirectional_graph_tag;
-}
+struct directed_tag;
+struct edge_list_graph_tag;
+struct setS;
+struct hash_setS;
+} // namespace boost
 
 namespace parsearch::graph {
 
 /// An edge property: output number `slot` of the producer feeds input number `input` of the consumer.
-/// A graph without it (or with another edge property) uses slot 0, and inputs in the order in which edges were added.
+/// A graph without it (or with another edge property) uses slot 0, and inputs in the order in which edges were added, where it remembers that:
+/// bidirectional ones with lists of edges do, others must have it where an operator has several inputs.
 struct flow {
     std::uint32_t slot = 0;
     std::uint32_t input = 0;
 };
 
-/// A Boost graph whose in-edges and vertex bundle can be read.
+/// A Boost graph with directions and a vertex bundle.
 template <class G>
-concept BidirectionalBoostGraph = requires {
+concept BundledBoostGraph = requires {
     typename G::traversal_category;
+    typename G::directed_category;
     typename G::vertex_bundled;
-} && std::is_convertible_v<typename G::traversal_category, boost::bidirectional_graph_tag>;
+} && std::is_convertible_v<typename G::directed_category, boost::directed_tag>;
+
+/// One whose in-edges can be read (`bidirectionalS`).
+template <class G>
+concept BidirectionalBoostGraph = BundledBoostGraph<G> && std::is_convertible_v<typename G::traversal_category, boost::bidirectional_graph_tag>;
+
+/// One that knows the edges out of a vertex alone (`directedS`), and all edges.
+template <class G>
+concept DirectedBoostGraph =
+    BundledBoostGraph<G> && !BidirectionalBoostGraph<G> && std::is_convertible_v<typename G::traversal_category, boost::edge_list_graph_tag>;
+
+/// A Boost graph that is an `OperatorGraph`.
+template <class G>
+concept BoostGraph = BidirectionalBoostGraph<G> || DirectedBoostGraph<G>;
+
+namespace detail {
+/// The graph lists the edges into a vertex in the order in which they were added.
+template <class G> inline constexpr bool remembers_order = BidirectionalBoostGraph<G>;
+template <class G>
+    requires requires { typename G::out_edge_list_selector; }
+inline constexpr bool remembers_order<G> = BidirectionalBoostGraph<G> && !std::is_same_v<typename G::out_edge_list_selector, boost::setS> &&
+                                           !std::is_same_v<typename G::out_edge_list_selector, boost::hash_setS>;
+} // namespace detail
 
 } // namespace parsearch::graph
 
 namespace parsearch {
 
 /// Operators are vertices, in the graph's order; the vertex bundle is the description.
-template <graph::BidirectionalBoostGraph G> struct operator_graph_adaptor<G> {
+template <graph::BoostGraph G> struct operator_graph_adaptor<G> {
     using vertex = typename G::vertex_descriptor;
 
     static std::vector<vertex> operators(G const& g) {
         auto const [first, last] = vertices(g);
         return {first, last};
     }
-    /// Throws `invalid_input` where `flow::input` leaves a gap or names an input twice.
+    /// Throws `invalid_input` where `flow::input` leaves a gap or names an input twice, and where it is missing and the graph remembers no order.
+    /// Complexity: O(edges into `v`); of a directed graph O(all edges).
     static std::vector<tensor_source<vertex>> inputs(G const& g, vertex v) {
+        std::vector<typename G::edge_descriptor> into;
+        if constexpr (graph::BidirectionalBoostGraph<G>) {
+            auto const [first, last] = in_edges(v, g);
+            into.assign(first, last);
+        } else {
+            auto const [first, last] = edges(g);
+            for (auto e = first; e != last; ++e)
+                if (target(*e, g) == v) into.push_back(*e);
+        }
         std::vector<tensor_source<vertex>> out;
-        auto const [first, last] = in_edges(v, g);
         if constexpr (std::is_same_v<typename G::edge_bundled, graph::flow>) {
-            out.resize(in_degree(v, g));
+            out.resize(into.size());
             std::vector<bool> set(out.size());
-            for (auto e = first; e != last; ++e) {
-                auto const& f = g[*e];
+            for (auto const& e : into) {
+                auto const& f = g[e];
                 if (f.input >= out.size() || set[f.input])
                     throw invalid_input("an edge feeds input ", f.input, " of an operator with ", out.size(),
                                         " in-edges: inputs are numbered from 0, each once");
                 set[f.input] = true;
-                out[f.input] = {source(*e, g), f.slot};
+                out[f.input] = {source(e, g), f.slot};
             }
         } else {
-            for (auto e = first; e != last; ++e) out.push_back({source(*e, g), 0});
+            if (!graph::detail::remembers_order<G> && into.size() > 1)
+                throw invalid_input(
+                    "the graph does not remember in which order its ", into.size(),
+                    " inputs were added: must have parsearch::graph::flow as its edge bundle, or be boost::bidirectionalS with vecS or "
+                    "listS for its edges");
+            for (auto const& e : into) out.push_back({source(e, g), 0});
         }
         return out;
     }

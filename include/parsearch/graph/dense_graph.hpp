@@ -144,14 +144,22 @@ template <class G, class Op> decltype(auto) inputs_of(G const& g, Op const& op, 
     }
 }
 
-template <class D> std::string name_of_description(D const& d, std::string_view kind, std::size_t number) {
+/// What is known of an operator: its name, else its handle where that is text, else kind and number.
+template <class D, class Handle> std::string name_of(D const& d, Handle const& handle, std::string_view kind, std::size_t number) {
     if constexpr (requires { std::string_view(d.name); }) return std::string(std::string_view(d.name));
+    else if constexpr (std::convertible_to<Handle const&, std::string_view>) return std::string(std::string_view(handle));
     else return text(kind, '#', number);
+}
+/// " (its handle is 7)", where a handle can be printed.
+template <class Handle> std::string said_of(Handle const& handle) {
+    if constexpr (std::convertible_to<Handle const&, std::string_view>) return text(" (its handle is '", std::string_view(handle), "')");
+    else if constexpr (std::integral<Handle>) return text(" (its handle is ", handle, ')');
+    else return {};
 }
 } // namespace detail
 
-/// Reads and checks `g`. The operator's name, for messages and reports, is its description's member `name`, else kind and
-/// number. Throws `invalid_input` on a cycle, a dangling input, a shape mismatch, a malformed operation, shared parameters of
+/// Reads and checks `g`. The operator's name, for messages and reports, is its description's member `name`, else its handle where that is text, else
+/// kind and number. Throws `invalid_input` on a cycle, a dangling input, a shape mismatch, a malformed operation, shared parameters of
 /// different shapes, always naming the operator. Complexity: O((V + E) log V).
 template <OperatorGraph G>
     requires ops::Describable<decltype(parsearch::description(std::declval<G const&>(), std::declval<operator_handle_t<G> const&>()))>
@@ -161,11 +169,12 @@ template <OperatorGraph G>
     std::unordered_map<operator_handle_t<G>, std::uint32_t> number;
     for (auto const& op : operators(g)) {
         if (!number.emplace(op, static_cast<std::uint32_t>(out.handles.size())).second)
-            throw invalid_input("operators(graph) names operator number ", out.handles.size(), " twice: each must appear once");
+            throw invalid_input("operators(graph) names operator number ", number.at(op), detail::said_of(op), " again as number ",
+                                out.handles.size(), ": each must appear once");
         out.handles.push_back(op);
         decltype(auto) d = description(g, op);
         dense.operations.push_back(ops::describe(d));
-        dense.names.push_back(detail::name_of_description(d, dense.operations.back().kind, dense.names.size()));
+        dense.names.push_back(detail::name_of(d, op, dense.operations.back().kind, dense.names.size()));
         ops::validate(dense.operations.back(), dense.names.back());
     }
     if (out.handles.empty()) throw invalid_input("the operator graph has no operators: at least one is needed");
@@ -177,7 +186,8 @@ template <OperatorGraph G>
             auto const producer = number.find(in.producer);
             if (producer == number.end())
                 throw invalid_input("operator '", dense.names[i], "' (", dense.operations[i].kind, "): input ", input,
-                                    " comes from an operator that operators(graph) does not name");
+                                    " comes from an operator that operators(graph) does not name",
+                                    detail::said_of(operator_handle_t<G>(in.producer)));
             if constexpr (std::integral<std::remove_cvref_t<decltype(in.slot)>>)
                 if (!std::in_range<std::uint32_t>(in.slot))
                     throw invalid_input("operator '", dense.names[i], "' (", dense.operations[i].kind, "): input ", input, " is output ", in.slot,

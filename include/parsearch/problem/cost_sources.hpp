@@ -18,6 +18,7 @@
 #include <parsearch/sim/input/workload.hpp>
 #include <parsearch/sim/task/planner.hpp>
 #include <parsearch/space/configuration.hpp>
+#include <parsearch/space/strategy_space.hpp>
 
 namespace parsearch {
 
@@ -37,6 +38,7 @@ namespace detail {
 template <class Oracle, class Device, class S>
 [[nodiscard]] source_times compute_time_by_source(parallelization const& p, std::vector<Device> const& handles, Oracle const& oracle, S const& s,
                                                   double passes) {
+    auto const& configurations = space::flat(s, p.size());
     std::array<bool, cost::cost_sources> seen{};
     // Where only the answers of one source take time, the sum of all shards and updates is that of this source.
     auto const computed = [&](auto const& counts) {
@@ -51,7 +53,7 @@ template <class Oracle, class Device, class S>
         double once = 0, each = 0;
         auto const add = [](double& sum, std::int64_t time) { sum += unfused(to_seconds(picoseconds{time})); };
         for (std::uint32_t op = 0; op < p.size(); ++op) {
-            planner.plan_operator(op, configuration_of(s, op), plans[op]);
+            planner.plan_operator(op, configurations[op], plans[op]);
             for (auto const d : plans[op].devices) {
                 add(each, plans[op].forward[w->topology.kind[d]]);
                 add(each, plans[op].backward[w->topology.kind[d]]);
@@ -59,7 +61,7 @@ template <class Oracle, class Device, class S>
         }
         for (auto const& members : w->classes) {
             sim::class_plan c{.members = members};
-            planner.plan_class([&](std::uint32_t op) { return space::configuration(configuration_of(s, op)); },
+            planner.plan_class([&](std::uint32_t op) -> space::configuration const& { return configurations[op]; },
                                [&](std::uint32_t op) -> sim::operator_plan const& { return plans[op]; }, c);
             for (auto const t : c.update)
                 if (t != sim::class_plan::no_update) add(once, t);

@@ -156,6 +156,24 @@ concept DescribesOperations = requires(G const& g, operator_handle_t<G> const& o
     { ops::describe(description(g, op)) } -> std::convertible_to<ops::operation>;
 };
 
+namespace detail {
+/// A function that is optional but is there with other parameters would be left out without a word.
+template <class T, class Oracle> constexpr void require_no_near_misses() {
+    using device = device_handle_t<T>;
+    if constexpr (requires { &T::node_of; })
+        static_assert(
+            requires(T const& t, device const& d) { t.node_of(d); }, "the topology has a member node_of that can not be called with a device "
+                                                                     "handle: t.node_of(d) must answer the number of its node");
+    if constexpr (requires { &Oracle::collective_time; })
+        static_assert(HasCollectiveTime<Oracle>, "the oracle has a member collective_time that can not be called as "
+                                                 "collective_time(collective_kind, byte_count, collective_group) and answer picoseconds");
+    if constexpr (requires { &Oracle::transfer_time; })
+        static_assert(
+            requires(Oracle const& o, link_description const& l) { o.transfer_time(byte_count{}, l); },
+            "the oracle has a member transfer_time that can not be called as transfer_time(byte_count, link_description)");
+}
+} // namespace detail
+
 /// Reads graph and topology once, checks them, and makes the problem; its graph has the dims of copies and partial sums that `options.space` allows.
 /// Its devices have the memory that plans may use (`memory_kept_free`). Throws `invalid_input` as `graph::read_graph`, `topology::read_topology`,
 /// `sim::validate` and `space::strategy_space` do, and on a constraint that names what is not there.
@@ -163,13 +181,14 @@ template <OperatorGraph G, DeviceTopology T, class Oracle>
     requires DescribesOperations<G> && CostOracle<Oracle, ops::shard_work, device_handle_t<T>>
 [[nodiscard]] parallelization_of<operator_handle_t<G>, device_handle_t<T>>
 make_problem(G const& graph, T const& topology, Oracle oracle, problem_options const& options = {}, constraints_of<G, T> const& constraints = {}) {
+    detail::require_no_near_misses<T, Oracle>();
     auto g = graph::read_graph(graph);
     auto t = topology::read_topology(topology);
     sim::validate(options.simulation);
-    constraints.apply_to(t);
-    for (auto& d : t.topology.devices) d.memory = sim::usable_memory(d.memory, options.simulation);
     // An oracle made for certain devices (a roofline, a measured table) says so.
     if constexpr (requires { oracle.require_devices(t.topology.devices); }) oracle.require_devices(t.topology.devices);
+    constraints.apply_to(t);
+    for (auto& d : t.topology.devices) d.memory = sim::usable_memory(d.memory, options.simulation);
     auto device_handles = std::make_shared<std::vector<device_handle_t<T>> const>(t.devices);
     auto w = sim::make_workload(space::with_replicas(std::move(g.graph), options.space), std::move(t.topology),
                                 cost::any_oracle(std::move(oracle), std::move(t.devices)), options.simulation);

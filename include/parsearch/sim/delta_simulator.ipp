@@ -56,7 +56,7 @@ class delta_simulator::body {
     /// Throws `invalid_input` naming operator, value and rule where a configuration does not fit its operator or the topology.
     picoseconds reset(space::flat_strategy const& s) {
         auto const cost = price(s);
-        commit();
+        keep();
         has_strategy_ = true;
         return cost;
     }
@@ -72,8 +72,12 @@ class delta_simulator::body {
     /// simulation stops as soon as that is certain. Throws as `reset` does, and leaves the current strategy; also where there is none.
     std::optional<picoseconds> propose(std::span<change<space::configuration> const> changes, picoseconds bound) {
         if (!has_strategy_) throw invalid_input("delta_simulator: propose without a current strategy: reset must come first");
+#ifndef NDEBUG
+        if (open_) throw invalid_input("delta_simulator: propose while a proposal is open: commit or roll_back must end it first");
+#endif
         begin();
         return or_nothing([&]() -> std::optional<picoseconds> {
+            open_ = true;
             for (auto const& c : changes) {
                 check(c.op, c.configuration);
                 if (changes.size() > 1) std::erase_if(staged_, [&](auto const& earlier) { return earlier.first == c.op; });
@@ -91,6 +95,13 @@ class delta_simulator::body {
     /// Keeps the last proposal. Complexity: of the tasks that were scheduled. Throws what the oracle throws only where the proposal was over its
     /// bound.
     void commit() {
+#ifndef NDEBUG
+        if (!open_) throw invalid_input("delta_simulator: commit without a proposal: propose must come first");
+#endif
+        keep();
+    }
+    void keep() {
+        open_ = false;
         if (!patched_ && !staged_.empty()) patch();
         if (patched_) {
             current_ = view_;
@@ -109,6 +120,7 @@ class delta_simulator::body {
     }
     /// Drops the last proposal. Complexity: of what it replaced.
     void roll_back() noexcept {
+        open_ = false;
         if (patched_) {
             auto& mine = views_[view_];
             for (auto const& e : undo_edges_) {
@@ -542,6 +554,7 @@ class delta_simulator::body {
     std::int64_t unfolded_before_ = 0;
     bool know_round_trips_ = false; ///< by `bounds_`, of the current strategy
     static constexpr std::uint32_t patience = 3;
+    bool open_ = false;              ///< `propose` was answered, and not yet kept or dropped
     std::uint32_t since_commit_ = 0; ///< proposals that these might have ended
     change_bounds changed_;
     // For readers, and for what is scheduled whole:

@@ -328,8 +328,8 @@ using joint_result = search_result<joint_plan, picoseconds>;
 /// ended are a budget with which it finds the same. `stats.trajectory` is the hash of the graph found. Observers are told `rewritten_graph`,
 /// `simulated_graph`, and of picoseconds `search::improved`, `bound_raised`, `progress` and `budget_spent`. A budget may end the search in step 4.
 /// Deterministic for a seed but for the time. `lower_bound` is the plan's `bound` where there are no rules; over all graphs that rules make none is
-/// known. Throws `invalid_input` on options out of range, where the cache is of another topology, and where the problem's space has `allows`: rules
-/// make operators of other names.
+/// known. Throws `invalid_input` on options out of range, where the cache is of another topology, and where the problem's space has `allows` or
+/// `admits`: rules make operators of other names.
 struct joint_fn {
     static constexpr search_traits traits{.rewrites = true};
 
@@ -339,8 +339,9 @@ struct joint_fn {
             search::tells<rewritten_graph, simulated_graph, search::improved<picoseconds>, search::bound_raised<picoseconds>,
                           search::progress<picoseconds>, search::budget_spent<picoseconds>>::template all<std::remove_reference_t<Os>...>());
         validate(options);
-        if (problem.space().options().allows)
-            throw invalid_input("joint: the problem's space has 'allows', which knows operators by name: must be empty, as rules make others");
+        if (auto const& o = problem.space().options(); o.allows || o.admits)
+            throw invalid_input("joint: the problem's space has '", o.allows ? "allows" : "admits",
+                                "', which knows operators by name: must be empty, as rules make others");
         std::optional<joint_cache> own;
         if (!options.cache) own.emplace(problem, options.pricing);
         detail::joint_run::observer tell(observers...);

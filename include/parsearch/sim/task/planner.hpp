@@ -10,6 +10,7 @@
 #include <numeric>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <stop_token>
 #include <utility>
 #include <vector>
@@ -147,6 +148,8 @@ class planner {
 
     /// Class `number`, whose members have the configurations `configuration(op)` and the plans `plan(op)`. `p.members` is set.
     template <class Configurations, class Plans> void plan_class(Configurations const& configuration, Plans const& plan, class_plan& p) {
+        static_assert(std::is_lvalue_reference_v<decltype(configuration(0U))> && std::is_lvalue_reference_v<decltype(plan(0U))>,
+                      "spans of what these answer are kept: they must answer references");
         auto const& g = work_->graph;
         require_running(stop_);
         p.sync = plan_sync(
