@@ -157,8 +157,7 @@ class delta_simulator::body {
 
     /// Tasks that are scheduled for the current strategy: fewer than it has where nodes are folded into one.
     [[nodiscard]] std::uint64_t scheduled_tasks() const noexcept { return current().schedule.size(); }
-    /// Simulates the current strategy once more without any help from what is known, for measurements. Answers the makespan; drops what was
-    /// proposed.
+    /// Without any help from what is known, for measurements.
     picoseconds simulate_whole() {
         roll_back();
         if (!has_strategy_) throw invalid_input("delta_simulator: simulate_whole without a current strategy: reset must come first");

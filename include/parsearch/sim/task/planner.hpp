@@ -10,8 +10,8 @@
 #include <numeric>
 #include <optional>
 #include <span>
-#include <type_traits>
 #include <stop_token>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
