@@ -224,7 +224,7 @@ TEST_CASE("every options struct is described") {
     check_round_trip<pipeline::partition_options>(3);  // stop, starts, bound
     check_round_trip<sim::simulation_options>();
     check_round_trip<io::kernel_options>();
-    check_round_trip<space::space_options>(2); // max_degree, allows: functions
+    check_round_trip<space::space_options>(3); // max_degree, allows, admits: functions
     boost::hana::for_each(io::zoo, [](auto const& entry) {
         INFO(entry.name);
         check_round_trip<typename std::remove_cvref_t<decltype(entry)>::options>();
