@@ -190,7 +190,8 @@ TEST_CASE("dense_graph: what does not fit is refused with the operator's name") 
     CHECK(with(unkind, {{0, 0}}) == "operator 'bad' (): its kind is empty: operators that differ must have kinds that differ");
     auto alike = relu();
     alike.dims[1].name = alike.dims[0].name;
-    CHECK(with(alike, {{0, 0}}) == "operator 'bad' (relu): dims 0 and 1 are both named '" + alike.dims[0].name + "': names of dims must differ");
+    CHECK(with(alike, {{0, 0}}) ==
+          "operator 'bad' (relu): dims 0 and 1 are both named '" + alike.dims[0].name + "': dims that have names must have names that differ");
     auto fed = source();
     fed.dims = relu().dims;
     fed.inputs = relu().inputs;

@@ -322,6 +322,14 @@ TEST_CASE("constraints: what is wrong is named") {
     auto const made = [&](by_number const& c) { return make_problem(twins, net.mesh, support::mixed_oracle{}, {}, c); };
     CHECK(refusal([&] { return made(by_number{}.pin(1, "s2")).size(); }) ==
           "constraints: operators number 1 and 2 are both named 'fc1': operators with constraints that differ must have names that differ");
+    CHECK(refusal([&] { return made(by_number{}.forbid([](auto, auto const&, auto const&) { return false; })).size(); }) ==
+          "constraints: two operators are named 'fc1': forbid by a predicate needs names that differ");
+    auto const pinned = net.problem(wanted{}.pin(net["fc1"], "s2"));
+    auto start = data_parallel(pinned);
+    start[1].rank = 2;
+    std::mt19937_64 rng{1};
+    CHECK(refusal([&] { return search::greedy(pinned, start, rng).cost; }) ==
+          "operator 'fc1' (linear): configuration has 2 degrees: the operator has 3 iteration dims");
     auto const alike = made(by_number{}.pin(1, "s2").pin(2, "s2"));
     for (std::size_t op = 1; op < 3; ++op) CHECK(alike.space().of(op).splits() == 1);
 }

@@ -200,8 +200,9 @@ inline void validate(operation const& op, std::string_view where) {
     if (op.kind.empty()) throw invalid_input(place, "its kind is empty: operators that differ must have kinds that differ");
     for (std::size_t k = 0; k < op.dims.size(); ++k)
         for (std::size_t other = 0; other < k; ++other)
-            if (op.dims[k].name == op.dims[other].name)
-                throw invalid_input(place, "dims ", other, " and ", k, " are both named '", op.dims[k].name, "': names of dims must differ");
+            if (!op.dims[k].name.empty() && op.dims[k].name == op.dims[other].name)
+                throw invalid_input(place, "dims ", other, " and ", k, " are both named '", op.dims[k].name,
+                                    "': dims that have names must have names that differ");
     for (auto const& d : op.dims)
         if (d.extent < 1) throw invalid_input(place, "dim '", d.name, "' has extent ", d.extent, ": must be at least 1");
     auto const not_negative = [&](double v, std::string_view what) {

@@ -144,7 +144,9 @@ template <class Operator, class Device> class constraints {
         };
         if (!placed && forbidden_.empty()) return options;
         std::map<std::string, Operator, std::less<>> handle_of;
-        for (std::size_t op = 0; op < g.size() && !forbidden_.empty(); ++op) handle_of.emplace(g.names[op], handles[op]);
+        for (std::size_t op = 0; op < g.size() && !forbidden_.empty(); ++op)
+            if (g.operations[op].work != ops::work_class::source && !handle_of.emplace(g.names[op], handles[op]).second)
+                throw invalid_input("constraints: two operators are named '", g.names[op], "': forbid by a predicate needs names that differ");
         options.admits = [rules, forbidden = forbidden_, handle_of = std::move(handle_of),
                           before = std::move(options.admits)](std::string_view name, ops::operation const& op, space::configuration const& c) {
             if (before && !before(name, op, c)) return false;

@@ -76,13 +76,16 @@ class parallelization {
     template <Strategy<space::configuration> S> [[nodiscard]] bool keeps_constraints(S const& s) const {
         return !space::first_not_allowed(space_.options(), graph(), s);
     }
-    /// Gives each operator of `s` that they refuse the nearest of its space; answers how many: see `ProjectsStarts`.
+    /// Gives each operator of `s` that they refuse the nearest of its space; answers how many: see `ProjectsStarts`. Throws as `space::validate`
+    /// where there are constraints.
     template <Strategy<space::configuration> S> std::uint64_t project(S& s) const {
         auto const& o = space_.options();
         std::uint64_t changed = 0;
         for (std::size_t op = 0; (o.allows || o.admits) && op < size(); ++op) {
             auto const& operation = graph().operations[op];
-            if (operation.work == ops::work_class::source || space::keeps(o, graph().names[op], operation, configuration_of(s, op))) continue;
+            if (operation.work == ops::work_class::source) continue;
+            space::validate(configuration_of(s, op), operation, topology().size(), graph().names[op]);
+            if (space::keeps(o, graph().names[op], operation, configuration_of(s, op))) continue;
             set_configuration(s, op, space_.of(op).nearest(configuration_of(s, op)));
             ++changed;
         }
