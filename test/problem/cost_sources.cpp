@@ -26,6 +26,7 @@ template <class F> struct answering {
     F f;
     [[nodiscard]] cost::cost_answer answer(ops::shard_work const& work, std::uint32_t device) const { return f(work, device); }
 };
+template <class F> answering(F) -> answering<F>; // clang 16 does not deduce for aggregates
 /// A profile of what a table was asked for and lacks; every `each`th kernel is left out.
 template <class Table> cost::profile taken(Table const& table, std::size_t each) {
     cost::profile p;
