@@ -48,12 +48,13 @@ class shard {
             if (op().dims[k].name == name) return extent(k);
         return 1;
     }
+    [[nodiscard]] std::span<std::int32_t const> degrees() const noexcept { return {work_->degrees.data(), op().dims.size()}; }
     [[nodiscard]] std::int32_t degree(std::size_t k) const noexcept { return work_->degrees[k]; }
     [[nodiscard]] std::int64_t touched(ops::axis const& a) const noexcept { return ops::axis_interval(a, box_).size(); }
     [[nodiscard]] std::int64_t elements(ops::operand const& o) const noexcept { return ops::shard_elements(o, box_); }
     /// Elements that a pass moves: fewer than `elements` of a table that is looked up.
     [[nodiscard]] std::int64_t moved(ops::operand const& o) const noexcept {
-        return static_cast<std::int64_t>(std::llround(ops::traffic(o, elements(o), count_) / static_cast<double>(ops::size_of(o.type))));
+        return static_cast<std::int64_t>(std::llround(ops::traffic(o, elements(o), op(), degrees()) / static_cast<double>(ops::size_of(o.type))));
     }
     /// True where backward computes the gradient of input `i`.
     [[nodiscard]] bool wants(std::size_t i) const noexcept {
@@ -65,7 +66,7 @@ class shard {
         return false;
     }
     /// Bytes kept beside operands, of this shard.
-    [[nodiscard]] std::int64_t saved_bytes() const noexcept { return static_cast<std::int64_t>(op().saved_bytes / static_cast<double>(count_)); }
+    [[nodiscard]] std::int64_t saved_bytes() const noexcept { return static_cast<std::int64_t>(ops::work_of_shard(op().saved_bytes, op(), degrees())); }
     /// True where dim `k` takes part in the operand.
     [[nodiscard]] bool indexes(std::size_t k, ops::operand const& o) const noexcept { return ops::is_indexed_by(o, k); }
 

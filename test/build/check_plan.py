@@ -415,13 +415,13 @@ class Plans(Folder):
         def refused(*more):
             return plan("--model", LAYERS, "--cluster", "1x4xp100", *more, code=2)[1]
 
-        for wrong, why in (("fc1", "must be OPERATOR=SPLIT"), ("nobody=s2", "'nobody' is none of the "), ("fc1=s3", "s3: the degree must divide the extent, 64"),
+        for wrong, why in (("fc1", "must be OPERATOR=SPLIT"), ("nobody=s2", "'nobody' is none of the "), ("fc1=s65", "s65: the degree must be from 1 to the extent, 64"),
                            ("fc1=z2", "z2 is no dim and degree; "), ("fc1=s2 s2", "dim s is named twice")):
             for option in ("--pin", "--forbid"):
                 message = refused(option, wrong)
                 self.assertIn(f"{option} '{wrong}': ", message)
                 self.assertIn(why, message)
-        for wrong in (["--pin", "fc1=s2", "--forbid", "fc1=s2"], ["--pin", "fc1=s8"], ["--pin", "fc1=k2", "--space.reduction", "false"]):
+        for wrong in (["--pin", "fc1=s2", "--forbid", "fc1=s2"], ["--pin", "fc1=s8"], ["--pin", "fc1=s3"], ["--pin", "fc1=k2", "--space.reduction", "false"]):
             self.assertRegex(refused(*wrong), r"--pin, --forbid: no split of fc1 is left: of those that --space allows there are \d+, each of at most as many shards as there are devices, 4")
         out, _ = plan(*asked, "--space.copies", 2, "--pin", "fc1=o2 copies2", "--quiet", "--out", self.path / "b")
         self.assertIn({"o": 2, "copies": 2}, [op.get("degrees") for op in self.operators("b")])

@@ -110,11 +110,11 @@ bool is_window(ops::axis const& a) { return a.terms.size() == 1 && a.span != a.t
 bool overlap_is_halo(trial const& t, ops::axis const& a) {
     if (!is_window(a)) return true;
     auto const [dim, stride] = a.terms[0];
-    auto const size = t.op.dims[dim].extent / t.degrees[dim];
+    auto const extent = t.op.dims[dim].extent, parts = std::int64_t{t.degrees[dim]};
     ops::box left{}, right{};
-    for (std::int64_t i = 0; i + 1 < t.degrees[dim]; ++i) {
-        left[dim] = {i * size, (i + 1) * size};
-        right[dim] = {(i + 1) * size, (i + 2) * size};
+    for (std::int64_t i = 0; i + 1 < parts; ++i) {
+        left[dim] = ops::part_of(extent, parts, i);
+        right[dim] = ops::part_of(extent, parts, i + 1);
         auto const shared = ops::intersection(ops::axis_interval(a, left), ops::axis_interval(a, right)).size();
         if (shared > std::max<std::int64_t>(0, a.span - stride)) return false;
     }
@@ -169,6 +169,19 @@ bool outputs_are_partitioned(trial const& t, ops::operand const& o) {
     return !times.empty() && std::all_of(times.begin(), times.end(), [&](auto n) { return n == replicas(t, o); });
 }
 
+/// Of the points of the iteration space, the share of the shard that has the most.
+double largest_share(trial const& t) {
+    double most = 0, all = 1;
+    for (auto const& d : t.op.dims) all *= static_cast<double>(d.extent);
+    for (std::int64_t n = 0; n < t.shards; ++n) {
+        auto const b = ops::shard_box(t.op, t.degrees, n);
+        double points = 1;
+        for (std::size_t k = 0; k < t.op.dims.size(); ++k) points *= static_cast<double>(b[k].size());
+        most = std::max(most, points);
+    }
+    return most / all;
+}
+
 double backward_flops(ops::operation const& op) {
     double n = op.backward_flops;
     for (auto const& o : op.inputs) n += o.differentiable ? o.gradient_flops : 0;
@@ -200,12 +213,14 @@ void check(trial const& t) {
 
     check_reading(t);
 
-    // The work of the shards is the work of the whole; degree 1 everywhere is the whole.
+    // The work of equal shards is the work of the whole, and uneven ones have that of the largest; degree 1 everywhere is the whole.
     std::vector<std::int32_t> const ones(op.dims.size(), 1);
     bool const works = op.work != ops::work_class::view;
     for (auto const p : {ops::pass::forward, ops::pass::backward}) {
         double const whole = !works ? 0 : p == ops::pass::forward ? op.flops : backward_flops(op);
-        CHECK(ops::work_of(op, t.degrees, p).flops * static_cast<double>(t.shards) == doctest::Approx(whole).epsilon(1e-12));
+        auto const share = largest_share(t) * static_cast<double>(t.shards);
+        CHECK(ops::work_of(op, t.degrees, p).flops * static_cast<double>(t.shards) == doctest::Approx(whole * share).epsilon(1e-12));
+        CHECK((share > 1 + 1e-9) == ops::is_uneven(op, t.degrees));
         CHECK(ops::work_of(op, ones, p).flops == whole);
     }
     auto const all = ops::shard_box(op, ones, 0);
@@ -215,7 +230,7 @@ void check(trial const& t) {
             auto const n = ops::shard_elements(o, all);
             CHECK(n <= ops::elements_of(o));
             if (operands == &op.outputs) CHECK(n == ops::elements_of(o));
-            bytes += ops::traffic(o, n, 1);
+            bytes += ops::traffic(o, n, op, ones);
         }
     CHECK(ops::work_of(op, ones, ops::pass::forward).bytes == (works ? bytes : 0));
     // A shard moves no more than the whole.
@@ -257,7 +272,7 @@ TEST_CASE("every operator: shards cover operands, outputs are disjoint up to par
             test::drawer draw{rng};
             auto const applied = test::random_application<op_type>::draw(draw);
             trial t{.op = applied.infer(), .degrees = {}, .shards = 1};
-            t.degrees = test::random_degrees(draw, t.op, most_shards);
+            t.degrees = test::random_degrees(draw, t.op, most_shards, n % 3 == 0);
             t.shards = ops::shard_count(t.degrees);
             INFO("operator ", std::string(op_type::kind), ", seed ", seed, ": ", t.shown());
             REQUIRE(t.op.inputs.size() == applied.inputs.size());

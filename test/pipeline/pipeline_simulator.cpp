@@ -1413,7 +1413,7 @@ TEST_CASE("pipeline_simulator: a strategy that splits more than a micro-batch ha
     auto how = pipeline::unpipelined(p.graph());
     how.micro_batches = 32; // of 2 samples
     CHECK(refusal([&] { return simulator(how, data_parallel(p)); }) ==
-          "operator 'fc0' (linear): configuration splits dim 's' of extent 2 by 4: must be a divisor; a strategy of a pipeline is one of its "
+          "operator 'fc0' (linear): configuration splits dim 's' of extent 2 by 4: must be from 1 to the extent; a strategy of a pipeline is one of its "
           "micro-batches, here of one of 32");
     how.micro_batches = 5;
     CHECK(refusal([&] { return simulator(how, data_parallel(p)); }) ==

@@ -35,7 +35,7 @@ TEST_CASE("replica_times: what the simulation of one micro-batch says, operator 
     };
     for (std::uint32_t const tensor : {1u, 2u, 4u}) {
         INFO("tensor ", tensor);
-        auto const times = pipeline::detail::replica_times_of(problem, order, blocks, 4, {.tensor = tensor});
+        auto const times = pipeline::detail::replica_times_of(problem, order, blocks, {.n = 4}, {.tensor = tensor});
         auto const part = pipeline::micro_batch_problem(problem, 4);
         auto simulator = part.simulator();
         auto const makespan = simulator(ps::space::tensor_parallel(part.graph(), tensor, tensor)).count();

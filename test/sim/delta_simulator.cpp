@@ -63,7 +63,7 @@ template <class P> space::configuration draw_configuration(std::mt19937_64& rng,
         auto one = space::whole(p.graph().operations[op]);
         one.degree[k] = static_cast<std::int32_t>(devices);
         one.stride[k] = 1;
-        if (dims[k].kind != ops::dim_kind::fixed && dims[k].extent % one.degree[k] == 0) return one;
+        if (ops::can_be_in(dims[k], one.degree[k])) return one;
     }
     if (even && bernoulli(rng, 0.9))
         for (int tries = 0; tries < 30 && c.shards() != static_cast<std::int64_t>(devices); ++tries)
@@ -707,8 +707,8 @@ TEST_CASE("delta_simulator: refused proposals and strategies leave the current s
     wanted[1] = {2, space::whole(g.operations[2], -1)};
     CHECK(refused() == "operator 'b' (relu): configuration puts shard 0 on device -1: the topology has 2");
     wanted[1] = {4, space::whole(g.operations[4])};
-    wanted[1].configuration.degree[1] = 3;
-    CHECK(refused() == "operator 'd' (add): configuration splits dim 'c' of extent 100 by 3: must be a divisor");
+    wanted[1].configuration.degree[1] = 101;
+    CHECK(refused() == "operator 'd' (add): configuration splits dim 'c' of extent 100 by 101: must be from 1 to the extent");
     auto bad = s;
     bad[2].start = 2;
     CHECK(support::refusal([&] { return simulator.reset(bad); }) ==

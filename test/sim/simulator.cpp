@@ -455,9 +455,9 @@ TEST_CASE("simulator: refused strategies leave it usable") {
     auto simulator = p.simulator();
     auto const cost = simulator(good);
     auto bad = good;
-    bad[1].degree[0] = 3;
+    bad[1].degree[0] = 5;
     CHECK(support::refusal([&] { return simulator(bad); }) ==
-          "operator 'fc1' (linear): configuration splits dim 's' of extent 4 by 3: must be a divisor");
+          "operator 'fc1' (linear): configuration splits dim 's' of extent 4 by 5: must be from 1 to the extent");
     bad = good;
     bad[2].start = 2;
     CHECK(support::refusal([&] { return simulator(bad); }) == "operator 'relu' (relu): configuration puts shard 0 on device 2: the topology has 2");

@@ -61,9 +61,9 @@ TEST_CASE("configuration: whole") {
 TEST_CASE("configuration: what does not fit is refused") {
     auto const place = std::string("operator 'fc' (linear): configuration ");
     CHECK(refused(made({1, 1}, {}, 0)) == place + "has 2 degrees: the operator has 3 iteration dims");
-    CHECK(refused(made({3, 1, 1}, {1, 0, 0}, 0)) == place + "splits dim 's' of extent 8 by 3: must be a divisor");
-    CHECK(refused(made({1, 0, 1}, {}, 0)) == place + "splits dim 'o' of extent 6 by 0: must be a divisor");
-    CHECK(refused(made({-1, 1, 1}, {}, 0)) == place + "splits dim 's' of extent 8 by -1: must be a divisor");
+    CHECK(refused(made({9, 1, 1}, {1, 0, 0}, 0)) == place + "splits dim 's' of extent 8 by 9: must be from 1 to the extent");
+    CHECK(refused(made({1, 0, 1}, {}, 0)) == place + "splits dim 'o' of extent 6 by 0: must be from 1 to the extent");
+    CHECK(refused(made({-1, 1, 1}, {}, 0)) == place + "splits dim 's' of extent 8 by -1: must be from 1 to the extent");
     CHECK(refused(made({4, 1, 1}, {2, 0, 0}, 3)) == place + "puts shard 3 on device 9: the topology has 8");
     CHECK(refused(made({2, 1, 1}, {-1, 0, 0}, 0)) == place + "puts shard 1 on device -1: the topology has 8");
     // In 32 bits these would wrap around to device 0.

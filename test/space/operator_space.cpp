@@ -145,7 +145,8 @@ TEST_CASE("operator_space: random spaces are valid, distinct and of the counted 
             dims.emplace_back(static_cast<std::int64_t>(1 + uniform_index(rng, 12)), kinds[uniform_index(rng, 5)]);
         auto const op = with_dims(dims);
         auto const devices = 1 + uniform_index(rng, 12);
-        space::space_options const options{.min_shard = static_cast<std::int64_t>(1 + uniform_index(rng, 3)),
+        space::space_options const options{.uneven = bernoulli(rng, 0.3),
+                                           .min_shard = static_cast<std::int64_t>(1 + uniform_index(rng, 3)),
                                            .max_shards = static_cast<std::int32_t>(uniform_index(rng, 6)),
                                            .placements = bernoulli(rng, 0.5) ? placements::contiguous : placements::strided,
                                            .all_orders = bernoulli(rng, 0.5)};
@@ -181,7 +182,9 @@ TEST_CASE("operator_space: random spaces are valid, distinct and of the counted 
                 shards *= degree[k];
                 if (degree[k] == 1) continue;
                 orders *= options.all_orders ? ++split : 1;
-                legal = legal && dims[k].second != fixed && dims[k].first % degree[k] == 0 && dims[k].first / degree[k] >= options.min_shard;
+                auto const divides = dims[k].first % degree[k] == 0;
+                auto const parts_devices = options.uneven && static_cast<std::int64_t>(devices) % degree[k] == 0;
+                legal = legal && dims[k].second != fixed && (divides || parts_devices) && dims[k].first / degree[k] >= options.min_shard;
             }
             if (legal && shards <= limit) {
                 auto const n = static_cast<std::int64_t>(devices);

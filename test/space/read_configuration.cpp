@@ -44,9 +44,9 @@ TEST_CASE("read_split: degrees by the names of dims, as a listing has them") {
 TEST_CASE("read_split: what is wrong is named") {
     auto const wrong = [](std::string const& text) { return refusal([&] { return degrees(text); }); };
     std::string const rule = "; thing has dims s, o, o1, f: must be \"whole\", or such as \"s2\"";
-    CHECK(wrong("s3") == "'s3': s3: the degree must divide the extent, 8" + rule);
-    CHECK(wrong("s0") == "'s0': s0: the degree must divide the extent, 8" + rule);
-    CHECK(wrong("s99999999999999") == "'s99999999999999': s99999999999999: the degree must divide the extent, 8" + rule);
+    CHECK(wrong("s9") == "'s9': s9: the degree must be from 1 to the extent, 8" + rule);
+    CHECK(wrong("s0") == "'s0': s0: the degree must be from 1 to the extent, 8" + rule);
+    CHECK(wrong("s99999999999999") == "'s99999999999999': s99999999999999: the degree must be from 1 to the extent, 8" + rule);
     CHECK(wrong("z2") == "'z2': z2 is no dim and degree" + rule);
     CHECK(wrong("s") == "'s': s is no dim and degree" + rule);
     CHECK(wrong("s2  o2") == "'s2  o2': an empty word is no dim and degree" + rule);
@@ -94,5 +94,5 @@ TEST_CASE("read_configuration: what is wrong is named") {
     CHECK(wrong("whole @0 ") == "'whole @0 ': ' ' behind the devices" + rule);
     CHECK(wrong("s2 @{0,1") == "'s2 @{0,1': '' behind the devices" + rule);
     CHECK(wrong("s2 @{0}") == "'s2 @{0}': 1 devices for 2 shards" + rule);
-    CHECK(wrong("s3 @0").starts_with("'s3': s3: the degree must divide the extent, 8"));
+    CHECK(wrong("s9 @0").starts_with("'s9': s9: the degree must be from 1 to the extent, 8"));
 }

@@ -56,15 +56,19 @@ namespace detail {
 
 using element_set = std::vector<bool>; ///< of the elements of a tensor, row major
 
-/// The values of each dim in shard `n`: the last dim's part changes first.
+/// The values of each dim in shard `n`: the last dim's part changes first. Those that are left over go to the first parts, one each.
 inline std::vector<std::vector<std::int64_t>> points_of(parsearch::ops::operation const& op, std::vector<std::int32_t> const& degrees,
                                                         std::int64_t n) {
     std::vector<std::vector<std::int64_t>> values(op.dims.size());
     for (std::size_t k = op.dims.size(); k-- > 0;) {
         auto const part = n % degrees[k];
         n /= degrees[k];
-        for (std::int64_t v = 0; v < op.dims[k].extent; ++v)
-            if (v * degrees[k] / op.dims[k].extent == part) values[k].push_back(v);
+        auto const extent = op.dims[k].extent;
+        std::int64_t v = 0;
+        for (std::int64_t p = 0; p <= part; ++p) {
+            values[k].clear();
+            for (std::int64_t n_of_part = extent / degrees[k] + (p < extent % degrees[k] ? 1 : 0); n_of_part > 0; --n_of_part) values[k].push_back(v++);
+        }
     }
     return values;
 }

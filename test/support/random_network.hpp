@@ -122,7 +122,7 @@ inline parsearch::graph::dense_graph with_rings(std::mt19937_64& rng, parsearch:
     return g;
 }
 
-/// A random element of the operator's space or, where `free`, any divisors with at most `most` shards on any devices, several on one too.
+/// A random element of the operator's space or, where `free`, any degrees with at most `most` shards on any devices, several on one too.
 template <class Range>
 parsearch::space::configuration random_configuration(std::mt19937_64& rng, parsearch::ops::operation const& op, Range const& space,
                                                      std::size_t devices, bool free, std::int64_t most = 8) {
@@ -131,7 +131,7 @@ parsearch::space::configuration random_configuration(std::mt19937_64& rng, parse
     auto c = space::whole(op);
     for (std::size_t k = 0; k < op.dims.size(); ++k) {
         auto const degree = static_cast<std::int32_t>(1 + uniform_index(rng, 4));
-        if (op.dims[k].kind != ops::dim_kind::fixed && op.dims[k].extent % degree == 0 && c.shards() * degree <= most) c.degree[k] = degree;
+        if (ops::can_be_in(op.dims[k], degree) && c.shards() * degree <= most) c.degree[k] = degree;
     }
     for (std::int64_t n = 0; n < c.shards(); ++n) c.listed.push_back(static_cast<std::int32_t>(uniform_index(rng, devices)));
     return c;

@@ -608,13 +608,13 @@ template <> struct random_application<ops::cumulative_sum> {
     }
 };
 
-/// A random degree for each dim: a divisor of its extent, 1 where it is fixed; at most `most` shards.
-template <class R> std::vector<std::int32_t> random_degrees(drawer<R>& d, ops::operation const& op, std::int64_t most) {
+/// A random degree for each dim: a divisor of its extent, or where `uneven` any number of parts, 1 where it is fixed; at most `most` shards.
+template <class R> std::vector<std::int32_t> random_degrees(drawer<R>& d, ops::operation const& op, std::int64_t most, bool uneven = false) {
     std::vector<std::int32_t> degrees;
     std::int64_t shards = 1;
     for (auto const& dim : op.dims) {
-        std::int64_t degree = dim.kind == ops::dim_kind::fixed ? 1 : d.divisor(dim.extent);
-        if (shards * degree > most) degree = 1;
+        std::int64_t degree = dim.kind == ops::dim_kind::fixed ? 1 : uneven ? d.between(1, dim.extent) : d.divisor(dim.extent);
+        if (shards * degree > most || !ops::can_be_in(dim, degree)) degree = 1;
         shards *= degree;
         degrees.push_back(static_cast<std::int32_t>(degree));
     }

@@ -36,23 +36,43 @@ using box = std::array<interval, max_dims>;
     return n;
 }
 
+/// Positions of part `i` of `parts` of `extent` positions. Where `parts` does not divide it, the first `extent % parts` have one more than the rest.
+[[nodiscard]] constexpr interval part_of(std::int64_t extent, std::int64_t parts, std::int64_t i) noexcept {
+    auto const size = extent / parts, larger = extent % parts;
+    auto const begin = i * size + std::min(i, larger);
+    return {begin, begin + size + (i < larger)};
+}
+/// Positions of the largest of them.
+[[nodiscard]] constexpr std::int64_t largest_part(std::int64_t extent, std::int64_t parts) noexcept { return (extent + parts - 1) / parts; }
+
 /// The part of the iteration space of shard number `shard` (row major: the last dim varies fastest).
-/// Precondition: each degree divides its extent.
+/// Precondition: no degree is above its extent.
 [[nodiscard]] inline box shard_box(operation const& op, std::span<std::int32_t const> degrees, std::int64_t shard) noexcept {
     box b{};
-    for (std::size_t k = op.dims.size(); k-- > 0;) {
-        std::int64_t const size = op.dims[k].extent / degrees[k];
-        std::int64_t const i = shard % degrees[k];
-        shard /= degrees[k];
-        b[k] = {i * size, (i + 1) * size};
-    }
+    for (std::size_t k = op.dims.size(); k-- > 0; shard /= degrees[k]) b[k] = part_of(op.dims[k].extent, degrees[k], shard % degrees[k]);
     return b;
 }
 
-/// The middle shard: the size at which work and memory of all shards are taken. No border clips its windows along dims split in three or more.
+/// Whether `d` can be in `parts` parts: each has a position, and those that repeat work are alike.
+[[nodiscard]] inline bool can_be_in(dim const& d, std::int64_t parts) noexcept {
+    return parts == 1 || (d.kind != dim_kind::fixed && parts >= 1 && parts <= d.extent && (!repeats_work(d.kind) || d.extent % parts == 0));
+}
+
+/// True where some degree does not divide its extent: shards are of different sizes.
+[[nodiscard]] inline bool is_uneven(operation const& op, std::span<std::int32_t const> degrees) noexcept {
+    for (std::size_t k = 0; k < op.dims.size(); ++k)
+        if (op.dims[k].extent % degrees[k] != 0) return true;
+    return false;
+}
+
+/// The middle one of the largest shards: the size at which work and memory of all shards are taken. No border clips its windows along dims split in
+/// three or more equal parts.
 [[nodiscard]] inline box middle_shard(operation const& op, std::span<std::int32_t const> degrees) noexcept {
     std::int64_t number = 0;
-    for (std::size_t k = 0; k < op.dims.size(); ++k) number = number * degrees[k] + degrees[k] / 2;
+    for (std::size_t k = 0; k < op.dims.size(); ++k) {
+        auto const larger = op.dims[k].extent % degrees[k];
+        number = number * degrees[k] + (larger == 0 ? degrees[k] : larger) / 2;
+    }
     return shard_box(op, degrees, number);
 }
 
@@ -115,7 +135,17 @@ using box = std::array<interval, max_dims>;
     return n;
 }
 
-/// The work of one shard in one pass: what a cost oracle is asked to price. All shards of a configuration are equal.
+/// `amount` of a whole operator, divided among its shards: the part of the largest.
+[[nodiscard]] inline double work_of_shard(double amount, operation const& op, std::span<std::int32_t const> degrees) noexcept {
+    auto part = amount / static_cast<double>(work_shards(op, degrees));
+    for (std::size_t k = 0; k < op.dims.size(); ++k)
+        if (auto const extent = op.dims[k].extent; extent % degrees[k] != 0)
+            part *= static_cast<double>(largest_part(extent, degrees[k]) * degrees[k]) / static_cast<double>(extent);
+    return part;
+}
+
+/// The work of one shard in one pass: what a cost oracle is asked to price. It stands for all shards of a configuration; where these are uneven, it
+/// is the largest.
 struct shard_work {
     operation const* op = nullptr;
     std::array<std::int32_t, max_dims> degrees{}; ///< one per iteration dim of `op`
@@ -126,15 +156,15 @@ struct shard_work {
     std::uint64_t input_gradients = 0; ///< backward: bit i says that the gradient of input i is computed
 
     /// Extent of dim `k` of the shard.
-    [[nodiscard]] std::int64_t extent(std::size_t k) const noexcept { return op->dims[k].extent / degrees[k]; }
+    [[nodiscard]] std::int64_t extent(std::size_t k) const noexcept { return largest_part(op->dims[k].extent, degrees[k]); }
     /// Element type of the shard's output.
     [[nodiscard]] dtype type() const noexcept { return op->outputs.front().type; }
 };
 
-/// Bytes that one pass of a shard moves for operand `o`, of which a shard holds `elements`.
-[[nodiscard]] inline double traffic(operand const& o, std::int64_t elements, std::int64_t shards) noexcept {
+/// Bytes that one pass of a shard of `op` moves for operand `o`, of which it holds `elements`.
+[[nodiscard]] inline double traffic(operand const& o, std::int64_t elements, operation const& op, std::span<std::int32_t const> degrees) noexcept {
     double const held = static_cast<double>(elements * size_of(o.type));
-    return o.touched_bytes < 0 ? held : std::min(held, o.touched_bytes / static_cast<double>(shards));
+    return o.touched_bytes < 0 ? held : std::min(held, work_of_shard(o.touched_bytes, op, degrees));
 }
 
 /// The work of a shard. `input_gradients`: bit i says that the gradient of input i is wanted (none is for graph inputs).
@@ -145,15 +175,15 @@ struct shard_work {
                                         std::uint64_t input_gradients = ~std::uint64_t{0}) {
     shard_work w{.op = &op, .pass = p};
     std::copy(degrees.begin(), degrees.end(), w.degrees.begin());
-    auto const shards = work_shards(op, degrees);
     if (op.work == work_class::view || op.work == work_class::source) return w;
     box const b = middle_shard(op, degrees);
-    auto const count = [&](operand const& o) { w.bytes += traffic(o, shard_elements(o, b), shards); };
+    auto const count = [&](operand const& o) { w.bytes += traffic(o, shard_elements(o, b), op, degrees); };
+    auto const part = [&](double amount) { return work_of_shard(amount, op, degrees); };
     double flops = 0, products = 0;
     if (p == pass::forward) {
         flops = op.flops;
         products = op.product_flops;
-        w.bytes += (op.saved_bytes + op.intermediate_bytes) / static_cast<double>(shards);
+        w.bytes += part(op.saved_bytes + op.intermediate_bytes);
         for (auto const& o : op.inputs) count(o);
         for (auto const& o : op.weights) count(o);
         for (auto const& o : op.outputs) count(o);
@@ -178,10 +208,10 @@ struct shard_work {
             if (o.saved) count(o);
         }
         if (op.product_flops > 0) products = flops - (op.backward_flops - op.backward_product_flops);
-        w.bytes += (op.saved_bytes + op.backward_intermediate_bytes) / static_cast<double>(shards);
+        w.bytes += part(op.saved_bytes + op.backward_intermediate_bytes);
     }
-    w.flops = flops / static_cast<double>(shards);
-    w.product_flops = products / static_cast<double>(shards);
+    w.flops = part(flops);
+    w.product_flops = part(products);
     return w;
 }
 

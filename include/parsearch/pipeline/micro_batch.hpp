@@ -1,6 +1,7 @@
 #pragma once
 /// Micro-batches: an operator graph that does an n-th of the samples.
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -39,16 +40,23 @@ namespace detail {
     return common > 0 ? common : 1;
 }
 
-/// `op` on an `n`-th of its samples: their dim and the axes that it indexes are shorter, the work is less. An operator without samples does all
+/// A part of a batch: `taken` of `n` equal parts of its samples.
+struct batch_part {
+    std::int64_t n = 1, taken = 1;
+    friend auto operator<=>(batch_part const&, batch_part const&) = default;
+};
+
+/// `op` on a part of its samples: their dim and the axes that it indexes are shorter, the work is less. An operator without samples does all
 /// of its work in every micro-batch; what is kept beside operands is divided evenly, as over shards. Throws `invalid_input` naming `name`, where it
-/// is not empty, and the rule where `n` is not positive or does not divide the samples, where a second dim is one of samples, where they index
+/// is not empty, and the rule where `part.n` is not positive or does not divide the samples, where a second dim is one of samples, where they index
 /// weights, and where an axis holds samples in other than equal consecutive parts.
-[[nodiscard]] inline ops::operation micro_batch(ops::operation op, std::int64_t n, std::string_view name) {
+[[nodiscard]] inline ops::operation micro_batch(ops::operation op, batch_part part, std::string_view name) {
+    auto const n = part.n;
     auto const refuse = [&](auto const&... what) {
         throw invalid_input("micro-batches: ", name.empty() ? op.kind : text("operator '", name, "' (", op.kind, ')'), ' ', what...);
     };
     if (n < 1) refuse("is to run in ", n, " micro-batches: must be at least 1");
-    if (n == 1) return op;
+    if (part.taken == n) return op;
     auto const k = sample_dim(op);
     if (!k) return op;
     auto& samples = op.dims[*k];
@@ -56,11 +64,12 @@ namespace detail {
     for (auto other = *k + 1; other < op.dims.size(); ++other)
         if (op.dims[other].kind == ops::dim_kind::sample && op.dims[other].extent > 1)
             refuse("has two dims of samples, '", samples.name, "' and '", op.dims[other].name, "': one can be divided");
-    auto const parts = static_cast<double>(n);
+    auto const shorter = [&](std::int64_t extent) { return extent / n * part.taken; };
+    auto const less = [&](double amount) { return amount / static_cast<double>(n) * static_cast<double>(part.taken); };
     auto const shorten = [&](std::vector<ops::operand>& operands, bool weights) {
         for (auto& o : operands) {
-            o.gradient_flops /= parts;
-            if (o.touched_bytes > 0) o.touched_bytes /= parts;
+            o.gradient_flops = less(o.gradient_flops);
+            if (o.touched_bytes > 0) o.touched_bytes = less(o.touched_bytes);
             for (auto& a : o.axes) {
                 auto const* const t = detail::term_of(a, *k);
                 if (!t) continue;
@@ -68,27 +77,33 @@ namespace detail {
                 if (a.offset != 0 || a.extent != t->stride * samples.extent)
                     refuse("has an axis of extent ", a.extent, " in '", o.name, "' that is not ", samples.extent,
                            " equal parts of consecutive samples: it can not be divided");
-                a.extent /= n;
+                a.extent = shorter(a.extent);
             }
         }
     };
     shorten(op.inputs, false);
     shorten(op.weights, true);
     shorten(op.outputs, false);
-    samples.extent /= n;
-    for (auto* amount : ops::amounts_of(op)) *amount /= parts;
+    samples.extent = shorter(samples.extent);
+    for (auto* amount : ops::amounts_of(op)) *amount = less(*amount);
     return op;
 }
 
-/// The graph that does one of `n` micro-batches of `g`: what `g` would be with an `n`-th of the batch, numbered as `g`. Throws `invalid_input` as
-/// above, and where `n` does not divide `samples_of(g)`, or an operator reads all samples of a tensor at once. Any graph is one micro-batch.
+/// On one of `n` micro-batches.
+[[nodiscard]] inline ops::operation micro_batch(ops::operation op, std::int64_t n, std::string_view name) {
+    return micro_batch(std::move(op), batch_part{.n = n}, name);
+}
+
+/// The graph that does a part of the batch of `g`: what `g` would be with so many samples, numbered as `g`. Throws `invalid_input` as
+/// above, and where `part.n` does not divide `samples_of(g)`, or an operator reads all samples of a tensor at once. Any graph is one micro-batch.
 /// Complexity: linear.
-[[nodiscard]] inline graph::dense_graph micro_batch(graph::dense_graph const& g, std::int64_t n) {
+[[nodiscard]] inline graph::dense_graph micro_batch(graph::dense_graph const& g, batch_part part) {
+    auto const n = part.n;
     graph::dense_graph out;
     out.names = g.names;
     out.edges = g.edges;
     out.first_in = g.first_in;
-    for (std::size_t op = 0; op < g.size(); ++op) out.operations.push_back(micro_batch(g.operations[op], n, g.names[op]));
+    for (std::size_t op = 0; op < g.size(); ++op) out.operations.push_back(micro_batch(g.operations[op], part, g.names[op]));
     // Graph inputs have no dims: what is read of them says which axis counts samples.
     if (auto const samples = samples_of(g); samples % n != 0)
         throw invalid_input("micro-batches: the graph has ", samples, " samples: ", n, " micro-batches must divide them");
@@ -109,6 +124,8 @@ namespace detail {
                                 " in a micro-batch: the samples are along another axis for it, or it needs those of all micro-batches at once");
     return graph::read_graph(out).graph;
 }
+/// One of `n` micro-batches.
+[[nodiscard]] inline graph::dense_graph micro_batch(graph::dense_graph const& g, std::int64_t n) { return micro_batch(g, batch_part{.n = n}); }
 
 /// Into how many micro-batches `g` can be divided: `samples_of(g)`, or 1 where `micro_batch` refuses the graph.
 [[nodiscard]] inline std::int64_t divisible_samples(graph::dense_graph const& g) {

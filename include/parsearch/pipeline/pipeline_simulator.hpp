@@ -39,6 +39,10 @@ namespace parsearch::pipeline {
 [[nodiscard]] inline parallelization micro_batch_problem(parallelization const& problem, std::int64_t n) {
     return with_graph(problem.anywhere(), micro_batch(problem.graph(), n));
 }
+/// The same of any part of the batch.
+[[nodiscard]] inline parallelization micro_batch_problem(parallelization const& problem, batch_part part) {
+    return with_graph(problem.anywhere(), micro_batch(problem.graph(), part));
+}
 
 /// Predicts the iteration time of pipelines of one problem: of a `pipelining` and a strategy of its micro-batches. One simulator serves one thread.
 ///

@@ -85,11 +85,11 @@ inline void add_waiting(graph::dense_graph const& g, std::span<std::size_t const
         });
 }
 
-/// One of `parts` equal parts of the batch of `problem` on the devices of one replica, whose operators are divided as `by` says. `order`: the
+/// A part of the batch of `problem` on the devices of one replica, whose operators are divided as `by` says. `order`: the
 /// operators with work, in topological order; `blocks`: of each of them, its block. Complexity: that of one simulation on `by.replica()` devices.
 [[nodiscard]] inline replica_times replica_times_of(parallelization const& problem, std::span<std::uint32_t const> order,
-                                                    std::span<std::uint32_t const> blocks, std::int64_t parts, space::neighbour_split by) {
-    auto const part = micro_batch_problem(problem, parts);
+                                                    std::span<std::uint32_t const> blocks, batch_part samples, space::neighbour_split by) {
+    auto const part = micro_batch_problem(problem, samples);
     auto const& g = part.graph();
     std::vector<std::size_t> place(g.size(), 0);
     for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = i;

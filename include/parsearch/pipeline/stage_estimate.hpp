@@ -60,7 +60,8 @@ class stage_estimator {
         blocks_ = places_.blocks(0, order_.size());
     }
 
-    /// The estimate of `how`; nothing where its micro-batches have fewer samples than replicas, or a number that these do not divide. Throws
+    /// The estimate of `how`; nothing where its micro-batches have fewer samples than replicas, or a number that these do not divide (but in
+    /// spaces that are uneven). Throws
     /// `invalid_input` where stages or degrees do not divide the devices, or tensor parallelism not the neighbours that share experts, or more
     /// segments are kept or offloaded than there are. Complexity: O(operators + stages * micro_batches), that of `fitted` where `how.fitted`, but for
     /// the first with its size of a replica's micro-batch and split.
@@ -121,7 +122,7 @@ class stage_estimator {
     [[nodiscard]] std::optional<fitted_stages> fitted(equal_stages const& how) {
         auto const replicas = how.interleaved == 1 ? replicas_of(how) : std::nullopt;
         if (!replicas) return std::nullopt;
-        auto const& c = cell_of(*replicas * how.micro_batches, how.split);
+        auto const& c = cell_of(part_of(*replicas, how), how.split);
         auto const share = shares_of(c, how, *replicas);
         auto const& places = places_.of(how.stages);
         std::vector<std::size_t> begin{0};
@@ -245,7 +246,7 @@ class stage_estimator {
     /// Groups of devices that work on different samples; nothing where these are too few, or not divisible.
     [[nodiscard]] std::optional<std::int64_t> replicas_of(equal_stages const& how) const {
         auto const devices = problem_.topology().size();
-        auto const [tensor, experts, context, heads] = how.split;
+        auto const [tensor, experts, context, heads, uneven] = how.split;
         auto const in_replica = how.split.replica(), same_samples = how.split.same_samples();
         validate(how.launching());
         if (same_samples < 1 || experts < 1 || devices % (std::size_t{how.groups()} * in_replica) != 0 || in_replica % same_samples != 0)
@@ -255,21 +256,29 @@ class stage_estimator {
             throw invalid_input("stage_estimator: ", how.segments, " segments, of which ", how.kept, " are kept and ", how.offloaded,
                                 " offloaded: must be at most as many");
         auto const replicas = static_cast<std::int64_t>(devices / how.groups() / in_replica);
-        if (samples_ % (replicas * how.micro_batches * (in_replica / same_samples)) != 0 || how.stages > order_.size()) return std::nullopt;
+        auto const parts = replicas * (in_replica / same_samples); // of the samples of a micro-batch
+        bool const may_differ = problem_.space().options().uneven && samples_ % how.micro_batches == 0 && samples_ / how.micro_batches >= parts;
+        if ((samples_ % (parts * how.micro_batches) != 0 && !may_differ) || how.stages > order_.size()) return std::nullopt;
         return replicas;
+    }
+    /// What a replica does of each micro-batch: where these differ, the most.
+    [[nodiscard]] batch_part part_of(std::int64_t replicas, equal_stages const& how) const {
+        if (samples_ % (replicas * how.micro_batches) == 0) return {.n = replicas * how.micro_batches};
+        auto const in_replica = std::int64_t{how.split.replica()} / how.split.same_samples();
+        return {.n = samples_, .taken = ops::largest_part(samples_ / how.micro_batches, replicas * in_replica) * in_replica};
     }
     [[nodiscard]] std::optional<division> divided(equal_stages const& how) {
         auto const replicas = replicas_of(how);
         if (!replicas) return std::nullopt;
-        auto const parts = *replicas * how.micro_batches;
-        division out{cell_of(parts, how.split), {}, std::vector<bool>(how.stages, how.recomputes()), *replicas};
+        auto const part = part_of(*replicas, how);
+        division out{cell_of(part, how.split), {}, std::vector<bool>(how.stages, how.recomputes()), *replicas};
         if (how.fitted) {
             auto stages = fitted(how);
             if (!stages) return std::nullopt;
             out.first = std::move(stages->first);
             out.recompute = std::move(stages->recompute);
         } else {
-            auto [cut, is_new] = cuts_.try_emplace({parts, how.split, how.stages, how.groups()});
+            auto [cut, is_new] = cuts_.try_emplace({part, how.split, how.stages, how.groups()});
             if (is_new) cut->second = equal_cuts(out.one, how);
             out.first = cut->second;
         }
@@ -287,9 +296,9 @@ class stage_estimator {
         return s + 1 < first.size() ? first[s + 1] : all;
     }
 
-    [[nodiscard]] cell const& cell_of(std::int64_t parts, space::neighbour_split by) {
-        if (auto const at = cells_.find({parts, by}); at != cells_.end()) return at->second;
-        return cells_.emplace(std::pair{parts, by}, detail::replica_times_of(problem_, order_, blocks_, parts, by)).first->second;
+    [[nodiscard]] cell const& cell_of(batch_part part, space::neighbour_split by) {
+        if (auto const at = cells_.find({part, by}); at != cells_.end()) return at->second;
+        return cells_.emplace(std::pair{part, by}, detail::replica_times_of(problem_, order_, blocks_, part, by)).first->second;
     }
 
     /// Stages of equal computation and messages: exactly so among few places, elsewhere each cut where it would be best alone.
@@ -448,7 +457,9 @@ class stage_estimator {
         if (auto const at = rates_.find({group, how.split, experts, within_nodes}); at != rates_.end()) return at->second;
         auto const part = micro_batch_problem(problem_, how.micro_batches);
         auto const& g = part.graph();
-        auto const strategy = space::split_among_neighbours(g, group, how.split);
+        auto among = how.split;
+        among.uneven = part.space().options().uneven;
+        auto const strategy = space::split_among_neighbours(g, group, among);
         std::uint32_t heaviest = order_.front();
         byte_count most = -1;
         for (auto const op : order_) {
@@ -584,9 +595,9 @@ class stage_estimator {
     stage_places places_;
     std::vector<std::uint32_t> blocks_; ///< of each place
     std::int64_t samples_;
-    std::map<std::pair<std::int64_t, space::neighbour_split>, cell> cells_; ///< by parts of the batch
-    /// By parts of the batch, stages and groups of devices.
-    std::map<std::tuple<std::int64_t, space::neighbour_split, std::uint32_t, std::uint32_t>, std::vector<std::size_t>> cuts_;
+    std::map<std::pair<batch_part, space::neighbour_split>, cell> cells_; ///< by part of the batch
+    /// By part of the batch, stages and groups of devices.
+    std::map<std::tuple<batch_part, space::neighbour_split, std::uint32_t, std::uint32_t>, std::vector<std::size_t>> cuts_;
     std::map<std::tuple<std::size_t, space::neighbour_split, bool, bool>, sync_cost>
         rates_; ///< by devices of a stage, whether of experts, and whether within nodes
 };

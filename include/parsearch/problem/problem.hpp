@@ -239,8 +239,8 @@ template <Strategy<space::configuration> S> [[nodiscard]] std::string to_string(
 }
 
 /// Expert strategies of a problem: see space/textbook/textbook_strategies.hpp.
-[[nodiscard]] inline space::flat_strategy data_parallel(parallelization const& p) { return space::data_parallel(p.graph(), p.topology().size()); }
-[[nodiscard]] inline space::flat_strategy one_weird_trick(parallelization const& p) { return space::one_weird_trick(p.graph(), p.topology().size()); }
+[[nodiscard]] inline space::flat_strategy data_parallel(parallelization const& p) { return space::data_parallel(p.graph(), p.topology().size(), p.space().options().uneven); }
+[[nodiscard]] inline space::flat_strategy one_weird_trick(parallelization const& p) { return space::one_weird_trick(p.graph(), p.topology().size(), p.space().options().uneven); }
 /// Layers over the devices of a node; throws `invalid_input` where nodes differ in size or their devices are not consecutive.
 [[nodiscard]] inline space::flat_strategy operation_parallel(parallelization const& p) {
     auto const per_node = topology::devices_per_node(p.topology());
@@ -252,21 +252,21 @@ template <Strategy<space::configuration> S> [[nodiscard]] std::string to_string(
         throw invalid_input("operation_parallel: device ", d, " of ", node.size(), " is on node ", node[d], ", and node 0 has ", first,
                             " devices: nodes must be of one size, each of consecutive devices");
     }
-    return space::operation_parallel(p.graph(), p.topology().size(), per_node);
+    return space::operation_parallel(p.graph(), p.topology().size(), per_node, p.space().options().uneven);
 }
 [[nodiscard]] inline space::flat_strategy tensor_parallel(parallelization const& p, std::size_t degree) {
-    return space::tensor_parallel(p.graph(), p.topology().size(), degree);
+    return space::tensor_parallel(p.graph(), p.topology().size(), degree, p.space().options().uneven);
 }
 /// Positions of sequences over `degree` neighbouring devices; over `heads` of them heads in their place in attention.
 [[nodiscard]] inline space::flat_strategy context_parallel(parallelization const& p, std::size_t degree, std::size_t heads = 1) {
-    return space::context_parallel(p.graph(), p.topology().size(), degree, 1, heads);
+    return space::context_parallel(p.graph(), p.topology().size(), degree, 1, heads, p.space().options().uneven);
 }
 /// Experts over `degree` neighbouring devices, or over all of them.
 [[nodiscard]] inline space::flat_strategy expert_parallel(parallelization const& p, std::size_t degree) {
-    return space::expert_parallel(p.graph(), p.topology().size(), degree);
+    return space::expert_parallel(p.graph(), p.topology().size(), degree, p.space().options().uneven);
 }
 [[nodiscard]] inline space::flat_strategy expert_parallel(parallelization const& p) { return expert_parallel(p, p.topology().size()); }
-[[nodiscard]] inline space::flat_strategy table_parallel(parallelization const& p) { return space::table_parallel(p.graph(), p.topology().size()); }
+[[nodiscard]] inline space::flat_strategy table_parallel(parallelization const& p) { return space::table_parallel(p.graph(), p.topology().size(), p.space().options().uneven); }
 
 /// The experts' strategies that apply to `p`, by name, data parallelism first; one that equals an earlier one is left out:
 /// data_parallel, one_weird_trick, operation_parallel where nodes allow it, tensor_parallel_D for every D that divides the devices into groups of

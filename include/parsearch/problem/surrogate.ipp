@@ -72,9 +72,10 @@ PARSEARCH_INLINE std::shared_ptr<additive_surrogate::tables const>
 additive_surrogate::make_tables(space::strategy_space const& all, surrogate_options const& options, std::stop_token const& stop) const {
     auto const& g = work_->graph;
     std::size_t const size = work_->topology.size();
-    std::vector<space::flat_strategy> experts{space::data_parallel(g, size), space::one_weird_trick(g, size)};
+    bool const uneven = all.options().uneven;
+    std::vector<space::flat_strategy> experts{space::data_parallel(g, size, uneven), space::one_weird_trick(g, size, uneven)};
     for (std::size_t degree = 2; degree <= size; degree *= 2)
-        if (size % degree == 0) experts.push_back(space::tensor_parallel(g, size, degree));
+        if (size % degree == 0) experts.push_back(space::tensor_parallel(g, size, degree, uneven));
     for (auto& s : experts) s = all.nearest(std::move(s));
     auto made = std::make_shared<tables>();
     std::vector<surrogate_tables::choices> candidates;

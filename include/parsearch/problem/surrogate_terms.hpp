@@ -179,7 +179,7 @@ class surrogate_terms {
         auto const kept = [&](ops::operand const& o) { return o.saved ? ops::shard_elements(o, box) * ops::size_of(o.type) : 0; };
         for (auto const& o : operation.inputs) sum += kept(o);
         for (auto const& o : operation.outputs) sum += kept(o);
-        return sum + static_cast<byte_count>(operation.saved_bytes / static_cast<double>(ops::work_shards(operation, c.degrees())));
+        return sum + static_cast<byte_count>(ops::work_of_shard(operation.saved_bytes, operation, c.degrees()));
     }
 
     static constexpr std::size_t most_remembered = std::size_t{1} << 26;

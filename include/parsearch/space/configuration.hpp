@@ -13,7 +13,7 @@
 
 namespace parsearch::space {
 
-/// A degree per iteration dim, and a placement: shard (i0, i1, ...) runs on device `start + sum of i_k * stride_k`,
+/// A degree per iteration dim (those that do not divide its extent leave shards of two sizes, see `ops::part_of`), and a placement: shard (i0, i1, ...) runs on device `start + sum of i_k * stride_k`,
 /// or, where `listed` is not empty, on `listed[n]` for shard number n (row major, last dim fastest).
 struct configuration {
     std::uint32_t rank = 0; ///< number of iteration dims
@@ -64,10 +64,12 @@ inline void validate(configuration const& c, ops::operation const& op, std::size
     std::int64_t shards = 1;
     for (std::size_t k = 0; k < c.rank; ++k) {
         auto const& d = op.dims[k];
-        if (c.degree[k] < 1 || d.extent % c.degree[k] != 0)
-            throw wrong("splits dim '", d.name, "' of extent ", d.extent, " by ", c.degree[k], ": must be a divisor");
+        if (c.degree[k] < 1 || c.degree[k] > d.extent)
+            throw wrong("splits dim '", d.name, "' of extent ", d.extent, " by ", c.degree[k], ": must be from 1 to the extent");
         if (c.degree[k] > 1 && d.kind == ops::dim_kind::fixed)
             throw wrong("splits dim '", d.name, "' by ", c.degree[k], ": the dim is not divisible");
+        if (!ops::can_be_in(d, c.degree[k]))
+            throw wrong("splits dim '", d.name, "' of extent ", d.extent, " by ", c.degree[k], ": must be a divisor, as the dim repeats work");
         if ((shards *= c.degree[k]) > max_shards) throw wrong("makes more than ", max_shards, " shards: too many");
     }
     if (!c.listed.empty() && c.listed.size() != static_cast<std::size_t>(shards))

@@ -44,4 +44,12 @@ inline void lay_out(configuration& c, std::span<std::uint32_t const> inner_first
     return 1;
 }
 
+/// Into how many parts samples of `extent` are split over `limit` devices: the largest divisor, or where `uneven` as many as there are devices if
+/// the largest part is smaller then.
+[[nodiscard]] constexpr std::int32_t sample_parts(std::int64_t extent, std::int64_t limit, bool uneven) noexcept {
+    auto const even = largest_divisor(extent, limit);
+    auto const all = std::max<std::int64_t>(1, std::min(extent, limit));
+    return uneven && ops::largest_part(extent, all) < extent / even ? static_cast<std::int32_t>(all) : even;
+}
+
 } // namespace parsearch::space

@@ -28,6 +28,7 @@ enum class placements : std::uint8_t {
 /// What limits a configuration space.
 struct space_options {
     bool sample = true, attribute = true, parameter = true, reduction = true; ///< kinds of dims that may be split
+    bool uneven = false;                                                      ///< dims are also in as many parts as divide the devices, see below
     std::int64_t min_shard = 1;                                               ///< smallest extent that a split may leave of what it divides
     std::int32_t max_shards = 0;                                              ///< of one operator; 0: as many as devices
     space::placements placements = space::placements::strided;
@@ -59,8 +60,8 @@ inline constexpr std::size_t most_asked = std::size_t{1} << 22;
 /// Checks `o`; throws `invalid_input` naming option, value and rule.
 void validate(space_options const& o, std::size_t devices);
 
-/// The configurations of one operator on `devices` devices: every combination of degrees (divisors of the extents, within the
-/// options) times every placement. Shards of a configuration are on distinct devices. Random access costs O(dims + log degrees), and
+/// The configurations of one operator on `devices` devices: every combination of degrees (divisors of the extents, and where `uneven` divisors of
+/// the devices up to the extents; within the options) times every placement. Shards of a configuration are on distinct devices. Random access costs O(dims + log degrees), and
 /// where strided O(devices / shards) for the strides; it allocates nothing.
 class operator_space {
   public:
@@ -72,6 +73,8 @@ class operator_space {
     [[nodiscard]] operator_space of_those(std::function<bool(configuration const&)> const& keep) const;
 
     [[nodiscard]] std::size_t size() const noexcept { return first_.back(); }
+    /// Whether it was made with `space_options::uneven`.
+    [[nodiscard]] bool uneven() const noexcept { return uneven_; }
 
     /// Configuration number `i` < size().
     [[nodiscard]] configuration operator[](std::size_t i) const;
@@ -84,8 +87,8 @@ class operator_space {
     /// True where `c` is one of them. Complexity: O(log combinations), where strided O(devices / shards) more; of part of the placements O(these).
     [[nodiscard]] bool contains(configuration const& c) const;
 
-    /// `c` where it is one of them; else one with the most shards among those whose degrees divide those of `c`, with the stride and from the device
-    /// of `c` where such a placement is one of them. Where none divide them, the first with the fewest shards, on neighbours. Of part of the
+    /// `c` where it is one of them; else one with the most shards among those whose degrees divide those of `c` (in an uneven space: are not above
+    /// them), with the stride and from the device of `c` where such a placement is one of them. Where there are none, the first with the fewest shards, on neighbours. Of part of the
     /// placements the first, where it is none of these. Preconditions: `c` is of the operator, and the space is not empty. Complexity:
     /// O(combinations), and that of `contains`.
     [[nodiscard]] configuration nearest(configuration const& c) const;
@@ -104,8 +107,8 @@ class operator_space {
     friend bool operator==(operator_space const&, operator_space const&) = default;
 
   private:
-    static std::vector<std::int32_t> divisors(ops::operation const& op, ops::dim const& d, space_options const& o, std::int32_t limit,
-                                              std::string_view name);
+    [[nodiscard]] std::vector<std::int32_t> degrees_for(ops::operation const& op, ops::dim const& d, space_options const& o, std::int32_t limit,
+                                                        std::string_view name) const;
 
     void enumerate(std::vector<std::vector<std::int32_t>> const& choices, std::size_t k, std::int32_t shards, std::int32_t limit,
                    std::array<std::int32_t, ops::max_dims>& degree);
@@ -132,7 +135,7 @@ class operator_space {
     std::uint32_t rank_;
     std::int32_t devices_;
     space::placements placements_;
-    bool all_orders_;
+    bool all_orders_, uneven_;
     std::vector<std::uint32_t> inner_first_;
     std::vector<std::array<std::int32_t, ops::max_dims>> degrees_;
     std::vector<std::size_t> first_{0}; ///< number of the first configuration of each combination of degrees, and the total

@@ -32,11 +32,11 @@ template <class F> void operator_space::for_strides(std::int32_t shards, F const
 
 PARSEARCH_INLINE operator_space::operator_space(ops::operation const& op, std::size_t devices, space_options const& options, std::string_view name)
     : rank_(static_cast<std::uint32_t>(op.dims.size())), devices_(static_cast<std::int32_t>(devices)), placements_(options.placements),
-      all_orders_(options.all_orders), inner_first_(inner_dims_first(op)) {
+      all_orders_(options.all_orders), uneven_(options.uneven), inner_first_(inner_dims_first(op)) {
     validate(options, devices);
     auto const limit = options.max_shards == 0 ? devices_ : std::min(options.max_shards, devices_);
     std::vector<std::vector<std::int32_t>> choices;
-    for (auto const& d : op.dims) choices.push_back(divisors(op, d, options, limit, name));
+    for (auto const& d : op.dims) choices.push_back(degrees_for(op, d, options, limit, name));
     std::array<std::int32_t, ops::max_dims> degree{};
     enumerate(choices, 0, 1, limit, degree);
     if (first_.back() > std::numeric_limits<std::uint32_t>::max())
@@ -108,7 +108,7 @@ PARSEARCH_INLINE configuration operator_space::nearest(configuration const& c) c
     auto chosen = splits(), least = std::size_t{0};
     for (std::size_t n = 0; n < splits(); ++n) {
         if (shards_of(n) < shards_of(least)) least = n;
-        bool const fits = std::ranges::equal(degrees_of(n), c.degrees(), [](auto d, auto of) { return of % d == 0; });
+        bool const fits = std::ranges::equal(degrees_of(n), c.degrees(), [&](auto d, auto of) { return uneven_ ? d <= of : of % d == 0; });
         if (fits && (chosen == splits() || shards_of(n) > shards_of(chosen))) chosen = n;
     }
     bool const divides = chosen < splits();
@@ -138,8 +138,8 @@ PARSEARCH_INLINE std::size_t operator_space::split_of(configuration const& c) co
     return c.rank == rank_ && at != degrees_.end() && *at == c.degree ? static_cast<std::size_t>(at - degrees_.begin()) : splits();
 }
 
-PARSEARCH_INLINE std::vector<std::int32_t> operator_space::divisors(ops::operation const& op, ops::dim const& d, space_options const& o,
-                                                                    std::int32_t limit, std::string_view name) {
+PARSEARCH_INLINE std::vector<std::int32_t> operator_space::degrees_for(ops::operation const& op, ops::dim const& d, space_options const& o,
+                                                                       std::int32_t limit, std::string_view name) const {
     bool const splits = (d.kind == ops::dim_kind::sample && o.sample) || (d.kind == ops::dim_kind::attribute && o.attribute) ||
                         (d.kind == ops::dim_kind::parameter && o.parameter) || (d.kind == ops::dim_kind::reduction && o.reduction) ||
                         ops::repeats_work(d.kind); // the operation says how often
@@ -153,7 +153,9 @@ PARSEARCH_INLINE std::vector<std::int32_t> operator_space::divisors(ops::operati
         most = std::min(limit, given);
     }
     for (std::int32_t n = 2; n <= most; ++n)
-        if (d.extent % n == 0 && (d.extent / n >= o.min_shard || ops::repeats_work(d.kind))) out.push_back(n);
+        if ((d.extent % n == 0 || (o.uneven && devices_ % n == 0)) && ops::can_be_in(d, n) &&
+            (d.extent / n >= o.min_shard || ops::repeats_work(d.kind)))
+            out.push_back(n);
     return out;
 }
 

@@ -48,7 +48,7 @@ namespace detail {
         auto const k = mine[a].terms[0].dim;
         if (std::exchange(met[k], true)) return std::nullopt; // a diagonal
         auto const to = theirs[a].terms[0].dim;
-        if (other.dims[to].kind == ops::dim_kind::fixed || other.dims[to].extent % c.degree[k] != 0 || out.degree[to] != 1) return std::nullopt;
+        if (!ops::can_be_in(other.dims[to], c.degree[k]) || out.degree[to] != 1) return std::nullopt;
         out.degree[to] = c.degree[k];
         out.stride[to] = c.stride[k];
     }

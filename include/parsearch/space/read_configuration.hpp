@@ -22,7 +22,7 @@ namespace parsearch::space {
 using dim_degrees = std::array<std::int32_t, ops::max_dims>;
 
 /// Reads how `op` is split as `to_string` of a configuration has it, without devices: "s8 heads4", or "whole". Throws `invalid_input` naming text,
-/// dims and rule where a dim is unknown, fixed or named twice, or its degree does not divide its extent.
+/// dims and rule where a dim is unknown, fixed or named twice, or has not that many parts.
 [[nodiscard]] inline dim_degrees read_split(std::string_view text_of_split, ops::operation const& op) {
     auto const wrong = [&](auto const&... why) {
         std::string dims;
@@ -51,8 +51,9 @@ using dim_degrees = std::array<std::int32_t, ops::max_dims>;
         std::from_chars(word.data() + d.name.size(), word.data() + word.size(), degree);
         if (met[found]) throw wrong("dim ", d.name, " is named twice");
         met[found] = true;
-        if (degree < 1 || d.extent % degree != 0) throw wrong(word, ": the degree must divide the extent, ", d.extent);
         if (degree > 1 && d.kind == ops::dim_kind::fixed) throw wrong("dim ", d.name, " can not be split");
+        if (degree < 1 || degree > d.extent) throw wrong(word, ": the degree must be from 1 to the extent, ", d.extent);
+        if (!ops::can_be_in(d, degree)) throw wrong(word, ": the degree must divide the extent, ", d.extent, ", of a dim that repeats work");
         out[found] = degree;
     }
     return out;

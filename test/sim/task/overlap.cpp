@@ -138,8 +138,8 @@ TEST_CASE("overlap: shards are copies, disjoint, or neither, on a grid and off i
         auto const operand = uniform_index(rng, 2);
         std::vector<std::int32_t> degrees;
         for (auto const& d : conv.dims) {
-            auto const degree = std::int32_t{1} << uniform_index(rng, 3);
-            degrees.push_back(d.kind != ops::dim_kind::fixed && d.extent % degree == 0 ? degree : 1);
+            auto const degree = static_cast<std::int32_t>(1 + uniform_index(rng, 5));
+            degrees.push_back(ops::can_be_in(d, degree) ? degree : 1);
         }
         sim::detail::shard_regions const regions(conv, operand == 0 ? conv.inputs[0] : conv.outputs[0], degrees);
         std::vector<std::uint32_t> shards;

@@ -19,6 +19,8 @@ inline constexpr auto described<space::space_options> = boost::hana::make_tuple(
     field("copies", &space::space_options::copies,
           "in which an operator may run, or a divisor, at least 1: the same work on several devices, so that nothing is sent"),
     field("sums", &space::space_options::sums, "partial sums on which a linear operator may run, or a divisor, at least 1: they are reduced later"),
+    field("uneven", &space::space_options::uneven,
+          "dims may be in as many parts as divide the devices, although these do not divide the extent: the first shards are larger then"),
     field("min_shard", &space::space_options::min_shard, "the smallest extent that a split may leave, at least 1"),
     field("max_shards", &space::space_options::max_shards, "of one operator; 0: as many as there are devices"),
     field("placements", &space::space_options::placements,

@@ -68,7 +68,7 @@ struct mesh_use {
 
 namespace detail {
 
-/// As `evenly_spaced`; refuses by name what is not, and strides that go backwards.
+/// As `evenly_spaced`; refuses by name what is not, strides that go backwards, and parts of two sizes.
 [[nodiscard]] inline space::configuration strided(space::configuration const& c, ops::operation const& op, std::string_view name) {
     auto const even = evenly_spaced(c);
     if (!even)
@@ -78,6 +78,10 @@ namespace detail {
         if (even->degree[k] > 1 && even->stride[k] < 1)
             throw invalid_input("operator '", name, "' (", op.kind, "): ", space::to_string(c, op), ": dim '", op.dims[k].name, "' has stride ",
                                 even->stride[k], ": along an axis of a mesh devices are numbered upwards");
+    for (std::size_t k = 0; k < even->rank; ++k)
+        if (auto const& d = op.dims[k]; d.extent % even->degree[k] != 0)
+            throw invalid_input("operator '", name, "' (", op.kind, "): ", space::to_string(c, op), ": dim '", d.name, "' of extent ", d.extent,
+                                " is in ", even->degree[k], " parts: an axis of a mesh makes equal parts");
     return *even;
 }
 

@@ -13,8 +13,9 @@
 
 namespace parsearch::sim {
 
-/// The edges that may move data for each other: of one output, alike in whether gradients go back along them, and whether readers pass it on
-/// (`ops::operand::passed_on`). Graph inputs move nothing.
+/// The edges that may move data for each other: of one output, alike in whether gradients go back along them. Of what a reader passes on
+/// (`ops::operand::passed_on`), how much moves while it computes depends on how long it does: such edges move for those of the same reader alone.
+/// Graph inputs move nothing.
 class shared_reads {
   public:
     static constexpr std::uint32_t none = ~std::uint32_t{0};
@@ -29,7 +30,7 @@ class shared_reads {
             std::vector<std::uint32_t> out(g.out(op).begin(), g.out(op).end());
             auto const tensor = [&](std::uint32_t number) {
                 auto const& e = g.edges[number];
-                return std::tuple(e.slot, g.carries_gradient(e), g.operations[e.consumer].inputs[e.input].passed_on);
+                return std::tuple(e.slot, g.carries_gradient(e), g.operations[e.consumer].inputs[e.input].passed_on ? e.consumer : none);
             };
             std::sort(out.begin(), out.end(), [&](auto a, auto b) {
                 if (tensor(a) != tensor(b)) return tensor(a) < tensor(b);

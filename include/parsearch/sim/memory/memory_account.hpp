@@ -41,7 +41,7 @@ struct shard_memory {
         if (parts > 1) m.on_the_way += m.inputs.back();
     }
     for (auto const& o : op.outputs) m.outputs.push_back(ops::shard_elements(o, box) * ops::size_of(o.type));
-    m.saved = static_cast<byte_count>(op.saved_bytes / static_cast<double>(ops::work_shards(op, degrees)));
+    m.saved = static_cast<byte_count>(ops::work_of_shard(op.saved_bytes, op, degrees));
     return m;
 }
 

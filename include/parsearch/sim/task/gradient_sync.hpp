@@ -49,8 +49,7 @@ struct sync_plan {
     std::vector<held_weights> held; ///< by device, ascending
 };
 
-namespace detail {
-
+/// Positions of a part of a tensor, by axis.
 using region = std::vector<ops::interval>;
 struct region_order {
     bool operator()(region const& a, region const& b) const noexcept {
@@ -60,6 +59,14 @@ struct region_order {
 };
 /// Distinct parts of one weight tensor, each with the shards that hold it.
 using weight_parts = std::map<region, std::vector<shard_ref>, region_order>;
+
+/// How shards hold a weight tensor: that of operator `op` at place `weight`, the last of those that share it.
+struct held_tensor {
+    std::uint32_t op = 0, weight = 0;
+    weight_parts parts{}; ///< of which none overlap
+};
+
+namespace detail {
 
 [[nodiscard]] inline std::int64_t region_elements(region const& r) noexcept { return common_elements(r, r); }
 
@@ -120,35 +127,49 @@ template <class Weights> [[nodiscard]] constexpr byte_count update_traffic(Weigh
     return work;
 }
 
+/// The weight tensors of operators `members` (one sharing class of `g`), those that share a name as one. `degrees(op)` answers for a member its
+/// degrees. Complexity: that of `plan_sync`.
+template <class Degrees>
+[[nodiscard]] std::vector<held_tensor> held_tensors(graph::dense_graph const& g, std::span<std::uint32_t const> members, Degrees const& degrees) {
+    // Shared tensors by name, others by operator and number.
+    std::map<std::pair<std::string_view, std::pair<std::uint32_t, std::uint32_t>>, held_tensor> tensors;
+    for (auto const op : members) {
+        auto const& operation = g.operations[op];
+        for (std::uint32_t w = 0; w < operation.weights.size(); ++w) {
+            auto const& weight = operation.weights[w];
+            auto const own = weight.parameter.empty() ? std::pair{op, w} : std::pair<std::uint32_t, std::uint32_t>{};
+            auto& tensor = tensors[{weight.parameter, own}];
+            tensor.op = op;
+            tensor.weight = w;
+            detail::shard_regions const regions(operation, weight, degrees(op));
+            for (std::uint32_t n = 0; n < regions.size(); ++n)
+                if (region r(regions[n].begin(), regions[n].end()); detail::region_elements(r) > 0) tensor.parts[std::move(r)].push_back({op, n});
+        }
+    }
+    std::vector<held_tensor> out;
+    out.reserve(tensors.size());
+    for (auto& [name, tensor] : tensors) {
+        tensor.parts = detail::refine(std::move(tensor.parts));
+        out.push_back(std::move(tensor));
+    }
+    return out;
+}
+
 /// Plans synchronisation for operators `members` (one sharing class of `g`). `degrees(op)` and `devices(op)` answer for a
 /// member its degrees and the device of each shard; `type`: of gradients. Exact for any mix of splits.
 /// Complexity: O(shards log shards) for equal splits; operators that split a shared tensor differently pay for the cut grid.
 template <class Degrees, class Devices>
 [[nodiscard]] sync_plan plan_sync(graph::dense_graph const& g, std::span<std::uint32_t const> members, gradient_type type, Degrees const& degrees,
                                   Devices const& devices) {
-    // Parts by tensor: shared tensors by name, others by operator and number.
-    std::map<std::pair<std::string_view, std::pair<std::uint32_t, std::uint32_t>>, std::pair<ops::operand const*, detail::weight_parts>> tensors;
-    for (auto const op : members) {
-        auto const& operation = g.operations[op];
-        for (std::uint32_t w = 0; w < operation.weights.size(); ++w) {
-            auto const& weight = operation.weights[w];
-            auto const own = weight.parameter.empty() ? std::pair{op, w} : std::pair<std::uint32_t, std::uint32_t>{};
-            auto& [operand, parts] = tensors[{weight.parameter, own}];
-            operand = &weight;
-            detail::shard_regions const regions(operation, weight, degrees(op));
-            for (std::uint32_t n = 0; n < regions.size(); ++n)
-                if (detail::region r(regions[n].begin(), regions[n].end()); detail::region_elements(r) > 0) parts[std::move(r)].push_back({op, n});
-        }
-    }
     struct share {
         std::int64_t elements = 0;
         byte_count bytes = 0, gradients = 0;
         std::vector<shard_ref> contributors;
     };
     std::map<std::vector<std::uint32_t>, share> by_holders;
-    for (auto& [name, tensor] : tensors) {
-        auto& [operand, parts] = tensor;
-        for (auto const& [r, shards] : detail::refine(std::move(parts))) {
+    for (auto const& tensor : held_tensors(g, members, degrees)) {
+        auto const* const operand = &g.operations[tensor.op].weights[tensor.weight];
+        for (auto const& [r, shards] : tensor.parts) {
             std::vector<std::uint32_t> holders;
             for (auto const s : shards) holders.push_back(devices(s.op)[s.shard]);
             make_set(holders);

@@ -234,10 +234,12 @@ class planner {
             out.backward = std::min(out.backward, read.backward[work_->topology.kind[d]]);
         }
         auto const mine = std::max<std::int64_t>(1, ops::elements_of(input));
+        auto const same = [&](graph::edge const& o) { return reads.inputs[o.input].passed_on && o.producer == e.producer && o.slot == e.slot; };
+        auto const first = std::ranges::find_if(g.in(e.consumer), same)->input; // which may move it for the others
         for (auto const& other : g.in(e.consumer)) {
             auto const& its = reads.inputs[other.input];
-            if (other.input == e.input || !its.passed_on || (other.producer == e.producer && other.slot == e.slot)) continue;
-            (other.input > e.input ? out.forward_later : out.backward_later) += std::max<std::int64_t>(1, (ops::elements_of(its) + mine - 1) / mine);
+            if (!its.passed_on || same(other)) continue;
+            (other.input > first ? out.forward_later : out.backward_later) += std::max<std::int64_t>(1, (ops::elements_of(its) + mine - 1) / mine);
         }
         return out;
     }
@@ -278,10 +280,10 @@ class planner {
             auto const read = std::any_of(g.out(op).begin(), g.out(op).end(), [&](auto e) { return g.edges[e].slot == slot; });
             if (read || ops::partial_sums(operation, output, c.degrees()) == 1) continue;
             auto const made = layout_of_output(operation, output, c.degrees());
-            std::map<detail::region, std::vector<std::uint32_t>, detail::region_order> parts; // of each copy by itself, which counts as an axis
+            std::map<region, std::vector<std::uint32_t>, region_order> parts; // of each copy by itself, which counts as an axis
             for (std::uint32_t n = 0; n < made.regions.size(); ++n) {
                 std::int64_t const copy = made.copy.empty() ? 0 : made.copy[n];
-                detail::region r{{copy, copy + 1}};
+                region r{{copy, copy + 1}};
                 r.insert(r.end(), made.regions[n].begin(), made.regions[n].end());
                 if (detail::region_elements(r) > 0) parts[std::move(r)].push_back(n);
             }

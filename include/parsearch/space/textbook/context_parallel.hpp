@@ -107,7 +107,7 @@ namespace detail {
 /// queries alone. What has no positions, or not as many as parts, is as in `tensor_parallel` over all devices. Throws `invalid_input` where
 /// `tensor * context` does not divide `devices`, or `heads` not `context`, or both heads and `tensor` are above 1: it splits heads, too.
 [[nodiscard]] inline flat_strategy context_parallel(graph::dense_graph const& g, std::size_t devices, std::size_t context, std::size_t tensor = 1,
-                                                    std::size_t heads = 1) {
+                                                    std::size_t heads = 1, bool uneven = false) {
     if (context < 1 || devices % context != 0)
         throw invalid_input("context_parallel: degree is ", context, ": must divide the number of devices, ", devices);
     if (tensor < 1 || devices / context % tensor != 0)
@@ -118,9 +118,9 @@ namespace detail {
     if (heads > 1 && tensor > 1)
         throw invalid_input("context_parallel: heads are split over ", heads, ", and degree of tensor parallelism is ", tensor,
                             ": one must be 1, both split heads");
-    auto s = tensor_parallel(g, devices, tensor);
+    auto s = tensor_parallel(g, devices, tensor, uneven);
     if (context == 1) return s;
-    auto const of_part = tensor_parallel(g, devices / context, tensor);
+    auto const of_part = tensor_parallel(g, devices / context, tensor, uneven);
     auto const positions = position_dims(g);
     for (std::size_t i = 0; i < g.size(); ++i) {
         if (!positions[i]) continue;

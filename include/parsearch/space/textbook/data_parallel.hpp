@@ -20,19 +20,20 @@ namespace detail {
 }
 } // namespace detail
 
-/// Splits the sample dim as far as `degree` allows, on devices `stride` apart from `start`.
-[[nodiscard]] inline configuration split_samples(ops::operation const& op, std::int64_t degree, std::int32_t stride = 1, std::int32_t start = 0) {
+/// Splits the sample dim as far as `degree` allows, on devices `stride` apart from `start`; see `sample_parts`.
+[[nodiscard]] inline configuration split_samples(ops::operation const& op, std::int64_t degree, std::int32_t stride = 1, std::int32_t start = 0,
+                                                 bool uneven = false) {
     auto c = whole(op, start);
     if (op.work == ops::work_class::source) return whole(op);
-    if (auto const k = detail::first_dim(op, ops::dim_kind::sample)) c.degree[*k] = largest_divisor(op.dims[*k].extent, degree);
+    if (auto const k = detail::first_dim(op, ops::dim_kind::sample)) c.degree[*k] = sample_parts(op.dims[*k].extent, degree, uneven);
     lay_out(c, inner_dims_first(op), stride);
     return c;
 }
 
-/// Every operator splits its samples over all devices (over the largest divisor of the batch that is not more).
-[[nodiscard]] inline flat_strategy data_parallel(graph::dense_graph const& g, std::size_t devices) {
+/// Every operator splits its samples over all devices (over the largest divisor of the batch that is not more, but where `uneven`).
+[[nodiscard]] inline flat_strategy data_parallel(graph::dense_graph const& g, std::size_t devices, bool uneven = false) {
     flat_strategy s;
-    for (auto const& op : g.operations) s.push_back(split_samples(op, static_cast<std::int64_t>(devices)));
+    for (auto const& op : g.operations) s.push_back(split_samples(op, static_cast<std::int64_t>(devices), 1, 0, uneven));
     return s;
 }
 
@@ -45,8 +46,8 @@ namespace detail {
 
 /// Data parallelism, but linear layers split their output features over all devices.
 /// Source: Krizhevsky, One weird trick for parallelizing convolutional neural networks, 2014.
-[[nodiscard]] inline flat_strategy one_weird_trick(graph::dense_graph const& g, std::size_t devices) {
-    auto s = data_parallel(g, devices);
+[[nodiscard]] inline flat_strategy one_weird_trick(graph::dense_graph const& g, std::size_t devices, bool uneven = false) {
+    auto s = data_parallel(g, devices, uneven);
     for (std::size_t i = 0; i < g.size(); ++i) {
         auto const& op = g.operations[i];
         if (op.work != ops::work_class::matmul || op.weights.empty()) continue;

@@ -85,21 +85,22 @@ namespace detail {
 /// `s`, a strategy on `devices` devices, but the experts of each mixture are split over `degree` neighbours (over the largest common divisor of their
 /// number and `degree`), so that tokens travel to their experts and back, and only devices with the same experts exchange their gradients.
 /// Source: Lepikhin et al., GShard, ICLR 2021, section 3.2. Throws `invalid_input` where `degree` does not divide `devices`.
-[[nodiscard]] inline flat_strategy with_experts_split(graph::dense_graph const& g, flat_strategy s, std::size_t devices, std::size_t degree) {
+[[nodiscard]] inline flat_strategy with_experts_split(graph::dense_graph const& g, flat_strategy s, std::size_t devices, std::size_t degree,
+                                                      bool uneven = false) {
     if (degree < 1 || devices % degree != 0)
         throw invalid_input("expert_parallel: degree is ", degree, ": must divide the number of devices, ", devices);
     auto const dims = detail::expert_dims(g);
     for (std::size_t i = 0; i < g.size(); ++i) {
         if (!dims[i]) continue;
         auto const group = std::gcd(g.operations[i].dims[*dims[i]].extent, static_cast<std::int64_t>(degree));
-        s[i] = detail::split_in_groups(g.operations[i], *dims[i], static_cast<std::int32_t>(group), static_cast<std::int64_t>(devices) / group);
+        s[i] = detail::split_in_groups(g.operations[i], *dims[i], static_cast<std::int32_t>(group), static_cast<std::int64_t>(devices) / group, uneven);
     }
     return s;
 }
 
 /// Data parallelism, and experts as `with_experts_split` has them.
-[[nodiscard]] inline flat_strategy expert_parallel(graph::dense_graph const& g, std::size_t devices, std::size_t degree) {
-    return with_experts_split(g, data_parallel(g, devices), devices, degree);
+[[nodiscard]] inline flat_strategy expert_parallel(graph::dense_graph const& g, std::size_t devices, std::size_t degree, bool uneven = false) {
+    return with_experts_split(g, data_parallel(g, devices, uneven), devices, degree, uneven);
 }
 
 } // namespace parsearch::space

@@ -16,7 +16,8 @@ namespace parsearch::space {
 /// other operator with weights, takes the next device of the node in turn; operators without weights follow their first input.
 /// Source: Wu et al., Google's neural machine translation system, 2016, section 3.2 (layers over the GPUs of a replica).
 /// `per_node` devices of a node are consecutive. Throws `invalid_input` where it does not divide `devices`.
-[[nodiscard]] inline flat_strategy operation_parallel(graph::dense_graph const& g, std::size_t devices, std::size_t per_node) {
+[[nodiscard]] inline flat_strategy operation_parallel(graph::dense_graph const& g, std::size_t devices, std::size_t per_node,
+                                                      bool uneven = false) {
     if (per_node < 1 || devices % per_node != 0)
         throw invalid_input("operation_parallel: per_node is ", per_node, ": must divide the number of devices, ", devices);
     flat_strategy s(g.size());
@@ -35,7 +36,7 @@ namespace parsearch::space {
         } else if (!g.in(i).empty()) {
             local[i] = local[g.in(i).front().producer];
         }
-        s[i] = split_samples(op, static_cast<std::int64_t>(devices / per_node), static_cast<std::int32_t>(per_node), local[i]);
+        s[i] = split_samples(op, static_cast<std::int64_t>(devices / per_node), static_cast<std::int32_t>(per_node), local[i], uneven);
     }
     return s;
 }

@@ -15,8 +15,8 @@ namespace parsearch::space {
 
 /// Data parallelism, but each table that is looked up is whole on one device: the one that holds the fewest bytes of tables so far, in graph order.
 /// Source: Naumov et al., Deep learning recommendation model for personalization and recommendation systems, 2019, section 3.
-[[nodiscard]] inline flat_strategy table_parallel(graph::dense_graph const& g, std::size_t devices) {
-    auto s = data_parallel(g, devices);
+[[nodiscard]] inline flat_strategy table_parallel(graph::dense_graph const& g, std::size_t devices, bool uneven = false) {
+    auto s = data_parallel(g, devices, uneven);
     std::vector<double> load(devices, 0);
     std::vector<std::optional<std::int32_t>> place(g.size());
     for (auto const i : g.order) {

@@ -18,8 +18,9 @@ namespace parsearch::space {
 namespace detail {
 
 /// Dim `k` split among `group` neighbouring devices, samples over `data` such groups.
-[[nodiscard]] inline configuration split_in_groups(ops::operation const& op, std::uint32_t k, std::int32_t group, std::int64_t data) {
-    auto c = split_samples(op, data);
+[[nodiscard]] inline configuration split_in_groups(ops::operation const& op, std::uint32_t k, std::int32_t group, std::int64_t data,
+                                                   bool uneven = false) {
+    auto c = split_samples(op, data, 1, 0, uneven);
     c.degree[k] = group;
     // The group is the inner one even where its dim is farther out in the usual order.
     std::vector<std::uint32_t> order{k};
@@ -52,7 +53,7 @@ namespace detail {
 /// or hidden units; embeddings by vocabulary; what lies between follows its input or is split along the sequence.
 /// Source: Shoeybi et al., Megatron-LM, 2019, section 3; Korthikanti et al., 2022, section 4.2 (sequence parallelism).
 /// Throws `invalid_input` where `degree` does not divide `devices`.
-[[nodiscard]] inline flat_strategy tensor_parallel(graph::dense_graph const& g, std::size_t devices, std::size_t degree) {
+[[nodiscard]] inline flat_strategy tensor_parallel(graph::dense_graph const& g, std::size_t devices, std::size_t degree, bool uneven = false) {
     if (degree < 1 || devices % degree != 0)
         throw invalid_input("tensor_parallel: degree is ", degree, ": must divide the number of devices, ", devices);
     using ops::dim_kind, ops::work_class;
@@ -87,10 +88,10 @@ namespace detail {
             if (!op.weights.empty() && op.work != work_class::normalization) prefer(detail::first_dim(op, dim_kind::parameter, tensor));
         }
         if (degree == 1 || !split) {
-            s[i] = split_samples(op, static_cast<std::int64_t>(devices));
+            s[i] = split_samples(op, static_cast<std::int64_t>(devices), 1, 0, uneven);
             continue;
         }
-        s[i] = detail::split_in_groups(op, *split, tensor, data);
+        s[i] = detail::split_in_groups(op, *split, tensor, data, uneven);
     }
     return s;
 }
