@@ -375,3 +375,24 @@ TEST_CASE("stage_estimator: what it does not estimate, and what it refuses") {
     CHECK(again->memory < kept->memory);
     CHECK(again->time > kept->time);
 }
+
+TEST_CASE("stage_estimator: groups that do not divide the samples are estimated as they are simulated, where shards may be uneven") {
+    auto const cluster = ps::topology::nodes({.count = 1, .gpus_per_node = 6, .device = ps::topology::h100_sxm});
+    auto const model = models::gpt({.layers = 4, .hidden = 1024, .heads = 16, .sequence = 512, .batch = 64});
+    auto const problem = ps::make_problem(model, cluster, ps::cost::roofline{cluster}, {.space = {.uneven = true}});
+    pipeline::stage_estimator estimate(problem);
+    pipeline::detail::stage_builder builder(problem);
+    for (std::uint32_t const stages : {1U, 2U})
+        for (std::uint32_t m = 1; m <= 8; m *= 2) {
+            CAPTURE(stages);
+            CAPTURE(m);
+            equal_stages const how{.stages = stages, .micro_batches = m};
+            auto const e = estimate(how);
+            REQUIRE(e.has_value());
+            auto const plan = plan_of(builder, how);
+            auto const time = builder.simulator().simulate(plan.how, plan.strategy);
+            CHECK(static_cast<double>(e->time) == doctest::Approx(static_cast<double>(time.count())).epsilon(0.1));
+        }
+    auto const equal = ps::make_problem(model, cluster, ps::cost::roofline{cluster});
+    CHECK(!pipeline::stage_estimator(equal)({.stages = 2, .micro_batches = 1}).has_value());
+}

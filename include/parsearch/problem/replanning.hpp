@@ -51,7 +51,8 @@ struct moved_states {
 ///     auto const costs = moves(adapted(problem, plan, smaller).strategy);
 ///     // costs.bytes go over links, in costs.time
 ///
-/// Operators and devices are the same where their handles are, weights where also their places or, if several operators share them, their names are.
+/// A device that `to` does not have has nothing to give: to compare plans on other devices of a cluster, take problems of all that are well, and
+/// `with_devices`. Operators and devices are the same where their handles are, weights where also their places or, if several operators share them, their names are.
 /// A part that a device lacks is sent by one that has it: of those on its node, if there are some, in turn. The tensors of operators that share
 /// parameters, and else of each operator, are sent together, those of one after those of another: links are held as by an all-to-all of these
 /// messages.

@@ -1,0 +1,265 @@
+#pragma once
+/// Several jobs on one cluster: what each would do with more devices or fewer, and which ones each gets.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <parsearch/core/cost.hpp>
+#include <parsearch/core/error.hpp>
+#include <parsearch/core/units.hpp>
+#include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/problem/on_devices.hpp>
+#include <parsearch/problem/problem.hpp>
+#include <parsearch/sim/input/workload.hpp>
+#include <parsearch/sim/simulator.hpp>
+#include <parsearch/space/strategy_space.hpp>
+
+namespace parsearch {
+
+/// A search as schedulers call it: answers a strategy of a problem, from a start. Any search will do:
+///
+///     job_search const five_thousand = [](parallelization const& p, space::flat_strategy const& start) {
+///         std::mt19937_64 rng{1};
+///         return search::mcmc(p, start, rng, {.evaluations = 5000}).best;
+///     };
+using job_search = std::function<space::flat_strategy(parallelization const& problem, space::flat_strategy const& start)>;
+
+/// What a job does on some devices.
+struct front_point {
+    std::vector<std::size_t> devices; ///< ascending
+    space::flat_strategy strategy;    ///< on these, numbered from 0
+    picoseconds cost{};               ///< infinity where nothing fits the memory
+};
+
+namespace detail {
+
+/// `count` of the `free` devices: the run of neighbours that begins at a multiple of `count`, or of the devices of a node where these are fewer, on the
+/// fullest nodes; where there is none, those of the nodes with the most free devices.
+[[nodiscard]] inline std::vector<std::size_t> take_devices(topology::dense_topology const& t, std::vector<bool>& free, std::size_t count) {
+    std::map<std::uint32_t, std::size_t> on; // free devices by node
+    for (std::size_t d = 0; d < t.size(); ++d) on[t.node[d]] += free[d];
+    std::vector<std::size_t> out;
+    std::pair<std::size_t, std::size_t> best{std::numeric_limits<std::size_t>::max(), 0}; // free devices left on its nodes, first device
+    auto const step = std::min(count, std::max<std::size_t>(1, topology::devices_per_node(t)));
+    for (std::size_t first = 0; first + count <= t.size(); first += step) {
+        std::size_t left = 0;
+        bool whole = true;
+        for (auto d = first; d < first + count; ++d) {
+            whole = whole && free[d];
+            if (d == first || t.node[d] != t.node[d - 1]) left += on[t.node[d]];
+        }
+        if (whole) best = std::min(best, std::pair(left, first));
+    }
+    if (best.first != std::numeric_limits<std::size_t>::max()) {
+        for (std::size_t n = 0; n < count; ++n) out.push_back(best.second + n);
+    } else {
+        for (std::size_t d = 0; d < t.size(); ++d)
+            if (free[d]) out.push_back(d);
+        std::ranges::stable_sort(out, std::greater<>{}, [&](auto d) { return on[t.node[d]]; });
+        out.resize(count);
+        std::ranges::sort(out);
+    }
+    for (auto const d : out) free[d] = false;
+    return out;
+}
+} // namespace detail
+
+/// The iteration time of `problem` on as many of its devices as each of `counts` says: neighbours on as few and as full nodes as there are, on a
+/// regular cluster the first ones. `search` is called once for each, the smallest first, from the best of the problem's starts, data parallelism
+/// among them, and the strategy found for fewer devices. So where devices and links are alike the cost never rises with the devices. Throws
+/// `invalid_input` where `counts` is empty, not ascending, or has 0 or more than all devices, and as `on_devices`. Complexity: that of the searches:
+/// as an evaluation takes time in proportion to devices, counts that double take twice that of the largest together.
+[[nodiscard]] inline std::vector<front_point> device_front(parallelization const& problem, std::span<std::size_t const> counts,
+                                                           job_search const& search) {
+    auto const all = problem.topology().size();
+    if (counts.empty()) throw invalid_input("device_front: no numbers of devices: there must be one at least");
+    std::vector<front_point> out;
+    for (std::size_t before = 0; auto const n : counts) {
+        if (n < 1 || n > all) throw invalid_input("device_front: ", n, " devices: must be from 1 to the ", all, " of the problem");
+        if (n <= before) throw invalid_input("device_front: ", n, " devices behind ", before, ": must be ascending");
+        before = n;
+        std::vector<bool> free(all, true);
+        front_point best{.devices = detail::take_devices(problem.topology(), free, n), .strategy = {}, .cost = cost_traits<picoseconds>::infinity()};
+        auto const part = on_devices(problem, best.devices);
+        auto simulate = part.simulator();
+        auto starts = part.starts();
+        if (!out.empty()) starts.push_back(out.back().strategy);
+        auto const take = [&](space::flat_strategy s) {
+            if (auto const cost = simulate(s); best.strategy.empty() || cost < best.cost) {
+                best.cost = cost;
+                best.strategy = std::move(s);
+            }
+        };
+        for (auto& s : starts) take(std::move(s));
+        take(search(part, best.strategy));
+        out.push_back(std::move(best));
+    }
+    return out;
+}
+
+/// A job that wants devices.
+struct job {
+    std::string name;
+    parallelization problem;           ///< on all devices of the cluster
+    double weight = 1;                 ///< of its time in the sum that is to be least: steps to do, or what a second costs
+    std::vector<std::size_t> counts{}; ///< of devices that it may have, ascending; none: 1, 2, 4, ... and all
+};
+
+/// What is to be least.
+enum class placement_goal : std::uint8_t {
+    weighted_sum, ///< of jobs' step times
+    longest       ///< weighted step time of a job
+};
+
+/// Where a job runs.
+struct placed_job {
+    std::vector<std::size_t> devices; ///< of the cluster, ascending
+    space::flat_strategy strategy;    ///< on these, numbered from 0
+    picoseconds alone{}, together{};  ///< time of its step, if the others do not run, and if all begin theirs at once
+};
+
+namespace detail {
+
+/// The graphs of several jobs as one, whose operators and parameters are named by the jobs as well.
+[[nodiscard]] inline graph::dense_graph joined_graph(std::span<job const> jobs) {
+    graph::dense_graph all;
+    for (auto const& j : jobs) {
+        auto const& g = j.problem.graph();
+        auto const first = static_cast<std::uint32_t>(all.names.size());
+        for (std::size_t op = 0; op < g.size(); ++op) {
+            all.names.push_back(text(j.name, "/", g.names[op]));
+            all.operations.push_back(g.operations[op]);
+            for (auto& w : all.operations.back().weights)
+                if (!w.parameter.empty()) w.parameter = text(j.name, "/", w.parameter);
+            all.first_in.push_back(static_cast<std::uint32_t>(all.edges.size()));
+            for (auto const& e : g.in(op)) all.edges.push_back({first + e.producer, e.slot, first + e.consumer, e.input});
+        }
+    }
+    all.first_in.push_back(static_cast<std::uint32_t>(all.edges.size()));
+    return graph::read_graph(all).graph;
+}
+
+/// Sets `together`: the steps of all jobs simulated as one iteration, with the links that they share.
+inline void time_together(std::span<job const> jobs, std::vector<placed_job>& placed) {
+    auto const& like = *jobs.front().problem.workload();
+    auto const w = sim::make_workload(joined_graph(jobs), like.topology, like.oracle, like.options);
+    space::flat_strategy s;
+    std::vector<std::size_t> job_of;
+    for (std::size_t n = 0; n < jobs.size(); ++n) {
+        auto mine = with_devices(placed[n].strategy, placed[n].devices);
+        job_of.insert(job_of.end(), mine.size(), n);
+        s.insert(s.end(), std::make_move_iterator(mine.begin()), std::make_move_iterator(mine.end()));
+    }
+    sim::simulator simulate(w);
+    (void)simulate.simulate(s);
+    auto const& tasks = simulate.tasks();
+    for (std::uint32_t t = 0; t < tasks.size(); ++t) {
+        auto& time = placed[job_of[tasks.label[t].op]].together;
+        time = std::max(time, picoseconds(simulate.schedule().end[t]));
+    }
+}
+
+/// A number of devices for each job, at most `devices` in all: the least of `goal` over `fronts`, of these the one that leaves most devices. Nothing
+/// where they can not all have some, or a job has no plan that fits. Complexity: O(jobs * devices * counts).
+[[nodiscard]] inline std::optional<std::vector<std::size_t>> divide_devices(std::span<job const> jobs,
+                                                                            std::span<std::vector<front_point> const> fronts, std::size_t devices,
+                                                                            placement_goal goal) {
+    constexpr auto none = std::numeric_limits<double>::infinity();
+    // By devices used: the least for the jobs so far, and the points that these have.
+    std::vector<std::pair<double, std::vector<std::size_t>>> best(devices + 1, {none, {}});
+    best[0].first = 0;
+    for (std::size_t n = 0; n < jobs.size(); ++n) {
+        std::vector<std::pair<double, std::vector<std::size_t>>> next(devices + 1, {none, {}});
+        for (std::size_t used = 0; used <= devices; ++used) {
+            if (best[used].first == none) continue;
+            for (std::size_t i = 0; i < fronts[n].size(); ++i) {
+                auto const& point = fronts[n][i];
+                if (used + point.devices.size() > devices || point.cost == cost_traits<picoseconds>::infinity()) continue;
+                auto const own = jobs[n].weight * static_cast<double>(point.cost.count());
+                auto const sum = goal == placement_goal::longest ? std::max(best[used].first, own) : best[used].first + own;
+                auto& to = next[used + point.devices.size()];
+                if (sum >= to.first) continue;
+                to = {sum, best[used].second};
+                to.second.push_back(i);
+            }
+        }
+        best = std::move(next);
+    }
+    auto const at = std::ranges::min_element(best, {}, [](auto const& b) { return b.first; });
+    return at->first == none ? std::nullopt : std::optional(at->second);
+}
+} // namespace detail
+
+/// Which devices each of `jobs` gets, and how it runs there: the numbers of devices for which `goal` is least by `device_front`, exact over the jobs'
+/// `counts`; the largest job takes its devices first, neighbours where there are. Where a plan takes another time there than on those of
+/// the front, `search` is called again. All problems are of one cluster, with equal options of simulation; of jobs that run together the first problem's oracle prices all.
+///
+///     auto const placed = place({{{"big", big}, {"small", small, 0.5}}}, search);
+///
+/// Throws `invalid_input` where there are no jobs, names are empty or alike, a weight is not positive and finite, problems are of different numbers of
+/// devices or options, jobs can not all have devices on which they fit, and as `device_front`. Complexity: a search for each count of each job.
+[[nodiscard]] inline std::vector<placed_job> place(std::span<job const> jobs, job_search const& search,
+                                                   placement_goal goal = placement_goal::weighted_sum) {
+    if (jobs.empty()) throw invalid_input("place: no jobs: there must be one at least");
+    auto const& topology = jobs.front().problem.topology();
+    for (std::size_t n = 0; n < jobs.size(); ++n) {
+        auto const& j = jobs[n];
+        if (j.name.empty()) throw invalid_input("place: job number ", n, " has no name: must have one of its own");
+        for (std::size_t before = 0; before < n; ++before)
+            if (jobs[before].name == j.name) throw invalid_input("place: jobs number ", before, " and ", n, " are both named '", j.name, "'");
+        if (!(j.weight > 0) || j.weight > std::numeric_limits<double>::max())
+            throw invalid_input("place: job '", j.name, "' has weight ", j.weight, ": must be positive and finite");
+        if (j.problem.topology().size() != topology.size())
+            throw invalid_input("place: job '", j.name, "' is on ", j.problem.topology().size(), " devices, job '", jobs.front().name, "' on ",
+                                topology.size(), ": must be one cluster");
+        if (!(j.problem.options() == jobs.front().problem.options()))
+            throw invalid_input("place: jobs '", j.name, "' and '", jobs.front().name, "' have other options of simulation: must be equal");
+    }
+    std::vector<std::vector<front_point>> fronts;
+    for (auto const& j : jobs) {
+        auto counts = j.counts;
+        for (std::size_t n = 1; j.counts.empty() && n < topology.size(); n *= 2) counts.push_back(n);
+        if (j.counts.empty()) counts.push_back(topology.size());
+        fronts.push_back(device_front(j.problem, counts, search));
+    }
+    auto const chosen = detail::divide_devices(jobs, fronts, topology.size(), goal);
+    if (!chosen)
+        throw invalid_input("place: ", jobs.size(), " jobs on ", topology.size(), " devices: there are no numbers of devices among their counts with "
+                            "which all fit");
+    std::vector<std::size_t> order(jobs.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    auto const point = [&](std::size_t n) -> auto const& { return fronts[n][(*chosen)[n]]; };
+    std::ranges::stable_sort(order, std::greater<>{}, [&](auto n) { return point(n).devices.size(); });
+    std::vector<bool> free(topology.size(), true);
+    std::vector<placed_job> out(jobs.size());
+    for (auto const n : order) {
+        auto& mine = out[n];
+        mine.devices = detail::take_devices(topology, free, point(n).devices.size());
+        mine.strategy = point(n).strategy;
+        auto const part = on_devices(jobs[n].problem, mine.devices);
+        auto simulate = part.simulator();
+        mine.alone = simulate(mine.strategy);
+        if (mine.alone == point(n).cost) continue;
+        auto found = search(part, mine.strategy);
+        if (auto const cost = simulate(found); cost < mine.alone) {
+            mine.alone = cost;
+            mine.strategy = std::move(found);
+        }
+    }
+    detail::time_together(jobs, out);
+    return out;
+}
+
+} // namespace parsearch
