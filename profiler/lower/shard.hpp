@@ -66,7 +66,9 @@ class shard {
         return false;
     }
     /// Bytes kept beside operands, of this shard.
-    [[nodiscard]] std::int64_t saved_bytes() const noexcept { return static_cast<std::int64_t>(ops::work_of_shard(op().saved_bytes, op(), degrees())); }
+    [[nodiscard]] std::int64_t saved_bytes() const noexcept {
+        return static_cast<std::int64_t>(ops::work_of_shard(op().saved_bytes, op(), degrees()));
+    }
     /// True where dim `k` takes part in the operand.
     [[nodiscard]] bool indexes(std::size_t k, ops::operand const& o) const noexcept { return ops::is_indexed_by(o, k); }
 

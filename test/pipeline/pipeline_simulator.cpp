@@ -1412,9 +1412,9 @@ TEST_CASE("pipeline_simulator: a strategy that splits more than a micro-batch ha
     pipeline::pipeline_simulator simulator(p);
     auto how = pipeline::unpipelined(p.graph());
     how.micro_batches = 32; // of 2 samples
-    CHECK(refusal([&] { return simulator(how, data_parallel(p)); }) ==
-          "operator 'fc0' (linear): configuration splits dim 's' of extent 2 by 4: must be from 1 to the extent; a strategy of a pipeline is one of its "
-          "micro-batches, here of one of 32");
+    CHECK(refusal([&] { return simulator(how, data_parallel(p)); }) == "operator 'fc0' (linear): configuration splits dim 's' of extent 2 by 4: must "
+                                                                       "be from 1 to the extent; a strategy of a pipeline is one of its "
+                                                                       "micro-batches, here of one of 32");
     how.micro_batches = 5;
     CHECK(refusal([&] { return simulator(how, data_parallel(p)); }) ==
           "micro-batches: operator 'fc0' (linear) has 64 samples: 5 micro-batches must divide them");

@@ -83,7 +83,7 @@ TEST_CASE("on_devices: the problem that is made without the other devices") {
         REQUIRE(part.handle(part.size() - 1) == made.handle(part.size() - 1));
     }
     auto const p = make_problem(layers(1), support::mesh(3), support::mixed_oracle{});
-    auto const on = [&](std::vector<std::size_t> devices) { return refusal([&] { return on_devices(p, devices).size(); }); };
+    auto const on = [&](std::vector<std::size_t> which) { return refusal([&] { return on_devices(p, which).size(); }); };
     CHECK(on({}) == "on_devices: no devices: there must be one at least");
     CHECK(on({0, 3}) == "on_devices: device number 3: the problem has 3");
     CHECK(on({1, 0}) == "on_devices: device number 0 behind 1: must be ascending");
@@ -154,7 +154,8 @@ TEST_CASE("place: devices are divided as well as any division of them") {
         for (auto const& a : fronts[0])
             for (auto const& b : fronts[1])
                 for (auto const& c : fronts[2])
-                    if (a.devices.size() + b.devices.size() + c.devices.size() <= 8) best = std::min(best, add(add(add(0, 0, a.cost), 1, b.cost), 2, c.cost));
+                    if (a.devices.size() + b.devices.size() + c.devices.size() <= 8)
+                        best = std::min(best, add(add(add(0, 0, a.cost), 1, b.cost), 2, c.cost));
         REQUIRE(got == doctest::Approx(best));
     }
 }
@@ -209,8 +210,7 @@ TEST_CASE("place: what is wrong is refused") {
     CHECK(wrong({{"a", made(2)}, {"a", made(2)}}) == "place: jobs number 0 and 1 are both named 'a'");
     CHECK(wrong({{"a", made(2), 0}}) == "place: job 'a' has weight 0: must be positive and finite");
     CHECK(wrong({{"a", made(2)}, {"b", made(3)}}) == "place: job 'b' is on 3 devices, job 'a' on 2: must be one cluster");
-    CHECK(wrong({{"a", made(2)}, {"b", made(2, {.training = false})}}) ==
-          "place: jobs 'b' and 'a' have other options of simulation: must be equal");
+    CHECK(wrong({{"a", made(2)}, {"b", made(2, {.training = false})}}) == "place: jobs 'b' and 'a' have other options of simulation: must be equal");
     CHECK(wrong({{"a", made(2)}, {"b", made(2)}, {"c", made(2)}}) ==
           "place: 3 jobs on 2 devices: there are no numbers of devices among their counts with which all fit");
     CHECK(wrong({{"a", made(2), 1, {3}}}) == "device_front: 3 devices: must be from 1 to the 2 of the problem");

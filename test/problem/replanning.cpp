@@ -111,14 +111,14 @@ TEST_CASE("state_moves: who sends, and how long it takes") {
     auto topology = support::mesh(4, 1.0, 10);
     topology.node = {0, 0, 1, 1};
     auto const p = make_problem(g, topology, support::mixed_oracle{});
-    auto const on = [&](std::int32_t degree, std::vector<std::int32_t> devices) {
+    auto const on = [&](std::int32_t degree, std::vector<std::int32_t> which) {
         auto s = space::one_device(p.graph());
         s[1].degree[1] = degree; // outputs
-        s[1].listed = std::move(devices);
+        s[1].listed = std::move(which);
         return s;
     };
-    auto const samples = [&](std::vector<std::int32_t> devices) {
-        auto s = on(1, std::move(devices));
+    auto const samples = [&](std::vector<std::int32_t> which) {
+        auto s = on(1, std::move(which));
         s[1].degree[0] = static_cast<std::int32_t>(s[1].listed.size());
         return s;
     };

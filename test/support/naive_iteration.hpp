@@ -67,7 +67,8 @@ inline std::vector<std::vector<std::int64_t>> points_of(parsearch::ops::operatio
         std::int64_t v = 0;
         for (std::int64_t p = 0; p <= part; ++p) {
             values[k].clear();
-            for (std::int64_t n_of_part = extent / degrees[k] + (p < extent % degrees[k] ? 1 : 0); n_of_part > 0; --n_of_part) values[k].push_back(v++);
+            for (std::int64_t n_of_part = extent / degrees[k] + (p < extent % degrees[k] ? 1 : 0); n_of_part > 0; --n_of_part)
+                values[k].push_back(v++);
         }
     }
     return values;

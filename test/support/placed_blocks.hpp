@@ -80,7 +80,8 @@ template <class Workload> std::vector<std::uint32_t> carriers_of(Workload const&
             auto const& its = g.edges[other];
             auto const better = [&](std::uint32_t of) { return std::pair(g.edges[of].consumer != mine.consumer || of == e, when(of)); };
             if (its.producer == mine.producer && its.slot == mine.slot && g.carries_gradient(its) == g.carries_gradient(mine) &&
-                passed_on(its) == passed_on(mine) && (!passed_on(mine) || its.consumer == mine.consumer) && when(other) < when(e) && better(other) < better(out.back()) && read(its) == read(mine))
+                passed_on(its) == passed_on(mine) && (!passed_on(mine) || its.consumer == mine.consumer) && when(other) < when(e) &&
+                better(other) < better(out.back()) && read(its) == read(mine))
                 out.back() = other;
         }
     }

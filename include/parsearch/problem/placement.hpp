@@ -45,8 +45,8 @@ struct front_point {
 
 namespace detail {
 
-/// `count` of the `free` devices: the run of neighbours that begins at a multiple of `count`, or of the devices of a node where these are fewer, on the
-/// fullest nodes; where there is none, those of the nodes with the most free devices.
+/// `count` of the `free` devices: the run of neighbours that begins at a multiple of `count`, or of the devices of a node where these are fewer, on
+/// the fullest nodes; where there is none, those of the nodes with the most free devices.
 [[nodiscard]] inline std::vector<std::size_t> take_devices(topology::dense_topology const& t, std::vector<bool>& free, std::size_t count) {
     std::map<std::uint32_t, std::size_t> on; // free devices by node
     for (std::size_t d = 0; d < t.size(); ++d) on[t.node[d]] += free[d];
@@ -173,9 +173,8 @@ inline void time_together(std::span<job const> jobs, std::vector<placed_job>& pl
 
 /// A number of devices for each job, at most `devices` in all: the least of `goal` over `fronts`, of these the one that leaves most devices. Nothing
 /// where they can not all have some, or a job has no plan that fits. Complexity: O(jobs * devices * counts).
-[[nodiscard]] inline std::optional<std::vector<std::size_t>> divide_devices(std::span<job const> jobs,
-                                                                            std::span<std::vector<front_point> const> fronts, std::size_t devices,
-                                                                            placement_goal goal) {
+[[nodiscard]] inline std::optional<std::vector<std::size_t>>
+divide_devices(std::span<job const> jobs, std::span<std::vector<front_point> const> fronts, std::size_t devices, placement_goal goal) {
     constexpr auto none = std::numeric_limits<double>::infinity();
     // By devices used: the least for the jobs so far, and the points that these have.
     std::vector<std::pair<double, std::vector<std::size_t>>> best(devices + 1, {none, {}});
@@ -204,12 +203,13 @@ inline void time_together(std::span<job const> jobs, std::vector<placed_job>& pl
 
 /// Which devices each of `jobs` gets, and how it runs there: the numbers of devices for which `goal` is least by `device_front`, exact over the jobs'
 /// `counts`; the largest job takes its devices first, neighbours where there are. Where a plan takes another time there than on those of
-/// the front, `search` is called again. All problems are of one cluster, with equal options of simulation; of jobs that run together the first problem's oracle prices all.
+/// the front, `search` is called again. All problems are of one cluster, with equal options of simulation; of jobs that run together the first
+/// problem's oracle prices all.
 ///
 ///     auto const placed = place({{{"big", big}, {"small", small, 0.5}}}, search);
 ///
-/// Throws `invalid_input` where there are no jobs, names are empty or alike, a weight is not positive and finite, problems are of different numbers of
-/// devices or options, jobs can not all have devices on which they fit, and as `device_front`. Complexity: a search for each count of each job.
+/// Throws `invalid_input` where there are no jobs, names are empty or alike, a weight is not positive and finite, problems are of different numbers
+/// of devices or options, jobs can not all have devices on which they fit, and as `device_front`. Complexity: a search for each count of each job.
 [[nodiscard]] inline std::vector<placed_job> place(std::span<job const> jobs, job_search const& search,
                                                    placement_goal goal = placement_goal::weighted_sum) {
     if (jobs.empty()) throw invalid_input("place: no jobs: there must be one at least");
@@ -236,7 +236,8 @@ inline void time_together(std::span<job const> jobs, std::vector<placed_job>& pl
     }
     auto const chosen = detail::divide_devices(jobs, fronts, topology.size(), goal);
     if (!chosen)
-        throw invalid_input("place: ", jobs.size(), " jobs on ", topology.size(), " devices: there are no numbers of devices among their counts with "
+        throw invalid_input("place: ", jobs.size(), " jobs on ", topology.size(),
+                            " devices: there are no numbers of devices among their counts with "
                             "which all fit");
     std::vector<std::size_t> order(jobs.size());
     std::iota(order.begin(), order.end(), std::size_t{0});

@@ -239,8 +239,12 @@ template <Strategy<space::configuration> S> [[nodiscard]] std::string to_string(
 }
 
 /// Expert strategies of a problem: see space/textbook/textbook_strategies.hpp.
-[[nodiscard]] inline space::flat_strategy data_parallel(parallelization const& p) { return space::data_parallel(p.graph(), p.topology().size(), p.space().options().uneven); }
-[[nodiscard]] inline space::flat_strategy one_weird_trick(parallelization const& p) { return space::one_weird_trick(p.graph(), p.topology().size(), p.space().options().uneven); }
+[[nodiscard]] inline space::flat_strategy data_parallel(parallelization const& p) {
+    return space::data_parallel(p.graph(), p.topology().size(), p.space().options().uneven);
+}
+[[nodiscard]] inline space::flat_strategy one_weird_trick(parallelization const& p) {
+    return space::one_weird_trick(p.graph(), p.topology().size(), p.space().options().uneven);
+}
 /// Layers over the devices of a node; throws `invalid_input` where nodes differ in size or their devices are not consecutive.
 [[nodiscard]] inline space::flat_strategy operation_parallel(parallelization const& p) {
     auto const per_node = topology::devices_per_node(p.topology());
@@ -266,7 +270,9 @@ template <Strategy<space::configuration> S> [[nodiscard]] std::string to_string(
     return space::expert_parallel(p.graph(), p.topology().size(), degree, p.space().options().uneven);
 }
 [[nodiscard]] inline space::flat_strategy expert_parallel(parallelization const& p) { return expert_parallel(p, p.topology().size()); }
-[[nodiscard]] inline space::flat_strategy table_parallel(parallelization const& p) { return space::table_parallel(p.graph(), p.topology().size(), p.space().options().uneven); }
+[[nodiscard]] inline space::flat_strategy table_parallel(parallelization const& p) {
+    return space::table_parallel(p.graph(), p.topology().size(), p.space().options().uneven);
+}
 
 /// The experts' strategies that apply to `p`, by name, data parallelism first; one that equals an earlier one is left out:
 /// data_parallel, one_weird_trick, operation_parallel where nodes allow it, tensor_parallel_D for every D that divides the devices into groups of

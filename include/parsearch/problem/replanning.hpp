@@ -47,15 +47,15 @@ struct moved_states {
 
 /// Which states are on which devices under a plan, and what it takes to have them where another plan wants them:
 ///
-///     state_moves const moves(problem, plan, smaller);            // some devices are gone
+///     state_moves moves(problem, plan, smaller);                  // some devices are gone
 ///     auto const costs = moves(adapted(problem, plan, smaller).strategy);
 ///     // costs.bytes go over links, in costs.time
 ///
 /// A device that `to` does not have has nothing to give: to compare plans on other devices of a cluster, take problems of all that are well, and
-/// `with_devices`. Operators and devices are the same where their handles are, weights where also their places or, if several operators share them, their names are.
-/// A part that a device lacks is sent by one that has it: of those on its node, if there are some, in turn. The tensors of operators that share
-/// parameters, and else of each operator, are sent together, those of one after those of another: links are held as by an all-to-all of these
-/// messages.
+/// `with_devices`. Operators and devices are the same where their handles are, weights where also their places or, if several operators share them,
+/// their names are. A part that a device lacks is sent by one that has it: of those on its node, if there are some, in turn. The tensors of operators
+/// that share parameters, and else of each operator, are sent together, those of one after those of another: links are held as by an all-to-all of
+/// these messages.
 class state_moves {
   public:
     /// `plan` is a strategy of `from`; where it goes is a strategy of `to`. Complexity: O(weights * shards).
@@ -84,11 +84,11 @@ class state_moves {
                 auto& held = held_[{operand.parameter, operand.parameter.empty() ? std::pair{same->second, tensor.weight} : own_name}];
                 held.extents = ops::tensor_of(operand).extents;
                 for (auto const& [region, shards] : tensor.parts) {
-                    std::vector<std::uint32_t> devices;
+                    std::vector<std::uint32_t> holders;
                     for (auto const& s : shards)
-                        if (auto const d = now[static_cast<std::size_t>(before[s.op].device(s.shard))]; d != gone) devices.push_back(d);
-                    make_set(devices);
-                    if (!devices.empty()) held.parts.push_back({region, std::move(devices)});
+                        if (auto const d = now[static_cast<std::size_t>(before[s.op].device(s.shard))]; d != gone) holders.push_back(d);
+                    make_set(holders);
+                    if (!holders.empty()) held.parts.push_back({region, std::move(holders)});
                 }
             }
     }
@@ -248,7 +248,7 @@ class replanning {
             for (auto const& c : changes) before_.push_back({c.op, std::exchange(now_[c.op], c.configuration)});
             changed_.clear();
             for (auto const& c : changes)
-                if (auto const n = work_->class_of[c.op]; n != sim::iteration_plan::none) changed_.push_back({n, 0});
+                if (auto const n = work_->class_of[c.op]; n != no_class) changed_.push_back({n, 0});
             make_set(changed_);
             proposed_ = sum_;
             try {
@@ -289,6 +289,8 @@ class replanning {
             before_.clear();
             changed_.clear();
         }
+
+        static constexpr auto no_class = ~std::uint32_t{0}; // see `sim::workload::class_of`
 
         sim::delta_simulator simulator_;
         std::shared_ptr<sim::workload const> work_;

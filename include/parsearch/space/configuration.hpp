@@ -13,8 +13,9 @@
 
 namespace parsearch::space {
 
-/// A degree per iteration dim (those that do not divide its extent leave shards of two sizes, see `ops::part_of`), and a placement: shard (i0, i1, ...) runs on device `start + sum of i_k * stride_k`,
-/// or, where `listed` is not empty, on `listed[n]` for shard number n (row major, last dim fastest).
+/// A degree per iteration dim (those that do not divide its extent leave shards of two sizes, see `ops::part_of`), and a placement: shard (i0, i1,
+/// ...) runs on device `start + sum of i_k * stride_k`, or, where `listed` is not empty, on `listed[n]` for shard number n (row major, last dim
+/// fastest).
 struct configuration {
     std::uint32_t rank = 0; ///< number of iteration dims
     std::array<std::int32_t, ops::max_dims> degree{};

@@ -51,7 +51,8 @@ struct likely_options {
     add(whole(op));
     if (o.per_node > 1 && o.per_node < devices) add(split_samples(op, static_cast<std::int64_t>(o.per_node), 1, 0, all.uneven()));
     for (std::size_t g = 2; g <= o.per_node; ++g)
-        if (o.per_node % g == 0 && devices % g == 0) add(split_samples(op, total / static_cast<std::int64_t>(g), static_cast<std::int32_t>(g), 0, all.uneven()));
+        if (o.per_node % g == 0 && devices % g == 0)
+            add(split_samples(op, total / static_cast<std::int64_t>(g), static_cast<std::int32_t>(g), 0, all.uneven()));
     bool const looked_up = !op.weights.empty() && op.weights[0].touched_bytes >= 0;
     for (std::int32_t g = 2; looked_up && g < total; ++g)
         for (auto const k : order) {

@@ -61,8 +61,8 @@ inline constexpr std::size_t most_asked = std::size_t{1} << 22;
 void validate(space_options const& o, std::size_t devices);
 
 /// The configurations of one operator on `devices` devices: every combination of degrees (divisors of the extents, and where `uneven` divisors of
-/// the devices up to the extents; within the options) times every placement. Shards of a configuration are on distinct devices. Random access costs O(dims + log degrees), and
-/// where strided O(devices / shards) for the strides; it allocates nothing.
+/// the devices up to the extents; within the options) times every placement. Shards of a configuration are on distinct devices. Random access costs
+/// O(dims + log degrees), and where strided O(devices / shards) for the strides; it allocates nothing.
 class operator_space {
   public:
     /// Without regard to `options.allows` and `options.admits`.
@@ -88,9 +88,9 @@ class operator_space {
     [[nodiscard]] bool contains(configuration const& c) const;
 
     /// `c` where it is one of them; else one with the most shards among those whose degrees divide those of `c` (in an uneven space: are not above
-    /// them), with the stride and from the device of `c` where such a placement is one of them. Where there are none, the first with the fewest shards, on neighbours. Of part of the
-    /// placements the first, where it is none of these. Preconditions: `c` is of the operator, and the space is not empty. Complexity:
-    /// O(combinations), and that of `contains`.
+    /// them), with the stride and from the device of `c` where such a placement is one of them. Where there are none, the first with the fewest
+    /// shards, on neighbours. Of part of the placements the first, where it is none of these. Preconditions: `c` is of the operator, and the space is
+    /// not empty. Complexity: O(combinations), and that of `contains`.
     [[nodiscard]] configuration nearest(configuration const& c) const;
 
     /// Configurations are numbered by combination of degrees, then by placement. The number of combinations.

@@ -93,7 +93,8 @@ namespace detail {
     for (std::size_t i = 0; i < g.size(); ++i) {
         if (!dims[i]) continue;
         auto const group = std::gcd(g.operations[i].dims[*dims[i]].extent, static_cast<std::int64_t>(degree));
-        s[i] = detail::split_in_groups(g.operations[i], *dims[i], static_cast<std::int32_t>(group), static_cast<std::int64_t>(devices) / group, uneven);
+        s[i] =
+            detail::split_in_groups(g.operations[i], *dims[i], static_cast<std::int32_t>(group), static_cast<std::int64_t>(devices) / group, uneven);
     }
     return s;
 }

@@ -16,8 +16,7 @@ namespace parsearch::space {
 /// other operator with weights, takes the next device of the node in turn; operators without weights follow their first input.
 /// Source: Wu et al., Google's neural machine translation system, 2016, section 3.2 (layers over the GPUs of a replica).
 /// `per_node` devices of a node are consecutive. Throws `invalid_input` where it does not divide `devices`.
-[[nodiscard]] inline flat_strategy operation_parallel(graph::dense_graph const& g, std::size_t devices, std::size_t per_node,
-                                                      bool uneven = false) {
+[[nodiscard]] inline flat_strategy operation_parallel(graph::dense_graph const& g, std::size_t devices, std::size_t per_node, bool uneven = false) {
     if (per_node < 1 || devices % per_node != 0)
         throw invalid_input("operation_parallel: per_node is ", per_node, ": must divide the number of devices, ", devices);
     flat_strategy s(g.size());
