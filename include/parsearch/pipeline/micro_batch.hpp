@@ -13,6 +13,7 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/ops/operation.hpp>
+#include <parsearch/ops/shard.hpp>
 
 namespace parsearch::pipeline {
 
@@ -21,6 +22,20 @@ namespace parsearch::pipeline {
     for (std::uint32_t k = 0; k < op.dims.size(); ++k)
         if (op.dims[k].kind == ops::dim_kind::sample && op.dims[k].extent > 1) return k;
     return std::nullopt;
+}
+
+/// A part of a batch: `taken` of `n` equal parts of its samples.
+struct batch_part {
+    std::int64_t n = 1, taken = 1;
+    friend auto operator<=>(batch_part const&, batch_part const&) = default;
+};
+
+/// What one of `replicas` does of each of `micro_batches` micro-batches of `samples`, which it divides among `groups` groups of its devices: where
+/// these have different numbers of samples, as if all had the most.
+[[nodiscard]] inline batch_part part_of_replica(std::int64_t samples, std::int64_t micro_batches, std::int64_t replicas,
+                                                std::int64_t groups) noexcept {
+    if (samples % (replicas * micro_batches) == 0) return {.n = replicas * micro_batches};
+    return {.n = samples, .taken = ops::largest_part(samples / micro_batches, replicas * groups) * groups};
 }
 
 namespace detail {
@@ -39,12 +54,6 @@ namespace detail {
         if (auto const k = sample_dim(op)) common = std::gcd(common, op.dims[*k].extent);
     return common > 0 ? common : 1;
 }
-
-/// A part of a batch: `taken` of `n` equal parts of its samples.
-struct batch_part {
-    std::int64_t n = 1, taken = 1;
-    friend auto operator<=>(batch_part const&, batch_part const&) = default;
-};
 
 /// `op` on a part of its samples: their dim and the axes that it indexes are shorter, the work is less. An operator without samples does all
 /// of its work in every micro-batch; what is kept beside operands is divided evenly, as over shards. Throws `invalid_input` naming `name`, where it

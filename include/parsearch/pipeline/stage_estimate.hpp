@@ -122,7 +122,7 @@ class stage_estimator {
     [[nodiscard]] std::optional<fitted_stages> fitted(equal_stages const& how) {
         auto const replicas = how.interleaved == 1 ? replicas_of(how) : std::nullopt;
         if (!replicas) return std::nullopt;
-        auto const& c = cell_of(part_of(*replicas, how), how.split);
+        auto const& c = cell_of(part_of_replica(samples_, how.micro_batches, *replicas, how.split.replica() / how.split.same_samples()), how.split);
         auto const share = shares_of(c, how, *replicas);
         auto const& places = places_.of(how.stages);
         std::vector<std::size_t> begin{0};
@@ -261,16 +261,10 @@ class stage_estimator {
         if ((samples_ % (parts * how.micro_batches) != 0 && !may_differ) || how.stages > order_.size()) return std::nullopt;
         return replicas;
     }
-    /// What a replica does of each micro-batch: where these differ, the most.
-    [[nodiscard]] batch_part part_of(std::int64_t replicas, equal_stages const& how) const {
-        if (samples_ % (replicas * how.micro_batches) == 0) return {.n = replicas * how.micro_batches};
-        auto const in_replica = std::int64_t{how.split.replica()} / how.split.same_samples();
-        return {.n = samples_, .taken = ops::largest_part(samples_ / how.micro_batches, replicas * in_replica) * in_replica};
-    }
     [[nodiscard]] std::optional<division> divided(equal_stages const& how) {
         auto const replicas = replicas_of(how);
         if (!replicas) return std::nullopt;
-        auto const part = part_of(*replicas, how);
+        auto const part = part_of_replica(samples_, how.micro_batches, *replicas, how.split.replica() / how.split.same_samples());
         division out{cell_of(part, how.split), {}, std::vector<bool>(how.stages, how.recomputes()), *replicas};
         if (how.fitted) {
             auto stages = fitted(how);
