@@ -201,8 +201,8 @@ TEST_CASE("place: without a device of a node jobs take whole nodes") {
 }
 
 TEST_CASE("place: what is wrong is refused") {
-    auto const made = [](std::uint32_t devices, sim::simulation_options const& o = {}) {
-        return make_problem(layers(1), support::mesh(devices), equal_devices{}, {.simulation = o});
+    auto const made = [](std::uint32_t size, sim::simulation_options const& o = {}) {
+        return make_problem(layers(1), support::mesh(size), equal_devices{}, {.simulation = o});
     };
     auto const wrong = [](std::vector<job> const& jobs) { return refusal([&] { return place(jobs, keep).size(); }); };
     CHECK(wrong({}) == "place: no jobs: there must be one at least");

@@ -79,6 +79,9 @@ TEST_CASE("what no mesh has is refused by name") {
               return mesh_of(g, s, all, 0, 4);
           }).find("operator 'fc1' (linear): s4 @{3,2,1,0}: dim 's' has stride -1: along an axis of a mesh devices are numbered upwards") !=
           std::string::npos);
+    CHECK(support::refusal([&] {
+              return mesh_of(g, space::data_parallel(g, 3, true), all, 0, 3);
+          }).find("operator 'fc1' (linear): s3 @0+1: dim 's' of extent 64 is in 3 parts: an axis of a mesh makes equal parts") != std::string::npos);
     auto wide = space::data_parallel(g, 6); // 64 samples: by 4
     wide[1].degree[0] = 2;
     wide[1].stride[0] = 3;

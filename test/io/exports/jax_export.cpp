@@ -47,6 +47,7 @@ nlohmann::json named(nlohmann::json const& list, std::string const& name) {
         if (one["name"] == name) return one;
     return {};
 }
+space::flat_strategy split_batch(graph::dense_graph const& g, std::size_t devices) { return space::data_parallel(g, devices); }
 space::flat_strategy tensor_2(graph::dense_graph const& g, std::size_t devices) { return space::tensor_parallel(g, devices, 2); }
 } // namespace
 
@@ -69,7 +70,7 @@ TEST_CASE("parameters and activations have specs by the axes of the mesh") {
 }
 
 TEST_CASE("shared states have specs of their own") {
-    auto p = of(space::data_parallel, 2);
+    auto p = of(split_batch, 2);
     p.plan.how.sharded = pipeline::sharded_states::parameters;
     CHECK(named(p.json()["parameters"], "fc1.weight")["state_spec"] == nlohmann::json::parse(R"([["data"], []])"));
     p.plan.how.sharded = pipeline::sharded_states::parameters_within_nodes;
@@ -80,7 +81,7 @@ TEST_CASE("shared states have specs of their own") {
 }
 
 TEST_CASE("what is predicted is counted once for each message and collective") {
-    auto const p = of(space::data_parallel);
+    auto const p = of(split_batch);
     auto evaluate = p.problem.simulator();
     auto const report = sim::make_report(evaluate, p.plan.strategy);
     auto const json = p.json(&report);
@@ -97,7 +98,7 @@ TEST_CASE("what is predicted is counted once for each message and collective") {
 }
 
 TEST_CASE("an operator on fewer devices is noted, a parameter of two stages refused") {
-    auto p = of(space::data_parallel);
+    auto p = of(split_batch);
     p.plan.strategy[1] = space::whole(p.problem.graph().operations[1], 2);
     auto const notes = p.json()["notes"];
     REQUIRE(notes.size() == 1);
@@ -126,7 +127,7 @@ TEST_CASE("what blocks of shared parameters move is told parameter by parameter"
     for (auto const sharded :
          {pipeline::sharded_states::gradients, pipeline::sharded_states::parameters, pipeline::sharded_states::parameters_within_nodes})
         for (std::uint32_t const operators_of_a_block : {1U, 3U}) {
-            auto p = of(space::data_parallel, 2);
+            auto p = of(split_batch, 2);
             p.plan.how.sharded = sharded;
             for (std::uint32_t op = 0; op < p.problem.graph().size(); ++op) p.plan.how.block.push_back(op / operators_of_a_block);
             auto const report = simulate(p.problem, p.plan);
