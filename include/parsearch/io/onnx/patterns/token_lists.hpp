@@ -2,6 +2,7 @@
 /// Mixtures of experts of which the tokens of all samples are made one list, and told by sample again behind them: told by sample throughout, so that
 /// samples can be split.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@ class router_walk {
 
     bool up(value_id v) {
         auto const& in = c_.in();
+        if (path_.size() == longest) return false;
         if (in.at(v).from != origin::computed || in.extents(v).size() != 2) return false;
         auto const number = in.at(v).producer;
         auto const& n = in[number];
@@ -36,6 +38,7 @@ class router_walk {
     [[nodiscard]] std::vector<std::uint32_t> const& path() const noexcept { return path_; }
 
   private:
+    static constexpr std::size_t longest = 8;
     claim& c_;
     value_id list_; ///< the tokens
     std::vector<std::uint32_t> path_;

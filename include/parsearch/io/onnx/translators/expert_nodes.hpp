@@ -85,6 +85,7 @@ struct expert_layer {
 inline void emit_experts(translation& t, argument const& x, argument gates, std::int64_t k, ops::function activation,
                          std::optional<expert_layer> gate, expert_layer const& up, expert_layer const& down) {
     auto const& e = x.shape.extents;
+    if (gates.shape.extents.empty()) throw invalid_input("gates of shape ", ops::to_string(gates.shape), ": must be [tokens, experts]");
     gates = t.reshaped(gates, {e[0], e[1], gates.shape.extents.back()});
     argument const dispatched = t.as("dispatch").emit(ops::moe_dispatch{.experts_per_token = k, .capacity_factor = 1}, x, gates);
     // A view where tokens arrive: what several operators read is moved for each of them.
