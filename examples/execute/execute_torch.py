@@ -23,6 +23,7 @@ import torch  # noqa: E402
 from torch import distributed, multiprocessing  # noqa: E402
 from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor  # noqa: E402
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 import collectives  # noqa: E402
@@ -170,6 +171,34 @@ class Step:
         return loss, {n: whole(g).numpy() for n, g in total.items()}, {n: whole(v).detach().numpy() for n, v in new.items()}, moves.counts
 
 
+STYLES = {"ColwiseParallel": ColwiseParallel, "RowwiseParallel": RowwiseParallel}
+
+
+def styled(graph, plan, mesh, initial_parameters, batch):
+    """Loss and gradients of linear layers as modules of PyTorch, under `parallelize_module` with the styles of the plan alone."""
+    modules = torch.nn.ModuleDict()
+    for o in graph["operators"]:
+        if o["kind"] == "linear":
+            outputs, inputs = (a["extent"] for a in o["weights"][0]["axes"])
+            modules[o["name"]] = torch.nn.Linear(inputs, outputs, dtype=torch.float64)
+    with torch.no_grad():
+        for name, p in modules.named_parameters():
+            p.copy_(torch.from_numpy(initial_parameters[name]))
+    for s in plan["parallelize_module"]:
+        layouts = {key: parsed([s[key]])[0] for key in ("input_layouts", "output_layouts")}
+        parallelize_module(modules, mesh[s["mesh_dim"]], {s["module"]: STYLES[s["style"]](**layouts, use_local_output=False)})
+    values = {(n, 0): distribute_tensor(torch.from_numpy(v), mesh, [Replicate()]) for n, v in batch.items()}
+    for o in graph["operators"]:
+        inputs = [values[i["of"], i["output"]] for i in o["inputs"]]
+        if o["kind"] == "cross_entropy":
+            y = torch.nn.functional.cross_entropy(*(whole(x) for x in inputs))
+        else:
+            y = modules[o["name"]](inputs[0]) if o["kind"] == "linear" else compute(Part(o, {}), inputs, [])
+        values[o["name"], 0] = y
+    y.backward()
+    return float(y.detach()), {n: whole(p.grad).numpy() for n, p in modules.named_parameters()}
+
+
 def whole(value):
     return value.full_tensor() if isinstance(value, DTensor) else value
 
@@ -190,6 +219,8 @@ def process(rank, folder, graph, plan):
         loss, gradients, new, counts = step.run(parameters, batches)
         every = [None] * world
         distributed.all_gather_object(every, dict(counts))
+        plain = mesh.mesh_dim_names == ("model",) and {o["kind"] for o in graph["operators"]} <= {"linear", "relu", "cross_entropy"}
+        by_style = styled(graph, plan, mesh, parameters, batches[0]) if plain and plan["parallelize_module"] else None
         if rank == 0:
             of_one = Step(graph, plan).run(parameters, batches)
             moved = collections.Counter()
@@ -199,6 +230,8 @@ def process(rank, folder, graph, plan):
             result = {"loss": abs(loss - of_one[0]) / abs(of_one[0]), "gradients": error(gradients, of_one[1]), "parameters": error(new, of_one[2]),
                       "measured": collectives.totals({k: round(n) for k, n in moved.items()}),
                       "predicted": collectives.totals(collectives.predicted(graph))}
+            if by_style:
+                result["styles"] = max(abs(by_style[0] - of_one[0]) / abs(of_one[0]), error(by_style[1], of_one[1]))
             (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
         distributed.barrier()
         distributed.destroy_process_group()
@@ -232,7 +265,7 @@ def executed(folder, graph, plan):
 
 
 def agrees(row):
-    return max(row["loss"], row["gradients"], row["parameters"]) <= TOLERANCE
+    return max(row["loss"], row["gradients"], row["parameters"], row.get("styles", 0)) <= TOLERANCE
 
 
 def wrong_exports(plan):
@@ -296,7 +329,8 @@ def run(asked, work):
             wrong.append("differs from one process")
         failed += bool(wrong)
         print(f"{'FAILED' if wrong else 'agrees':8} {case}: loss {row['loss']:.1e}, gradients {row['gradients']:.1e}, parameters {row['parameters']:.1e}; "
-              f"sent {sum(row['measured'].values())} B, predicted {sum(row['predicted'].values())} B{', explained' if told and not wrong else ''}", flush=True)
+              f"sent {sum(row['measured'].values())} B, predicted {sum(row['predicted'].values())} B{', explained' if told and not wrong else ''}"
+              f"{', by styles of modules ' + format(row['styles'], '.1e') if 'styles' in row else ''}", flush=True)
         for what in wrong:
             print(f"         {what}")
         if asked.mutations and case == "mlp/tensor 4":
