@@ -127,6 +127,6 @@ TEST_CASE("a mixture of experts as examples/export writes it, of 2 layers and 8 
     for (std::size_t i = 0; i < m.graph.size(); ++i)
         for (auto const& w : m.graph[i].operation.weights) parameters.insert(w.parameter);
     for (auto const* const name : {"model.layers.0.self_attn.q_proj.weight", "model.layers.1.mlp.gate.weight", "model.layers.1.mlp.experts.down_proj",
-                                   "model.layers.1.mlp.experts.gate_up_proj.gate", "lm_head.weight"})
+                                   "model.layers.1.mlp.experts.gate_up_proj[gate]", "lm_head.weight"})
         CHECK(parameters.contains(name));
 }

@@ -29,8 +29,8 @@ TEST_CASE("experts: gate and up are halves of one parameter; every token passes 
     auto const made = m.translate(m.add({m.x, m.gates, m.parameter("up", {8, 10, 4}), m.parameter("down", {8, 4, 5})}));
     CHECK(listing(made.graph) == "n0.reshape:reshape n0.dispatch:moe_dispatch n0.slots:reshape n0.up:einsum n0.gate:einsum n0.activation:silu "
                                  "n0.multiply:multiply n0.down:einsum n0.combine:moe_combine");
-    CHECK(weights(named(made.graph, "n0.gate")) == "up.gate[8,5,4]");
-    CHECK(weights(named(made.graph, "n0.up")) == "up.up[8,5,4]");
+    CHECK(weights(named(made.graph, "n0.gate")) == "up[gate][8,5,4]");
+    CHECK(weights(named(made.graph, "n0.up")) == "up[up][8,5,4]");
     CHECK(weights(named(made.graph, "n0.down")) == "down[8,4,5]");
     // 2 * 6 / 8 slots an expert and sample, rounded up.
     CHECK(ops::tensor_of(named(made.graph, "n0.dispatch").outputs[0]).extents == shape{2, 8, 2, 4});
@@ -62,7 +62,7 @@ TEST_CASE("MoE of com.microsoft: scores of a router, three layers or a joined fi
     CHECK(named(made.graph, "n0.top_k").kind == "top_2_gate");
     CHECK(weights(named(made.graph, "n0.gate")) == "w1[8,5,4]");
     CHECK(weights(named(made.graph, "n0.up")) == "w3[8,5,4]");
-    CHECK(weights(named(made.graph, "n1.gate.add")) == "b1.gate[8,1,5]");
+    CHECK(weights(named(made.graph, "n1.gate.add")) == "b1[gate][8,1,5]");
     CHECK(named(made.graph, "n2.activation").kind == "relu");
     CHECK(totals_of(made.graph).parameters == experts * (8 * hidden * width + 2 * width));
 }
