@@ -22,28 +22,14 @@ import jax  # noqa: E402
 
 jax.config.update("jax_enable_x64", True)
 
-import numpy  # noqa: E402
-
 import collectives  # noqa: E402
 import networks  # noqa: E402
 from jax_plan import Plan  # noqa: E402
-from network import Unsupported  # noqa: E402
-from training import Training, initial, on_one_device  # noqa: E402
+from parts import Unsupported, error, initial  # noqa: E402
+from training import Training, on_one_device  # noqa: E402
 
 TOLERANCE = 1e-9
 HERE = pathlib.Path(__file__).resolve().parent
-
-
-def error(got, wanted):
-    """The largest difference of any tensor, by its largest element; of tensors that are all but zero by a millionth of the largest of all."""
-    least = 1e-6 * max(float(numpy.abs(v).max()) for v in wanted.values())
-    worst = 0.0
-    for name, value in wanted.items():
-        if got[name].shape != value.shape:
-            raise ValueError(f"'{name}' has shape {got[name].shape}, on one device {value.shape}")
-        difference = float(numpy.abs(got[name] - value).max())
-        worst = max(worst, difference / max(float(numpy.abs(value).max()), least) if difference == difference else float("inf"))
-    return worst
 
 
 class Results:

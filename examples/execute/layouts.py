@@ -8,27 +8,7 @@ import math
 
 from jax import lax
 
-from network import Unsupported
-
-
-def wanted_spec(part, operand, what):
-    """How an operator's part of an operand is split."""
-    spec = []
-    for axis in operand["axes"]:
-        names = []
-        for dim, stride in sorted(axis["terms"], key=lambda t: -t[1]):
-            over = part.over(dim)
-            if over and (axis.get("offset", 0) != 0 or axis.get("span", 1) != stride or axis["extent"] != stride * part.dims[dim]["extent"]):
-                part.refuse(f"{what} is split by dim '{part.dims[dim]['name']}' in pieces that overlap or have gaps: halos are not executed")
-            names += over
-        spec.append(tuple(names))
-    return tuple(spec)
-
-
-def beside(part, operand):
-    """The mesh axes of dims that do not index an operand: along them gradients are partial sums."""
-    indexed = {d for a in operand["axes"] for d, _ in a["terms"]}
-    return frozenset(a for d in range(len(part.dims)) if d not in indexed for a in part.over(d))
+from parts import Unsupported
 
 
 def position(names, sizes):

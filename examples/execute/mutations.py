@@ -3,7 +3,7 @@
 import copy
 
 import networks
-from network import Unsupported
+from parts import Unsupported
 
 # What a wrong export may end with: parts whose shapes do not fit, or a split that is not executed.
 REFUSED = (Unsupported, ValueError)

@@ -10,69 +10,15 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+import parts
+from parts import Unsupported, only_dim
+
 EPSILON = 1e-5
 
 
-class Unsupported(Exception):
-    """An operator or a split that is not executed; says which and why."""
-
-
-class Part:
-    """The part of an operator's iteration space on one device. `sizes`: of mesh axes; `whole`: all of it on one device."""
-
-    def __init__(self, operator, sizes, whole=False):
-        self.operator, self.sizes, self.whole = operator, sizes, whole
-        self.dims = operator["dims"]
-
-    def over(self, dim):
-        return [] if self.whole else self.dims[dim].get("over", [])
-
-    def degree(self, dim):
-        return math.prod(self.sizes[a] for a in self.over(dim))
-
-    def planned_degree(self, dim):
-        return math.prod(self.sizes[a] for a in self.dims[dim].get("over", []))
-
-    def extent(self, dim):
-        return self.dims[dim]["extent"] // self.degree(dim)
-
-    def index(self, dim):
-        """The number of this device's part, traced."""
-        number = 0
-        for axis in self.over(dim):
-            number = number * self.sizes[axis] + lax.axis_index(axis)
-        return number
-
-    def begin(self, dim):
-        return self.index(dim) * self.extent(dim) if self.over(dim) else 0
-
-    def dim(self, name):
-        return next((i for i, d in enumerate(self.dims) if d["name"] == name), None)
-
-    def shape(self, operand):
-        """Of this device's part of an operand."""
-        return tuple(a["extent"] // math.prod(self.degree(d) for d, _ in a["terms"]) for a in operand["axes"])
-
-    def first_of_sums(self, operand):
-        """1 on the device that holds the first partial sum of `operand`, else 0: what is added once is added there."""
-        indexed = {d for a in operand["axes"] for d, _ in a["terms"]}
-        first = jnp.array(True)
-        for d in range(len(self.dims)):
-            if d not in indexed and self.over(d):
-                first = first & (self.index(d) == 0)
-        return first
-
-    def refuse(self, why):
-        raise Unsupported(f"operator '{self.operator['name']}' ({self.operator['kind']}): {why}")
-
-    def require_whole(self, dims, why):
-        for d in dims:
-            if self.over(d):
-                self.refuse(f"dim '{self.dims[d]['name']}' is split: {why}")
-
-
-def only_dim(axis):
-    return axis["terms"][0][0] if axis["terms"] else None
+class Part(parts.Part):
+    def place(self, axis):
+        return lax.axis_index(axis)
 
 
 def letters(operand):

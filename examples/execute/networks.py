@@ -168,16 +168,17 @@ SPLITS = {
 }
 
 
-def make(run_plan, network, plan, folder):
-    """Writes jax.json of a case into `folder`. `run_plan(arguments)` runs the program."""
+def make(run_plan, network, plan, folder, exports=()):
+    """Writes jax.json of a case into `folder`, and `exports` beside it. `run_plan(arguments)` runs the program."""
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     if NETWORKS[network][0] == "ONNX":
         onnx_file(folder / "network.onnx")
     model = model_of(network, folder, plan.batch)
     options = ["--simulation.optimizer", plan.optimizer, "--quiet"]
+    exported = [a for name in ("jax", *exports) for a in ("--export", name)]
     if isinstance(plan, Found):
-        run_plan(["--model", model, "--cluster", plan.cluster, *plan.options, *options, "--out", folder / "plan", "--export", "jax"])
+        run_plan(["--model", model, "--cluster", plan.cluster, *plan.options, *options, "--out", folder / "plan", *exported])
         return plans.load(folder / "plan" / "jax.json")
     how = dict(plan.how)
     nodes, per_node = devices_of(plan.cluster)
@@ -201,5 +202,5 @@ def make(run_plan, network, plan, folder):
             strategy = split_dims(strategy, operators, count, plan.start[1], SPLITS[plan.start[0]])
     document = plans.compose(strategy, [o["name"] for o in graph["operators"]], nodes * per_node, **how)
     plans.save(document, folder / "given.json")
-    run_plan(["--model", model, "--cluster", plan.cluster, "--import", folder / "given.json", *options, "--out", folder / "plan", "--export", "jax"])
+    run_plan(["--model", model, "--cluster", plan.cluster, "--import", folder / "given.json", *options, "--out", folder / "plan", *exported])
     return plans.load(folder / "plan" / "jax.json")

@@ -13,71 +13,16 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from collectives import collectives_of
 from jax_plan import partition_spec, state_axes, stored_axes
-from layouts import beside, move, wanted_spec
-from network import Part, Unsupported, compute
+from layouts import move
+from network import Part, compute
+from parts import Unsupported, beside, states_of, terminals, trains, updated, wanted_spec, whole_shape
 
-LEARNING_RATE, MOMENTUM, BETAS, ADAM_EPSILON = 0.1, 0.9, (0.9, 0.999), 1e-8
 # Their gradients do not need what they read.
 LINEAR = {"add", "subtract", "identity", "negate", "scale", "shift", "dropout", "cast", "reshape", "flatten", "transpose", "concat", "slice", "split",
           "average_pool2d", "average_global_pool", "reduce_sum", "reduce_mean"}
 # Their gradients are functions of what they answer.
 OF_OUTPUT = {"relu": lambda y, g: jnp.where(y > 0, g, 0), "sigmoid": lambda y, g: g * y * (1 - y), "tanh": lambda y, g: g * (1 - y * y),
              "exp": lambda y, g: g * y}
-
-
-def trains(operator):
-    return bool(operator.get("weights")) or any(i.get("gradient", True) for i in operator["inputs"])
-
-
-def terminals(document):
-    """What no operator reads and a gradient flows through: (operator, output)."""
-    read = {(i["of"], i["output"]) for o in document["operators"] for i in o["inputs"]}
-    return [(o["name"], n) for o in document["operators"] if trains(o) for n in range(len(o["outputs"])) if (o["name"], n) not in read]
-
-
-def whole_shape(operand):
-    return tuple(a["extent"] for a in operand["axes"])
-
-
-def states_of(optimizer):
-    return {"sgd": 0, "momentum": 1, "adam": 2}[optimizer]
-
-
-def updated(optimizer, p, g, states):
-    """The parameter and its states behind the first step."""
-    if optimizer == "sgd":
-        return p - LEARNING_RATE * g, []
-    if optimizer == "momentum":
-        m = MOMENTUM * states[0] + g
-        return p - LEARNING_RATE * m, [m]
-    m, v = (b * s + (1 - b) * x for b, s, x in zip(BETAS, states, (g, g * g)))
-    return p - LEARNING_RATE * (m / (1 - BETAS[0])) / (jnp.sqrt(v / (1 - BETAS[1])) + ADAM_EPSILON), [m, v]
-
-
-def initial(document, seed=0):
-    """Parameters and the inputs of all micro-batches, drawn at random; indices are below what they index."""
-    rng = numpy.random.default_rng(seed)
-    parameters = {}
-    for p in document["parameters"]:
-        fan = math.prod(p["shape"][1:]) if len(p["shape"]) > 1 else 4
-        parameters[p["name"]] = rng.standard_normal(p["shape"]) / math.sqrt(fan)
-    limits = {}
-    for o in document["operators"]:
-        for number, i in enumerate(o["inputs"]):
-            limit = {"embedding": lambda: o["weights"][0]["axes"][0]["extent"], "embedding_bag": lambda: o["weights"][0]["axes"][0]["extent"],
-                     "cross_entropy": lambda: o["inputs"][0]["axes"][-1]["extent"] if number == 1 else None}.get(o["kind"], lambda: None)()
-            if limit:
-                limits[i["of"]] = min(limit, limits.get(i["of"], limit))
-    batches = []
-    for _ in range(document["micro_batches"]):
-        batch = {}
-        for i in document["inputs"]:
-            if i["type"].startswith("i"):
-                batch[i["name"]] = rng.integers(0, limits.get(i["name"], 2), i["shape"])
-            else:
-                batch[i["name"]] = rng.standard_normal(i["shape"])
-        batches.append(batch)
-    return parameters, batches
 
 
 def on_one_device(document, parameters, batches):

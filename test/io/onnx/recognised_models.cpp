@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -110,4 +111,22 @@ TEST_CASE("ResNet-50: 33 batch norms followed by ReLU") {
     CHECK(c.recognised["batch_norm_relu"] == 33);
     CHECK(c.recognised["batch_norm"] == 20); // added to a shortcut first
     CHECK(c.recognised["relu"] == 16);
+}
+
+// test/build/check_from_transformers.py writes the file.
+TEST_CASE("a mixture of experts as examples/export writes it, of 2 layers and 8 experts: names are the library's") {
+    auto const m = io::read_onnx("test/io/onnx/files/mixtral.onnx", {.dims = {{"sequence", 16}}, .batch = 4});
+    auto c = kinds(m.graph);
+    std::string all;
+    for (auto const& [kind, count] : c) all += text(all.empty() ? "" : " ", kind, ':', count);
+    CHECK(all == "add:4 attention:2 einsum:6 embedding:1 input:3 linear:11 moe_combine:2 moe_dispatch:2 multiply:2 reshape:2 rms_norm:5 "
+                 "rotary_embedding:4 silu:2 softmax:2 top_2_gate:2");
+    CHECK(m.parameters == 353600);
+    CHECK(support::named(m.graph, "model.layers.1.mlp.gate/TopK").outputs.at(0).axes.at(0).extent == 4); // told by sample
+    std::set<std::string> parameters;
+    for (std::size_t i = 0; i < m.graph.size(); ++i)
+        for (auto const& w : m.graph[i].operation.weights) parameters.insert(w.parameter);
+    for (auto const* const name : {"model.layers.0.self_attn.q_proj.weight", "model.layers.1.mlp.gate.weight", "model.layers.1.mlp.experts.down_proj",
+                                   "model.layers.1.mlp.experts.gate_up_proj[gate]", "lm_head.weight"})
+        CHECK(parameters.contains(name));
 }

@@ -389,6 +389,15 @@ TEST_CASE("attention: products written as Einsum, as Keras does") {
         CHECK(layouts(r) == all_packed);
     }
     CHECK(keras("abcd,aecd->acbe", "aceb,aecd->abcd", false).notes.empty()); // probabilities are taken the other way round
+    // Values before probabilities, as JAX does.
+    primitives j;
+    auto const o = project(j);
+    auto const shares = j.softmax(product(j, "abcd,aecd->acbe", j.reshape(o.q, apart), j.reshape(o.k, apart), scores));
+    auto const turned = product(j, "abcd,aceb->acde", j.reshape(o.v, apart), shares, {samples, heads, size, length});
+    recognition const jax(j, j.reshape(j.transpose(turned, {0, 3, 1, 2}), {samples, length, wide}));
+    CHECK(jax.notes == "1 x attention (4 heads)");
+    CHECK(jax.types() == absorbed);
+    CHECK(layouts(jax) == all_packed);
     // Heads in front of what is multiplied.
     primitives p;
     auto const q = p.input("q", {samples, heads, length, size}), k = p.input("k", {samples, heads, length, size});

@@ -35,7 +35,7 @@ TEST_CASE("MultiHeadAttention and Attention of com.microsoft") {
     auto const made = b.translate({multi, fused});
     CHECK(listing(made.graph) ==
           "n0.bias:add n0.bias#2:add n0.bias#3:add n0.reshape:reshape n0:attention n1.projection:linear n1.split:split n1:attention");
-    CHECK(weights(named(made.graph, "n0.bias#2")) == "b.k[128]");
+    CHECK(weights(named(made.graph, "n0.bias#2")) == "b[k][128]");
     CHECK(ops::tensor_of(named(made.graph, "n0").inputs[3]).extents == shape{2, 1, 1, 5});
     CHECK(weights(named(made.graph, "n1.projection")) == "w[384,128] c[384]");
     CHECK(totals_of(made.graph).parameters == 384 + 128 * 384 + 384);

@@ -20,7 +20,7 @@ TEST_CASE("LSTM: one direction, its weights are parts of the tensors, states tha
     CHECK(listing(made.graph) ==
           "n0.samples_first:transpose n0:lstm n0.length_first:transpose n0.direction:reshape n0.direction#2:reshape n0.direction#3:reshape");
     auto const& op = named(made.graph, "n0");
-    CHECK(weights(op) == "W.input_weight[4,16,10] R.hidden_weight[4,16,16] B.input_bias[4,16] B.hidden_bias[4,16]");
+    CHECK(weights(op) == "W[input_weight][4,16,10] R[hidden_weight][4,16,16] B[input_bias][4,16] B[hidden_bias][4,16]");
     CHECK(op.multiply_adds == 7.0 * 4 * 64 * (10 + 16));
     CHECK(op.inputs.size() == 1);
     CHECK(totals_of(made.graph).parameters == 64 * 10 + 64 * 16 + 128);
@@ -36,8 +36,8 @@ TEST_CASE("LSTM: both directions, given states, samples in front") {
                              {{"hidden_size", std::int64_t{16}}, {"direction", std::string("bidirectional")}, {"layout", std::int64_t{1}}});
     auto const made = b.translate(out);
     CHECK(named(made.graph, "n0").inputs.size() == 3);
-    CHECK(weights(named(made.graph, "n0")) == "W.input_weight.0[4,16,10] R.hidden_weight.0[4,16,16]");
-    CHECK(weights(named(made.graph, "n0.backward")) == "W.input_weight.1[4,16,10] R.hidden_weight.1[4,16,16]");
+    CHECK(weights(named(made.graph, "n0")) == "W[input_weight.0][4,16,10] R[hidden_weight.0][4,16,16]");
+    CHECK(weights(named(made.graph, "n0.backward")) == "W[input_weight.1][4,16,10] R[hidden_weight.1][4,16,16]");
     CHECK(totals_of(made.graph).parameters == 2 * 64 * 26);
     CHECK(totals_of(made.graph).multiply_adds == 2.0 * 7 * 4 * 64 * 26);
     CHECK(named(made.graph, "n0.directions").kind == "concat");
@@ -52,7 +52,7 @@ TEST_CASE("GRU and RNN; refusals") {
     auto const r =
         b.nodes("RNN", {x, b.parameter("V", {1, 16, 10}), b.parameter("S", {1, 16, 16})}, {{{7, 1, 4, 16}}}, {{"hidden_size", std::int64_t{16}}});
     auto const made = b.translate({g[0], r[0]});
-    CHECK(weights(named(made.graph, "n0")) == "W.input_weight[3,16,10] R.hidden_weight[3,16,16] B.input_bias[3,16] B.hidden_bias[3,16]");
+    CHECK(weights(named(made.graph, "n0")) == "W[input_weight][3,16,10] R[hidden_weight][3,16,16] B[input_bias][3,16] B[hidden_bias][3,16]");
     CHECK(named(made.graph, "n1").multiply_adds == 7.0 * 4 * 16 * 26);
     CHECK(made.notes == std::vector<std::string>{"node 'n0' (GRU): lengths of sequences are not taken into account: all are counted as 7",
                                                  "input 'lengths' is read by no operator"});

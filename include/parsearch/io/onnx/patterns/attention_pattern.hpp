@@ -188,32 +188,38 @@ class attention_builder {
         return y;
     }
 };
-} // namespace detail
 
-/// At the product (MatMul or Einsum) of probabilities and values: softmax(q k^T) v.
-inline bool recognise_attention(rewriting& net, std::uint32_t n) {
+/// Where input `first` of node `n` is the probabilities.
+inline bool recognise_attention_of(rewriting& net, std::uint32_t n, std::size_t first) {
     auto const& product = net[n];
-    if (product.inputs.size() != 2 || net.reads(product.inputs[0]) != 1) return false;
+    if (net.reads(product.inputs[first]) != 1) return false;
     auto const rank = net.extents(product.outputs[0]).size();
     if (rank != 3 && rank != 4) return false;
     claim c(net);
     c.add(n);
-    auto const path = find_scores(c, product.inputs[0]);
+    auto const path = find_scores(c, product.inputs[first]);
     if (!path || net.extents(net[path->product].outputs[0]).size() != rank) return false;
     // `split` false: samples and heads, where they are one axis, are taken as samples.
     auto const attempt = [&](int steps, bool split) {
         auto const together = split ? role::joined : role::samples;
         auto const scores = read_score_product(net, net[path->product], together);
-        auto const context = read_context_product(net, net[n], together);
+        auto const context = read_context_product(net, net[n], together, first);
         return scores && context &&
-               detail::attention_builder(net, {.operands = {scores->queries, scores->keys, context->values, context->result},
-                                               .named_after = path->softmax,
-                                               .masks = path->masks,
-                                               .nodes = c})
+               attention_builder(net, {.operands = {scores->queries, scores->keys, context->values, context->result},
+                                       .named_after = path->softmax,
+                                       .masks = path->masks,
+                                       .nodes = c})
                    .build(steps);
     };
-    constexpr int far = detail::longest_head_path;
+    constexpr int far = longest_head_path;
     return attempt(far, true) || (rank == 3 && attempt(far, false)) || attempt(0, false);
+}
+} // namespace detail
+
+/// At the product (MatMul or Einsum) of probabilities and values: softmax(q k^T) v.
+inline bool recognise_attention(rewriting& net, std::uint32_t n) {
+    if (net[n].inputs.size() != 2) return false;
+    return detail::recognise_attention_of(net, n, 0) || (net[n].type == "Einsum" && detail::recognise_attention_of(net, n, 1));
 }
 
 /// At a node Attention whose operands have the heads as an axis and a Transpose or the like before or behind them.

@@ -13,8 +13,11 @@
 #include <parsearch/io/onnx/patterns/activations.hpp>
 #include <parsearch/io/onnx/patterns/attention_pattern.hpp>
 #include <parsearch/io/onnx/patterns/batch_norm_relu.hpp>
+#include <parsearch/io/onnx/patterns/gate_pattern.hpp>
 #include <parsearch/io/onnx/patterns/normalizations.hpp>
 #include <parsearch/io/onnx/patterns/rotary_pattern.hpp>
+#include <parsearch/io/onnx/patterns/token_lists.hpp>
+#include <parsearch/io/onnx/patterns/views_of_all.hpp>
 
 namespace parsearch::io::onnx {
 
@@ -36,7 +39,8 @@ namespace detail {
                                                                        {"Mish", "Mish"},
                                                                        {"RMSNormalization", "RMS norm"},
                                                                        {"RotaryEmbedding", "rotary embedding"},
-                                                                       {"Silu", "SiLU"}};
+                                                                       {"Silu", "SiLU"},
+                                                                       {"TopKGate", "gate of experts"}};
     for (auto const& [type, name] : names)
         if (n.type == type) return std::string(name);
     return {};
@@ -63,25 +67,28 @@ inline void recognise_at(rewriting& net, std::uint32_t n) {
     } else if (type == "Add") {
         if (extend_norm(net, n, 2) || recognise_folded_norm(net, n)) return;
         recognise_rotary(net, n);
-    } else if (type == "Concat" || type == "Reshape") recognise_halved_rotary(net, n);
-    else if (type == "Cast") absorb_casts(net, n);
+    } else if (type == "Concat" || type == "Reshape") {
+        if (!recognise_halved_rotary(net, n) && type == "Reshape") recognise_token_list(net, n);
+    } else if (type == "Cast") absorb_casts(net, n);
     else if (type == "Relu") recognise_batch_norm_relu(net, n);
     else if (type == "MatMul" || type == "Einsum") recognise_attention(net, n);
     else if (type == "Attention") absorb_head_moves(net, n);
+    else if (type == "ScatterElements") recognise_gate(net, n);
 }
 } // namespace detail
 
 /// Replaces, in place, what is spelled out in primitives by single nodes of domain "parsearch", named after the most characteristic node that
 /// each replaces, and answers what was replaced how often ("12 x attention (12 heads, causal)").
 /// - GELU, SiLU, Mish, hard swish; layer norm and RMS norm, with weight and bias; batch norm followed by ReLU.
-/// - Rotary position embedding.
+/// - Rotary position embedding; the gate of a mixture of experts, and tokens told by sample around one.
 /// - Attention, with grouped heads, masks, scaling, and the reshapes and transposes that bring heads apart and together.
 ///
-/// Nodes that nobody reads are removed. A pattern stays as it is where a value inside is read elsewhere or is an output of the graph. Parameters and
-/// multiply-adds do not change; a second call changes nothing. Complexity: O(n log n) for n nodes and their inputs; a pattern is tried in constant
-/// time, beside reading the contents of fixed masks.
+/// Nodes that nobody reads are removed, and those that answer what they are given (slices of all). A pattern stays as it is where a value inside is
+/// read elsewhere or is an output of the graph. Parameters and multiply-adds do not change; a second call changes nothing. Complexity: O(n log n) for
+/// n nodes and their inputs; a pattern is tried in constant time, beside reading the contents of fixed masks.
 inline std::vector<std::string> recognise(network& net) {
     remove_dead(net); // what nobody wants reads what patterns are made of
+    patterns::remove_views_of_all(net);
     auto const before = detail::count_patterns(net);
     rewriting rewritten(net);
     auto const nodes = static_cast<std::uint32_t>(net.nodes.size());

@@ -88,18 +88,18 @@ namespace detail {
     return std::nullopt;
 }
 
-/// Reads the product that makes the result.
-[[nodiscard]] inline std::optional<context_product> read_context_product(rewriting const& net, node const& n, role together) {
+/// Reads the product that makes the result. `first`: the input that is the probabilities; of an Einsum it may be the second.
+[[nodiscard]] inline std::optional<context_product> read_context_product(rewriting const& net, node const& n, role together, std::size_t first = 0) {
     if (n.type == "MatMul") {
         auto const axes = detail::matrix_axes(net.extents(n.outputs[0]).size(), together, role::length, role::size);
         return context_product{n.inputs[0], {n.inputs[1], axes}, {n.outputs[0], axes}};
     }
     auto const letters = detail::letters_of(n);
     if (!letters) return std::nullopt;
-    auto const& [p, v, y] = *letters;
+    auto const &p = (*letters)[first], &v = (*letters)[1 - first], &y = (*letters)[2];
     auto const values = detail::roles_of(v, p[0], p[1], p[3]), result = detail::roles_of(y, p[0], p[1], p[2]);
     if (!values || !result || detail::letter_of_size(v, *values) != detail::letter_of_size(y, *result)) return std::nullopt;
-    return context_product{n.inputs[0], {n.inputs[1], *values}, {n.outputs[0], *result}};
+    return context_product{n.inputs[first], {n.inputs[1 - first], *values}, {n.outputs[0], *result}};
 }
 
 } // namespace parsearch::io::onnx::patterns

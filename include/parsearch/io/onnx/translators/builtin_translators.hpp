@@ -3,6 +3,7 @@
 
 #include <parsearch/io/onnx/translators/attention_nodes.hpp>
 #include <parsearch/io/onnx/translators/elementwise_nodes.hpp>
+#include <parsearch/io/onnx/translators/expert_nodes.hpp>
 #include <parsearch/io/onnx/translators/lookup_nodes.hpp>
 #include <parsearch/io/onnx/translators/normalization_nodes.hpp>
 #include <parsearch/io/onnx/translators/product_nodes.hpp>
@@ -27,6 +28,7 @@ namespace parsearch::io::onnx {
     add_normalization(known);
     add_recurrent(known);
     add_attention(known);
+    add_experts(known);
     add_recognised(known);
     return known;
 }

@@ -12,6 +12,7 @@
 #include <parsearch/io/onnx/translators/translator_registry.hpp>
 #include <parsearch/ops/attention.hpp>
 #include <parsearch/ops/elementwise.hpp>
+#include <parsearch/ops/mixture_of_experts.hpp>
 #include <parsearch/ops/normalization.hpp>
 #include <parsearch/ops/rotary.hpp>
 #include <parsearch/ops/shape.hpp>
@@ -83,6 +84,7 @@ inline void add_recognised(operators& known) {
     known.add(domain, "Reshape",
               [](translation& t) { t.emit(ops::reshape{.shape = t.attribute("shape", std::vector<std::int64_t>{})}, t.input(0)); });
     known.add(domain, "Split", detail::translate_equal_split);
+    known.add(domain, "TopKGate", [](translation& t) { t.emit(ops::top_k_gate{.k = t.integer("k", 1)}, t.input(0)); });
 }
 
 } // namespace parsearch::io::onnx

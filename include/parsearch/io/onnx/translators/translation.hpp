@@ -26,7 +26,7 @@ struct argument {
     value_id value = no_value; ///< of the network; `no_value`: made
     graph::tensor_ref made{};
     ops::tensor shape{}; ///< under which it is seen: a parameter may be seen under another one of as many elements
-    std::string part{};  ///< of a parameter that is cut into several weights: which of them
+    std::string part{};  ///< of a parameter that is cut into several weights: which of them, "q" of "bias[q]"
 };
 
 /// An operator that a translator added: stands for its first output; `[i]` is output i.
@@ -269,7 +269,7 @@ class translation {
         if (a.value == no_value) return to_->graph[a.made.producer].name;
         auto const& v = net()[a.value];
         auto const& name = v.from == origin::parameter ? v.parameter : v.name;
-        return a.part.empty() ? name : text(name, '.', a.part);
+        return a.part.empty() ? name : text(name, '[', a.part, ']');
     }
     [[nodiscard]] graph::tensor_ref tensor(argument const& a) {
         if (a.value == no_value) return a.made;
