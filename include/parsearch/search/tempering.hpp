@@ -216,7 +216,7 @@ struct tempering_fn {
         auto const replicas = static_cast<std::size_t>(options.replicas);
         split_mix exchanges(0);
         std::uint64_t round = 0;
-        tempering_state state{run, rng, exchanges, round};
+        tempering_state<decltype(run), R> state{run, rng, exchanges, round};
         if (!crew.resume(state)) {
             std::vector<std::pair<cost, S>> starts;
             starts.emplace_back(run.current_cost(), std::move(start));
