@@ -47,9 +47,9 @@ template <class P, class S> class rank_chains {
     using replica = search::replica<P, S>;
 
   public:
-    /// Refers to the problem and the link.
-    rank_chains(P const& problem, link& ranks, std::uint64_t threads, std::stop_token stop)
-        : problem_(&problem), ranks_(&ranks), threads_(search::threads_of(threads)), stop_(std::move(stop)) {}
+    /// Refers to the problem and the link, which may be null: then nobody orders a halt.
+    rank_chains(P const& problem, link* ranks, std::uint64_t threads, std::stop_token stop)
+        : problem_(&problem), ranks_(ranks), threads_(search::threads_of(threads)), stop_(std::move(stop)) {}
 
     replica& add(std::uint64_t number, S const& start, cost const& known, split_mix engine) {
         auto& place = chains_[number];
@@ -76,7 +76,7 @@ template <class P, class S> class rank_chains {
             if (cut.load(std::memory_order_relaxed) != detail::cut::no) return true;
             if (time && clock::now() - began >= *time) cut = detail::cut::time;
             else if (stop_.stop_requested()) cut = detail::cut::stop;
-            else if (ranks_->rank() > 0 && std::this_thread::get_id() == here && halts()) cut = detail::cut::stop;
+            else if (ranks_ && ranks_->rank() > 0 && std::this_thread::get_id() == here && halts()) cut = detail::cut::stop;
             return cut != detail::cut::no;
         };
         if (!team_) team_.emplace(std::min(threads_, std::max<std::size_t>(1, orders.size())));
@@ -130,10 +130,10 @@ template <class P, class S> class crew {
     using log = search::replica_log<P, S>;
 
   public:
-    /// Refers to all of it. `notes`: null where nothing is written down.
-    crew(P const& problem, link& ranks, search::tempering_options const& options, checkpoint_file* notes)
-        : ranks_(&ranks), options_(&options), notes_(notes), clock_({.time = options.time, .evaluations = {}, .stop = options.stop}),
-          mine_(problem, ranks, options.threads, options.stop), fresh_(static_cast<std::size_t>(ranks.size())) {}
+    /// Refers to all of it. `ranks`: null where all chains are here; `notes`: null where nothing is written down.
+    crew(P const& problem, link* ranks, search::tempering_options const& options, checkpoint_file* notes)
+        : ranks_(ranks), options_(&options), notes_(notes), clock_({.time = options.time, .evaluations = {}, .stop = options.stop}),
+          mine_(problem, ranks, options.threads, options.stop), fresh_(ranks ? static_cast<std::size_t>(ranks->size()) : 1) {}
 
     template <class State> [[nodiscard]] bool resume(State& state) {
         if (!notes_) return false;
@@ -197,7 +197,7 @@ template <class P, class S> class crew {
         bool told = false;
         auto const stopped = [&] {
             auto const now = cut != detail::cut::no || options_->stop.stop_requested();
-            if (now && !std::exchange(told, true)) ranks_->send_all(tag::halt, {});
+            if (now && ranks_ && !std::exchange(told, true)) ranks_->send_all(tag::halt, {});
             return now;
         };
         static_cast<void>(stopped());
@@ -207,16 +207,21 @@ template <class P, class S> class crew {
                 auto const answer = ranks_->wait(tag::answer, static_cast<int>(r), ranks_->patience(), stopped);
                 reader in(answer.bytes);
                 if (auto const theirs = in.next<detail::cut>(); cut == detail::cut::no) cut = theirs;
+                stopped_ = stopped_ || cut == detail::cut::stop;
                 for (auto const& o : orders[r]) read(in, o.chain);
             } catch (rank_lost const&) {
                 for (auto const& o : orders[r]) all_[o.chain]->steps = 0;
                 if (cut == detail::cut::no) cut = detail::cut::stop;
+                stopped_ = true;
             }
         }
         if (cut == detail::cut::time) return stop_reason::time_budget;
         if (cut == detail::cut::stop || options_->stop.stop_requested()) return stop_reason::stop_requested;
         return {};
     }
+
+    /// A rank was stopped, or lost.
+    [[nodiscard]] bool stopped() const noexcept { return stopped_; }
 
   private:
     struct newcomers {
@@ -254,7 +259,7 @@ template <class P, class S> class crew {
     std::vector<split_mix> engines_;
     std::vector<std::size_t> at_;  // the numbers, by temperature
     std::vector<newcomers> fresh_; // of each rank: chains that it does not have yet
-    bool first_ = true;
+    bool first_ = true, stopped_ = false;
 };
 
 } // namespace parsearch::mpi

@@ -39,12 +39,12 @@ struct tempering_fn {
             if (!over.checkpoint.empty())
                 notes.emplace(over, identity_of("tempering", problem, start, options.replicas, options.temperature, options.relative_temperature,
                                                 options.ratio, options.exchange_interval, options.problem_starts, options.random_starts));
-            crew<P, S> chains(problem, ranks, options, notes ? &*notes : nullptr);
+            crew<P, S> chains(problem, &ranks, options, notes ? &*notes : nullptr);
             return search::tempering_fn::with(chains, problem, std::move(start), rng, options, observers...);
         };
         std::optional<rank_chains<P, S>> mine;
         return converse<result>(ranks, rng, options.stop, search, [&](order, reader& in) {
-            if (!mine) mine.emplace(problem, ranks, options.threads, options.stop);
+            if (!mine) mine.emplace(problem, &ranks, options.threads, options.stop);
             mine->obey(in);
         });
     }
