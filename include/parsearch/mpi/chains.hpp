@@ -29,7 +29,17 @@
 namespace parsearch::mpi {
 
 /// What rank 0 orders.
-enum class order : std::uint8_t { end, walk, turn };
+enum class order : std::uint8_t {
+    end,  ///< of the search, with its result
+    walk, ///< of chains, for a round
+    turn, ///< of members of a portfolio
+    begin,
+    better,
+    work,
+    share,
+    save,
+    quit ///< of a tree of `exact`: see there
+};
 
 namespace detail {
 /// What cut a walk short.

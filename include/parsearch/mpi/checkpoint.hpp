@@ -1,6 +1,7 @@
 #pragma once
 /// A file that a search goes on from.
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -41,7 +42,8 @@ class checkpoint_file {
   public:
     /// `identity`: of the search; a file with another is refused.
     checkpoint_file(setting const& where, std::string identity)
-        : path_(where.checkpoint), every_(where.every), resume_(where.resume), identity_(std::move(identity)) {}
+        : path_(where.checkpoint), every_(std::chrono::duration_cast<clock::duration>(where.every)), resume_(where.resume),
+          identity_(std::move(identity)) {}
 
     /// What to go on from; nothing where that is not wanted, or there is no file. Throws `invalid_input` where it is of another search, or broken.
     [[nodiscard]] std::optional<std::string> read() const {
@@ -65,8 +67,13 @@ class checkpoint_file {
         return in.next<std::string>();
     }
 
-    /// Whether so much time has passed that another is to be written.
-    [[nodiscard]] bool due() const { return clock::now() - written_ >= every_; }
+    /// Whether so much time has passed that another is to be written: at most a tenth of all is spent on that.
+    [[nodiscard]] bool due() {
+        auto const now = clock::now();
+        if (now - written_ < std::max(every_, 10 * took_)) return false;
+        began_ = now;
+        return true;
+    }
 
     /// Throws `invalid_input` where it cannot be written; what was there stays.
     void write(std::string const& state) {
@@ -83,6 +90,7 @@ class checkpoint_file {
         std::filesystem::rename(aside, path_, error);
         if (error) throw invalid_input("checkpoint '", path_, "' cannot be written: ", error.message());
         written_ = clock::now();
+        took_ = written_ - began_;
     }
 
   private:
@@ -90,10 +98,11 @@ class checkpoint_file {
     static constexpr std::string_view magic = "parsearch checkpoint 1\n";
 
     std::string path_;
-    std::chrono::nanoseconds every_;
+    std::chrono::steady_clock::duration every_;
     bool resume_;
     std::string identity_;
-    clock::time_point written_ = clock::now();
+    clock::time_point written_ = clock::now(), began_ = written_;
+    clock::duration took_{}; ///< from when one was due until it was written
 };
 
 } // namespace parsearch::mpi

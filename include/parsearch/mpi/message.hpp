@@ -51,6 +51,9 @@ concept Growing = std::ranges::range<T> && requires(T& t, std::ranges::range_val
     t.push_back(std::move(v));
 };
 template <class T> inline constexpr bool is_plain = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>;
+/// Its elements are one run of bytes.
+template <class T>
+concept Packed = Growing<T> && std::ranges::contiguous_range<T> && is_plain<std::ranges::range_value_t<T>> && requires(T& t) { t.resize(1U); };
 } // namespace detail
 
 /// Writes values as bytes: `out & a & b`. An archive as of Boost.Serialization, as far as that goes: a type that is neither trivially copyable, nor a
@@ -66,7 +69,10 @@ class writer {
             std::apply([&](auto const&... parts) { (void(*this & parts), ...); }, value);
         } else if constexpr (detail::Growing<T>) {
             *this& static_cast<std::uint64_t>(std::ranges::distance(value));
-            for (auto const& each : value) *this& static_cast<std::ranges::range_value_t<T> const&>(each);
+            if constexpr (detail::Packed<T>)
+                bytes_.append(reinterpret_cast<char const*>(value.data()), value.size() * sizeof(std::ranges::range_value_t<T>));
+            else
+                for (auto const& each : value) *this& static_cast<std::ranges::range_value_t<T> const&>(each);
         } else if constexpr (requires { const_cast<T&>(value).serialize(*this, 0U); }) { // which only reads here
             const_cast<T&>(value).serialize(*this, 0U);
         } else if constexpr (detail::is_plain<T>) {
@@ -101,7 +107,14 @@ class reader {
             std::apply([&](auto&... parts) { (void(*this & parts), ...); }, value);
         } else if constexpr (detail::Growing<T>) {
             value.clear();
-            for (auto count = next<std::uint64_t>(); count > 0; --count) value.push_back(next<std::ranges::range_value_t<T>>());
+            if constexpr (detail::Packed<T>) {
+                constexpr auto each = sizeof(std::ranges::range_value_t<T>);
+                auto const count = next<std::uint64_t>();
+                auto const from = cut(count > left_.size() ? count : count * each); // the product may overflow
+                value.resize(static_cast<std::size_t>(count));
+                if (count > 0) std::memcpy(static_cast<void*>(value.data()), from.data(), from.size());
+            } else
+                for (auto count = next<std::uint64_t>(); count > 0; --count) value.push_back(next<std::ranges::range_value_t<T>>());
         } else if constexpr (requires { value.serialize(*this, 0U); }) {
             value.serialize(*this, 0U);
         } else if constexpr (detail::is_plain<T>) {

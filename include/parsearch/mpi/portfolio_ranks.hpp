@@ -157,7 +157,8 @@ struct portfolio_fn {
         link ranks(over);
         bool stopped = false;
         bool const spread = ranks.rank() == 0 && ranks.size() > 1 && !options.concurrent;
-        auto const portfolio = members(detail::spread_tempering{spread ? &ranks : nullptr, &stopped});
+        auto const portfolio = search::portfolio_fn::members_with(
+            search::member("tempering", detail::spread_tempering{spread ? &ranks : nullptr, &stopped}, search::tempering_options{}));
         auto const search = [&] {
             search::validate(options);
             std::optional<checkpoint_file> notes;
@@ -174,12 +175,6 @@ struct portfolio_fn {
             if (!chains) chains.emplace(mine->pool(), &ranks, options.threads, options.stop);
             chains->obey(in);
         });
-    }
-
-  private:
-    /// Those of `search::portfolio`, but for `tempering`.
-    static auto members(detail::spread_tempering tempering) {
-        return search::portfolio_fn::members_with(search::member("tempering", tempering, search::tempering_options{}));
     }
 };
 inline portfolio_fn const portfolio{};
