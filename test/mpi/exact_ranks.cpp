@@ -26,10 +26,10 @@ static_assert(ps::Searcher<mpi::exact_fn, additive, toys::strategy, std::mt19937
 
 int rank() { return boost::mpi::communicator().rank(); }
 
-// Takes a hundred thousand nodes without a walk.
+// Takes ten thousands of nodes without a walk.
 constexpr std::size_t width = 16;
 additive large() {
-    toys::splitmix rng{5};
+    toys::splitmix rng{7};
     return toys::random_additive<std::int64_t>(rng, width, 10);
 }
 } // namespace
@@ -58,7 +58,7 @@ TEST_CASE("the work is shared, whether it waits in a queue or on the way of a de
     auto const problem = large();
     toys::splitmix again{1};
     auto const expected = search::exact(problem, toys::strategy(width, 0), again, {.walk = 0, .sweeps = 0});
-    REQUIRE(expected.stats.nodes > 50000);
+    REQUIRE(expected.stats.nodes > 10000);
     for (std::uint64_t const open : {1u, 1u << 16}) {
         std::atomic<std::uint64_t> bounded = 0;
         toys::splitmix rng{1};
@@ -133,7 +133,7 @@ TEST_CASE("exact goes on from a checkpoint to the same optimum") {
     toys::splitmix again{1};
     auto const expected = search::exact(problem, toys::strategy(width, 0), again);
     for (std::uint64_t const open : {1u, 20u, 1u << 16})
-        for (std::uint64_t const nodes : {500u, 30000u}) {
+        for (std::uint64_t const nodes : {500u, 5000u}) {
             CAPTURE(open);
             CAPTURE(nodes);
             over.resume = false;
