@@ -1,6 +1,7 @@
 #pragma once
 /// The ranks of a search, and messages between them.
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +34,7 @@ struct setting {
     std::chrono::nanoseconds every = std::chrono::seconds{30}; ///< from one checkpoint to the next, at least
     bool resume = false;                                       ///< goes on from `checkpoint`, where there is that file
     /// How long a stop waits for ranks that do not answer; they may have died.
-    std::chrono::nanoseconds patience = std::chrono::milliseconds{500};
+    std::chrono::nanoseconds patience = std::chrono::milliseconds{250};
     traffic* counted = nullptr; ///< what this rank sends is added there
 };
 
@@ -109,6 +110,7 @@ class link {
     /// Waits for a message. While it does, `stopped()` is asked now and then; from when it is true on no longer than `longest`, and then throws
     /// `rank_lost`.
     template <class Stopped> [[nodiscard]] envelope wait(tag what, int from, std::chrono::nanoseconds longest, Stopped const& stopped) {
+        if (lost_) longest = std::min<std::chrono::nanoseconds>(longest, std::chrono::milliseconds{10}); // this was waited for before
         std::optional<clock::time_point> since;
         for (pause idle;; idle.once()) {
             if (auto one = poll(what, from)) return *std::move(one);
