@@ -72,6 +72,7 @@ found() {
     z3) preprocesses '#include <z3++.h>' ;;
     onednn) preprocesses '#include <oneapi/dnnl/dnnl_version.h>' '#if DNNL_VERSION_MAJOR != 2' '#error another' '#endif' ;;
     mpi) have mpirun && have mpicxx ;;
+    boost-mpi) found mpi && [[ -n $(ldconfig -p 2>/dev/null | grep libboost_mpi.so) || -e /opt/homebrew/lib/libboost_mpi-mt.dylib ]] ;;
     flatbuffers) have flatc && preprocesses '#include <flatbuffers/flatbuffers.h>' ;;
     chromium) have chromium || have chromium-browser || have google-chrome ;;
     clang-format-16) have clang-format-16 ;;
@@ -98,6 +99,11 @@ package() {
     dnf:z3 | zypper:z3) echo z3-devel ;;
     apt-get:onednn) echo libdnnl-dev ;;
     apt-get:mpi) echo libopenmpi-dev openmpi-bin ;;
+    apt-get:boost-mpi) echo libboost-mpi-dev openmpi-bin ;;
+    dnf:boost-mpi) echo boost-openmpi-devel ;;
+    zypper:boost-mpi) echo libboost_mpi-devel ;;
+    pacman:boost-mpi) echo boost openmpi ;;
+    brew:boost-mpi) echo boost-mpi ;;
     dnf:onednn | zypper:onednn) echo onednn-devel ;;
     dnf:mpi | zypper:mpi) echo openmpi-devel ;;
     pacman:mpi) echo openmpi ;;

@@ -19,16 +19,23 @@
 #include "tools/units.hpp"
 #include "output.hpp"
 #include "planner.hpp"
+#include "ranks.hpp"
 
 namespace {
 
-int run(plan::command const& command) {
+int run(plan::command const& command, plan::ranks const& ranks) {
     using namespace plan;
     if (!command.asked) return command.code;
     auto asked = *command.asked;
     if (asked.memory) tools::limit_memory(*asked.memory);
     tools::interrupt_watch const watch;
     auto given = read_inputs(asked);
+    ranks.require(asked, given);
+    if (ranks.helps()) {
+        auto const made = begin_plan(asked, given, watch.token());
+        ranks.help(asked, made, watch.token());
+        return ok;
+    }
     prepare_folder(asked, given);
     auto made = begin_plan(asked, given, watch.token());
     print_inputs(asked, given, made);
@@ -81,8 +88,9 @@ int main(int argc, char** argv) {
         return plan::failed;
     };
     try {
+        plan::ranks const ranks(argc, argv);
         command = plan::read_command_line(argc, argv);
-        return run(command);
+        return run(command, ranks);
     } catch (std::bad_alloc const&) {
         return out_of_memory();
     } catch (std::length_error const&) { // more than a container may have

@@ -426,12 +426,6 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
     return made;
 }
 
-ps::search_result<ps::space::flat_strategy, ps::picoseconds> search_once(ps::io::search_options const& options, ps::parallelization const& problem,
-                                                                         ps::space::flat_strategy start, std::mt19937_64& rng,
-                                                                         progress_display& progress, ps::search::move_counts& counts) {
-    return ps::io::run_search(options, problem, std::move(start), rng, progress, counts);
-}
-
 // What is known of `s`, a strategy of `made.problem`, or nothing.
 static ps::io::compared const* known_figures(planned const& made, ps::space::flat_strategy const& s) {
     auto const end = made.strategies.begin() + static_cast<std::ptrdiff_t>(made.compared);

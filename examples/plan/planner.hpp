@@ -125,7 +125,7 @@ struct planned {
 // its budget. Nothing is simulated yet. Throws invalid_input.
 [[nodiscard]] planned begin_plan(request& asked, inputs const& given, std::stop_token const& stop);
 
-// One search.
+// One search. Defined where the program says what it runs on: see ranks.hpp.
 [[nodiscard]] ps::search_result<ps::space::flat_strategy, ps::picoseconds> search_once(ps::io::search_options const& options,
                                                                                        ps::parallelization const& problem,
                                                                                        ps::space::flat_strategy start, std::mt19937_64& rng,

@@ -28,6 +28,7 @@ MAY_INCLUDE = {
     "flexnet": {"core", "concepts", "ops", "graph", "topology", "space", "sim", "fabric", "problem"},
     "io": ALL_BUT_IO | {"problem", "pipeline", "flexnet"},
     "lab": {"core", "concepts", "ops", "graph", "search", "rewrite"},
+    "mpi": {"core", "concepts", "space", "search"},
 }
 # Which folders of a directory the headers of another one there may include: those before theirs; of those in parentheses none includes another. What
 # lies in the directory itself is above all. Directories that are not here have no floors of their own.
@@ -53,6 +54,7 @@ LIBRARIES = [
     (r"range/v3/", ABOVE_CONCEPTS - {"sim", "search"}, "keep range-v3 out of inner loops and basic headers"),
     (r"boost/(graph|pending|property_map)/", {"graph", "rewrite", "fabric"}, "Boost.Graph stays in graph, rewrite and fabric"),
     (r"boost/hana(/|\.hpp)", {"io"}, "Hana stays in io"),
+    (r"boost/mpi(/|\.hpp)", {"mpi"}, "Boost.MPI stays in mpi"),
     (r"boost/", set(MAY_INCLUDE) - {"core"}, "core stands on the standard library alone"),
     (r"z3(\+\+)?\.h", {"lab/prover"}, "Z3 stays in lab/prover"),
     (r".*", {"io"}, "the library needs Boost and range-v3, nothing else"),

@@ -76,6 +76,117 @@ inline void validate(portfolio_options const& o) {
             "portfolio: option 'patience' is 0, and none of 'time', 'evaluations' and 'stop' is set: one of them must end the search");
 }
 
+/// What decides about a turn of a member beside its own options.
+struct portfolio_turn {
+    std::uint64_t slice; ///< evaluations that it may make, beside that of its start,
+    std::uint64_t most;  ///< if that many are left
+    bool first, wider;   ///< of the first round; chains start from more than the best strategy
+    std::optional<std::chrono::nanoseconds> time;
+};
+
+/// A member between its turns, and what its last one found or threw.
+template <class S, class C> struct portfolio_state {
+    split_mix engine;
+    bool resting = false; ///< it has nothing more to find from the best strategy,
+    bool done = false;    ///< or from any
+    std::optional<search_result<S, C>> found{};
+    std::exception_ptr failure{};
+    [[nodiscard]] bool rests() const noexcept { return resting || done; }
+};
+
+/// The members of a portfolio that run on a problem, by number, and one turn of one of them.
+template <class P, class S, class... Ms> class portfolio_members {
+    using cost = problem_cost_t<P, S>;
+
+  public:
+    template <class M> using search_of = std::remove_cvref_t<decltype(std::declval<M const&>().search)>;
+    static constexpr auto most_slice = portfolio_options::most_slice;
+
+    /// Keeps `idle` evaluators at most from turn to turn. Refers to members and problem.
+    portfolio_members(std::tuple<Ms...> const& members, P const& problem, std::size_t idle)
+        : members_(members), problem_(problem), pool_(problem, idle), small_(is_small(problem)) {}
+
+    [[nodiscard]] pooled_problem<P> const& pool() const noexcept { return pool_; }
+
+    /// Calls `f(member, number)` with each member that runs on this problem.
+    template <class F> void for_each(F const& f) const {
+        [&]<std::size_t... Ns>(std::index_sequence<Ns...>) { (visit<Ns>(f), ...); }(std::index_sequence_for<Ms...>{});
+    }
+    /// A turn of member number `n`, from `best`.
+    void run(std::size_t n, portfolio_state<S, cost>& mine, S const& best, portfolio_turn const& turn, std::size_t threads,
+             std::stop_token const& stop) const noexcept {
+        for_each([&](auto const& m, std::size_t number) {
+            if (number == n) run(m, mine, best, turn, threads, stop);
+        });
+    }
+    template <class M, class... Listeners>
+    void run(M const& m, portfolio_state<S, cost>& mine, S const& best, portfolio_turn const& turn, std::size_t threads, std::stop_token const& stop,
+             Listeners&... listeners) const noexcept {
+        try {
+            auto o = m.options;
+            o.stop = stop;
+            o.evaluations = turn.slice + 1; // the start, which is known
+            if constexpr (requires { fix_derived(o); }) fix_derived(o);
+            if (turn.most < turn.slice) o.evaluations = turn.most + 1;
+            if (turn.time) o.time = turn.time;
+            if constexpr (requires { o.threads = 1; }) o.threads = threads;
+            if constexpr (requires { o.problem_starts = true; }) o.problem_starts = o.problem_starts && (turn.wider || turn.first);
+            if constexpr (requires { o.progress_interval = 1; }) o.progress_interval = 0;
+            if constexpr (requires { o.nodes.emplace(1); }) o.nodes = nodes_per_evaluation * turn.slice;
+            if constexpr (traits_of<search_of<M>>.looks_inside) mine.found.emplace(m.search(problem_, best, mine.engine, o, listeners...));
+            else mine.found.emplace(m.search(pool_, best, mine.engine, o, listeners...));
+        } catch (...) {
+            mine.failure = std::current_exception();
+        }
+    }
+
+  private:
+    static constexpr std::uint64_t nodes_per_evaluation = 64; ///< what a partial strategy costs beside a whole one
+
+    template <std::size_t N, class F> void visit(F const& f) const {
+        using search = search_of<std::tuple_element_t<N, std::tuple<Ms...>>>;
+        if constexpr (runs_on<search, P, S>)
+            if (!traits_of<search>.small_spaces || small_) f(std::get<N>(members_), N);
+    }
+    /// Whether there are at most 2^64 strategies: the tables of bounds alone take long where there are many.
+    [[nodiscard]] static bool is_small(P const& problem) {
+        auto const& space = problem.space();
+        auto left = std::numeric_limits<std::uint64_t>::max(); // integers: logarithms differ between platforms
+        for (std::size_t op = 0; op < space.size(); ++op) left /= std::max<std::uint64_t>(1, choice_count(space, op));
+        return left > 0;
+    }
+
+    std::tuple<Ms...> const& members_;
+    P const& problem_;
+    pooled_problem<P> pool_;
+    bool const small_;
+};
+
+/// Who lets the members of a round run at once: here the threads of this process.
+class portfolio_threads {
+  public:
+    explicit portfolio_threads(portfolio_options const& options) : options_(&options) {}
+
+    /// Whether `state` is that of another run, which this one goes on with.
+    template <class State> [[nodiscard]] static bool resume(State&) { return false; }
+    /// Now `state` may be written down.
+    template <class State> static void keep(State&) {}
+    /// Somebody else wants an end.
+    [[nodiscard]] static bool stopped() { return false; }
+
+    /// A turn each of the `active` members. One without result or failure was cut short.
+    template <class Members, class State, class S>
+    void run(Members const& members, std::vector<State>& states, std::vector<std::size_t> const& active, S const& best, portfolio_turn const& turn) {
+        auto task = [&](std::size_t place) noexcept { members.run(active[place], states[active[place]], best, turn, 1, options_->stop); };
+        if (!team_) team_.emplace(std::min(threads_of(options_->threads), states.size()));
+        team_->run(active.size(), task);
+    }
+
+  private:
+    portfolio_options const* options_;
+    std::optional<thread_team> team_;
+};
+
 /// A portfolio of one's own: `portfolio_of(member("cold", mcmc, mcmc_options{.temperature = 1}), member("mine", my_search, my_options{}))` is a
 /// search as others are. A search of one's own says what it needs by its `search_traits`; its options have the three members of `budget`.
 ///
@@ -106,9 +217,20 @@ template <class... Ms> class portfolio_of {
         static_assert(tells<proposed<cost>, accepted<cost>, improved<cost>, member_turn<cost>, bound_raised<cost>, progress<cost>,
                             budget_spent<cost>>::template all<std::remove_reference_t<Os>...>());
         validate(options);
-        auto const projected = project_start(problem, start, "portfolio");
-        return run<P, S, std::remove_reference_t<Os>...>(members_, problem, std::move(start), projected, options, observers...).search(rng);
+        portfolio_threads crew(options);
+        return with(crew, problem, std::move(start), rng, options, observers...);
     }
+
+    /// The same, with members that `crew` lets run: see `portfolio_threads`.
+    template <class Crew, class P, class S, class R, class... Os>
+    search_result<S, problem_cost_t<P, S>> with(Crew& crew, P const& problem, S start, R& rng, portfolio_options const& options,
+                                                Os&... observers) const {
+        validate(options);
+        auto const projected = project_start(problem, start, "portfolio");
+        return run<Crew, P, S, Os...>(crew, members_, problem, std::move(start), projected, options, observers...).search(rng);
+    }
+
+    [[nodiscard]] std::tuple<Ms...> const& members() const noexcept { return members_; }
 
     /// The names of the members, by number.
     [[nodiscard]] std::array<std::string_view, sizeof...(Ms)> names() const {
@@ -116,47 +238,41 @@ template <class... Ms> class portfolio_of {
     }
 
   private:
-    static constexpr std::uint64_t nodes_per_evaluation = 64; ///< what a partial strategy costs beside a whole one
     template <class M> using search_of = std::remove_cvref_t<decltype(std::declval<M const&>().search)>;
 
-    template <class P, class S, class... Os> class run {
+    template <class Crew, class P, class S, class... Os> class run {
         using cost = problem_cost_t<P, S>;
         using result = search_result<S, cost>;
-        struct state {
-            split_mix engine;
-            bool resting = false; ///< it has nothing more to find from the best strategy,
-            bool done = false;    ///< or from any
-            std::optional<result> found{};
-            std::exception_ptr failure{};
-            [[nodiscard]] bool rests() const noexcept { return resting || done; }
-        };
+        using state = portfolio_state<S, cost>;
 
       public:
-        run(std::tuple<Ms...> const& members, P const& problem, S start, std::uint64_t projected, portfolio_options const& options, Os&... observers)
-            : members_(members), problem_(problem), options_(options), kernel_("portfolio", budget_of(options), {}, observers...),
-              pool_(problem, 64 + threads_of(options.threads)), small_(is_small(problem)) {
-            auto const known = pool_.evaluator()(start);
+        run(Crew& crew, std::tuple<Ms...> const& members, P const& problem, S start, std::uint64_t projected, portfolio_options const& options,
+            Os&... observers)
+            : crew_(crew), members_(members, problem, 64 + threads_of(options.threads)), problem_(problem), options_(options),
+              kernel_("portfolio", budget_of(options), {}, observers...) {
+            auto const known = members_.pool().evaluator()(start);
             kernel_.count_evaluation();
             kernel_.begin(std::move(start), known);
             kernel_.count_projected(projected);
         }
 
         template <class R> result search(R& rng) {
-            std::vector<state> states;
-            for (std::size_t n = 0; n < sizeof...(Ms); ++n) states.push_back({split_mix(uniform_bits(rng))});
+            snapshot<R> now{*this, rng};
+            if (!crew_.resume(now))
+                for (std::size_t n = 0; n < sizeof...(Ms); ++n) states_.push_back({split_mix(uniform_bits(rng))});
             bool const budgeted = options_.time || options_.evaluations || options_.stop.stop_possible();
             auto const patience = options_.patience.value_or(budgeted ? 0 : 2);
-            std::uint64_t stale = 0;
-            for (slice_ = options_.slice;; slice_ = slice_ > most_slice / 2 ? most_slice : slice_ * 2) {
-                auto const improved = kernel_.stats().improved;
-                auto const reason = options_.concurrent ? round_at_once(states) : round_in_turn(states);
+            for (;; slice_ = slice_ > most_slice / 2 ? most_slice : slice_ * 2) {
+                if (next_ == 0) improved_ = kernel_.stats().improved;
+                auto const reason = options_.concurrent ? round_at_once(now) : round_in_turn(now);
                 if (reason) return finish(*reason);
-                stale = kernel_.stats().improved > improved ? 0 : stale + 1;
-                wider_ = stale > 0;
+                next_ = 0;
+                stale_ = kernel_.stats().improved > improved_ ? 0 : stale_ + 1;
+                wider_ = stale_ > 0;
                 bool busy = false;
-                for_members([&](auto const&, std::size_t n) { busy = busy || !states[n].rests(); });
+                members_.for_each([&](auto const&, std::size_t n) { busy = busy || !states_[n].rests(); });
                 if (!busy) return finish(stop_reason::exhausted);
-                if (patience > 0 && stale >= patience) return finish(stop_reason::no_improvement);
+                if (patience > 0 && stale_ >= patience) return finish(stop_reason::no_improvement);
             }
         }
 
@@ -167,86 +283,83 @@ template <class... Ms> class portfolio_of {
         [[nodiscard]] std::optional<stop_reason> due(std::size_t runs = 1) {
             auto const& bound = kernel_.lower_bound();
             if (bound && !(*bound < kernel_.best_cost())) return stop_reason::proved_optimal;
-            return kernel_.due(runs * slice_);
+            if (auto const reason = kernel_.due(runs * slice_)) return reason;
+            return crew_.stopped() ? std::optional(stop_reason::stop_requested) : std::nullopt;
         }
 
-        std::optional<stop_reason> round_in_turn(std::vector<state>& states) {
+        /// All of it between two turns.
+        template <class R> struct snapshot {
+            run& of;
+            R& rng;
+            template <class Archive> void serialize(Archive& a, unsigned) {
+                a& of.kernel_& of.slice_& of.stale_& of.wider_& of.next_& of.improved_;
+                of.states_.resize(sizeof...(Ms), state{split_mix(0)});
+                for (auto& s : of.states_) a& s.engine& s.resting& s.done;
+                if constexpr (std::is_trivially_copyable_v<R>) a& rng;
+            }
+        };
+
+        template <class Snapshot> std::optional<stop_reason> round_in_turn(Snapshot& now) {
             std::optional<stop_reason> reason;
-            for_members([&](auto const& m, std::size_t n) {
-                if (reason || states[n].rests() || (reason = due())) return;
+            members_.for_each([&](auto const& m, std::size_t n) {
+                if (n < next_ || reason || states_[n].rests() || (reason = due())) return;
+                next_ = n;
+                crew_.keep(now);
                 begin_turn(n);
                 if (kernel_.observer_ends()) {
                     reason = due();
                     return;
                 }
                 live listener{*this};
-                run_member(m, states[n], threads_of(options_.threads), left(), listener);
-                take_in(m, states, n);
+                members_.run(m, states_[n], kernel_.best(), turn(left()), threads_of(options_.threads), options_.stop, listener);
+                take_in(m, n);
             });
             return reason ? reason : due();
         }
 
-        std::optional<stop_reason> round_at_once(std::vector<state>& states) {
+        template <class Snapshot> std::optional<stop_reason> round_at_once(Snapshot& now) {
             std::vector<std::size_t> active;
-            for_members([&](auto const&, std::size_t n) {
-                if (!states[n].rests()) active.push_back(n);
+            members_.for_each([&](auto const&, std::size_t n) {
+                if (!states_[n].rests()) active.push_back(n);
             });
             if (auto const reason = due(active.size())) return reason;
+            crew_.keep(now);
             auto const most = left();
             if (most / slice_ >= active.size()) { // enough for all of them
-                auto task = [&](std::size_t place) noexcept {
-                    for_members([&](auto const& m, std::size_t n) {
-                        if (n == active[place]) run_member(m, states[n], 1, most);
-                    });
-                };
-                if (!team_) team_.emplace(std::min(threads_of(options_.threads), sizeof...(Ms)));
-                team_->run(active.size(), task);
+                crew_.run(members_, states_, active, kernel_.best(), turn(most));
             } else { // what each leaves over is for those behind it
                 std::uint64_t used = 0;
-                for_members([&](auto const& m, std::size_t n) {
-                    if (states[n].rests() || used == most) return;
-                    run_member(m, states[n], threads_of(options_.threads), most - used);
-                    if (states[n].found) used += states[n].found->stats.evaluations - 1;
-                });
+                for (auto const n : active) {
+                    if (used == most) break;
+                    members_.run(n, states_[n], kernel_.best(), turn(most - used), threads_of(options_.threads), options_.stop);
+                    if (states_[n].found) used += states_[n].found->stats.evaluations - 1;
+                }
             }
             // Of a round that was cut short nothing behind the first member that was cut is kept: as many evaluations then give the same search.
             bool cut = false;
-            for_members([&](auto const& m, std::size_t n) {
-                auto& mine = states[n];
+            members_.for_each([&](auto const& m, std::size_t n) {
+                auto& mine = states_[n];
                 if (cut) {
                     mine.found.reset();
                     mine.failure = nullptr;
                 } else if (mine.found || mine.failure) {
                     cut = mine.found && was_cut(*mine.found);
-                    take_in(m, states, n);
+                    take_in(m, n);
+                } else {
+                    cut = std::find(active.begin(), active.end(), n) != active.end();
                 }
             });
             return due();
         }
 
+        [[nodiscard]] portfolio_turn turn(std::uint64_t most) const {
+            portfolio_turn out{.slice = slice_, .most = most, .first = slice_ == options_.slice, .wider = wider_, .time = {}};
+            if (auto const left = kernel_.time_left(); left < std::chrono::nanoseconds::max()) out.time = left;
+            return out;
+        }
+
         /// Evaluations that may still be made.
         [[nodiscard]] std::uint64_t left() const { return std::min(kernel_.evaluations_left(), most_slice); }
-
-        template <class M, class... Listeners>
-        void run_member(M const& m, state& mine, std::size_t threads, std::uint64_t most, Listeners&... listeners) noexcept {
-            try {
-                auto o = m.options;
-                o.stop = options_.stop;
-                o.evaluations = slice_ + 1; // the start, which is known
-                if constexpr (requires { fix_derived(o); }) fix_derived(o);
-                if (most < slice_) o.evaluations = most + 1;
-                if (auto const left = kernel_.time_left(); left < std::chrono::nanoseconds::max()) o.time = left;
-                if constexpr (requires { o.threads = 1; }) o.threads = threads;
-                if constexpr (requires { o.problem_starts = true; }) o.problem_starts = o.problem_starts && (wider_ || slice_ == options_.slice);
-                if constexpr (requires { o.progress_interval = 1; }) o.progress_interval = 0;
-                if constexpr (requires { o.nodes.emplace(1); }) o.nodes = nodes_per_evaluation * slice_;
-                if constexpr (traits_of<search_of<M>>.looks_inside)
-                    mine.found.emplace(m.search(problem_, kernel_.best(), mine.engine, o, listeners...));
-                else mine.found.emplace(m.search(pool_, kernel_.best(), mine.engine, o, listeners...));
-            } catch (...) {
-                mine.failure = std::current_exception();
-            }
-        }
 
         void begin_turn(std::size_t member) { kernel_.tell(member_turn<cost>{kernel_.stats().evaluations, member, kernel_.best_cost()}); }
 
@@ -263,8 +376,8 @@ template <class... Ms> class portfolio_of {
             }
         };
 
-        template <class M> void take_in(M const&, std::vector<state>& states, std::size_t n) {
-            auto& mine = states[n];
+        template <class M> void take_in(M const&, std::size_t n) {
+            auto& mine = states_[n];
             if (mine.failure && cannot_go_on(std::exchange(mine.failure, nullptr))) {
                 mine.done = true;
                 return;
@@ -283,8 +396,8 @@ template <class... Ms> class portfolio_of {
             mine.resting = ended && !(kernel_.best_cost() < found.cost);
             if (found.cost < kernel_.best_cost()) {
                 kernel_.improve(std::move(found.best), found.cost, options_.concurrent);
-                for (std::size_t other = 0; other < states.size(); ++other)
-                    if (other != n) states[other].resting = false;
+                for (std::size_t other = 0; other < states_.size(); ++other)
+                    if (other != n) states_[other].resting = false;
             }
             if (found.lower_bound) kernel_.raise_bound(*found.lower_bound);
             mine.found.reset();
@@ -308,31 +421,17 @@ template <class... Ms> class portfolio_of {
 
         result finish(stop_reason reason) { return kernel_.finish(reason, problem_); }
 
-        /// Calls `f(member, number)` with each member that runs on this problem.
-        template <class F> void for_members(F const& f) {
-            [&]<std::size_t... Ns>(std::index_sequence<Ns...>) { (visit<Ns>(f), ...); }(std::index_sequence_for<Ms...>{});
-        }
-        template <std::size_t N, class F> void visit(F const& f) {
-            using search = search_of<std::tuple_element_t<N, std::tuple<Ms...>>>;
-            if constexpr (runs_on<search, P, S>)
-                if (!traits_of<search>.small_spaces || small_) f(std::get<N>(members_), N);
-        }
-        /// Whether there are at most 2^64 strategies: the tables of bounds alone take long where there are many.
-        [[nodiscard]] static bool is_small(P const& problem) {
-            auto const& space = problem.space();
-            auto left = std::numeric_limits<std::uint64_t>::max(); // integers: logarithms differ between platforms
-            for (std::size_t op = 0; op < space.size(); ++op) left /= std::max<std::uint64_t>(1, choice_count(space, op));
-            return left > 0;
-        }
-        std::tuple<Ms...> const& members_;
+        Crew& crew_;
+        portfolio_members<P, S, Ms...> members_;
         P const& problem_;
         portfolio_options const& options_;
         kernel<S, cost, Os...> kernel_;
-        pooled_problem<P> pool_;
-        bool const small_;
-        std::uint64_t slice_ = 0;
-        bool wider_ = false; ///< chains start from more than the best strategy
-        std::optional<thread_team> team_;
+        std::vector<state> states_;
+        std::uint64_t slice_ = options_.slice;
+        std::uint64_t stale_ = 0;    ///< rounds in a row that improved nothing
+        bool wider_ = false;         ///< chains start from more than the best strategy
+        std::uint64_t next_ = 0;     ///< the member whose turn it is,
+        std::uint64_t improved_ = 0; ///< and how often the search had improved before this round
     };
 
     std::tuple<Ms...> members_;
@@ -341,11 +440,13 @@ template <class... Ms> class portfolio_of {
 /// `portfolio(problem, start, rng, options, observers...)`: greedy, mcmc, tempering, and where the problem allows it dominator_dp and, where
 /// there are at most 2^64 strategies, exact. See `portfolio_of`.
 struct portfolio_fn {
-    [[nodiscard]] static auto members() {
+    /// Its members, with `tempered` in the place of tempering.
+    template <class Tempering> [[nodiscard]] static auto members_with(Tempering tempered) {
         return portfolio_of(member("greedy", greedy, greedy_options{}), member("mcmc", mcmc, mcmc_options{}),
-                            member("dominator_dp", dominator_dp, dominator_dp_options{.candidates = 12}),
-                            member("tempering", tempering, tempering_options{}), member("exact", exact, exact_options{.walk = 0, .sweeps = 0}));
+                            member("dominator_dp", dominator_dp, dominator_dp_options{.candidates = 12}), std::move(tempered),
+                            member("exact", exact, exact_options{.walk = 0, .sweeps = 0}));
     }
+    [[nodiscard]] static auto members() { return members_with(member("tempering", tempering, tempering_options{})); }
     template <class P, class S, class R, class... Os>
         requires SearchProblem<P, S> && RandomBits<R>
     search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R& rng, portfolio_options const& options = {},

@@ -21,7 +21,7 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/random.hpp>
 #include <parsearch/core/stable_order.hpp>
-#include <parsearch/search/chain/metropolis.hpp>
+#include <parsearch/search/chain/replica.hpp>
 #include <parsearch/search/kernel/search_options.hpp>
 #include <parsearch/search/kernel/session.hpp>
 #include <parsearch/search/kernel/starts.hpp>
@@ -71,15 +71,6 @@ inline void validate(tempering_options const& o) {
 
 namespace detail {
 
-/// What a chain of `tempering` did in one step.
-template <class C, class Cost> struct replica_step {
-    std::vector<change<C>> changes; // the first alone, where it was not accepted
-    proposal_origin origin;
-    std::optional<Cost> priced;
-    bool evaluated = false, accepted = false;
-    std::exception_ptr failure{};
-};
-
 /// A pricer whose proposals have been priced by replicas, for the session that tells of them. It prices the starts itself.
 template <class P, class S> class retold {
   public:
@@ -119,110 +110,68 @@ template <class P, class S> class retold {
     changes what_;
 };
 
-/// A chain of `tempering`.
-template <class P, class S> class replica {
-  public:
-    using cost = problem_cost_t<P, S>;
-    using configuration = problem_configuration_t<P>;
+} // namespace detail
 
-    replica(P const& problem, S const& start, cost const& known, std::uint64_t seed)
-        : told(start), told_cost(known), at(known), problem_(&problem), drawer_("tempering", problem), rng_(seed) {}
+/// What a running `tempering` is between two rounds, beside its chains, for whoever writes it down.
+template <class Run, class R> struct tempering_state {
+    Run& run;
+    R& rng;
+    split_mix& exchanges;
+    std::uint64_t& round;
 
-    /// Takes `evaluations` steps that are priced, or less where `halted()` or where there is nothing to propose, and writes down all of them.
-    template <class Halted> void walk(double temperature, std::uint64_t evaluations, std::uint64_t most_idle, Halted const& halted) noexcept {
-        steps = 0;
-        std::uint64_t idle = 0;
-        bool pricing = false; // the last step
-        try {
-            if (!prices_) {
-                prices_.emplace(*problem_, told);
-                if constexpr (pricer<P, S>::incremental) static_cast<void>(prices_->price());
-            }
-            for (std::uint64_t n = 0; n < evaluations && idle <= most_idle && !halted();) {
-                drawer_.draw(drawn_, prices_->current(), at, temperature, rng_);
-                if (drawn_.changes.empty()) {
-                    ++idle;
-                    continue;
-                }
-                auto& step = next_step();
-                if (!drawn_.bound) {
-                    ++idle;
-                    note(step, false);
-                    continue;
-                }
-                idle = 0;
-                ++n;
-                step.evaluated = true;
-                note(step, false);
-                pricing = true;
-                auto const priced = prices_->propose(drawn_.changes, *drawn_.bound);
-                pricing = false;
-                step.priced = priced;
-                using traits = cost_traits<cost>;
-                if (priced && !(*priced >= traits::infinity() && at < traits::infinity())) {
-                    prices_->keep();
-                    at = *priced;
-                    note(step, true);
-                } else {
-                    prices_->drop();
-                }
-            }
-        } catch (...) {
-            if (!pricing) next_step();
-            written_[steps - 1].failure = std::current_exception();
-        }
-        exhausted = idle > most_idle;
+    /// Through an archive as of Boost.Serialization; the engine of the caller where its bytes are all of it.
+    template <class Archive> void serialize(Archive& a, unsigned) {
+        a& run;
+        a& exchanges& round;
+        if constexpr (std::is_trivially_copyable_v<R>) a& rng;
     }
-    [[nodiscard]] replica_step<configuration, cost> const& step(std::size_t n) const { return written_[n]; }
-
-    [[nodiscard]] bool failed() const { return steps > 0 && written_[steps - 1].failure; }
-    /// Steps of this round that were priced.
-    [[nodiscard]] std::uint64_t priced_steps() const {
-        auto const all = std::span(written_).first(steps);
-        return static_cast<std::uint64_t>(std::count_if(all.begin(), all.end(), [](auto const& s) { return s.evaluated; }));
-    }
-    /// Forgets what comes behind the first `evaluations` of them, as if no more had been asked for.
-    void forget_behind(std::uint64_t evaluations) {
-        std::size_t kept = 0;
-        for (; evaluations > 0; ++kept)
-            if (written_[kept].evaluated) --evaluations;
-        steps = kept;
-        exhausted = false;
-    }
-
-    std::size_t steps = 0; ///< written down in this round
-    bool exhausted = false;
-    S told;         ///< the current strategy as far as it was told,
-    cost told_cost; ///< and its cost
-    cost at;        ///< cost of the current strategy
-
-  private:
-    auto& next_step() {
-        if (steps == written_.size()) written_.emplace_back();
-        auto& step = written_[steps++];
-        step.changes.clear();
-        step.origin = {};
-        step.priced.reset();
-        step.evaluated = step.accepted = false;
-        step.failure = nullptr;
-        return step;
-    }
-    void note(replica_step<configuration, cost>& step, bool accepted) {
-        step.origin = drawn_.origin;
-        step.accepted = accepted;
-        step.changes.clear();
-        for (auto const& c : std::span(drawn_.changes).first(accepted ? drawn_.changes.size() : 1)) step.changes.push_back(c);
-    }
-
-    P const* problem_;
-    std::optional<pricer<P, S>> prices_;
-    drawer<P, S> drawer_;
-    split_mix rng_;
-    drawing<configuration, cost> drawn_;
-    std::vector<replica_step<configuration, cost>> written_;
 };
 
-} // namespace detail
+/// The chains of `tempering` by temperature, the coldest first, and who lets them walk: here the threads of this process.
+template <class P, class S> class local_crew {
+    using cost = problem_cost_t<P, S>;
+
+  public:
+    /// The time runs from here. Refers to both.
+    local_crew(P const& problem, tempering_options const& options)
+        : problem_(&problem), options_(&options), clock_({.time = options.time, .evaluations = {}, .stop = options.stop}) {}
+
+    /// Whether `state` and all chains are those of another run, which this one goes on with.
+    template <class State> [[nodiscard]] static bool resume(State&) { return false; }
+    /// A round begins: now `state` and the chains may be written down.
+    template <class State> static void keep(State&) {}
+
+    void add(S const& start, cost const& known, split_mix engine) {
+        chains_.push_back(std::make_unique<replica<P, S>>(*problem_, start, known, engine));
+    }
+    [[nodiscard]] replica_log<P, S>& operator[](std::size_t n) { return *chains_[n]; }
+    void exchange(std::size_t a, std::size_t b) { std::swap(chains_[a], chains_[b]); }
+
+    /// A round: chain n takes `quotas[n]` steps at `temperatures[n]`. Answers what cut it short, if anything did.
+    [[nodiscard]] std::optional<stop_reason> walk(std::vector<double> const& temperatures, std::vector<std::uint64_t> const& quotas,
+                                                  std::uint64_t most_idle) {
+        if (!workers_) workers_.emplace(std::min(threads_of(options_->threads), chains_.size()));
+        auto const halted = [&] {
+            if (options_->stop.stop_requested() || timed_out_.load(std::memory_order_relaxed)) return true;
+            if (!options_->time || clock_.elapsed() < *options_->time) return false;
+            timed_out_.store(true, std::memory_order_relaxed);
+            return true;
+        };
+        auto task = [&](std::size_t n) noexcept { chains_[n]->walk(temperatures[n], quotas[n], most_idle, halted); };
+        workers_->run(chains_.size(), task);
+        if (timed_out_) return stop_reason::time_budget;
+        if (options_->stop.stop_requested()) return stop_reason::stop_requested;
+        return {};
+    }
+
+  private:
+    P const* problem_;
+    tempering_options const* options_;
+    stopping clock_;
+    std::vector<std::unique_ptr<replica<P, S>>> chains_;
+    std::atomic<bool> timed_out_ = false;
+    std::optional<thread_team> workers_;
+};
 
 /// `tempering(problem, start, rng, options, observers...)`: Metropolis chains (see `mcmc`) at temperatures in geometric progression, in rounds
 /// of `exchange_interval` evaluations each. After a round the chains at neighbouring temperatures Ti < Tj, of the pairs 0-1, 2-3, ... and
@@ -245,76 +194,80 @@ struct tempering_fn {
         requires SearchProblem<P, S> && RandomBits<R>
     search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R& rng, tempering_options const& options = {},
                                                       Os&&... observers) const {
+        validate(options);
+        local_crew<P, S> crew(problem, options);
+        return with(crew, problem, std::move(start), rng, options, observers...);
+    }
+
+    /// The same, by chains that `crew` has: see `local_crew`.
+    template <class Crew, class P, class S, class R, class... Os>
+    static search_result<S, problem_cost_t<P, S>> with(Crew& crew, P const& problem, S start, R& rng, tempering_options const& options,
+                                                       Os&... observers) {
         using cost = problem_cost_t<P, S>;
         auto const& space = problem.space();
         validate(options);
         auto const projected = project_start(problem, start, "tempering");
-        stopping clock({.time = options.time, .evaluations = {}, .stop = options.stop});
         other_starts others("tempering", problem, start, options.problem_starts, options.random_starts, rng);
-        basic_session<detail::retold<P, S>, S, std::remove_reference_t<Os>...> run(
+        basic_session<detail::retold<P, S>, S, Os...> run(
             "tempering", [&] { return detail::retold<P, S>(problem, start); }, start, budget_of(options), patience_of(options, space.size()),
             options.progress_interval, observers...);
         run.count_projected(projected);
 
-        std::vector<std::pair<cost, S>> starts;
-        starts.emplace_back(run.current_cost(), std::move(start));
-        auto s = others.next();
-        if (s) run.count_start();
-        for (; s; s = others.next()) {
-            if (auto const reason = run.due()) return run.finish(*reason);
-            auto const priced = run.consider(*s);
-            if (!priced) return run.finish(*run.due());
-            starts.emplace_back(*priced, *std::move(s));
-        }
-        auto const cheapest_first = stable_order(starts.size(), [&](std::size_t a, std::size_t b) { return starts[a].first < starts[b].first; });
-
-        // By temperature, the coldest first; exchanges move them.
         auto const replicas = static_cast<std::size_t>(options.replicas);
-        std::vector<std::unique_ptr<detail::replica<P, S>>> chains;
-        for (std::size_t n = 0; n < replicas; ++n) {
-            auto const& [known, from] = starts[cheapest_first[n % starts.size()]];
-            chains.push_back(std::make_unique<detail::replica<P, S>>(problem, from, known, uniform_bits(rng)));
+        split_mix exchanges(0);
+        std::uint64_t round = 0;
+        tempering_state<decltype(run), R> state{run, rng, exchanges, round};
+        if (!crew.resume(state)) {
+            std::vector<std::pair<cost, S>> starts;
+            starts.emplace_back(run.current_cost(), std::move(start));
+            auto s = others.next();
+            if (s) run.count_start();
+            for (; s; s = others.next()) {
+                if (auto const reason = run.due()) return run.finish(*reason);
+                auto const priced = run.consider(*s);
+                if (!priced) return run.finish(*run.due());
+                starts.emplace_back(*priced, *std::move(s));
+            }
+            auto const cheapest_first = stable_order(starts.size(), [&](std::size_t a, std::size_t b) { return starts[a].first < starts[b].first; });
+            for (std::size_t n = 0; n < replicas; ++n) {
+                auto const& [known, from] = starts[cheapest_first[n % starts.size()]];
+                crew.add(from, known, split_mix(uniform_bits(rng)));
+            }
+            exchanges = split_mix(uniform_bits(rng));
         }
-        split_mix exchanges(uniform_bits(rng));
         std::uint64_t const most_idle = 10'000 + 100 * static_cast<std::uint64_t>(space.size());
         std::vector<double> temperatures(replicas);
         std::vector<std::uint64_t> quotas(replicas);
-        std::atomic<bool> timed_out = false;
-        thread_team workers(std::min(threads_of(options.threads), replicas));
-        auto const halted = [&] {
-            if (options.stop.stop_requested() || timed_out.load(std::memory_order_relaxed)) return true;
-            if (!options.time || clock.elapsed() < *options.time) return false;
-            timed_out.store(true, std::memory_order_relaxed);
-            return true;
-        };
-        auto task = [&](std::size_t n) noexcept { chains[n]->walk(temperatures[n], quotas[n], most_idle, halted); };
+        std::optional<stop_reason> cut;
 
-        for (std::uint64_t round = 0;; ++round) {
-            if (timed_out) return run.finish(stop_reason::time_budget);
+        for (;; ++round) {
+            if (cut == stop_reason::time_budget) return run.finish(*cut);
             if (auto const reason = run.due(replicas * std::min<std::uint64_t>(options.exchange_interval, none / replicas)))
                 return run.finish(*reason);
+            if (cut) return run.finish(*cut);
+            crew.keep(state);
             set_temperatures(options, run.best_cost(), temperatures);
             auto const left = run.evaluations_left();
             for (std::size_t n = 0; n < replicas; ++n)
                 quotas[n] = std::min<std::uint64_t>(options.exchange_interval, left / replicas + (n < left % replicas ? 1 : 0));
-            workers.run(replicas, task);
+            cut = crew.walk(temperatures, quotas, most_idle);
             // A round that was cut short is forgotten: without it the same number of evaluations gives the same search.
-            bool const cut = timed_out || options.stop.stop_requested();
-            if (cut && round > 0) return run.finish(timed_out ? stop_reason::time_budget : stop_reason::stop_requested);
-            if (cut) share_evenly(chains, quotas);
+            if (cut && round > 0) return run.finish(*cut);
+            if (cut) share_evenly(crew, quotas);
             bool exhausted = true;
             for (std::size_t n = 0; n < replicas; ++n) {
-                retell(run, *chains[n]);
-                chains[n]->at = chains[n]->told_cost;
-                exhausted = exhausted && (chains[n]->exhausted || quotas[n] == 0);
+                auto& chain = crew[n];
+                retell(run, chain);
+                chain.at = chain.told_cost;
+                exhausted = exhausted && (chain.exhausted || quotas[n] == 0);
             }
             if (run.was_cut()) return run.finish(*run.due());
             if (run.observer_ends()) return run.finish(stop_reason::observer);
             if (exhausted && !cut) return run.finish(stop_reason::exhausted);
             for (std::size_t n = round % 2; n + 1 < replicas; n += 2)
-                if (exchange(temperatures[n], temperatures[n + 1], chains[n]->at, chains[n + 1]->at, exchanges)) {
-                    run.tell_exchange(n, chains[n + 1]->at, chains[n]->at);
-                    std::swap(chains[n], chains[n + 1]);
+                if (exchange(temperatures[n], temperatures[n + 1], crew[n].at, crew[n + 1].at, exchanges)) {
+                    run.tell_exchange(n, crew[n + 1].at, crew[n].at);
+                    crew.exchange(n, n + 1);
                 }
         }
     }
@@ -342,15 +295,17 @@ struct tempering_fn {
     }
 
     // Of a round that was cut short: the most evaluations that a budget would have shared among the chains as far as they came.
-    template <class Chains> static void share_evenly(Chains& chains, std::vector<std::uint64_t>& quotas) {
-        if (std::any_of(chains.begin(), chains.end(), [](auto const& c) { return c->failed(); })) return; // to be told
+    template <class Crew> static void share_evenly(Crew& crew, std::vector<std::uint64_t>& quotas) {
         std::uint64_t least = none;
-        for (auto const& c : chains) least = std::min(least, c->priced_steps());
+        for (std::size_t n = 0; n < quotas.size(); ++n) {
+            if (crew[n].failed()) return; // to be told
+            least = std::min(least, crew[n].priced_steps());
+        }
         bool one_more = true; // for the chains before the first that has no more than the least
-        for (std::size_t n = 0; n < chains.size(); ++n) {
-            one_more = one_more && chains[n]->priced_steps() > least;
+        for (std::size_t n = 0; n < quotas.size(); ++n) {
+            one_more = one_more && crew[n].priced_steps() > least;
             quotas[n] = least + (one_more ? 1 : 0);
-            chains[n]->forget_behind(quotas[n]);
+            crew[n].forget_behind(quotas[n]);
         }
     }
 

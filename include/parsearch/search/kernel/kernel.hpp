@@ -154,6 +154,9 @@ template <class S, class C, class... Os> class kernel {
         for (int shift = 0; shift < 64; shift += 8) stats_.trajectory = (stats_.trajectory ^ (word >> shift & 0xff)) * 0x100000001b3;
     }
 
+    /// Best, bound and counts through an archive as of Boost.Serialization. What is read goes on with the budget and the time of this run.
+    template <class Archive> void serialize(Archive& a, unsigned) { a& stats_& best_& best_cost_& lower_bound_& limit_; }
+
     void set_trajectory(std::uint64_t hash) noexcept { stats_.trajectory = hash; }
 
     /// The best plan, to note what does not change its cost.

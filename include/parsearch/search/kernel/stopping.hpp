@@ -92,6 +92,9 @@ class stopping {
         if (patience_.of_time > 0) improved_after_ = elapsed();
     }
 
+    /// What is reproducible of its state, through an archive as of Boost.Serialization.
+    template <class Archive> void serialize(Archive& a, unsigned) { a& improved_at_; }
+
     [[nodiscard]] std::chrono::nanoseconds elapsed() const { return std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - start_); }
 
   private:

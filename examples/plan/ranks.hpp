@@ -1,0 +1,32 @@
+#pragma once
+// Other processes that search with this one: none in `plan`, those that mpirun started in `plan_mpi`. Each program has its own ranks.cpp.
+
+#include <memory>
+#include <stop_token>
+
+#include "planner.hpp"
+#include "request.hpp"
+
+namespace plan {
+
+class ranks {
+  public:
+    // Takes its own options out of the arguments. Throws invalid_input.
+    ranks(int& argc, char** argv);
+    ranks(ranks const&) = delete;
+    ranks& operator=(ranks const&) = delete;
+    ~ranks();
+
+    // Throws invalid_input where this cannot be searched by several.
+    void require(request const& asked, inputs const& given) const;
+    // Whether this process only helps another one.
+    [[nodiscard]] bool helps() const;
+    // Takes part in the searches of the other one until that ends.
+    void help(request const& asked, planned const& made, std::stop_token const& stop) const;
+
+  private:
+    struct state;
+    std::unique_ptr<state> state_;
+};
+
+} // namespace plan

@@ -1,0 +1,130 @@
+// `plan_mpi` searches with all processes that mpirun started. Rank 0 is `plan`; the others read the same files and wait for its searches.
+
+#include "examples/plan/ranks.hpp"
+
+#include <charconv>
+#include <chrono>
+#include <concepts>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <boost/mpi/environment.hpp>
+
+#include <parsearch/io/described/searches.hpp>
+#include <parsearch/mpi/exact_ranks.hpp>
+#include <parsearch/mpi/portfolio_ranks.hpp>
+#include <parsearch/mpi/tempering_ranks.hpp>
+
+#include "examples/plan/planner.hpp"
+
+namespace plan {
+namespace {
+
+ps::mpi::setting over;           // of all searches
+ps::mpi::link* others = nullptr; // hear of each search before it begins
+
+template <class Options>
+inline constexpr bool runs_over_ranks = std::same_as<Options, ps::search::tempering_options> ||
+                                        std::same_as<Options, ps::search::portfolio_options> || std::same_as<Options, ps::search::exact_options>;
+
+// MPI's threads must leave these signals to who waits for them (tools/interrupt.hpp).
+void block_signals() {
+    sigset_t set;
+    sigemptyset(&set);
+    for (int const signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
+    pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+ps::mpi::setting read_options(int& argc, char** argv) {
+    ps::mpi::setting out;
+    int kept = 1;
+    for (int n = 1; n < argc; ++n) {
+        std::string_view const option = argv[n];
+        if (option == "--resume") {
+            out.resume = true;
+        } else if (option == "--checkpoint" || option == "--every") {
+            if (++n == argc) throw ps::invalid_input("plan_mpi: ", option, " wants a value");
+            if (option == "--checkpoint") {
+                out.checkpoint = argv[n];
+                continue;
+            }
+            double seconds = 0;
+            auto const end = argv[n] + std::strlen(argv[n]);
+            if (auto const read = std::from_chars(argv[n], end, seconds); read.ptr != end || !(seconds >= 0 && seconds <= 1e6))
+                throw ps::invalid_input("plan_mpi: --every is '", argv[n], "': must be seconds, between 0 and 1000000");
+            out.every = std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+        } else {
+            argv[kept++] = argv[n];
+        }
+    }
+    if (out.resume && out.checkpoint.empty()) throw ps::invalid_input("plan_mpi: --resume is given without --checkpoint FILE");
+    argc = kept;
+    return out;
+}
+} // namespace
+
+struct ranks::state {
+    // Exceptions are told by main.
+    boost::mpi::environment environment{boost::mpi::threading::funneled, false};
+    ps::mpi::link orders{ps::mpi::setting{}};
+};
+
+ranks::ranks(int& argc, char** argv) {
+    block_signals();
+    state_ = std::make_unique<state>();
+    others = &state_->orders;
+    if (helps()) // what it would say, rank 0 says
+        for (auto* const stream : {stdout, stderr})
+            if (!std::freopen("/dev/null", "w", stream)) std::fclose(stream);
+    over = read_options(argc, argv);
+}
+ranks::~ranks() {
+    if (!helps()) others->send_all(ps::mpi::tag::order, "end");
+    others = nullptr;
+}
+void ranks::require(request const& asked, inputs const& given) const {
+    if (given.to_wire) throw ps::invalid_input("a fabric that is to be wired is not searched over ranks: plan does that");
+    if (!asked.search) return;
+    ps::io::visit_search(*asked.search, [&]<class Options>(auto const& entry, Options const&) {
+        if (!runs_over_ranks<Options>)
+            throw ps::invalid_input("search '", entry.name, "' does not run over ranks: must be exact, portfolio or tempering; plan has the others");
+    });
+}
+bool ranks::helps() const { return state_->orders.rank() > 0; }
+
+void ranks::help(request const& asked, planned const& made, std::stop_token const& stop) const {
+    while (state_->orders.wait(ps::mpi::tag::order, 0, ps::mpi::longest_wait, [&] { return stop.stop_requested(); }).bytes != "end") {
+        progress_display progress(true, {}, {}, {});
+        std::mt19937_64 rng{asked.seed};
+        ps::search::move_counts counts;
+        // Rank 0 says where to start; any will do here.
+        static_cast<void>(search_once(*asked.search, made.problem, made.strategies.front().strategy, rng, progress, counts));
+    }
+}
+
+ps::search_result<ps::space::flat_strategy, ps::picoseconds> search_once(ps::io::search_options const& options, ps::parallelization const& problem,
+                                                                         ps::space::flat_strategy start, std::mt19937_64& rng,
+                                                                         progress_display& progress, ps::search::move_counts& counts) {
+    using result = ps::search_result<ps::space::flat_strategy, ps::picoseconds>;
+    return ps::io::visit_search(options, [&]<class Options>([[maybe_unused]] auto const& entry, Options const& chosen) -> result {
+        auto const with = [&](auto const& search) {
+            if (others->rank() == 0) others->send_all(ps::mpi::tag::order, "search");
+            return search(problem, std::move(start), rng, chosen, progress, counts);
+        };
+        if constexpr (std::same_as<Options, ps::search::tempering_options>) return with(ps::mpi::tempering_fn{over});
+        else if constexpr (std::same_as<Options, ps::search::portfolio_options>) return with(ps::mpi::portfolio_fn{over});
+        else if constexpr (std::same_as<Options, ps::search::exact_options>) return with(ps::mpi::exact_fn{over});
+        else throw std::logic_error(std::string(entry.name)); // see ranks::require
+    });
+}
+
+} // namespace plan
