@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -90,6 +91,10 @@ ranks::ranks(int& argc, char** argv) {
 ranks::~ranks() {
     if (!helps()) others->send_all(ps::mpi::tag::order, "end");
     others = nullptr;
+    if (!ps::mpi::any_lost()) return;
+    // MPI would wait for who has died.
+    std::fflush(nullptr);
+    std::_Exit(interrupted);
 }
 void ranks::require(request const& asked, inputs const& given) const {
     if (given.to_wire) throw ps::invalid_input("a fabric that is to be wired is not searched over ranks: plan does that");

@@ -133,7 +133,7 @@ template <class S, class C> class exact_worker {
             auto const best = in.next<S>();
             auto const cost = in.next<C>();
             if (cost < tree.run().best_cost()) tree.run().begin(best, cost);
-            known_ = tree.run().best_cost();
+            if (cost < known_) known_ = cost; // what is better here is still to be told
             return true;
         }
         case order::work:

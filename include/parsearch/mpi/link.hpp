@@ -2,6 +2,7 @@
 /// The ranks of a search, and messages between them.
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <boost/mpi/communicator.hpp>
 
@@ -44,6 +46,12 @@ class rank_lost : public std::runtime_error {
     explicit rank_lost(int rank) : std::runtime_error(text("rank ", rank, " does not answer: it may have died")) {}
 };
 
+/// Whether a rank of a search of this process was lost: then `MPI_Finalize` may wait for ever, and the program is to end without it.
+[[nodiscard]] inline std::atomic<bool>& any_lost() {
+    static std::atomic<bool> lost = false;
+    return lost;
+}
+
 enum class tag : int { order, answer, halt };
 
 /// The messages of one running search, apart from all others. Its members are for one thread.
@@ -69,7 +77,9 @@ class link {
             if (clock::now() > late) lost_ = true;
         }
         if (!lost_) return;
+        any_lost() = true;
         static_cast<void>(new std::deque<letter>(std::move(sent_)));
+        static_cast<void>(new std::deque<letter>(std::move(coming_)));
         static_cast<void>(world_.release());
     }
 
@@ -100,12 +110,26 @@ class link {
 
     /// A message that has arrived, if any has.
     [[nodiscard]] std::optional<envelope> poll(tag what, int from = any) {
-        auto const status = world_->iprobe(from == any ? boost::mpi::any_source : from, static_cast<int>(what));
-        if (!status) return {};
-        envelope out{.from = status->source(), .bytes = {}};
-        out.bytes.resize(static_cast<std::size_t>(*status->template count<char>()));
-        world_->recv(out.from, static_cast<int>(what), out.bytes.data(), static_cast<int>(out.bytes.size()));
-        return out;
+        // Never blocks: who sends a long one may die before all of it has arrived.
+        if (auto const status = world_->iprobe(from == any ? boost::mpi::any_source : from, static_cast<int>(what))) {
+            auto& one = coming_.emplace_back();
+            one.from = status->source();
+            one.what = what;
+            one.bytes = std::make_unique<std::string>(static_cast<std::size_t>(*status->template count<char>()), char());
+            one.request = world_->irecv(one.from, static_cast<int>(what), one.bytes->data(), static_cast<int>(one.bytes->size()));
+        }
+        std::vector<int> late; // whose next message is not there whole
+        for (auto one = coming_.begin(); one != coming_.end(); ++one) {
+            if (one->what != what || (from != any && one->from != from) || std::find(late.begin(), late.end(), one->from) != late.end()) continue;
+            if (!one->request.test()) {
+                late.push_back(one->from);
+                continue;
+            }
+            envelope out{.from = one->from, .bytes = std::move(*one->bytes)};
+            coming_.erase(one);
+            return out;
+        }
+        return {};
     }
     /// Waits for a message. While it does, `stopped()` is asked now and then; from when it is true on no longer than `longest`, and then throws
     /// `rank_lost`.
@@ -139,6 +163,8 @@ class link {
   private:
     using clock = std::chrono::steady_clock;
     struct letter {
+        int from = 0;
+        tag what = tag::order;
         std::unique_ptr<std::string> bytes;
         boost::mpi::request request;
     };
@@ -149,7 +175,7 @@ class link {
     std::unique_ptr<boost::mpi::communicator> world_;
     std::chrono::nanoseconds patience_;
     traffic* counted_;
-    std::deque<letter> sent_;
+    std::deque<letter> sent_, coming_;
     bool lost_ = false;
 };
 

@@ -20,7 +20,7 @@ LONGEST = 60  # seconds that a run may take
 
 def start(asked, ranks, search, file, how):
     # Where a rank has died, mpirun gives the others a second after SIGTERM, unless told.
-    environment = os.environ | {"OMPI_MCA_odls_base_sigkill_timeout": "20"}
+    environment = os.environ | {"OMPI_MCA_odls_base_sigkill_timeout": "3"}
     return subprocess.Popen([asked.mpirun, "-n", str(ranks), asked.program, search, str(file), how], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                             start_new_session=True, env=environment)
 

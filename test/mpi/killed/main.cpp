@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -80,7 +81,9 @@ int main(int argc, char** argv) {
         return 2;
     }
     try {
-        return run(argv[1], argv[2], std::string_view(argv[3]) == "resume");
+        auto const code = run(argv[1], argv[2], std::string_view(argv[3]) == "resume");
+        if (mpi::any_lost()) std::_Exit(code);
+        return code;
     } catch (std::exception const& e) {
         std::fprintf(stderr, "killed: %s\n", e.what());
         return 1;
