@@ -118,3 +118,20 @@ TEST_CASE("micro_batch: what can not be divided is refused by name") {
           "micro-batches at once");
     CHECK(pipeline::micro_batch(read(g), 1).operations == read(g).operations);
 }
+
+TEST_CASE("micro_batch: parts of a batch") {
+    using pipeline::part_of_replica;
+    CHECK(part_of_replica(64, 2, 4, 1) == pipeline::batch_part{.n = 8});
+    CHECK(part_of_replica(64, 2, 5, 1) == pipeline::batch_part{.n = 64, .taken = 7});  // 32 samples on five: 7, 7, 6, 6, 6
+    CHECK(part_of_replica(60, 1, 1, 8) == pipeline::batch_part{.n = 60, .taken = 60}); // 8, 8, 8, 8, 7, ...: all of them
+    CHECK(part_of_replica(64, 1, 1, 8) == pipeline::batch_part{.n = 1});
+    auto const g = read(ps::models::lenet({.batch = 16}));
+    auto const part = pipeline::micro_batch(g, {.n = 16, .taken = 5}), expected = read(ps::models::lenet({.batch = 5}));
+    for (std::size_t op = 0; op < g.size(); ++op) {
+        CHECK(part.operations[op].dims == expected.operations[op].dims);
+        CHECK(part.operations[op].flops == doctest::Approx(expected.operations[op].flops).epsilon(1e-12));
+    }
+    CHECK(refusal([&] { return pipeline::micro_batch(g, {.n = 4, .taken = 0}).size(); }).find("is to do 0 of 4 parts: must be from 1 to 4") !=
+          std::string::npos);
+    CHECK(refusal([&] { return pipeline::micro_batch(g, {.n = 4, .taken = 5}).size(); }).find("is to do 5 of 4 parts") != std::string::npos);
+}

@@ -299,6 +299,8 @@ TEST_CASE("constraints: what is wrong is named") {
     CHECK(wrong(wanted{}.pin(net["in"], "whole")) == "constraints: pin of 'in': a graph input has no tasks");
     CHECK(wrong(wanted{}.pin(net["fc1"], "s9"))
               .starts_with("constraints: pin of 'fc1': 's9': s9: the degree must be from 1 to the extent, 8; linear has dims"));
+    CHECK(wrong(wanted{}.forbid(net["fc1"], "s3")) ==
+          "constraints: forbid of 'fc1': s3 @0+0: degrees must divide the extents, unless the space option uneven is true");
     CHECK(wrong(wanted{}.forbid(net["fc1"], space::configuration{})) ==
           "constraints: forbid of 'fc1': operator 'fc1' (linear): configuration has 0 degrees: the operator has 3 iteration dims");
     CHECK(wrong(wanted{}.limit(net["fc1"], "rows", 2)) == "constraints: limit of 'fc1' (linear): it has no dim 'rows'");

@@ -185,6 +185,22 @@ TEST_CASE("place: jobs that share a link slow each other, neighbours stay togeth
     CHECK(apart[2].devices == std::vector<std::size_t>{5});
 }
 
+TEST_CASE("place: jobs whose constraints want several devices have no fewer, and parameters of alike names stay apart") {
+    graph::operator_graph g;
+    (void)g.add("fc", ops::linear{.out = 32, .parameter = "w"}, g.input("in", {{16, 32}}));
+    auto const topology = nodes_of_two(4);
+    auto const wide = make_problem(g, topology, equal_devices{}, {.space = {.max_shards = 2}});
+    std::vector<job> const jobs{{"a", wide}, {"a/0", wide}};
+    auto const placed = place(jobs, keep);
+    for (auto const& j : placed) CHECK(j.together == j.alone);
+    auto const strict = make_problem(layers(1), topology, equal_devices{},
+                                     {.space = {.allows = [](std::string_view, ops::operation const& op, std::span<std::int32_t const> degrees) {
+                                          return op.kind != "linear" || ops::shard_count(degrees) >= 2;
+                                      }}});
+    std::vector<job> const one{{"a", strict}};
+    CHECK(place(one, keep)[0].devices.size() >= 2);
+}
+
 TEST_CASE("place: without a device of a node jobs take whole nodes") {
     auto topology = nodes_of_two(6, 1);
     for (std::uint32_t a = 0; a < 6; ++a)
@@ -208,10 +224,20 @@ TEST_CASE("place: what is wrong is refused") {
     CHECK(wrong({}) == "place: no jobs: there must be one at least");
     CHECK(wrong({{"", made(2)}}) == "place: job number 0 has no name: must have one of its own");
     CHECK(wrong({{"a", made(2)}, {"a", made(2)}}) == "place: jobs number 0 and 1 are both named 'a'");
-    CHECK(wrong({{"a", made(2), 0}}) == "place: job 'a' has weight 0: must be positive and finite");
-    CHECK(wrong({{"a", made(2)}, {"b", made(3)}}) == "place: job 'b' is on 3 devices, job 'a' on 2: must be one cluster");
+    CHECK(wrong({{"a", made(2), 0}}) == "place: job 'a' has weight 0: must be positive and at most 1e100");
+    CHECK(wrong({{"a", made(2)}, {"b", made(3)}}) == "place: job 'b' is on 3 devices, job 'a' on 2 or others: must be one cluster");
     CHECK(wrong({{"a", made(2)}, {"b", made(2, {.training = false})}}) == "place: jobs 'b' and 'a' have other options of simulation: must be equal");
     CHECK(wrong({{"a", made(2)}, {"b", made(2)}, {"c", made(2)}}) ==
           "place: 3 jobs on 2 devices: there are no numbers of devices among their counts with which all fit");
+    CHECK(wrong({{"a", made(2, {.overlap = false})}}) == "place: simulation option overlap is false, discipline fifo: jobs that run together are "
+                                                         "simulated with overlap true and fifo");
+    CHECK(wrong({{"a", made(2, {.discipline = sim::discipline::in_order})}}).find("discipline in_order: ") != std::string::npos);
+    auto small = support::mesh(2);
+    for (auto& d : small.device) d.memory = 100;
+    CHECK(wrong({{"a", make_problem(layers(1), small, equal_devices{})}}) ==
+          "place: 1 jobs on 2 devices: there are no numbers of devices among their counts with which all fit");
+    space::flat_strategy const too_far{{.rank = 1, .degree = {2}, .stride = {1}}};
+    CHECK(refusal([&] { return with_devices(too_far, std::vector<std::size_t>{0}).size(); }) ==
+          "with_devices: operator number 0 has shard 1 on device 1: there are 1");
     CHECK(wrong({{"a", made(2), 1, {3}}}) == "device_front: 3 devices: must be from 1 to the 2 of the problem");
 }

@@ -213,6 +213,20 @@ TEST_CASE("replanning: what is wrong is refused") {
     CHECK(support::refusal([&] { return state_moves(p, bad, p).classes(); }) ==
           "operator 'fc' (linear): configuration puts shard 0 on device 2: the topology has 2");
     replanning const r(p, plan, p, 5);
+    // A price is a start where there is none; a start drops what is proposed.
+    auto other = plan;
+    other[1].start = 1;
+    auto priced = r.evaluator();
+    CHECK(priced(plan) == priced.reset(plan));
+    auto fresh = r.evaluator();
+    (void)fresh(plan);
+    change<space::configuration> const away{1, other[1]};
+    auto const moved = fresh.propose({&away, 1}, cost_traits<picoseconds>::infinity());
+    CHECK(moved == priced(other));
+    CHECK(fresh.reset(other) == *moved);
+    CHECK(fresh.propose({&away, 1}, cost_traits<picoseconds>::infinity()) == *moved);
+    fresh.commit();
+    CHECK(fresh(plan) == priced(plan));
     auto e = r.evaluator();
     auto const cost = e.reset(plan);
     change<space::configuration> const wrong{1, bad[1]}, nobody{7, bad[1]};

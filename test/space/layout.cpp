@@ -30,4 +30,9 @@ TEST_CASE("layout: largest divisor") {
     CHECK(space::largest_divisor(13, 12) == 1);
     CHECK(space::largest_divisor(13, 0) == 1);
     CHECK(space::largest_divisor(1, 8) == 1);
+    CHECK(space::sample_parts(64, 15, false) == 8);
+    CHECK(space::sample_parts(64, 15, true) == 15);
+    CHECK(space::sample_parts(16, 15, true) == 8); // 15 parts have a largest of 2, too
+    CHECK(space::sample_parts(4, 15, true) == 4);
+    CHECK(space::sample_parts(4, 0, true) == 1);
 }

@@ -137,11 +137,15 @@ using box = std::array<interval, max_dims>;
 
 /// `amount` of a whole operator, divided among its shards: the part of the largest.
 [[nodiscard]] inline double work_of_shard(double amount, operation const& op, std::span<std::int32_t const> degrees) noexcept {
-    auto part = amount / static_cast<double>(work_shards(op, degrees));
-    for (std::size_t k = 0; k < op.dims.size(); ++k)
-        if (auto const extent = op.dims[k].extent; extent % degrees[k] != 0)
-            part *= static_cast<double>(largest_part(extent, degrees[k]) * degrees[k]) / static_cast<double>(extent);
-    return part;
+    double part = 1, of = 1; // positions of the largest shard, and of how many: whole numbers, so that nothing is rounded before the division
+    for (std::size_t k = 0; k < op.dims.size(); ++k) {
+        if (repeats_work(op.dims[k].kind)) continue;
+        auto const extent = op.dims[k].extent;
+        bool const even = extent % degrees[k] == 0;
+        part *= even ? 1 : static_cast<double>(largest_part(extent, degrees[k]));
+        of *= static_cast<double>(even ? degrees[k] : extent);
+    }
+    return amount * part / of;
 }
 
 /// The work of one shard in one pass: what a cost oracle is asked to price. It stands for all shards of a configuration; where these are uneven, it

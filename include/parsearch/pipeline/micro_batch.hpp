@@ -1,6 +1,7 @@
 #pragma once
 /// Micro-batches: an operator graph that does an n-th of the samples.
 
+#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -34,8 +35,9 @@ struct batch_part {
 /// these have different numbers of samples, as if all had the most.
 [[nodiscard]] inline batch_part part_of_replica(std::int64_t samples, std::int64_t micro_batches, std::int64_t replicas,
                                                 std::int64_t groups) noexcept {
-    if (samples % (replicas * micro_batches) == 0) return {.n = replicas * micro_batches};
-    return {.n = samples, .taken = ops::largest_part(samples / micro_batches, replicas * groups) * groups};
+    if (samples % (replicas * micro_batches * groups) == 0) return {.n = replicas * micro_batches};
+    auto const all = samples / micro_batches;
+    return {.n = samples, .taken = std::min(all, ops::largest_part(all, replicas * groups) * groups)};
 }
 
 namespace detail {
@@ -65,6 +67,7 @@ namespace detail {
         throw invalid_input("micro-batches: ", name.empty() ? op.kind : text("operator '", name, "' (", op.kind, ')'), ' ', what...);
     };
     if (n < 1) refuse("is to run in ", n, " micro-batches: must be at least 1");
+    if (part.taken < 1 || part.taken > n) refuse("is to do ", part.taken, " of ", n, " parts: must be from 1 to ", n);
     if (part.taken == n) return op;
     auto const k = sample_dim(op);
     if (!k) return op;

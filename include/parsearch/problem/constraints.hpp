@@ -119,7 +119,7 @@ template <class Operator, class Device> class constraints {
             auto const& r = rules_[n];
             auto const what = r.pins ? "pin" : "forbid";
             for (auto const op : r.which ? matching(r, g, handles, n) : std::vector{number(r.op, known, what, g)}) {
-                (r.pins ? of[op].pinned : of[op].refused).push_back(read(r, what, g, op));
+                (r.pins ? of[op].pinned : of[op].refused).push_back(read(r, what, g, op, options.uneven));
             }
         }
         for (auto const& l : limits_) {
@@ -242,17 +242,22 @@ template <class Operator, class Device> class constraints {
         if (out.empty()) throw invalid_input("constraints: rule number ", n, ", pin to '", r.how, "', matches no operator: must match some");
         return out;
     }
-    [[nodiscard]] static form read(rule const& r, std::string_view what, graph::dense_graph const& g, std::size_t op) {
+    [[nodiscard]] static form read(rule const& r, std::string_view what, graph::dense_graph const& g, std::size_t op, bool uneven) {
         auto const& operation = g.operations[op];
         if (operation.work == ops::work_class::source)
             throw invalid_input("constraints: ", what, " of '", g.names[op], "': a graph input has no tasks");
         try {
-            if (!r.configuration) {
+            form out{r.configuration ? *r.configuration : space::configuration{}, true};
+            if (r.configuration) {
+                space::validate(out.configuration, operation, std::numeric_limits<std::int32_t>::max(), g.names[op]);
+            } else {
                 auto const read = space::read_configuration(r.how, operation);
-                return {read.configuration, read.placed};
+                out = {read.configuration, read.placed};
             }
-            space::validate(*r.configuration, operation, std::numeric_limits<std::int32_t>::max(), g.names[op]);
-            return {*r.configuration, true};
+            if (!uneven && ops::is_uneven(operation, out.configuration.degrees()))
+                throw invalid_input(space::to_string(out.configuration, operation), ": degrees must divide the extents, unless the space option "
+                                                                                    "uneven is true");
+            return out;
         } catch (invalid_input const& e) {
             throw invalid_input("constraints: ", what, " of '", g.names[op], "': ", e.what());
         }

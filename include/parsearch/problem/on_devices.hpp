@@ -20,7 +20,8 @@ namespace parsearch {
 /// `problem` on the devices with the numbers `which`, ascending, which are numbered from 0 then; graph, oracle, options and ties stay. What
 /// `make_problem` makes without the others, without reading graph and topology again. Throws `invalid_input` where there are none, one is none of
 /// the problem's or not above that before it, and where constraints say which devices an operator may have, as these have other numbers now
-/// (`problem.anywhere()` is without them). Complexity: O(devices^2 * length of a route), and that of the space.
+/// (`problem.anywhere()` is without them), or leave an operator nothing on so few. Complexity: O(devices^2 * length of a route), and that of the
+/// space.
 [[nodiscard]] inline parallelization on_devices(parallelization const& problem, std::span<std::size_t const> which) {
     auto const& w = *problem.workload();
     if (which.empty()) throw invalid_input("on_devices: no devices: there must be one at least");
@@ -39,7 +40,7 @@ namespace parsearch {
     parallelization out(sim::make_workload(w.graph, topology::part_of(w.topology, used), cost::any_oracle(w.oracle, std::move(numbers)), w.options),
                         problem.space().options());
     out.tie(problem.ties());
-    return out;
+    return out.until(problem.stop());
 }
 /// The same, with handles.
 template <class Operator, class Device>
@@ -53,13 +54,18 @@ template <class Operator, class Device>
     return {std::move(out), std::move(handles), std::move(left)};
 }
 
-/// A strategy of `on_devices(problem, which)` as one of `problem`: each configuration lists its devices. Precondition: it names no device but
-/// these.
+/// A strategy of `on_devices(problem, which)` as one of `problem`: each configuration lists its devices. Throws
+/// `invalid_input` where a shard is on none of these.
 [[nodiscard]] inline space::flat_strategy with_devices(space::flat_strategy s, std::span<std::size_t const> which) {
-    for (auto& c : s) {
+    for (std::size_t op = 0; op < s.size(); ++op) {
+        auto& c = s[op];
         std::vector<std::int32_t> listed;
-        for (std::int64_t shard = 0; shard < c.shards(); ++shard)
+        for (std::int64_t shard = 0; shard < c.shards(); ++shard) {
+            if (c.place(shard) < 0 || std::cmp_greater_equal(c.place(shard), which.size()))
+                throw invalid_input("with_devices: operator number ", op, " has shard ", shard, " on device ", c.place(shard), ": there are ",
+                                    which.size());
             listed.push_back(static_cast<std::int32_t>(which[static_cast<std::size_t>(c.device(shard))]));
+        }
         c.listed = std::move(listed);
         c.start = 0;
         c.stride = {};

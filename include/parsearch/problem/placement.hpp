@@ -40,27 +40,26 @@ using job_search = std::function<space::flat_strategy(parallelization const& pro
 struct front_point {
     std::vector<std::size_t> devices; ///< ascending
     space::flat_strategy strategy;    ///< on these, numbered from 0
-    picoseconds cost{};               ///< infinity where nothing fits the memory
+    picoseconds cost{};               ///< of an iteration; infinity where nothing that was found fits the memory
 };
 
 namespace detail {
 
-/// `count` of the `free` devices: the run of neighbours that begins at a multiple of `count`, or of the devices of a node where these are fewer, on
-/// the fullest nodes; where there is none, those of the nodes with the most free devices.
+/// `count` of the `free` devices: the first run of neighbours on nodes that have the fewest free devices together; where there is none, those
+/// of the nodes with the most free devices.
 [[nodiscard]] inline std::vector<std::size_t> take_devices(topology::dense_topology const& t, std::vector<bool>& free, std::size_t count) {
     std::map<std::uint32_t, std::size_t> on; // free devices by node
     for (std::size_t d = 0; d < t.size(); ++d) on[t.node[d]] += free[d];
     std::vector<std::size_t> out;
-    std::pair<std::size_t, std::size_t> best{std::numeric_limits<std::size_t>::max(), 0}; // free devices left on its nodes, first device
-    auto const step = std::min(count, std::max<std::size_t>(1, topology::devices_per_node(t)));
-    for (std::size_t first = 0; first + count <= t.size(); first += step) {
-        std::size_t left = 0;
+    std::pair<std::size_t, std::size_t> best{std::numeric_limits<std::size_t>::max(), 0}; // free devices on its nodes, first device
+    for (std::size_t first = 0; first + count <= t.size(); ++first) {
+        std::size_t on_nodes = 0;
         bool whole = true;
         for (auto d = first; d < first + count; ++d) {
             whole = whole && free[d];
-            if (d == first || t.node[d] != t.node[d - 1]) left += on[t.node[d]];
+            if (d == first || t.node[d] != t.node[d - 1]) on_nodes += on[t.node[d]];
         }
-        if (whole) best = std::min(best, std::pair(left, first));
+        if (whole) best = std::min(best, std::pair(on_nodes, first));
     }
     if (best.first != std::numeric_limits<std::size_t>::max()) {
         for (std::size_t n = 0; n < count; ++n) out.push_back(best.second + n);
@@ -92,18 +91,20 @@ namespace detail {
         before = n;
         std::vector<bool> free(all, true);
         front_point best{.devices = detail::take_devices(problem.topology(), free, n), .strategy = {}, .cost = cost_traits<picoseconds>::infinity()};
+        auto least = best.cost; // with what the memory policy adds
         auto const part = on_devices(problem, best.devices);
         auto simulate = part.simulator();
         auto starts = part.starts();
         if (!out.empty()) starts.push_back(out.back().strategy);
         auto const take = [&](space::flat_strategy s) {
-            if (auto const cost = simulate(s); best.strategy.empty() || cost < best.cost) {
-                best.cost = cost;
+            if (auto const cost = simulate(s); best.strategy.empty() || cost < least) {
+                least = cost;
                 best.strategy = std::move(s);
             }
         };
         for (auto& s : starts) take(std::move(s));
         take(search(part, best.strategy));
+        if (part.feasible(best.strategy)) best.cost = simulate.simulate(best.strategy);
         out.push_back(std::move(best));
     }
     return out;
@@ -114,7 +115,7 @@ struct job {
     std::string name;
     parallelization problem;           ///< on all devices of the cluster
     double weight = 1;                 ///< of its time in the sum that is to be least: steps to do, or what a second costs
-    std::vector<std::size_t> counts{}; ///< of devices that it may have, ascending; none: 1, 2, 4, ... and all
+    std::vector<std::size_t> counts{}; ///< of devices that it may have, ascending; none: 1, 2, 4, ... as constraints allow, and all
 };
 
 /// What is to be least.
@@ -132,17 +133,18 @@ struct placed_job {
 
 namespace detail {
 
-/// The graphs of several jobs as one, whose operators and parameters are named by the jobs as well.
+/// The graphs of several jobs as one, whose operators are named by the jobs as well, parameters by their numbers.
 [[nodiscard]] inline graph::dense_graph joined_graph(std::span<job const> jobs) {
     graph::dense_graph all;
     for (auto const& j : jobs) {
         auto const& g = j.problem.graph();
         auto const first = static_cast<std::uint32_t>(all.names.size());
+        auto const number = &j - jobs.data();
         for (std::size_t op = 0; op < g.size(); ++op) {
             all.names.push_back(text(j.name, "/", g.names[op]));
             all.operations.push_back(g.operations[op]);
             for (auto& w : all.operations.back().weights)
-                if (!w.parameter.empty()) w.parameter = text(j.name, "/", w.parameter);
+                if (!w.parameter.empty()) w.parameter = text(number, "/", w.parameter);
             all.first_in.push_back(static_cast<std::uint32_t>(all.edges.size()));
             for (auto const& e : g.in(op)) all.edges.push_back({first + e.producer, e.slot, first + e.consumer, e.input});
         }
@@ -168,6 +170,17 @@ inline void time_together(std::span<job const> jobs, std::vector<placed_job>& pl
     for (std::uint32_t t = 0; t < tasks.size(); ++t) {
         auto& time = placed[job_of[tasks.label[t].op]].together;
         time = std::max(time, picoseconds(simulate.schedule().end[t]));
+    }
+}
+
+/// Whether constraints leave the problem a plan on so many devices.
+[[nodiscard]] inline bool has_a_plan(parallelization const& problem, std::size_t count) {
+    std::vector<bool> free(problem.topology().size(), true);
+    try {
+        (void)on_devices(problem, take_devices(problem.topology(), free, count));
+        return true;
+    } catch (invalid_input const&) {
+        return false;
     }
 }
 
@@ -208,8 +221,9 @@ divide_devices(std::span<job const> jobs, std::span<std::vector<front_point> con
 ///
 ///     auto const placed = place({{{"big", big}, {"small", small, 0.5}}}, search);
 ///
-/// Throws `invalid_input` where there are no jobs, names are empty or alike, a weight is not positive and finite, problems are of different numbers
-/// of devices or options, jobs can not all have devices on which they fit, and as `device_front`. Complexity: a search for each count of each job.
+/// Throws `invalid_input` where there are no jobs, names are empty or alike, a weight is not positive and at most 1e100, problems are of different
+/// clusters or options, or of others than overlap and fifo, jobs can not all have devices on which they fit, and as `device_front`. Complexity: a
+/// search for each count of each job.
 [[nodiscard]] inline std::vector<placed_job> place(std::span<job const> jobs, job_search const& search,
                                                    placement_goal goal = placement_goal::weighted_sum) {
     if (jobs.empty()) throw invalid_input("place: no jobs: there must be one at least");
@@ -219,18 +233,23 @@ divide_devices(std::span<job const> jobs, std::span<std::vector<front_point> con
         if (j.name.empty()) throw invalid_input("place: job number ", n, " has no name: must have one of its own");
         for (std::size_t before = 0; before < n; ++before)
             if (jobs[before].name == j.name) throw invalid_input("place: jobs number ", before, " and ", n, " are both named '", j.name, "'");
-        if (!(j.weight > 0) || j.weight > std::numeric_limits<double>::max())
-            throw invalid_input("place: job '", j.name, "' has weight ", j.weight, ": must be positive and finite");
-        if (j.problem.topology().size() != topology.size())
+        if (!(j.weight > 0) || j.weight > 1e100)
+            throw invalid_input("place: job '", j.name, "' has weight ", j.weight, ": must be positive and at most 1e100");
+        if (!(j.problem.topology() == topology))
             throw invalid_input("place: job '", j.name, "' is on ", j.problem.topology().size(), " devices, job '", jobs.front().name, "' on ",
-                                topology.size(), ": must be one cluster");
+                                topology.size(), " or others: must be one cluster");
         if (!(j.problem.options() == jobs.front().problem.options()))
             throw invalid_input("place: jobs '", j.name, "' and '", jobs.front().name, "' have other options of simulation: must be equal");
     }
+    // In one simulation of all, whatever waits for all operators, or for its turn in the order of a program, would wait for other jobs.
+    if (auto const& o = jobs.front().problem.options(); !o.overlap || o.discipline != sim::discipline::fifo)
+        throw invalid_input("place: simulation option overlap is ", o.overlap, ", discipline ", name_of(o.discipline),
+                            ": jobs that run together are simulated with overlap true and fifo");
     std::vector<std::vector<front_point>> fronts;
     for (auto const& j : jobs) {
         auto counts = j.counts;
-        for (std::size_t n = 1; j.counts.empty() && n < topology.size(); n *= 2) counts.push_back(n);
+        for (std::size_t n = 1; j.counts.empty() && n < topology.size(); n *= 2)
+            if (detail::has_a_plan(j.problem, n)) counts.push_back(n);
         if (j.counts.empty()) counts.push_back(topology.size());
         fronts.push_back(device_front(j.problem, counts, search));
     }
@@ -251,13 +270,12 @@ divide_devices(std::span<job const> jobs, std::span<std::vector<front_point> con
         mine.strategy = point(n).strategy;
         auto const part = on_devices(jobs[n].problem, mine.devices);
         auto simulate = part.simulator();
-        mine.alone = simulate(mine.strategy);
-        if (mine.alone == point(n).cost) continue;
-        auto found = search(part, mine.strategy);
-        if (auto const cost = simulate(found); cost < mine.alone) {
-            mine.alone = cost;
-            mine.strategy = std::move(found);
-        }
+        if (simulate.simulate(mine.strategy) != point(n).cost || !part.feasible(mine.strategy))
+            if (auto found = search(part, mine.strategy); simulate(found) < simulate(mine.strategy)) mine.strategy = std::move(found);
+        mine.alone = simulate.simulate(mine.strategy);
+        if (!part.feasible(mine.strategy))
+            throw invalid_input("place: job '", jobs[n].name, "' found nothing that fits on its ", mine.devices.size(), " devices from ",
+                                mine.devices.front(), ", as it did on others: its counts must be such as fit on any");
     }
     detail::time_together(jobs, out);
     return out;

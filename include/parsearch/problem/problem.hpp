@@ -58,6 +58,8 @@ class parallelization {
         out.stop_ = std::move(stop);
         return out;
     }
+    /// See `until`.
+    [[nodiscard]] std::stop_token const& stop() const noexcept { return stop_; }
     /// The same problem, whose operators may be on any devices: without `space_options::admits`.
     [[nodiscard]] parallelization anywhere() const {
         auto out = *this;

@@ -2,7 +2,6 @@
 /// What it takes to change from a plan to another, and searches that weigh it against what the other plan gains.
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -109,9 +108,9 @@ class state_moves {
                 std::vector<std::uint32_t> wanted;
                 for (auto const& s : shards) wanted.push_back(static_cast<std::uint32_t>(configuration(s.op).device(s.shard)));
                 make_set(wanted);
-                auto missing = elements_of(region);
+                auto missing = sim::elements_of(region);
                 for (auto const& [before, holders] : known ? at->second.parts : std::span<part const>()) {
-                    auto const common = common_elements(region, before);
+                    auto const common = sim::common_elements(region, before);
                     if (common == 0) continue;
                     missing -= common;
                     send(bytes_of(operand, common), holders, wanted, sent);
@@ -153,12 +152,6 @@ class state_moves {
         for (auto const& members : w.classes)
             for (auto const op : members) space::validate(s[op], w.graph.operations[op], w.topology.size(), w.graph.names[op]);
     }
-    [[nodiscard]] static std::int64_t common_elements(sim::region const& a, sim::region const& b) noexcept {
-        std::int64_t n = 1;
-        for (std::size_t i = 0; i < a.size(); ++i) n *= ops::intersection(a[i], b[i]).size();
-        return n;
-    }
-    [[nodiscard]] static std::int64_t elements_of(sim::region const& r) noexcept { return common_elements(r, r); }
     [[nodiscard]] byte_count bytes_of(ops::operand const& weight, std::int64_t elements) const {
         sim::held_weights const held{.elements = elements, .bytes = elements * ops::size_of(weight.type)};
         return held.bytes + (work_->options.training ? sim::optimizer_memory(held, sim::cost_of(work_->options.optimizer).states) : 0);
@@ -189,7 +182,7 @@ class state_moves {
 ///     auto const found = search::mcmc(p, p.start(), rng, {.time = 5s});
 ///     found.cost;                                                 // an iteration, and a 10,000th of the change
 ///
-/// Any search that needs no bounds and no additive costs runs on it. Costs are picoseconds. Cheap to copy.
+/// Any search that needs no bounds and no additive costs runs on it. Costs are picoseconds. Ties of `to` are not kept. Cheap to copy.
 class replanning {
   public:
     /// Throws `invalid_input` where `iterations` is 0, and as `state_moves`.
@@ -228,13 +221,22 @@ class replanning {
         evaluator_type(parallelization const& problem, state_moves moves, std::int64_t iterations)
             : simulator_(problem.evaluator()), work_(problem.workload()), moves_(std::move(moves)), iterations_(iterations) {}
 
-        [[nodiscard]] picoseconds operator()(space::flat_strategy const& s) { return with(simulator_(s), share(moves_(s).time.count())); }
+        /// As that of the delta simulator: `s` becomes current where there is none.
+        [[nodiscard]] picoseconds operator()(space::flat_strategy const& s) {
+            if (now_.empty()) return reset(s);
+            restore();
+            return with(simulator_(s), share(moves_(s).time.count()));
+        }
         picoseconds reset(space::flat_strategy const& s) {
+            restore();
+            std::vector<std::int64_t> times;
+            (void)moves_(s); // refuses what has no times
+            for (std::size_t n = 0; n < moves_.classes(); ++n) times.push_back(time_of(n, s));
+            auto next = s;
             auto const cost = simulator_.reset(s);
-            now_ = s;
-            time_.clear();
-            for (std::size_t n = 0; n < moves_.classes(); ++n) time_.push_back(time_of(n));
-            sum_ = std::accumulate(time_.begin(), time_.end(), std::int64_t{0}, saturating_sum);
+            now_ = std::move(next);
+            time_ = std::move(times);
+            sum_ = sum_of(time_);
             return with(cost, share(sum_));
         }
         std::optional<picoseconds> propose(std::span<change<space::configuration> const> changes, picoseconds bound) {
@@ -250,12 +252,10 @@ class replanning {
             for (auto const& c : changes)
                 if (auto const n = work_->class_of[c.op]; n != no_class) changed_.push_back({n, 0});
             make_set(changed_);
-            proposed_ = sum_;
             try {
-                for (auto& [n, time] : changed_) {
-                    time = time_of(n);
-                    proposed_ = proposed_ - time_[n] + time;
-                }
+                next_time_ = time_;
+                for (auto& [n, time] : changed_) next_time_[n] = time = time_of(n, now_);
+                proposed_ = sum_of(next_time_);
                 auto const rest = bound == cost_traits<picoseconds>::infinity() ? bound : bound - picoseconds(share(proposed_));
                 auto const cost = simulator_.propose(changes, rest);
                 return cost ? std::optional(with(*cost, share(proposed_))) : std::nullopt;
@@ -277,8 +277,11 @@ class replanning {
         }
 
       private:
-        [[nodiscard]] std::int64_t time_of(std::size_t number) {
-            return moves_.of_class(number, [&](std::uint32_t op) -> auto const& { return now_[op]; }).time.count();
+        [[nodiscard]] std::int64_t time_of(std::size_t number, space::flat_strategy const& s) {
+            return moves_.of_class(number, [&](std::uint32_t op) -> auto const& { return s[op]; }).time.count();
+        }
+        [[nodiscard]] static std::int64_t sum_of(std::vector<std::int64_t> const& times) {
+            return std::accumulate(times.begin(), times.end(), std::int64_t{0}, saturating_sum);
         }
         [[nodiscard]] std::int64_t share(std::int64_t time) const noexcept { return time / iterations_ + (time % iterations_ != 0); }
         [[nodiscard]] static picoseconds with(picoseconds cost, std::int64_t share) {
@@ -298,6 +301,7 @@ class replanning {
         std::int64_t iterations_;
         space::flat_strategy now_;       ///< with what is proposed
         std::vector<std::int64_t> time_; ///< of each class, without that
+        std::vector<std::int64_t> next_time_;
         std::int64_t sum_ = 0, proposed_ = 0;
         std::vector<std::pair<std::size_t, std::int64_t>> changed_; ///< classes with what they would take
         std::vector<change<space::configuration>> before_;          ///< what the changes replaced

@@ -57,6 +57,9 @@ struct region_order {
                                             [](auto const& x, auto const& y) { return x.begin != y.begin ? x.begin < y.begin : x.end < y.end; });
     }
 };
+/// Elements that two regions have in common, and those of one.
+[[nodiscard]] inline std::int64_t common_elements(region const& a, region const& b) noexcept { return detail::common_elements(a, b); }
+[[nodiscard]] inline std::int64_t elements_of(region const& r) noexcept { return common_elements(r, r); }
 /// Distinct parts of one weight tensor, each with the shards that hold it.
 using weight_parts = std::map<region, std::vector<shard_ref>, region_order>;
 
@@ -67,8 +70,6 @@ struct held_tensor {
 };
 
 namespace detail {
-
-[[nodiscard]] inline std::int64_t region_elements(region const& r) noexcept { return common_elements(r, r); }
 
 /// Cuts parts that overlap (operators that share a tensor but split it differently) into parts that do not.
 [[nodiscard]] inline weight_parts refine(weight_parts parts) {
@@ -143,7 +144,7 @@ template <class Degrees>
             tensor.weight = w;
             detail::shard_regions const regions(operation, weight, degrees(op));
             for (std::uint32_t n = 0; n < regions.size(); ++n)
-                if (region r(regions[n].begin(), regions[n].end()); detail::region_elements(r) > 0) tensor.parts[std::move(r)].push_back({op, n});
+                if (region r(regions[n].begin(), regions[n].end()); elements_of(r) > 0) tensor.parts[std::move(r)].push_back({op, n});
         }
     }
     std::vector<held_tensor> out;
@@ -174,9 +175,9 @@ template <class Degrees, class Devices>
             for (auto const s : shards) holders.push_back(devices(s.op)[s.shard]);
             make_set(holders);
             auto& held = by_holders[std::move(holders)];
-            held.elements += detail::region_elements(r);
-            held.bytes += detail::region_elements(r) * ops::size_of(operand->type);
-            held.gradients += detail::region_elements(r) * gradient_size(type, operand->type);
+            held.elements += elements_of(r);
+            held.bytes += elements_of(r) * ops::size_of(operand->type);
+            held.gradients += elements_of(r) * gradient_size(type, operand->type);
             held.contributors.insert(held.contributors.end(), shards.begin(), shards.end());
         }
     }

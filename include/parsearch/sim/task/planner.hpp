@@ -285,14 +285,14 @@ class planner {
                 std::int64_t const copy = made.copy.empty() ? 0 : made.copy[n];
                 region r{{copy, copy + 1}};
                 r.insert(r.end(), made.regions[n].begin(), made.regions[n].end());
-                if (detail::region_elements(r) > 0) parts[std::move(r)].push_back(n);
+                if (elements_of(r) > 0) parts[std::move(r)].push_back(n);
             }
             for (auto const& [part, shards] : parts) {
                 std::vector<std::uint32_t> members;
                 for (auto const n : shards) members.push_back(p.devices[n]);
                 make_set(members);
                 if (members.size() < 2) continue;
-                auto const bytes = detail::region_elements(part) * ops::size_of(output.type);
+                auto const bytes = elements_of(part) * ops::size_of(output.type);
                 p.partial_outputs.push_back({shards,
                                              {},
                                              price_.collective(collective_kind::all_reduce, bytes, members),
