@@ -134,8 +134,8 @@ TEST_CASE("configurations JSON: what is wrong is named") {
           "p.json: stages: operator \"relu\" is missing: all but graph inputs must be there");
     CHECK(refused("\"k\": 2", "\"q\": 2") ==
           "p.json: stages[0].operators[1].degrees.q: operator 'fc 2' (linear) has no such dim: its dims are s, o, k");
-    CHECK(refused("\"k\": 2", "\"o\": 3") ==
-          "p.json: stages[0].operators[1]: operator 'fc 2' (linear): configuration splits dim 'o' of extent 10 by 3: must be a divisor");
+    CHECK(refused("\"k\": 2", "\"o\": 11") ==
+          "p.json: stages[0].operators[1]: operator 'fc 2' (linear): configuration splits dim 'o' of extent 10 by 11: must be from 1 to the extent");
     CHECK(refused("\"k\": 2", "\"k\": 2.0") == "p.json: stages[0].operators[1].degrees.k is 2.0: must be an integer from 1 to 2147483647");
     CHECK(refused("\"k\": 2", "\"k\": 0") == "p.json: stages[0].operators[1].degrees.k is 0: must be an integer from 1 to 2147483647");
     CHECK(refused("[3, 3]", "[3]") ==
@@ -157,9 +157,9 @@ TEST_CASE("configurations JSON: what is wrong is named") {
 
     auto const g = two_layers();
     auto s = space::data_parallel(g, 8);
-    s[3].degree[1] = 3;
+    s[3].degree[1] = 11;
     CHECK(support::refusal([&] { return written(g, 8, s); }) ==
-          "operator 'fc 2' (linear): configuration splits dim 'o' of extent 10 by 3: must be a divisor");
+          "operator 'fc 2' (linear): configuration splits dim 'o' of extent 10 by 11: must be from 1 to the extent");
     s.pop_back();
     CHECK(support::refusal([&] { return written(g, 8, s); }) == "the strategy has 3 configurations: the graph has 4 operators");
     auto twins = two_layers();

@@ -193,7 +193,7 @@ TEST_CASE("plan JSON: what is wrong is named") {
     CHECK(refused("{\"name\": \"relu\", \"start\": 1, \"segment\": 5, \"offloaded\": true}, ", "") ==
           "p.json: stages: operator \"relu\" is missing: all but graph inputs must be there");
     CHECK(refused("\"s\": 2, \"o\": 2", "\"s\": 32, \"o\": 2") ==
-          "p.json: stages[0].operators[1]: operator 'fc1' (linear): configuration splits dim 's' of extent 16 by 32: must be a divisor");
+          "p.json: stages[0].operators[1]: operator 'fc1' (linear): configuration splits dim 's' of extent 16 by 32: must be from 1 to the extent");
     CHECK(refused("[5, 4]", "[5, 8]") ==
           "p.json: stages[1].operators[0]: operator 'fc 2' (linear): configuration puts shard 1 on device 8: the topology has 8");
     CHECK(refused("\"tensor_parallel\": 2", "\"tensor_parallel\": 9") == "p.json: stages[0].tensor_parallel is 9: must be an integer from 1 to 8");
@@ -234,7 +234,7 @@ TEST_CASE("plan JSON: what does not fit is not written") {
     CHECK(said([](auto& p) { p.how.micro_batches = 7; }) ==
           "micro-batches: operator 'fc1' (linear) has 64 samples: 7 micro-batches must divide them");
     CHECK(said([](auto& p) { p.how.micro_batches = 64; }) ==
-          "operator 'fc1' (linear): configuration splits dim 's' of extent 1 by 2: must be a divisor");
+          "operator 'fc1' (linear): configuration splits dim 's' of extent 1 by 2: must be from 1 to the extent");
     CHECK(said([](auto& p) { p.strategy.pop_back(); }) == "the strategy has 3 configurations: the graph has 4 operators");
     CHECK(said([](auto& p) { p.tensor_parallel.pop_back(); }) ==
           "pipeline: degrees of tensor parallelism of 1 stages: there are 2, must be one each, or none");
