@@ -421,7 +421,8 @@ class Plans(Folder):
                 message = refused(option, wrong)
                 self.assertIn(f"{option} '{wrong}': ", message)
                 self.assertIn(why, message)
-        for wrong in (["--pin", "fc1=s2", "--forbid", "fc1=s2"], ["--pin", "fc1=s8"], ["--pin", "fc1=s3"], ["--pin", "fc1=k2", "--space.reduction", "false"]):
+        self.assertIn("pin of 'fc1': s3 @0+0: degrees must divide the extents, unless the space option uneven is true", refused("--pin", "fc1=s3"))
+        for wrong in (["--pin", "fc1=s2", "--forbid", "fc1=s2"], ["--pin", "fc1=s8"], ["--pin", "fc1=k2", "--space.reduction", "false"]):
             self.assertRegex(refused(*wrong), r"--pin, --forbid: no split of fc1 is left: of those that --space allows there are \d+, each of at most as many shards as there are devices, 4")
         out, _ = plan(*asked, "--space.copies", 2, "--pin", "fc1=o2 copies2", "--quiet", "--out", self.path / "b")
         self.assertIn({"o": 2, "copies": 2}, [op.get("degrees") for op in self.operators("b")])

@@ -1,6 +1,5 @@
 #include <parsearch/mpi/exact_ranks.hpp>
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -60,7 +59,6 @@ TEST_CASE("the work is shared, whether it waits in a queue or on the way of a de
     auto const expected = search::exact(problem, toys::strategy(width, 0), again, {.walk = 0, .sweeps = 0});
     REQUIRE(expected.stats.nodes > 10000);
     for (std::uint64_t const open : {1u, 1u << 16}) {
-        std::atomic<std::uint64_t> bounded = 0;
         toys::splitmix rng{1};
         mpi::traffic sent;
         mpi::setting const over{.counted = &sent};
