@@ -93,8 +93,7 @@ inline void add_waiting(graph::dense_graph const& g, std::span<std::size_t const
     auto const& g = part.graph();
     std::vector<std::size_t> place(g.size(), 0);
     for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = i;
-    by.uneven = problem.space().options().uneven;
-    auto const strategy = space::split_among_neighbours(g, by.replica(), by);
+    auto const strategy = split_among_neighbours(part, by.replica(), by);
     auto simulate = part.simulator();
     auto tasks = simulate.assemble(strategy);
     auto const updates = tasks.duration;

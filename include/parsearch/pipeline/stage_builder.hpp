@@ -276,9 +276,7 @@ class stage_builder {
         auto const at = strategies_.find({micro_batches, group, by});
         if (at != strategies_.end()) return at->second;
         auto const& micro = simulator_.micro_batches(micro_batches);
-        auto among = by;
-        among.uneven = micro.space().options().uneven;
-        auto const wanted = space::split_among_neighbours(micro.graph(), group, among);
+        auto const wanted = split_among_neighbours(micro, group, by);
         group_strategy out{.strategy = micro.space().nearest(wanted)};
         for (std::size_t op = 0; op < wanted.size(); ++op)
             if (out.strategy[op].degree == wanted[op].degree) out.strategy[op] = wanted[op];

@@ -246,7 +246,7 @@ class stage_estimator {
     /// Groups of devices that work on different samples; nothing where these are too few, or not divisible.
     [[nodiscard]] std::optional<std::int64_t> replicas_of(equal_stages const& how) const {
         auto const devices = problem_.topology().size();
-        auto const [tensor, experts, context, heads, uneven] = how.split;
+        auto const [tensor, experts, context, heads] = how.split;
         auto const in_replica = how.split.replica(), same_samples = how.split.same_samples();
         validate(how.launching());
         if (same_samples < 1 || experts < 1 || devices % (std::size_t{how.groups()} * in_replica) != 0 || in_replica % same_samples != 0)
@@ -451,9 +451,7 @@ class stage_estimator {
         if (auto const at = rates_.find({group, how.split, experts, within_nodes}); at != rates_.end()) return at->second;
         auto const part = micro_batch_problem(problem_, how.micro_batches);
         auto const& g = part.graph();
-        auto among = how.split;
-        among.uneven = part.space().options().uneven;
-        auto const strategy = space::split_among_neighbours(g, group, among);
+        auto const strategy = split_among_neighbours(part, group, how.split);
         std::uint32_t heaviest = order_.front();
         byte_count most = -1;
         for (auto const op : order_) {

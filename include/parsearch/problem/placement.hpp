@@ -175,6 +175,7 @@ inline void time_together(std::span<job const> jobs, std::vector<placed_job>& pl
 
 /// Whether constraints leave the problem a plan on so many devices.
 [[nodiscard]] inline bool has_a_plan(parallelization const& problem, std::size_t count) {
+    if (!problem.space().options().allows) return true;
     std::vector<bool> free(problem.topology().size(), true);
     try {
         (void)on_devices(problem, take_devices(problem.topology(), free, count));

@@ -126,12 +126,18 @@ class state_moves {
         out.time = picoseconds(sim::longest_hop(price_.all_to_all_v(messages)));
         return out;
     }
-    /// What strategy `s` of `to` needs.
-    template <Strategy<space::configuration> S> [[nodiscard]] moved_states operator()(S const& s) {
+    /// What strategy `s` of `to` needs, class by class.
+    template <Strategy<space::configuration> S> [[nodiscard]] std::vector<moved_states> by_class(S const& s) {
         auto const& all = space::flat(s, work_->graph.size());
         validate(all, *work_);
+        std::vector<moved_states> out;
+        for (std::size_t n = 0; n < classes(); ++n) out.push_back(of_class(n, [&](std::uint32_t op) -> auto const& { return all[op]; }));
+        return out;
+    }
+    /// The same in all.
+    template <Strategy<space::configuration> S> [[nodiscard]] moved_states operator()(S const& s) {
         moved_states out;
-        for (std::size_t n = 0; n < classes(); ++n) out += of_class(n, [&](std::uint32_t op) -> auto const& { return all[op]; });
+        for (auto const& of_one : by_class(s)) out += of_one;
         return out;
     }
 
@@ -230,14 +236,12 @@ class replanning {
         picoseconds reset(space::flat_strategy const& s) {
             restore();
             std::vector<std::int64_t> times;
-            (void)moves_(s); // refuses what has no times
-            for (std::size_t n = 0; n < moves_.classes(); ++n) times.push_back(time_of(n, s));
+            for (auto const& of_one : moves_.by_class(s)) times.push_back(of_one.time.count());
             auto next = s;
             auto const cost = simulator_.reset(s);
             now_ = std::move(next);
             time_ = std::move(times);
-            sum_ = sum_of(time_);
-            return with(cost, share(sum_));
+            return with(cost, share(sum_of(time_)));
         }
         std::optional<picoseconds> propose(std::span<change<space::configuration> const> changes, picoseconds bound) {
             restore();
@@ -250,15 +254,15 @@ class replanning {
             for (auto const& c : changes) before_.push_back({c.op, std::exchange(now_[c.op], c.configuration)});
             changed_.clear();
             for (auto const& c : changes)
-                if (auto const n = work_->class_of[c.op]; n != no_class) changed_.push_back({n, 0});
+                if (auto const n = work_->class_of[c.op]; n != no_class) changed_.push_back(n);
             make_set(changed_);
             try {
                 next_time_ = time_;
-                for (auto& [n, time] : changed_) next_time_[n] = time = time_of(n, now_);
-                proposed_ = sum_of(next_time_);
-                auto const rest = bound == cost_traits<picoseconds>::infinity() ? bound : bound - picoseconds(share(proposed_));
+                for (auto const n : changed_) next_time_[n] = time_of(n);
+                auto const mine = share(sum_of(next_time_));
+                auto const rest = bound == cost_traits<picoseconds>::infinity() ? bound : bound - picoseconds(mine);
                 auto const cost = simulator_.propose(changes, rest);
-                return cost ? std::optional(with(*cost, share(proposed_))) : std::nullopt;
+                return cost ? std::optional(with(*cost, mine)) : std::nullopt;
             } catch (...) {
                 restore();
                 throw;
@@ -266,8 +270,7 @@ class replanning {
         }
         void commit() {
             simulator_.commit();
-            for (auto const& [n, time] : changed_) time_[n] = time;
-            sum_ = proposed_;
+            for (auto const n : changed_) time_[n] = next_time_[n];
             changed_.clear();
             before_.clear();
         }
@@ -277,8 +280,8 @@ class replanning {
         }
 
       private:
-        [[nodiscard]] std::int64_t time_of(std::size_t number, space::flat_strategy const& s) {
-            return moves_.of_class(number, [&](std::uint32_t op) -> auto const& { return s[op]; }).time.count();
+        [[nodiscard]] std::int64_t time_of(std::size_t number) {
+            return moves_.of_class(number, [&](std::uint32_t op) -> auto const& { return now_[op]; }).time.count();
         }
         [[nodiscard]] static std::int64_t sum_of(std::vector<std::int64_t> const& times) {
             return std::accumulate(times.begin(), times.end(), std::int64_t{0}, saturating_sum);
@@ -299,12 +302,10 @@ class replanning {
         std::shared_ptr<sim::workload const> work_;
         state_moves moves_;
         std::int64_t iterations_;
-        space::flat_strategy now_;       ///< with what is proposed
-        std::vector<std::int64_t> time_; ///< of each class, without that
-        std::vector<std::int64_t> next_time_;
-        std::int64_t sum_ = 0, proposed_ = 0;
-        std::vector<std::pair<std::size_t, std::int64_t>> changed_; ///< classes with what they would take
-        std::vector<change<space::configuration>> before_;          ///< what the changes replaced
+        space::flat_strategy now_;                         ///< with what is proposed
+        std::vector<std::int64_t> time_, next_time_;       ///< of each class, without and with that
+        std::vector<std::uint32_t> changed_;               ///< classes of the operators that change
+        std::vector<change<space::configuration>> before_; ///< what the changes replaced
     };
     [[nodiscard]] evaluator_type evaluator() const { return {problem_, *moves_, iterations_}; }
 

@@ -20,7 +20,6 @@ struct neighbour_split {
     std::uint32_t experts = 1; ///< neighbours over which the experts of a mixture are split; 1: they are divided as other products are
     std::uint32_t context = 1; ///< groups of `tensor` neighbours, each with a part of the positions: see `context_parallel`
     std::uint32_t heads = 1;   ///< of these, over how many attention has heads in place of positions
-    bool uneven = false;       ///< parts of samples may be of two sizes: see `sample_parts`
     friend auto operator<=>(neighbour_split const&, neighbour_split const&) = default;
 
     /// Neighbours that work on parts of the same samples.
@@ -30,9 +29,9 @@ struct neighbour_split {
 };
 
 /// `tensor_parallel`, `context_parallel` and `expert_parallel` together. Throws `invalid_input` as these do.
-[[nodiscard]] inline flat_strategy split_among_neighbours(graph::dense_graph const& g, std::size_t devices, neighbour_split by) {
-    auto s = context_parallel(g, devices, by.context, by.tensor, by.heads, by.uneven);
-    return by.experts > 1 ? with_experts_split(g, std::move(s), devices, by.experts, by.uneven) : s;
+[[nodiscard]] inline flat_strategy split_among_neighbours(graph::dense_graph const& g, std::size_t devices, neighbour_split by, bool uneven = false) {
+    auto s = context_parallel(g, devices, by.context, by.tensor, by.heads, uneven);
+    return by.experts > 1 ? with_experts_split(g, std::move(s), devices, by.experts, uneven) : s;
 }
 
 } // namespace parsearch::space
