@@ -25,7 +25,7 @@ jax.config.update("jax_enable_x64", True)
 import collectives  # noqa: E402
 import networks  # noqa: E402
 from jax_plan import Plan  # noqa: E402
-from parts import Unsupported, error, initial  # noqa: E402
+from parts import Unsupported, differing, error, initial, judge  # noqa: E402
 from training import Training, on_one_device  # noqa: E402
 
 TOLERANCE = 1e-9
@@ -69,11 +69,7 @@ def executed(document, results, given=None):
 
 def differences(row):
     """{kind: [measured, predicted]} of the bytes that differ, and the same of memory: activations by more than 10%, the rest by more than 1%."""
-    out = {}
-    for kind in sorted(set(row["measured"]) | set(row["predicted"])):
-        pair = [row["measured"].get(kind, 0), row["predicted"].get(kind, 0)]
-        if pair[0] != pair[1]:
-            out[kind] = pair
+    out = differing(row)
     for what, (got, wanted) in row["memory"].items():
         if abs(got - wanted) > (0.1 if what == "activations" else 0.01) * wanted:
             out["memory of " + what] = [got, wanted]
@@ -130,17 +126,8 @@ def run(asked, work):
             failed += 1
             continue
         rows.append({"case": case, **row})
-        found, told = differences(row), explained.get(case, {})
-        wrong = [f"{what} is {pair[0]}, predicted {pair[1]}" for what, pair in found.items() if told.get(what, [])[:2] != pair]
-        wrong += [f"{what} does not differ as {HERE.name}/differences.json says" for what in told if what not in found]
-        if not agrees(row):
-            wrong.append("differs from one device")
-        failed += bool(wrong)
-        print(f"{'FAILED' if wrong else 'agrees':8} {case}: loss {row['loss']:.1e}, gradients {row['gradients']:.1e}, parameters {row['parameters']:.1e}; "
-              f"sent {sum(row['measured'].values())} B, predicted {sum(row['predicted'].values())} B"
-              f"{', explained' if told and not wrong else ''}; {row['seconds']:.0f} s", flush=True)
-        for what in wrong:
-            print(f"         {what}")
+        failed += not judge(case, row, differences(row), explained.get(case, {}), f"{HERE.name}/differences.json", "" if agrees(row) else "one device",
+                            f"; {row['seconds']:.0f} s")
     if asked.json:
         pathlib.Path(asked.json).write_text(json.dumps(rows, indent=1), encoding="utf-8")
     if asked.mutations:

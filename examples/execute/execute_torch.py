@@ -29,7 +29,7 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 import collectives  # noqa: E402
 import networks  # noqa: E402
 from network_torch import Part, compute  # noqa: E402
-from parts import Unsupported, beside, error, initial, states_of, terminals, updated, wanted_spec  # noqa: E402
+from parts import Unsupported, beside, differing, error, initial, judge, states_of, terminals, updated, wanted_spec  # noqa: E402
 
 TOLERANCE = 1e-9
 HERE = pathlib.Path(__file__).resolve().parent
@@ -320,19 +320,8 @@ def run(asked, work):
             failed += 1
             continue
         rows.append({"case": case, **row})
-        told = explained.get(case, {})
-        found = {kind: pair for kind in {**row["measured"], **row["predicted"]}
-                 if (pair := [row["measured"].get(kind, 0), row["predicted"].get(kind, 0)])[0] != pair[1]}
-        wrong = [f"{kind} is {pair[0]}, predicted {pair[1]}" for kind, pair in found.items() if told.get(kind, [])[:2] != pair]
-        wrong += [f"{kind} does not differ as {HERE.name}/differences_torch.json says" for kind in told if kind not in found]
-        if not agrees(row):
-            wrong.append("differs from one process")
-        failed += bool(wrong)
-        print(f"{'FAILED' if wrong else 'agrees':8} {case}: loss {row['loss']:.1e}, gradients {row['gradients']:.1e}, parameters {row['parameters']:.1e}; "
-              f"sent {sum(row['measured'].values())} B, predicted {sum(row['predicted'].values())} B{', explained' if told and not wrong else ''}"
-              f"{', by styles of modules ' + format(row['styles'], '.1e') if 'styles' in row else ''}", flush=True)
-        for what in wrong:
-            print(f"         {what}")
+        failed += not judge(case, row, differing(row), explained.get(case, {}), f"{HERE.name}/differences_torch.json", "" if agrees(row) else "one process",
+                            f", by styles of modules {row['styles']:.1e}" if "styles" in row else "")
         if asked.mutations and case == "mlp/tensor 4":
             for what, other in wrong_exports(plan):
                 try:

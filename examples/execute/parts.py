@@ -148,6 +148,25 @@ def initial(document, seed=0):
     return parameters, batches
 
 
+def differing(row):
+    """{kind: [measured, predicted]} of the bytes that differ."""
+    pairs = {kind: [row["measured"].get(kind, 0), row["predicted"].get(kind, 0)] for kind in sorted({*row["measured"], *row["predicted"]})}
+    return {kind: pair for kind, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def judge(case, row, found, told, file, apart, beside):
+    """Prints what came of a case: what differs, `found`, must be `told` in `file`. `apart`: what its numbers differ from, if so. Answers whether it is right."""
+    wrong = [f"{what} is {pair[0]}, predicted {pair[1]}" for what, pair in found.items() if told.get(what, [])[:2] != pair]
+    wrong += [f"{what} does not differ as {file} says" for what in told if what not in found]
+    wrong += [f"differs from {apart}"] if apart else []
+    print(f"{'FAILED' if wrong else 'agrees':8} {case}: loss {row['loss']:.1e}, gradients {row['gradients']:.1e}, parameters {row['parameters']:.1e}; "
+          f"sent {sum(row['measured'].values())} B, predicted {sum(row['predicted'].values())} B"
+          f"{', explained' if told and not wrong else ''}{beside}", flush=True)
+    for what in wrong:
+        print(f"         {what}")
+    return not wrong
+
+
 def error(got, wanted):
     """The largest difference of any tensor, by its largest element; of tensors that are all but zero by a millionth of the largest of all."""
     least = 1e-6 * max(float(numpy.abs(v).max()) for v in wanted.values())
