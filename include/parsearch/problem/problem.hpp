@@ -272,9 +272,9 @@ template <Strategy<space::configuration> S> [[nodiscard]] std::string to_string(
     return space::expert_parallel(p.graph(), p.topology().size(), degree, p.space().options().uneven);
 }
 [[nodiscard]] inline space::flat_strategy expert_parallel(parallelization const& p) { return expert_parallel(p, p.topology().size()); }
-/// Tensor, context and expert parallelism together, on the first `devices`: see `space::split_among_neighbours`.
-[[nodiscard]] inline space::flat_strategy split_among_neighbours(parallelization const& p, std::size_t devices, space::neighbour_split by) {
-    return space::split_among_neighbours(p.graph(), devices, by, p.space().options().uneven);
+/// Tensor, context and expert parallelism together, on the first `group` devices: see `space::split_among_neighbours`.
+[[nodiscard]] inline space::flat_strategy split_among_neighbours(parallelization const& p, std::size_t group, space::neighbour_split by) {
+    return space::split_among_neighbours(p.graph(), group, by, p.space().options().uneven);
 }
 [[nodiscard]] inline space::flat_strategy table_parallel(parallelization const& p) {
     return space::table_parallel(p.graph(), p.topology().size(), p.space().options().uneven);
