@@ -159,7 +159,9 @@ class state_moves {
             for (auto const op : members) space::validate(s[op], w.graph.operations[op], w.topology.size(), w.graph.names[op]);
     }
     [[nodiscard]] byte_count bytes_of(ops::operand const& weight, std::int64_t elements) const {
-        sim::held_weights const held{.elements = elements, .bytes = elements * ops::size_of(weight.type)};
+        sim::held_weights held;
+        held.elements = elements;
+        held.bytes = elements * ops::size_of(weight.type);
         return held.bytes + (work_->options.training ? sim::optimizer_memory(held, sim::cost_of(work_->options.optimizer).states) : 0);
     }
     void send(byte_count bytes, std::span<std::uint32_t const> holders, std::span<std::uint32_t const> wanted,
