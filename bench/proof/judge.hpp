@@ -86,7 +86,7 @@ template <class Delta> std::string difference(reference const& wanted, Delta& de
     for (std::size_t d = 0; d < memory.size(); ++d) {
         auto const &a = wanted.memory[d], &b = memory[d];
         if (a.weights != b.weights || a.gradients != b.gradients || a.optimizer != b.optimizer || a.activations != b.activations ||
-            a.buffers != b.buffers)
+            a.cache != b.cache || a.buffers != b.buffers)
             return ps::text("the memory of device ", d, ": ", b.total(), " bytes, not ", a.total());
     }
     if (delta.traffic() != wanted.traffic) return "the traffic";

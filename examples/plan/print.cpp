@@ -195,8 +195,9 @@ std::vector<ps::io::report_round> rounds_of(planned const& made) {
 std::string summary_of_model(ps::graph::dense_graph const& g, bool training) {
     auto const totals = ps::models::summarize(g);
     auto const batch = ps::io::batch_of(g);
-    return fmt::format("{} operators, {} parameters, {}flop per {}, {} {} per iteration", totals.operators,
-                       tools::shown_count(static_cast<double>(totals.parameters)),
+    auto const cache = totals.cache > 0 ? fmt::format(" and {} of cache", tools::shown_memory(totals.cache)) : std::string();
+    return fmt::format("{} operators, {} parameters{}, {}flop per {}, {} {} per iteration", totals.operators,
+                       tools::shown_count(static_cast<double>(totals.parameters)), cache,
                        tools::shown_count(training ? totals.training_flops : totals.forward_flops), training ? "training step" : "forward pass",
                        static_cast<std::int64_t>(batch.size), batch.unit.substr(0, batch.unit.size() - (batch.size > 1 ? 0 : 1)));
 }

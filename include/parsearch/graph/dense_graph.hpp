@@ -110,7 +110,7 @@ inline void check_edges(dense_graph const& g) {
 inline void find_training(dense_graph& g) {
     g.trains.assign(g.size(), false);
     for (auto const i : g.order) {
-        bool trains = !g.operations[i].weights.empty();
+        bool trains = ops::has_parameters(g.operations[i]);
         for (auto const& e : g.in(i)) trains = trains || g.carries_gradient(e);
         g.trains[i] = trains && g.operations[i].work != ops::work_class::source;
     }

@@ -23,6 +23,8 @@ struct llama_options {
     bool tied = true; ///< the output layer shares the table of tokens
     std::int64_t batch = 64;
     ops::dtype type = ops::dtype::f32;
+    bool inference = false;  ///< no loss; attention keeps keys and values, and the last token alone is followed
+    std::int64_t cached = 0; ///< in inference, earlier tokens of a sample of which these are kept
 };
 
 /// Parameters, with h hidden, d the size of a head, f hidden units and V entries: 2 h d (heads + kv_heads) + 3 h f + 2 h of each block, h of the
@@ -41,6 +43,7 @@ struct llama_options {
     detail::check_size("llama", "vocabulary", o.vocabulary);
     detail::check_size("llama", "batch", o.batch);
     detail::check_floating("llama", o.type);
+    auto const how = detail::checked_generation("llama", o.inference, o.cached);
     detail::transformer const t{.hidden = o.hidden, .sequence = o.sequence, .rms = true, .type = o.type};
     graph::operator_graph g;
     std::string const table = o.tied ? "tokens" : "";
@@ -54,15 +57,17 @@ struct llama_options {
             return detail::projected_attention(g, attention, x, x, h, o.hidden, [&](auto q, auto k, auto v) {
                 auto const turned_q = g.add(attention + ".rotary_q", ops::rotary_embedding{.heads = h.heads}, q, cos, sin);
                 auto const turned_k = g.add(attention + ".rotary_k", ops::rotary_embedding{.heads = h.kv_heads}, k, cos, sin);
-                return g.add(attention, ops::attention{.heads = h.heads, .kv_heads = h.kv_heads, .causal = true}, turned_q, turned_k, v);
+                ops::attention const core{.heads = h.heads, .kv_heads = h.kv_heads, .causal = true, .cache = how.inference, .cached = how.cached};
+                return g.add(attention, core, turned_q, turned_k, v);
             });
         });
         net.end = detail::residual(g, t, mlp, net.end, [&](graph::tensor_ref x) {
             return detail::feed_forward(g, mlp, x, o.feed_forward, o.hidden, ops::function::silu, true);
         });
     }
+    detail::take_predicting(net, how);
     net.then("norm", ops::rms_norm{}).then("logits", ops::linear{.out = o.vocabulary, .bias = false, .parameter = table});
-    detail::add_loss(g, net.end);
+    detail::finish(net, how);
     return g;
 }
 

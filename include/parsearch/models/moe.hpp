@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <parsearch/models/transformer.hpp>
 #include <parsearch/ops/einsum.hpp>
@@ -23,7 +24,7 @@ struct moe_options {
     std::int64_t feed_forward = 14336; ///< hidden units of an expert
     std::int64_t experts = 8;
     std::int64_t experts_per_token = 2;
-    double capacity_factor = 1.25; ///< slots of an expert over what even use needs; 1 where all tokens are kept and use is even
+    double capacity_factor = 1.25; ///< slots of an expert over what even use needs; 1 where all tokens are kept and use is even, as in inference
     std::int64_t every = 1;        ///< blocks every, 2 * every, ... have experts, the others one perceptron of the same size
     bool gated = true;             ///< a perceptron is down(silu(gate(x)) * up(x)), three matrices; else down(relu(up(x)))
     std::int64_t sequence = 4096;  ///< tokens of a sample
@@ -31,29 +32,45 @@ struct moe_options {
     bool tied = false; ///< the output layer shares the table of tokens
     std::int64_t batch = 64;
     ops::dtype type = ops::dtype::f32;
+    bool inference = false;  ///< no loss; attention keeps keys and values, and the last token alone is followed
+    std::int64_t cached = 0; ///< in inference, earlier tokens of a sample of which these are kept
 };
 
 namespace detail {
 
 [[nodiscard]] constexpr ops::function activation(moe_options const& o) noexcept { return o.gated ? ops::function::silu : ops::function::relu; }
 
+/// How many samples have their tokens routed together. In inference no token is dropped, and slots that even use leaves empty would count as work:
+/// the fewest samples, a divisor of the batch, whose tokens fill the experts' slots evenly; else all.
+[[nodiscard]] inline std::int64_t routed_together(moe_options const& o) {
+    for (std::int64_t n = 1; n < o.batch && o.inference; ++n)
+        if (o.batch % n == 0 && n * o.sequence * o.experts_per_token % o.experts == 0) return n;
+    return o.inference ? o.batch : 1;
+}
+
 /// The mixture of experts of a block: router, dispatch, experts, sum.
-inline tensor_ref mixture(operator_graph& g, moe_options const& o, std::string const& name, tensor_ref x) {
+inline tensor_ref mixture(operator_graph& g, moe_options const& o, std::string const& name, tensor_ref input) {
+    auto const together = routed_together(o);
+    auto const in_shape = [&](std::string const& part, std::vector<std::int64_t> shape, tensor_ref y) -> tensor_ref {
+        return together == 1 ? y : g.add(name + part, ops::reshape{.shape = std::move(shape)}, y);
+    };
+    auto const x = in_shape(".tokens", {o.batch / together, together * o.sequence, o.hidden}, input);
     auto const gates = chain{g, x}
                            .then(name + ".router", ops::linear{.out = o.experts, .bias = false})
                            .then(name + ".softmax", ops::softmax{})
                            .then(name + ".top_k", ops::top_k_gate{.k = o.experts_per_token})
                            .end;
     auto const dispatched =
-        g.add(name + ".dispatch", ops::moe_dispatch{.experts_per_token = o.experts_per_token, .capacity_factor = o.capacity_factor}, x, gates);
+        g.add(name + ".dispatch", ops::moe_dispatch{.experts_per_token = o.experts_per_token, .capacity_factor = o.inference ? 1 : o.capacity_factor},
+              x, gates);
     // A view where the tokens arrive: what two operators read is moved for each of them, and experts get theirs once.
     auto const slots = g.add(name + ".slots", ops::reshape{.shape = g.shape(dispatched).extents}, dispatched);
     auto const product = [&](std::string layer, std::int64_t out, tensor_ref y) -> tensor_ref {
         auto const in = g.shape(y).extents.back();
         return g.add(std::move(layer), ops::einsum{.equation = "sech,eho->seco", .weight = {o.experts, in, out}}, y);
     };
-    return g.add(name + ".combine", ops::moe_combine{}, feed_forward(g, name, slots, o.feed_forward, o.hidden, activation(o), o.gated, product),
-                 gates);
+    auto const answers = feed_forward(g, name, slots, o.feed_forward, o.hidden, activation(o), o.gated, product);
+    return in_shape(".samples", {o.batch, o.sequence, o.hidden}, g.add(name + ".combine", ops::moe_combine{}, answers, gates));
 }
 } // namespace detail
 
@@ -77,6 +94,7 @@ inline tensor_ref mixture(operator_graph& g, moe_options const& o, std::string c
     detail::check_size("moe", "vocabulary", o.vocabulary);
     detail::check_size("moe", "batch", o.batch);
     detail::check_floating("moe", o.type);
+    auto const how = detail::checked_generation("moe", o.inference, o.cached);
     graph::operator_graph g;
     auto const index = g.input("tokens.index", {{o.batch, o.sequence}, ops::dtype::i64});
     std::string const table = o.tied ? "tokens" : "";
@@ -88,7 +106,8 @@ inline tensor_ref mixture(operator_graph& g, moe_options const& o, std::string c
     for (std::int64_t layer = 1; layer <= o.layers; ++layer) {
         auto const block = text("block", layer);
         residual(block + ".attention", [&](graph::tensor_ref x) {
-            ops::multi_head_attention const attention{.heads = o.heads, .kv_heads = o.kv_heads, .causal = true, .bias = false};
+            ops::multi_head_attention const attention{
+                .heads = o.heads, .kv_heads = o.kv_heads, .causal = true, .bias = false, .cache = how.inference, .cached = how.cached};
             return g.add(block + ".attention", attention, x, x, x)[0];
         });
         bool const sparse = layer % o.every == 0;
@@ -98,8 +117,9 @@ inline tensor_ref mixture(operator_graph& g, moe_options const& o, std::string c
             return detail::feed_forward(g, name, x, o.feed_forward, o.hidden, detail::activation(o), o.gated);
         });
     }
+    detail::take_predicting(net, how);
     net.then("norm", ops::rms_norm{}).then("logits", ops::linear{.out = o.vocabulary, .bias = false, .parameter = table});
-    detail::add_loss(g, net.end);
+    detail::finish(net, how);
     return g;
 }
 

@@ -16,6 +16,7 @@ namespace parsearch::models {
 struct summary {
     std::size_t operators = 0;     ///< without graph inputs
     std::int64_t parameters = 0;   ///< elements of all weights; a shared tensor counts once
+    byte_count cache = 0;          ///< of all samples, kept from one iteration of inference to the next
     flop_count multiply_adds = 0;  ///< of the contractions of a forward pass
     flop_count forward_flops = 0;  ///< of a forward pass
     flop_count training_flops = 0; ///< of forward and backward; nothing is recomputed, the optimizer's step not counted
@@ -42,8 +43,10 @@ struct summary {
         out.multiply_adds += op.multiply_adds;
         out.forward_flops += op.flops;
         out.training_flops += backward_flops(g, i);
-        for (auto const& w : op.weights)
-            if (w.parameter.empty() || counted.insert(w.parameter).second) out.parameters += ops::elements_of(w);
+        for (auto const& w : op.weights) {
+            if (w.cache) out.cache += ops::bytes_of(w);
+            else if (w.parameter.empty() || counted.insert(w.parameter).second) out.parameters += ops::elements_of(w);
+        }
     }
     out.training_flops += out.forward_flops;
     return out;

@@ -26,6 +26,7 @@ struct transformer {
     bool causal = false;
     bool flash = true;
     double dropout = 0;
+    generation how{};
     ops::dtype type = ops::dtype::f32;
 };
 
@@ -60,8 +61,14 @@ template <class F> tensor_ref residual(operator_graph& g, transformer const& t, 
 
 /// `layers` blocks of self-attention and perceptron, named block1, block2, ...
 inline tensor_ref blocks(operator_graph& g, transformer const& t, tensor_ref x) {
-    ops::multi_head_attention const attention{
-        .heads = t.heads, .head_size = t.hidden / t.heads, .out = t.hidden, .causal = t.causal, .flash = t.flash, .dropout = t.dropout};
+    ops::multi_head_attention const attention{.heads = t.heads,
+                                              .head_size = t.hidden / t.heads,
+                                              .out = t.hidden,
+                                              .causal = t.causal,
+                                              .flash = t.flash,
+                                              .dropout = t.dropout,
+                                              .cache = t.how.inference,
+                                              .cached = t.how.cached};
     for (std::int64_t layer = 1; layer <= t.layers; ++layer) {
         auto const name = text("block", layer);
         x = residual(g, t, name + ".attention", x, [&](tensor_ref y) { return g.add(name + ".attention", attention, y, y, y)[0]; });

@@ -34,12 +34,32 @@ inline void expect_attention_inputs(std::span<tensor const> inputs) {
     expect_extent(inputs, 2, 1, inputs[1].extents[1], "the length of input 1");
 }
 
-/// Adds the dims s, lq, heads (in groups), lk.
-inline void add_attention_dims(operation& op, std::span<tensor const> inputs, std::int64_t groups, dim_kind kind) {
-    add_dim(op, "s", inputs[0].extents[0], dim_kind::sample);
-    add_dim(op, "lq", inputs[0].extents[1], dim_kind::attribute);
+/// Checks the options of a cache of `length` keys and values for `queries`.
+inline void expect_cache_options(bool cache, std::int64_t cached, std::int64_t queries, std::int64_t length) {
+    if (!checked("cached", cached, 0) && !cache) return;
+    if (!cache) throw invalid_input("option cached is ", cached, ": must be 0 where option cache is false");
+    if (queries != length)
+        throw invalid_input("option cache is true, with ", queries, " queries and ", length,
+                            " new keys: must be as many, since a token has one of each");
+}
+
+/// Adds the dims s, lq, heads (in groups), lk, and past where some positions are cached.
+inline void add_attention_dims(operation& op, std::int64_t samples, std::int64_t queries, std::int64_t groups, dim_kind kind, std::int64_t keys,
+                               std::int64_t cached) {
+    add_dim(op, "s", samples, dim_kind::sample);
+    add_dim(op, "lq", queries, dim_kind::attribute);
     add_dim(op, "heads", groups, kind);
-    add_dim(op, "lk", inputs[1].extents[1], dim_kind::fixed);
+    add_dim(op, "lk", keys, dim_kind::fixed);
+    if (cached) add_dim(op, "past", cached, dim_kind::reduction);
+}
+/// Adds what a cache holds of keys and of values: what is cached, in the order of positions, and what this pass adds.
+inline void add_cached(operation& op, dtype type, std::int64_t key_size, std::int64_t value_size) {
+    for (std::uint32_t const length : {4U, 1U}) {
+        if (length >= op.dims.size()) continue;
+        std::string const when = length == 4 ? "past_" : "new_";
+        add_cache(op, when + "k", type, {along(op, 0), along(op, 2), along(op, length), whole(key_size)});
+        add_cache(op, when + "v", type, {along(op, 0), along(op, 2), along(op, length), whole(value_size)});
+    }
 }
 
 /// What the scores of an attention of `rows` rows cost: a row is of one query and head.
@@ -52,9 +72,10 @@ struct score_cost {
 /// Flash keeps a statistic (f32) of each row, and nothing goes through memory. Else a kernel each makes scores, probabilities (kept) and, with
 /// dropout, a mask of bytes and what it leaves (both kept), and each reads what the one before wrote; backward has kernels for the gradients of these
 /// in turn, the last of which two products read.
-[[nodiscard]] inline score_cost scores_of(double rows, double length, dtype type, bool causal, bool flash, bool dropout) noexcept {
-    if (flash) return {rows * (causal ? (length + 1) / 2 : length), rows * static_cast<double>(size_of(dtype::f32))};
-    double const scores = rows * length, bytes = scores * static_cast<double>(size_of(type));
+/// Each query sees all of the `cached` positions.
+[[nodiscard]] inline score_cost scores_of(double rows, double length, double cached, dtype type, bool causal, bool flash, bool dropout) noexcept {
+    if (flash) return {rows * (cached + (causal ? (length + 1) / 2 : length)), rows * static_cast<double>(size_of(dtype::f32))};
+    double const scores = rows * (cached + length), bytes = scores * static_cast<double>(size_of(type));
     if (dropout) return {scores, 2 * bytes + scores, 4 * bytes, 7 * bytes};
     return {scores, bytes, 3 * bytes, 6 * bytes};
 }
@@ -76,8 +97,10 @@ struct multi_head_attention {
     bool causal = false;        ///< needs lq = lk
     bool bias = true;
     std::string parameter{};
-    bool flash = true;  ///< keeps a statistic per row of scores for backward, else all probabilities
-    double dropout = 0; ///< probability that one of these is dropped
+    bool flash = true;       ///< keeps a statistic per row of scores for backward, else all probabilities
+    double dropout = 0;      ///< probability that one of these is dropped
+    bool cache = false;      ///< inference: keys and values are kept for later tokens, see `attention`
+    std::int64_t cached = 0; ///< positions of which a cache has them already
     /// Weights: q_weight[heads * d, e], k_weight[kv * d, ek], v_weight[kv * d, ev], out_weight[out, heads * d] and a bias for each.
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
         detail::expect_attention_inputs(inputs);
@@ -92,13 +115,15 @@ struct multi_head_attention {
         auto const results = kit::checked("out", out, 0) ? out : embedded;
         if (causal) kit::expect_extent(inputs, 1, 1, q.extents[1], "the length of input 0 (option causal)");
         if (!(dropout >= 0 && dropout < 1)) throw invalid_input("option dropout is ", dropout, ": must be at least 0 and below 1");
+        detail::expect_cache_options(cache, cached, q.extents[1], inputs[1].extents[1]);
 
         operation op{.kind = std::string(kind), .work = work_class::attention};
         if (causal) op.variant = causal_variant;
-        detail::add_attention_dims(op, inputs, groups, dim_kind::parameter);
+        detail::add_attention_dims(op, q.extents[0], q.extents[1], groups, dim_kind::parameter, inputs[1].extents[1], cached);
         auto const queries = static_cast<double>(q.extents[0]) * static_cast<double>(q.extents[1]);
         auto const keys = static_cast<double>(q.extents[0]) * static_cast<double>(inputs[1].extents[1]);
         double const heads_rows = queries * static_cast<double>(heads), length = static_cast<double>(inputs[1].extents[1]);
+        double const before = static_cast<double>(cached);
 
         // The projection of input i: rows of a weight along the heads.
         auto const project = [&](std::size_t i, std::string const& name, double rows, std::int64_t block) {
@@ -118,12 +143,13 @@ struct multi_head_attention {
         kit::add_weight(op, parameter, "out_weight", type, {kit::whole(results), kit::along(op, 2, heads / groups * d)}, 2 * joined);
         if (bias) kit::add_weight(op, parameter, "out_bias", type, {kit::whole(results)}, queries * static_cast<double>(results));
         kit::add_output(op, "y", type, {kit::along(op, 0), kit::along(op, 1), kit::whole(results)});
+        if (cache) detail::add_cached(op, type, d, d);
 
-        auto const scores = detail::scores_of(heads_rows, length, type, causal, flash, dropout > 0);
+        auto const scores = detail::scores_of(heads_rows, length, before, type, causal, flash, dropout > 0);
         double const core = scores.computed * static_cast<double>(d); // multiply-adds of the scores, and of the context
         op.multiply_adds += joined;
         op.product_flops = 2 * op.multiply_adds;
-        op.multiply_adds += 2 * heads_rows * length * static_cast<double>(d);
+        op.multiply_adds += 2 * heads_rows * (before + length) * static_cast<double>(d);
         op.flops = op.product_flops + 4 * core + detail::score_forward * scores.computed;
         if (bias) op.flops += queries * static_cast<double>(wide + results) + 2 * keys * static_cast<double>(groups * d);
         // Gradients of the context, and of scores, probabilities, projected keys and values.
@@ -202,6 +228,11 @@ struct head_extents {
 /// last, with extent 1 where they are repeated, or those of [s * heads, lq, lk]. A gradient flows to a mask that is computed from parameters.
 /// Nothing is summed over heads here, so splitting them (an attribute dim: there are no weights) splits every operand. Work as in
 /// `multi_head_attention`, and a flop per score for each mask.
+///
+/// With `cache` this is a pass of inference: keys and values of its tokens are kept, each beside the query of its token, and those of `cached`
+/// earlier tokens are read. `cached` is the dim "past", of kind reduction. Its parts give partial sums of y (Flash-Decoding: T. Dao et al., 2023);
+/// the two statistics of each row by which these are weighed, 8 bytes of some hundred, are not counted as sent. A prefill has all tokens of a prompt
+/// and nothing cached, a step of decoding has one token, and a chunk of a prefill has both.
 struct attention {
     static constexpr std::string_view kind = "attention";
     std::int64_t heads = 0;
@@ -209,6 +240,8 @@ struct attention {
     bool causal = false;                       ///< needs lq = lk
     bool flash = true;                         ///< keeps a statistic per row of scores for backward, else all probabilities
     std::array<attention_layout, 4> layouts{}; ///< of q, k, v, y
+    bool cache = false;                        ///< inference: keys and values are kept for later tokens; takes no mask
+    std::int64_t cached = 0;                   ///< positions of which a cache has them already
     [[nodiscard]] operation infer(std::span<tensor const> inputs) const {
         kit::expect_inputs(inputs, 3, ~std::size_t{0});
         kit::expect_floating(inputs, 0, 2);
@@ -226,16 +259,15 @@ struct attention {
         else kit::expect_extent(inputs, 1, k_axes.size, q.size, "the head size of input 0");
         if (causal) kit::expect_extent(inputs, 1, k_axes.length, q.length, "the length of input 0 (option causal)");
         (void)kit::checked_product("heads * value size", heads, v.size);
+        detail::expect_cache_options(cache, cached, q.length, k.length);
+        if (cache && inputs.size() > 3) throw invalid_input("option cache is true, with ", inputs.size() - 3, " masks: must have none");
 
         operation op{.kind = std::string(kind), .work = work_class::attention};
         if (causal) op.variant = causal_variant;
-        kit::add_dim(op, "s", q.samples, dim_kind::sample);
-        kit::add_dim(op, "lq", q.length, dim_kind::attribute);
-        kit::add_dim(op, "heads", groups, dim_kind::attribute);
-        kit::add_dim(op, "lk", k.length, dim_kind::fixed);
+        detail::add_attention_dims(op, q.samples, q.length, groups, dim_kind::attribute, k.length, cached);
         double const rows = static_cast<double>(q.samples) * static_cast<double>(q.length) * static_cast<double>(heads);
-        double const length = static_cast<double>(k.length);
-        auto const cost = detail::scores_of(rows, length, inputs[0].type, causal, flash, false);
+        double const length = static_cast<double>(k.length), before = static_cast<double>(cached);
+        auto const cost = detail::scores_of(rows, length, before, inputs[0].type, causal, flash, false);
         double const scores = cost.computed * static_cast<double>(q.size), context = cost.computed * static_cast<double>(v.size);
         auto const add_operand = [&](std::string name, std::size_t i, std::uint32_t along_length, std::int64_t heads_per_group, std::int64_t size,
                                      double gradient) {
@@ -254,7 +286,8 @@ struct attention {
         }
         auto& y = kit::add_output(op, "y", inputs[0].type, detail::head_axes(op, layouts[3], 0, 1, 2, per_group, v.size));
         y.saved = flash; // a flash backward pass starts from the output
-        op.multiply_adds = rows * length * static_cast<double>(q.size + v.size);
+        if (cache) detail::add_cached(op, inputs[0].type, q.size, v.size);
+        op.multiply_adds = rows * (before + length) * static_cast<double>(q.size + v.size);
         op.flops = 2 * (scores + context) + (detail::score_forward + static_cast<double>(inputs.size() - 3)) * cost.computed;
         op.backward_flops = 2 * context + detail::score_backward * cost.computed; // the gradient of the probabilities, and softmax
         op.saved_bytes = cost.saved;

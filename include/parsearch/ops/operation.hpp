@@ -115,6 +115,8 @@ struct operand {
     /// Inputs: shards that all need what each of them holds a part of pass these parts on in a ring, and compute on the part that they have while
     /// the next is on its way, see `ring_parts`.
     bool passed_on = false;
+    /// Weights: kept from one iteration of inference to the next and never trained, as keys and values of earlier tokens are. Samples may index it.
+    bool cache = false;
     friend bool operator==(operand const&, operand const&) = default;
 };
 
@@ -174,12 +176,15 @@ struct tensor {
 }
 [[nodiscard]] inline byte_count bytes_of(operand const& o) noexcept { return elements_of(o) * size_of(o.type); }
 
-/// Parameters of an operator (elements of its weights).
+/// Parameters of an operator (elements of its weights, caches left out).
 [[nodiscard]] inline std::int64_t parameters_of(operation const& op) noexcept {
     std::int64_t n = 0;
-    for (auto const& w : op.weights) n += elements_of(w);
+    for (auto const& w : op.weights) n += w.cache ? 0 : elements_of(w);
     return n;
 }
+/// Whether some of its weights are parameters, and some caches.
+[[nodiscard]] inline bool has_parameters(operation const& op) noexcept { return !std::ranges::all_of(op.weights, &operand::cache); }
+[[nodiscard]] inline bool keeps_cache(operation const& op) noexcept { return std::ranges::any_of(op.weights, &operand::cache); }
 
 /// The amounts of work of an operation that grow with its iteration space, beside those of its operands.
 template <class Operation> [[nodiscard]] constexpr auto amounts_of(Operation& op) noexcept {
@@ -237,6 +242,9 @@ inline void validate(operation const& op, std::string_view where) {
     auto const check = [&](std::vector<operand> const& operands, std::string_view role) {
         for (auto const& o : operands) {
             if (o.summed && role != "input") throw invalid_input(place, role, " '", o.name, "' is summed: inputs alone may be");
+            if (o.cache && role != "weight") throw invalid_input(place, role, " '", o.name, "' is a cache: weights alone may be");
+            if (o.cache && !o.parameter.empty())
+                throw invalid_input(place, "cache '", o.name, "' is parameter '", o.parameter, "': each operator has caches of its own");
             not_negative(o.gradient_flops, "gradient_flops");
             if (o.touched_bytes != o.touched_bytes || o.touched_bytes > 1e300)
                 throw invalid_input(place, role, " '", o.name, "' has touched_bytes ", o.touched_bytes,

@@ -85,7 +85,7 @@ namespace detail {
             for (auto& a : o.axes) {
                 auto const* const t = detail::term_of(a, *k);
                 if (!t) continue;
-                if (weights) refuse("has weights '", o.name, "' of which each sample has its own: they can not be divided");
+                if (weights && !o.cache) refuse("has weights '", o.name, "' of which each sample has its own: they can not be divided");
                 if (a.offset != 0 || a.extent != t->stride * samples.extent)
                     refuse("has an axis of extent ", a.extent, " in '", o.name, "' that is not ", samples.extent,
                            " equal parts of consecutive samples: it can not be divided");

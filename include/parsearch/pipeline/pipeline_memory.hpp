@@ -88,6 +88,7 @@ template <class Shards, class Devices>
 void spread_over_micro_batches(graph::dense_graph const& g, pipelining const& how, sim::simulation_options const& options,
                                sim::iteration_plan const& plan, sharing_plan const& sharing, offload_plan const& parts, Shards const& shards,
                                Devices const& devices, std::vector<sim::memory_use>& use) {
+    for (auto& of_device : use) of_device.cache *= how.micro_batches; // each has its own
     if (!options.training) return;
     auto activations = activations_under_way(g, how, shards, devices, use.size());
     add_offloaded(parts, how, activations);

@@ -30,7 +30,7 @@ struct replica_times {
     std::vector<std::int64_t> busy;             ///< computation of a device, both ways
     std::vector<std::int64_t> weight_gradients; ///< of that, what may be computed later: see `weight_gradient_share`
     std::vector<std::int64_t> update;
-    std::vector<byte_count> weights, gradients, optimizer, activations;
+    std::vector<byte_count> weights, cache, gradients, optimizer, activations;
     std::vector<waiting_bytes> waiting; ///< for gradients of weights, if they are
     std::vector<double> own;            ///< the part of the weights that a device of the replica would keep the optimizer's state of
     std::vector<bool> experts;          ///< whether its experts are split
@@ -113,6 +113,7 @@ inline void add_waiting(graph::dense_graph const& g, std::span<std::size_t const
                       .weight_gradients = std::vector<std::int64_t>(n, 0),
                       .update = std::vector<std::int64_t>(n, 0),
                       .weights = std::vector<byte_count>(n, 0),
+                      .cache = std::vector<byte_count>(n, 0),
                       .gradients = std::vector<byte_count>(n, 0),
                       .optimizer = std::vector<byte_count>(n, 0),
                       .activations = std::vector<byte_count>(n, 0),
@@ -153,6 +154,7 @@ inline void add_waiting(graph::dense_graph const& g, std::span<std::size_t const
         if (c.sync.held.empty()) continue;
         auto const i = place[c.members.front()];
         out.weights[i] = c.sync.held.front().bytes;
+        out.cache[i] = c.sync.held.front().cache;
         out.gradients[i] = c.sync.held.front().gradients;
         std::set<std::uint32_t> in{blocks[i]};
         for (auto const op : c.members) out.home[place[op]] = i;

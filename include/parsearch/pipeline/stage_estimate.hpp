@@ -148,7 +148,7 @@ class stage_estimator {
                 if (i > begin[part]) b.narrow = std::min(b.narrow, c.crossing[i]);
                 if (c.borrowed[i] > 0 && c.home[i] < begin[part]) b.borrowed += borrowed_states(c, i, how, share);
                 if (!training) {
-                    b.held += static_cast<double>(c.weights[i]);
+                    b.held += static_cast<double>(c.weights[i] + how.micro_batches * c.cache[i]);
                     continue;
                 }
                 auto const own = share.of(c, i);
@@ -542,7 +542,7 @@ class stage_estimator {
                 if (training) states += share.of(c, i) * static_cast<double>(c.optimizer[i]);
                 if (c.borrowed[i] > 0 && !in_group(c.home[i]) && borrowed.insert(c.home[i]).second) states += borrowed_states(c, i, how, share);
                 buffers = std::max(buffers, c.buffers[i]);
-                weights += c.weights[i];
+                weights += c.weights[i] + how.micro_batches * c.cache[i];
                 activations[s] += c.activations[i];
                 waiting[s] += c.waiting[i];
             }

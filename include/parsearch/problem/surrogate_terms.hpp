@@ -170,6 +170,10 @@ class surrogate_terms {
         sim::held_weights held;
         for (auto const& weight : operation.weights) {
             auto const elements = ops::shard_elements(weight, box);
+            if (weight.cache) {
+                held.cache += elements * ops::size_of(weight.type);
+                continue;
+            }
             held.elements += elements;
             held.bytes += elements * ops::size_of(weight.type);
             held.gradients += elements * sim::gradient_size(w.options.gradients, weight.type);

@@ -29,6 +29,12 @@ template <class O> [[nodiscard]] constexpr auto steps_field() {
 template <class O> [[nodiscard]] constexpr auto shared_field() {
     return field("unroll_shared", &O::unroll_shared, "the steps share their weights; false: each step has its own");
 }
+template <class O> [[nodiscard]] constexpr auto inference_field() {
+    return field("inference", &O::inference, "keys and values are kept, no loss; with simulation.training=false");
+}
+template <class O> [[nodiscard]] constexpr auto cached_field() {
+    return field("cached", &O::cached, "in inference, earlier tokens of a sample, whose keys and values are kept");
+}
 } // namespace detail
 
 template <>
@@ -49,7 +55,8 @@ template <>
 inline constexpr auto described<models::gpt_options> = boost::hana::make_tuple(
     detail::batch_field<models::gpt_options>(), detail::type_field<models::gpt_options>(), detail::layers_field<models::gpt_options>(),
     detail::hidden_field<models::gpt_options>(), detail::heads_field<models::gpt_options>(), detail::sequence_field<models::gpt_options>(),
-    detail::vocabulary_field<models::gpt_options>(), detail::dropout_field<models::gpt_options>(), detail::flash_field<models::gpt_options>());
+    detail::vocabulary_field<models::gpt_options>(), detail::dropout_field<models::gpt_options>(), detail::flash_field<models::gpt_options>(),
+    detail::inference_field<models::gpt_options>(), detail::cached_field<models::gpt_options>());
 
 template <>
 inline constexpr auto described<models::inception_v3_options> =
@@ -157,7 +164,8 @@ inline constexpr auto described<models::moe_options> = boost::hana::make_tuple(
     field("every", &models::moe_options::every, "blocks every, 2 * every, ... have experts, the others one perceptron of the same size"),
     field("gated", &models::moe_options::gated, "a perceptron is down(silu(gate(x)) * up(x)); false: down(relu(up(x)))"),
     detail::sequence_field<models::moe_options>(), detail::vocabulary_field<models::moe_options>(),
-    field("tied", &models::moe_options::tied, "the output layer shares the table of tokens"));
+    field("tied", &models::moe_options::tied, "the output layer shares the table of tokens"), detail::inference_field<models::moe_options>(),
+    detail::cached_field<models::moe_options>());
 
 template <> inline constexpr auto enumerators<models::token_pooling> = std::array{models::token_pooling::class_token, models::token_pooling::mean};
 template <>
@@ -187,6 +195,7 @@ inline constexpr auto described<models::llama_options> = boost::hana::make_tuple
     field("kv_heads", &models::llama_options::kv_heads, "heads of keys and values; must divide heads"),
     field("head_size", &models::llama_options::head_size, "elements of a head, even; 0: hidden / heads"),
     field("feed_forward", &models::llama_options::feed_forward, "hidden units of a perceptron"), detail::sequence_field<models::llama_options>(),
-    detail::vocabulary_field<models::llama_options>(), field("tied", &models::llama_options::tied, "the output layer shares the table of tokens"));
+    detail::vocabulary_field<models::llama_options>(), field("tied", &models::llama_options::tied, "the output layer shares the table of tokens"),
+    detail::inference_field<models::llama_options>(), detail::cached_field<models::llama_options>());
 
 } // namespace parsearch::io

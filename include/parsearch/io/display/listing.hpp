@@ -221,6 +221,7 @@ struct parameter_line {
     std::set<std::string> shared;
     for (std::size_t op = 0; op < g.size(); ++op)
         for (auto const& w : g.operations[op].weights) {
+            if (w.cache) continue;
             if (!w.parameter.empty() && !shared.insert(w.parameter).second) continue;
             auto const shape = ops::to_string(ops::tensor_of(w));
             single.push_back({.name = {}, .shape = shape, .elements = ops::elements_of(w)});

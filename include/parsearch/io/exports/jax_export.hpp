@@ -215,6 +215,7 @@ class jax_writer {
         ordered_json parameter{
             {"name", name}, {"stage", how.stage[number]}, {"type", name_of(w.type)}, {"shape", shape_of(w)}, {"spec", out["spec"]}};
         parameter["replicas"] = names_of(mesh, beside);
+        if (w.cache) parameter["cache"] = true;
         if (how.sharded >= pipeline::sharded_states::gradients) shared_.push_back(shared_weight_of(number, w, split, beside, mesh));
         if (how.sharded != pipeline::sharded_states::none && !beside.empty()) {
             if (auto const shared = shared_axis_of(w, split, beside, mesh)) {
@@ -308,6 +309,7 @@ class jax_writer {
                                      {"gradients", m.gradients},
                                      {"optimizer", m.optimizer},
                                      {"activations", m.activations},
+                                     {"cache", m.cache},
                                      {"buffers", m.buffers}});
         return out;
     }

@@ -52,7 +52,7 @@ const TASKS = ['forward', 'backward', 'update', 'message', 'collective', 'forwar
 const PARTS = ['', ' again', ' of its block', ' of weights', ' to host', ' from host']; // sim::task_part: 1 and 3 have colours of their own
 const TRAFFIC = ['activations', 'gradients', 'partial sums', 'weight gradients', 'weights'];
 const COLLECTIVES = ['all-reduce', 'all-gather', 'reduce-scatter', 'all-to-all', 'broadcast', 'reduce'];
-const MEMORY = ['weights', 'gradients', 'optimizer', 'activations', 'buffers'];
+const MEMORY = ['weights', 'gradients', 'optimizer', 'activations', 'cache', 'buffers'];
 
 /* Colours come from the style sheet, so that a theme is one set of variables. */
 let style = getComputedStyle(document.documentElement);

@@ -56,7 +56,7 @@ else {
       });
       return path;
     };
-    svg.append(el('svg:path', { d: line(curve.current, false), fill: 'none', stroke: 'var(--m4)', 'stroke-width': 1, opacity: 0.75, 'clip-path': 'url(#plot)' }),
+    svg.append(el('svg:path', { d: line(curve.current, false), fill: 'none', stroke: 'var(--m5)', 'stroke-width': 1, opacity: 0.75, 'clip-path': 'url(#plot)' }),
       el('svg:path', { d: line(curve.best, true), fill: 'none', stroke: 'var(--accent)', 'stroke-width': 2.25, 'stroke-linejoin': 'round' }));
     if (baseline.time > y0 && baseline.time < y1 && baseline.fits && Math.abs(baseline.time / start - 1) > 0.01) svg.append(el('svg:line', { x1: left, x2: w - right, y1: y(baseline.time), y2: y(baseline.time), stroke: 'var(--muted)', 'stroke-dasharray': '2 4' }),
       el('svg:text', { x: w - right, y: y(baseline.time) - 6, 'text-anchor': 'end' }, baseline.name));
@@ -75,7 +75,7 @@ else {
     });
     svg.addEventListener('pointerleave', () => { dot.setAttribute('visibility', 'hidden'); hideTip(); });
     byId('curve').replaceChildren(svg, el('div', { class: 'legend', style: 'margin-top:4px' }, el('span', {}, el('i', { style: 'background:var(--accent);height:3px' }), 'best so far'),
-      el('span', {}, el('i', { style: 'background:var(--m4);height:3px' }), 'current')));
+      el('span', {}, el('i', { style: 'background:var(--m5);height:3px' }), 'current')));
   }
   const by = timed => { byTime = timed; byId('by-time').setAttribute('aria-pressed', timed); byId('by-count').setAttribute('aria-pressed', !timed); draw(); };
   byId('by-time').addEventListener('click', () => by(true));

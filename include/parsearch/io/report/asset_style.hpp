@@ -9,7 +9,7 @@ inline constexpr char const* style = R"css(
   --page: #fafaf9; --surface: #ffffff; --sunken: #f2f3f4; --line: #e2e5e9; --line-strong: #c6ccd3;
   --text: #1c2127; --muted: #59636e; --accent: #1f66b1; --good: #1d7a4c; --bad: #b3261e; --bad-surface: #fdf0ee;
   --k0: #4a86bf; --k1: #7b6fb5; --k2: #b98428; --k3: #2f9485; --k4: #c05a74; --k5: #7fb3de; --k6: #a79fd4;
-  --m0: #4a86bf; --m1: #7b6fb5; --m2: #b98428; --m3: #2f9485; --m4: #97a1ac;
+  --m0: #4a86bf; --m1: #7b6fb5; --m2: #b98428; --m3: #2f9485; --m4: #b8576b; --m5: #97a1ac;
   --t0: #2f9485; --t1: #7b6fb5; --t2: #b98428; --t3: #c05a74;
   --class-l: 87%; --class-s: 52%; --n0: #d3dae1; --n1: #e0a73a; --n2: #b3261e;
 }
@@ -18,7 +18,7 @@ inline constexpr char const* style = R"css(
   --page: #131619; --surface: #1a1e22; --sunken: #22272c; --line: #2c3238; --line-strong: #464e57;
   --text: #e4e8ec; --muted: #9ba6b1; --accent: #78b0ee; --good: #6cc79a; --bad: #f2938c; --bad-surface: #341d1c;
   --k0: #5b9bd6; --k1: #9186cf; --k2: #d09c46; --k3: #45ac9c; --k4: #d5738c; --k5: #3f6f9c; --k6: #5f5690;
-  --m0: #5b9bd6; --m1: #9186cf; --m2: #d09c46; --m3: #45ac9c; --m4: #77828d;
+  --m0: #5b9bd6; --m1: #9186cf; --m2: #d09c46; --m3: #45ac9c; --m4: #d98598; --m5: #77828d;
   --t0: #45ac9c; --t1: #9186cf; --t2: #d09c46; --t3: #d5738c;
   --class-l: 32%; --class-s: 34%; --n0: #3a434c; --n1: #b98428; --n2: #ff8a7d;
 }

@@ -151,7 +151,7 @@ using nlohmann::ordered_json;
                        {"node", cluster.node_of(d)},
                        {"memory", data.usable.empty() ? cluster.describe_device(d).memory : data.usable[d]},
                        {"stages", stages[d]},
-                       {"use", {m.weights, m.gradients, m.optimizer, m.activations, m.buffers}}});
+                       {"use", {m.weights, m.gradients, m.optimizer, m.activations, m.cache, m.buffers}}});
     }
     return out;
 }

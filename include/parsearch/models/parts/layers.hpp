@@ -13,6 +13,7 @@
 #include <parsearch/ops/kit/inference.hpp>
 #include <parsearch/ops/linear.hpp>
 #include <parsearch/ops/normalization.hpp>
+#include <parsearch/ops/shape.hpp>
 #include <parsearch/ops/softmax.hpp>
 
 namespace parsearch::models::detail {
@@ -96,6 +97,27 @@ inline void add_loss(operator_graph& g, tensor_ref logits, std::string const& su
     shape.pop_back();
     auto const labels = g.input("labels" + suffix, {std::move(shape), ops::dtype::i64});
     g.add("loss" + suffix, ops::cross_entropy{}, logits, labels);
+}
+
+/// Whether a language model is trained, or generates text behind `cached` tokens that it has seen.
+struct generation {
+    bool inference = false;
+    std::int64_t cached = 0;
+};
+[[nodiscard]] inline generation checked_generation(std::string_view model, bool inference, std::int64_t cached) {
+    check_size(model, "cached", cached, 0);
+    if (cached && !inference) throw invalid_input(model, ": cached is ", cached, ": must be 0 where inference is false");
+    return {inference, cached};
+}
+
+/// Of the tokens of each sample, [batch, sequence, hidden], those whose followers are wanted: in inference the last.
+inline void take_predicting(chain& net, generation const& how) {
+    if (auto const length = net.graph.shape(net.end).extents[1]; how.inference && length > 1)
+        net.then("last", ops::slice{.axis = 1, .begin = length - 1, .end = length});
+}
+/// The end of a language model: the loss, where it is trained.
+inline void finish(chain const& net, generation const& how) {
+    if (!how.inference) add_loss(net.graph, net.end);
 }
 
 } // namespace parsearch::models::detail

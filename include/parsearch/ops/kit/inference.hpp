@@ -151,6 +151,11 @@ inline operand& add_weight(operation& op, std::string_view parameter, std::strin
     return op.weights.back();
 }
 
+/// What inference keeps for later iterations.
+inline void add_cache(operation& op, std::string name, dtype type, std::vector<axis> axes) {
+    op.weights.push_back({.name = std::move(name), .type = type, .axes = std::move(axes), .differentiable = false, .cache = true});
+}
+
 /// The finished operation, once it is known to stay within the library's limits.
 [[nodiscard]] inline operation finished(operation op) {
     if (op.dims.size() > max_dims) throw invalid_input("needs ", op.dims.size(), " iteration dims: at most ", max_dims, " are supported");

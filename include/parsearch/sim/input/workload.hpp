@@ -68,7 +68,7 @@ inline void validate(simulation_options const& options) {
 }
 
 /// `oracle` counts devices as `topology` does. Throws as `validate(options)`, and `invalid_input` where an operator passes an input on in a ring and
-/// movement is pairwise.
+/// movement is pairwise, and where one keeps a cache and is to be trained.
 [[nodiscard]] inline std::shared_ptr<workload const> make_workload(graph::dense_graph graph, topology::dense_topology topology,
                                                                    cost::any_oracle oracle, simulation_options const& options) {
     validate(options);
@@ -77,6 +77,10 @@ inline void validate(simulation_options const& options) {
             if (input.passed_on)
                 throw invalid_input("operator '", graph.names[op], "' passes input '", input.name,
                                     "' on in a ring, and movement is pairwise: must be collective or grouped");
+    for (std::size_t op = 0; op < graph.size() && options.training; ++op)
+        if (ops::keeps_cache(graph.operations[op]))
+            throw invalid_input("operator '", graph.names[op], "' (", graph.operations[op].kind,
+                                ") keeps a cache from one iteration to the next, and option training is true: only inference has caches");
     auto w = std::make_shared<workload>(workload{std::move(graph), std::move(topology), std::move(oracle), options, {}, {}, {}});
     w->classes = find_classes(w->graph);
     w->readers = shared_reads(w->graph);

@@ -50,9 +50,9 @@ struct shard_memory {
     auto const master = h.bytes < 4 * h.elements ? 1 : 0;
     return 4 * h.elements * (states + master);
 }
-/// Bytes that the weights on one device bring: themselves, and in training gradients and optimizer state.
+/// Bytes that the weights on one device bring: themselves, in training gradients and optimizer state, in inference caches.
 [[nodiscard]] inline byte_count weight_memory(held_weights const& h, simulation_options const& options, std::int64_t states) noexcept {
-    return options.training ? h.bytes + h.gradients + optimizer_memory(h, states) : h.bytes;
+    return options.training ? h.bytes + h.gradients + optimizer_memory(h, states) : h.bytes + h.cache;
 }
 
 /// Adds up the memory of a strategy.
@@ -62,7 +62,7 @@ class memory_account {
 
     /// `shards(op)` is the `shard_memory` of an operator, `devices(op)` the device of each of its shards; each of `classes`
     /// has the weights of a sharing class as `sync`. A tensor that several operators keep is counted once per device, at its largest part there.
-    /// Inference keeps nothing beyond the working buffers. Complexity: O(edges * shards).
+    /// Inference keeps caches, and nothing beyond the working buffers. Complexity: O(edges * shards).
     template <class Classes, class Shards, class Devices>
     void add_up(simulation_options const& options, Classes const& classes, Shards const& shards, Devices const& devices,
                 std::vector<memory_use>& out) {
@@ -110,6 +110,7 @@ class memory_account {
         for (auto const& h : plan.held) {
             auto& use = out[h.device];
             use.weights += h.bytes;
+            use.cache += h.cache;
             if (!options.training) continue;
             use.gradients += h.gradients;
             use.optimizer += optimizer_memory(h, states);

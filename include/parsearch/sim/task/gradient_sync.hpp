@@ -39,6 +39,7 @@ struct held_weights {
     std::uint32_t device = 0;
     std::int64_t elements = 0;
     byte_count bytes = 0, gradients = 0; ///< of the weights; of their gradients
+    byte_count cache = 0;                ///< bytes of caches, which are no weights to be trained
     std::vector<std::uint32_t> groups;   ///< sync groups that this device is in
     std::vector<shard_ref> contributors; ///< its shards that compute gradients of weights which are on no other device
 };
@@ -164,7 +165,7 @@ template <class Degrees, class Devices>
                                   Devices const& devices) {
     struct share {
         std::int64_t elements = 0;
-        byte_count bytes = 0, gradients = 0;
+        byte_count bytes = 0, gradients = 0, cache = 0;
         std::vector<shard_ref> contributors;
     };
     std::map<std::vector<std::uint32_t>, share> by_holders;
@@ -175,6 +176,10 @@ template <class Degrees, class Devices>
             for (auto const s : shards) holders.push_back(devices(s.op)[s.shard]);
             make_set(holders);
             auto& held = by_holders[std::move(holders)];
+            if (operand->cache) {
+                held.cache += elements_of(r) * ops::size_of(operand->type);
+                continue;
+            }
             held.elements += elements_of(r);
             held.bytes += elements_of(r) * ops::size_of(operand->type);
             held.gradients += elements_of(r) * gradient_size(type, operand->type);
@@ -192,6 +197,7 @@ template <class Degrees, class Devices>
             h.elements += amount.elements;
             h.bytes += amount.bytes;
             h.gradients += amount.gradients;
+            h.cache += amount.cache;
             if (holders.size() > 1) h.groups.push_back(group);
             else h.contributors = amount.contributors;
         }

@@ -31,9 +31,9 @@ namespace detail {
     return std::nullopt;
 }
 
-/// The dim of an attention without weights that splits queries, keys, values and result alike.
+/// The dim of an attention without parameters that splits queries, keys, values and result alike.
 [[nodiscard]] inline std::optional<std::uint32_t> heads_dim(ops::operation const& op) {
-    if (op.work != ops::work_class::attention || op.inputs.size() < 3 || !op.weights.empty()) return std::nullopt;
+    if (op.work != ops::work_class::attention || op.inputs.size() < 3 || ops::has_parameters(op)) return std::nullopt;
     for (std::uint32_t k = 0; k < op.dims.size(); ++k) {
         bool of_all = op.dims[k].kind == ops::dim_kind::attribute && ops::is_indexed_by(op.outputs[0], k);
         for (std::size_t i = 0; i < 3; ++i) of_all = of_all && ops::is_indexed_by(op.inputs[i], k);

@@ -26,7 +26,7 @@ namespace parsearch::space {
     for (auto const i : g.order) {
         auto const& op = g.operations[i];
         auto const root = g.sharing[i];
-        if (!op.weights.empty()) {
+        if (ops::has_parameters(op)) {
             if (!placed[root]) {
                 placed[root] = true;
                 local[root] = next++ % static_cast<std::int32_t>(per_node);

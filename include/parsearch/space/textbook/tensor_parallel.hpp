@@ -77,13 +77,14 @@ namespace detail {
                                 op.work == work_class::recurrent;
         if (is_lookup) {
             prefer(detail::first_dim(op, dim_kind::reduction, tensor));
-        } else if (!op.weights.empty() && is_product) {
+        } else if (ops::has_parameters(op) && is_product) {
             prefer(inherits(dim_kind::reduction));
             prefer(detail::first_dim(op, dim_kind::parameter, tensor));
         } else {
             prefer(inherits(dim_kind::parameter));
             prefer(inherits(dim_kind::attribute));
             prefer(detail::first_dim(op, dim_kind::attribute, tensor));
+            if (ops::keeps_cache(op)) prefer(detail::first_dim(op, dim_kind::reduction, tensor)); // fewer heads of keys than devices
             // What is added or joined to a table: the axes that both have are parameter dims.
             if (!op.weights.empty() && op.work != work_class::normalization) prefer(detail::first_dim(op, dim_kind::parameter, tensor));
         }
