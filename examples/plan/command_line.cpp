@@ -157,7 +157,7 @@ struct raw_command {
     std::optional<std::chrono::nanoseconds> time = std::chrono::seconds{10};
     std::optional<std::uint64_t> evaluations{};
     std::vector<std::string> exports{};
-    bool time_given = false, version = false, pipelines = true;
+    bool time_given = false, version = false, pipelines = true, inference = false;
 };
 
 void add_general(CLI::App& app, raw_command& raw) {
@@ -181,6 +181,18 @@ void add_general(CLI::App& app, raw_command& raw) {
                         "fabric:NAME[,key=value...]; or a file: topology JSON, or "
                         "FILE,device=DEVICE for a machine file of FlexFlow",
                     text(raw.asked.cluster));
+    app.add_flag("--inference", raw.inference,
+                 "plans a pass of inference: --simulation.training false, and of a model of the zoo that has the option inference=true: a prefill of "
+                 "`sequence` tokens, or with sequence=1,cached=4096 a step of decoding behind as many tokens")
+        ->group(input);
+    tools::add_text(app, "--latency", input, "TIME",
+                    "of inference: finds the batch that serves most samples per second with a pass that takes at most this, such as 50ms [the "
+                    "batch of the model]",
+                    [&raw](std::string const& s) {
+                        std::chrono::nanoseconds limit{};
+                        ps::io::read_option(s, "latency", "command line", limit);
+                        raw.asked.latency = limit;
+                    });
     tools::add_text(app, "--fabric", input, "NAME",
                     "in the place of --cluster: servers on a network, which report.html draws: " + ps::io::fabric_names() +
                         "; with the options of a fabric. There --simulation.movement is grouped unless given",
@@ -305,6 +317,18 @@ void add_fabric(CLI::App& app, raw_command& raw) {
     });
 }
 
+// The model, as a pass of inference where it can be one.
+std::string inference_of(std::string const& model) {
+    constexpr std::string_view zoo = "zoo:";
+    if (!model.starts_with(zoo)) return model;
+    auto const asked = ps::io::parse_settings(model.substr(zoo.size()));
+    bool generates = false;
+    ps::io::visit_model(
+        asked.name, [&](auto const&, auto const& options) { generates = ps::io::has_option<std::remove_cvref_t<decltype(options)>>("inference"); });
+    bool const given = std::ranges::any_of(asked.settings, [](auto const& s) { return s.key == "inference"; });
+    return generates && !given ? model + ",inference=true" : model;
+}
+
 // The cluster of a fabric: "fabric:NAME,key=value,...".
 std::string fabric_cluster(raw_command const& raw) {
     auto out = std::string(ps::io::fabric_prefix) + raw.fabric;
@@ -407,6 +431,19 @@ command read_command_line(int argc, char const* const* argv) {
     if (asked.model.empty() || asked.cluster.empty())
         throw ps::invalid_input(asked.model.empty() ? "--model" : "--cluster",
                                 " is missing: plan needs a model, and a cluster or fabric; plan --help shows examples");
+    if (raw.inference) {
+        if (app.count("--simulation.training") > 0 && asked.simulation.training)
+            throw ps::invalid_input("--inference is given beside --simulation.training true: one of them says what to plan");
+        asked.simulation.training = false;
+        asked.model = inference_of(asked.model);
+    }
+    if (asked.latency) {
+        auto const refuse = [](std::string const& what) { throw ps::invalid_input("--latency is given, but ", what); };
+        if (asked.simulation.training) refuse("training has none: say --inference");
+        if (*asked.latency <= ps::picoseconds{0}) refuse("it is 0: must be longer");
+        if (raw.search == "none" || !raw.import.empty()) refuse("nothing is searched");
+        if (raw.fabric == "topoopt") refuse("fabric topoopt is wired for one batch: say another --fabric");
+    }
     if (!raw.import.empty()) {
         if (app.count("--start") > 0) throw ps::invalid_input("--start is given beside --import, which sets it");
         if (app.count("--search") > 0 && raw.search != "none")

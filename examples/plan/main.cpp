@@ -20,6 +20,7 @@
 #include "output.hpp"
 #include "planner.hpp"
 #include "ranks.hpp"
+#include "serve.hpp"
 
 namespace {
 
@@ -31,6 +32,10 @@ int run(plan::command const& command, plan::ranks const& ranks) {
     tools::interrupt_watch const watch;
     auto given = read_inputs(asked);
     ranks.require(asked, given);
+    if (asked.latency) {
+        choose_batch(asked, watch.token());
+        given = read_inputs(asked);
+    }
     if (ranks.helps()) {
         auto const made = begin_plan(asked, given, watch.token());
         ranks.help(asked, made, watch.token());

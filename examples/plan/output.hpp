@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "planner.hpp"
@@ -35,6 +36,13 @@ void prepare_folder(request const& asked, inputs const& given);
 
 // The rounds in which fabric and strategy were made for each other; the first that found the plan is the one chosen.
 [[nodiscard]] std::vector<ps::io::report_round> rounds_of(planned const& made);
+
+struct column {
+    std::string_view top, bottom;
+    bool left = false;
+};
+// To stdout: columns as wide as their widest cell; one or two lines of heads.
+void print_table(std::vector<column> const& columns, std::vector<std::vector<std::string>> const& rows);
 
 // A few lines about model and cluster, to stdout.
 void print_inputs(request const& asked, inputs const& given, planned const& made);

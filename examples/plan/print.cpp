@@ -28,14 +28,10 @@
 namespace plan {
 namespace {
 
-struct column {
-    std::string_view top, bottom;
-    bool left = false;
-};
-
 bool limited(ps::byte_count memory) { return memory != std::numeric_limits<ps::byte_count>::max(); }
 
-// Columns as wide as their widest cell; one or two lines of heads.
+} // namespace
+
 void print_table(std::vector<column> const& columns, std::vector<std::vector<std::string>> const& rows) {
     std::vector<std::size_t> width;
     for (std::size_t c = 0; c < columns.size(); ++c) {
@@ -54,6 +50,8 @@ void print_table(std::vector<column> const& columns, std::vector<std::vector<std
     print_line([&](std::size_t c) { return std::string(columns[c].bottom); });
     for (auto const& row : rows) print_line([&](std::size_t c) { return row[c]; });
 }
+
+namespace {
 
 // What searches compare, where memory is missed and that counts.
 std::string shown_cost(ps::picoseconds cost) { return cost == ps::cost_traits<ps::picoseconds>::infinity() ? "infinite" : tools::shown_time(cost); }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include <parsearch/core/units.hpp>
 #include <parsearch/io/described/described_kernels.hpp>
 #include <parsearch/io/described/searches.hpp>
 #include <parsearch/io/files/run_manifest.hpp>
@@ -45,6 +46,7 @@ struct request {
     ps::space::space_options space{};
     std::vector<std::string> pin{}, forbid{}; // OPERATOR=SPLIT: see `pin_operators`
     std::optional<double> regular = 0.05;     // how much less a plan must take that differs between blocks that repeat; nothing: it may differ
+    std::optional<ps::picoseconds> latency{}; // of inference: the batch is to be the one that serves most within it; nothing: the model's
     std::vector<std::string> compare{"all"};
     std::string diff{};                 // a file of a plan, or the name of an expert, from which the plan's differences are shown; empty: none
     std::vector<std::string> explain{}; // operators of which the plan says why they have their configurations

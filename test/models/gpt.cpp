@@ -67,3 +67,18 @@ TEST_CASE("gpt: bad options are refused") {
     CHECK(support::refusal([] { return models::gpt({.type = ops::dtype::i8}); }) == "gpt: type is i8: must be a floating-point type");
     CHECK(support::refusal([] { return models::gpt({.dropout = 1}); }) == "gpt: dropout is 1: must be at least 0 and below 1");
 }
+
+TEST_CASE("gpt: inference keeps keys and values, and looks positions up behind what is cached") {
+    models::gpt_options o{.layers = 2, .hidden = 64, .heads = 4, .sequence = 32, .vocabulary = 512, .batch = 8, .inference = true};
+    auto const prefill = models::summarize(models::gpt(o));
+    CHECK(prefill.parameters ==
+          models::summarize(models::gpt({.layers = 2, .hidden = 64, .heads = 4, .sequence = 32, .vocabulary = 512})).parameters);
+    CHECK(prefill.cache == 2 * 2 * 8 * 32 * 64 * 4);
+    CHECK(support::count(models::gpt(o), "dropout") == 0);
+    o.sequence = 1;
+    o.cached = 31;
+    auto const step = models::summarize(models::gpt(o));
+    CHECK(step.parameters == prefill.parameters);
+    CHECK(step.cache == prefill.cache);
+    CHECK(step.multiply_adds < prefill.multiply_adds / 16);
+}

@@ -66,7 +66,45 @@ TEST_CASE("llama: with tensor parallelism, devices exchange gradients of normali
     }
 }
 
+TEST_CASE("llama: inference has the same parameters, a cache, and the work of what is asked by hand") {
+    auto o = small;
+    auto const parameters = models::summarize(models::llama(o)).parameters;
+    o.inference = true;
+    auto const prefill = models::summarize(models::llama(o));
+    CHECK(prefill.parameters == parameters);
+    CHECK(prefill.cache == 2 * 2 * 16 * 64 * 8 * 16 * 4); // layers, keys and values, samples, tokens, heads, elements, bytes
+    CHECK(support::count(models::llama(o), "cross_entropy") == 0);
+    CHECK(support::count(models::llama(o), "slice") == 1); // the last token is followed
+    o.sequence = 1;
+    o.cached = 63;
+    auto const step = models::summarize(models::llama(o));
+    CHECK(step.parameters == parameters);
+    CHECK(step.cache == prefill.cache);
+    double const b = 16, h = 256, kv = 128, f = 512, v = 1024, l = 2;
+    CHECK(step.multiply_adds == b * (l * (2 * h * h + 2 * h * kv + 2 * 64 * h + 3 * h * f) + h * v));
+    CHECK(support::count(models::llama(o), "slice") == 0);
+}
+
+TEST_CASE("llama: tensor parallelism divides weights and cache; where heads are fewer than devices, positions of the cache") {
+    auto o = small;
+    o.inference = true;
+    o.sequence = 1;
+    o.cached = 63;
+    auto const cluster = topology::dgx_a100(2);
+    for (std::size_t const degree : {8u, 16u}) {
+        auto p = make_problem(models::llama(o), cluster, cost::roofline{cluster}, {.simulation = {.training = false}});
+        auto const r = simulate(p, tensor_parallel(p, degree));
+        for (auto const& m : r.memory) {
+            CHECK(m.cache <= models::summarize(p.graph()).cache / 16 + (degree == 16 ? 2 * 2 * 16 * 8 * 16 * 4 : 0)); // the new token's on all
+            CHECK(m.weights < 4 * models::summarize(p.graph()).parameters / 7);
+            CHECK(m.activations == 0);
+        }
+    }
+}
+
 TEST_CASE("llama: bad options are refused") {
+    CHECK(support::refusal([] { return models::llama({.cached = 8}); }) == "llama: cached is 8: must be 0 where inference is false");
+    CHECK(support::refusal([] { return models::llama({.inference = true, .cached = -8}); }) == "llama: cached is -8: must be at least 0");
     CHECK(support::refusal([] { return models::llama({.layers = 0}); }) == "llama: layers is 0: must be at least 1");
     CHECK(support::refusal([] { return models::llama({.layers = 65537}); }) == "llama: layers is 65537: must be at most 65536");
     CHECK(support::refusal([] { return models::llama({.hidden = 2050}); }) == "llama: hidden is 2050: must be a multiple of heads, which is 32");

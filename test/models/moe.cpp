@@ -100,3 +100,21 @@ TEST_CASE("moe: bad options are refused") {
     CHECK(support::refusal([] { return models::moe({.batch = 0}); }) == "moe: batch is 0: must be at least 1");
     CHECK(support::refusal([] { return models::moe({.type = ops::dtype::i32}); }) == "moe: type is i32: must be a floating-point type");
 }
+
+TEST_CASE("moe: in inference tokens of several samples are routed together, so that no slot is empty") {
+    models::moe_options o{.layers = 2, .hidden = 64, .heads = 4, .kv_heads = 2, .feed_forward = 128, .experts = 8, .experts_per_token = 2};
+    o.vocabulary = 512;
+    o.batch = 16;
+    o.sequence = 1;
+    o.inference = true;
+    o.cached = 15;
+    auto const g = graph::read_graph(models::moe(o)).graph;
+    auto const totals = models::summarize(g);
+    CHECK(totals.cache == 2 * 2 * 16 * 16 * 32 * 4);
+    double const b = 16, h = 64, kv = 32, f = 128, v = 512, l = 2; // each token takes two experts
+    CHECK(totals.multiply_adds == b * (l * (2 * h * h + 2 * h * kv + 2 * 16 * h + 8 * h + 2 * 3 * h * f) + h * v));
+    for (std::size_t op = 0; op < g.size(); ++op)
+        if (g.operations[op].kind == "moe_dispatch") CHECK(g.operations[op].dims[0].extent == 4); // groups of 4 samples
+    o.batch = 3;                                                                                  // no divisor fills the slots evenly
+    CHECK_NOTHROW((void)graph::read_graph(models::moe(o)));
+}

@@ -219,3 +219,65 @@ TEST_CASE("attention: refusals") {
     CHECK(refusal(ops::attention{.heads = 3}, {q, f32({2, 7, 6}), k}) ==
           "input 1 of shape f32[2,7,6]: axis 2 must have extent 12, the key/value heads times the head size of input 0");
 }
+
+TEST_CASE("attention: a step of decoding reads what is cached, and adds its own keys and values") {
+    // 4 samples, 6 heads in 2 groups of 5 elements, 11 positions cached.
+    ops::attention const step{.heads = 6, .kv_heads = 2, .causal = true, .cache = true, .cached = 11};
+    auto const op = infer(step, {f32({4, 1, 30}), f32({4, 1, 10}), f32({4, 1, 10})});
+    CHECK(dims(op) == "s4 lq1~ heads2~ lk1! past11+");
+    CHECK(ops::keeps_cache(op));
+    CHECK(!ops::has_parameters(op));
+    CHECK(ops::parameters_of(op) == 0);
+    REQUIRE(op.weights.size() == 4);
+    for (auto const& w : op.weights) CHECK(w.cache);
+    CHECK(op.weights[0].name == "past_k");
+    CHECK(extents(op.weights[0]) == shape{4, 2, 11, 5});
+    CHECK(op.weights[3].name == "new_v");
+    CHECK(extents(op.weights[3]) == shape{4, 2, 1, 5});
+    CHECK(op.multiply_adds == 4.0 * 6 * 12 * (5 + 5));
+    CHECK(op.flops == 4.0 * 6 * 12 * (2 * 10 + 6)); // 12 keys for each query
+    // Samples and heads have caches of their own; parts of the past leave partial sums.
+    std::vector<std::int32_t> const split{2, 1, 2, 1, 3};
+    CHECK(ops::partial_sums(op, op.outputs[0], split) == 3);
+    CHECK(shard_extents(op, op.weights[0], split, 0) == shape{2, 1, 4, 5});
+    CHECK(shard_extents(op, op.weights[2], split, 0) == shape{2, 1, 1, 5});
+    auto const work = ops::work_of(op, split, ops::pass::forward);
+    CHECK(work.bytes >= 4.0 * 2 * (2 * 4 * 5 + 2 * 5)); // both caches, once
+}
+
+TEST_CASE("attention: a prefill keeps each token's keys and values beside its query, a chunk sees what is cached and its own") {
+    auto const tokens = f32({2, 8, 12}), keys = f32({2, 8, 4});
+    ops::attention const prefill{.heads = 3, .kv_heads = 1, .causal = true, .cache = true};
+    auto const op = infer(prefill, {tokens, keys, keys});
+    CHECK(dims(op) == "s2 lq8~ heads1~ lk8!");
+    REQUIRE(op.weights.size() == 2);
+    CHECK(extents(op.weights[0]) == shape{2, 1, 8, 4});
+    CHECK(shard_extents(op, op.weights[0], {1, 4, 1, 1}, 1) == shape{2, 1, 2, 4});
+    auto const plain = infer(ops::attention{.heads = 3, .kv_heads = 1, .causal = true}, {tokens, keys, keys});
+    CHECK(op.flops == plain.flops);
+    auto chunk = prefill;
+    chunk.cached = 24;
+    auto const later = infer(chunk, {tokens, keys, keys});
+    CHECK(later.flops == doctest::Approx(plain.flops * (24 + 4.5) / 4.5));
+    // The same with projections inside, whose work is that of the new tokens.
+    auto const x = f32({2, 8, 12});
+    ops::multi_head_attention const whole{.heads = 3, .causal = true, .cache = true, .cached = 24};
+    auto const joined = infer(whole, {x, x, x});
+    CHECK(dims(joined) == "s2 lq8~ heads3* lk8! past24+");
+    CHECK(ops::has_parameters(joined));
+    CHECK(ops::parameters_of(joined) == 4 * (12 * 12 + 12));
+    CHECK(joined.multiply_adds == 4 * 2.0 * 8 * 12 * 12 + 2 * (2.0 * 3 * 8 * 32 * 4));
+    CHECK(joined.weights.size() == 8 + 4);
+}
+
+TEST_CASE("attention: caches that can not be are refused") {
+    auto const x = f32({2, 8, 12});
+    auto const refused = [&](auto const& op, auto const&... more) { return support::refusal([&] { return infer(op, {x, x, x, more...}); }); };
+    CHECK(refused(ops::attention{.heads = 3, .cached = 4}) == "option cached is 4: must be 0 where option cache is false");
+    CHECK(refused(ops::attention{.heads = 3, .cache = true, .cached = -1}) == "option cached is -1: must be at least 0");
+    CHECK(refused(ops::attention{.heads = 3, .cache = true}, f32({8, 8})) == "option cache is true, with 1 masks: must have none");
+    CHECK(refused(ops::multi_head_attention{.heads = 3, .cached = 4}) == "option cached is 4: must be 0 where option cache is false");
+    CHECK(support::refusal([&] {
+              return infer(ops::attention{.heads = 3, .cache = true}, {f32({2, 1, 12}), x, x});
+          }) == "option cache is true, with 1 queries and 8 new keys: must be as many, since a token has one of each");
+}

@@ -136,7 +136,14 @@ workload_problem make_workload_problem(Graph const& graph, plain_topology const&
     return {work, space::strategy_space(work->graph, work->topology.size())};
 }
 
-/// Its weights are of several types.
+/// The same, with some of the weights that are not shared as caches.
+inline parsearch::graph::dense_graph with_caches(std::mt19937_64& rng, parsearch::graph::dense_graph g) {
+    for (auto& op : g.operations)
+        for (auto& w : op.weights) w.cache = w.parameter.empty() && parsearch::bernoulli(rng, 0.3);
+    return parsearch::graph::read_graph(g).graph;
+}
+
+/// Its weights are of several types; in inference some are caches.
 template <class Oracle = mixed_oracle>
 workload_problem random_workload(std::mt19937_64& rng, parsearch::sim::simulation_options const& options, problem_shape const& shape,
                                  Oracle oracle = {}) {
@@ -144,6 +151,7 @@ workload_problem random_workload(std::mt19937_64& rng, parsearch::sim::simulatio
     auto const topology = random_topology(rng, shape);
     auto const network = parsearch::graph::read_graph(random_network(rng, shape.operators));
     auto typed = with_weight_types(types, network.graph);
+    if (!options.training) typed = with_caches(types, std::move(typed));
     return make_workload_problem(with_rings(types, std::move(typed), options.movement == parsearch::sim::movement::pairwise ? 0 : shape.passed_on),
                                  topology, std::move(oracle), options);
 }
@@ -195,9 +203,7 @@ template <class A, class B> std::string simulation_difference(A&& a, B&& b) {
     auto const& n = b.memory();
     if (m.size() != n.size()) return "number of devices";
     for (std::size_t d = 0; d < m.size(); ++d)
-        if (m[d].weights != n[d].weights || m[d].gradients != n[d].gradients || m[d].optimizer != n[d].optimizer ||
-            m[d].activations != n[d].activations || m[d].buffers != n[d].buffers)
-            return parsearch::text("memory of device ", d);
+        if (m[d] != n[d]) return parsearch::text("memory of device ", d);
     return {};
 }
 

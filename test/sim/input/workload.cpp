@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <parsearch/graph/vector_graph.hpp>
+#include <parsearch/ops/attention.hpp>
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/linear.hpp>
 
@@ -52,4 +53,13 @@ TEST_CASE("workload: options are checked") {
           "simulation option memory_kept_free is 1: must be a share from 0 to less than 1");
     CHECK(support::refusal([&] { return made(g, {.memory_kept_free = std::numeric_limits<double>::quiet_NaN()}); }) != "");
     CHECK(support::refusal([&] { return made(g, {.context_memory = -1}); }) == "simulation option context_memory is -1 bytes: must not be negative");
+}
+
+TEST_CASE("workload: only inference has caches") {
+    graph::operator_graph g;
+    auto const x = g.input("x", {{2, 4, 8}});
+    g.add("attend", ops::attention{.heads = 2, .causal = true, .cache = true}, x, x, x);
+    CHECK(support::refusal([&] { return made(g, {}); }) ==
+          "operator 'attend' (attention) keeps a cache from one iteration to the next, and option training is true: only inference has caches");
+    CHECK(support::refusal([&] { return made(g, {.training = false}); }) == "");
 }

@@ -13,6 +13,8 @@
 #include "support/naive_iteration.hpp"
 #include "support/plain_topology.hpp"
 #include "support/random_network.hpp"
+#include "support/random_problem.hpp"
+#include "support/sanitized.hpp"
 
 using namespace parsearch;
 using sim::memory_policy, sim::optimizer;
@@ -98,6 +100,41 @@ TEST_CASE("memory: inference keeps weights and working buffers") {
     CHECK(m.optimizer == 0);
     CHECK(m.activations == 0);
     CHECK(m.buffers == (32 + 32) * 4);
+}
+
+TEST_CASE("memory: caches on each device are the elements that its shards hold, beside the weights") {
+    for (std::uint64_t seed = 0; seed < support::cases(500u); ++seed) {
+        INFO("seed ", seed);
+        std::mt19937_64 rng(seed);
+        auto const network = support::with_caches(rng, graph::read_graph(support::random_network(rng)).graph);
+        auto const p = make_problem(network, support::mesh(4), ten, {.simulation = {.training = false}});
+        auto const& g = p.graph();
+        auto const s = support::random_strategy(rng, p, 0.3);
+        auto const found = memory(p, s);
+        std::vector<byte_count> caches(4, 0);
+        for (std::uint32_t op = 0; op < g.size(); ++op)
+            for (auto const& w : g.operations[op].weights) {
+                if (!w.cache) continue;
+                std::map<std::uint32_t, support::detail::element_set> held;
+                for (std::int64_t n = 0; n < s[op].shards(); ++n) {
+                    std::vector<std::int32_t> const degrees(s[op].degrees().begin(), s[op].degrees().end());
+                    auto const mine = support::detail::elements(g.operations[op], w, degrees, n);
+                    auto& all = held[static_cast<std::uint32_t>(s[op].device(n))];
+                    all.resize(mine.size());
+                    for (std::size_t i = 0; i < mine.size(); ++i) all[i] = all[i] || mine[i];
+                }
+                for (auto const& [d, elements] : held) caches[d] += 4 * support::detail::common(elements, elements);
+            }
+        auto plain = graph::dense_graph(network);
+        for (auto& op : plain.operations)
+            for (auto& w : op.weights) w.cache = false;
+        auto const without = memory(make_problem(plain, support::mesh(4), ten, {.simulation = {.training = false}}), s);
+        for (std::size_t d = 0; d < 4; ++d) {
+            REQUIRE(found[d].cache == caches[d]);
+            REQUIRE(found[d].weights + found[d].cache == without[d].weights);
+            REQUIRE(found[d].total() == without[d].total());
+        }
+    }
 }
 
 TEST_CASE("memory: a tensor that several operators keep is counted once") {

@@ -14,6 +14,7 @@ struct memory_use {
     byte_count cache = 0;       ///< kept from one iteration of inference to the next: keys and values of earlier tokens
     byte_count buffers = 0;     ///< largest inputs + outputs of an operator (and their gradients in backward)
     [[nodiscard]] byte_count total() const noexcept { return weights + gradients + optimizer + activations + cache + buffers; }
+    friend bool operator==(memory_use const&, memory_use const&) = default;
 };
 
 } // namespace parsearch::sim

@@ -1,0 +1,95 @@
+#include "serve.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <parsearch/core/interruption.hpp>
+#include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/io/described/described.hpp>
+#include <parsearch/io/described/searches.hpp>
+#include <parsearch/problem/serving.hpp>
+
+#include "tools/streams.hpp"
+#include "tools/units.hpp"
+#include "output.hpp"
+#include "planner.hpp"
+
+namespace plan {
+namespace {
+
+// "NAME,key=value,...", with that many samples.
+std::string with_batch(std::string const& model, std::int64_t batch) {
+    auto asked = ps::io::parse_settings(model);
+    std::erase_if(asked.settings, [](auto const& s) { return s.key == "batch"; });
+    auto out = asked.name;
+    for (auto const& [name, value] : asked.settings) out += ps::text(',', name, '=', value);
+    return out + ps::text(",batch=", batch);
+}
+
+// `asked` with the budget that `scale` makes of each limit.
+template <class Scale> request with_budget(request asked, Scale const& scale) {
+    auto const limit = [&](auto& options) {
+        if (options.time) options.time = std::chrono::nanoseconds(static_cast<std::int64_t>(scale(static_cast<double>(options.time->count()))));
+        if (options.evaluations)
+            options.evaluations = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(scale(static_cast<double>(*options.evaluations))));
+    };
+    ps::io::visit_search(*asked.search, [&](auto const&, auto& options) { limit(options); });
+    if (asked.pipelines) limit(*asked.pipelines);
+    return asked;
+}
+} // namespace
+
+void choose_batch(request& asked, std::stop_token const& stop) {
+    constexpr double share = 1.0 / 12;
+    auto first = std::int64_t{1};
+    for (auto const& op : ps::graph::read_graph(read_inputs(asked).model.graph).graph.operations)
+        for (auto const& d : op.dims)
+            if (d.kind == ps::ops::dim_kind::sample) first = std::max(first, d.extent);
+    std::size_t tried = 0;
+    auto const all = ps::batches_within(*asked.latency, first, [&](std::int64_t batch) {
+        ps::require_running(stop);
+        ++tried;
+        auto trial = with_budget(asked, [](double all_of_it) { return all_of_it * share; });
+        trial.model = with_batch(asked.model, batch);
+        trial.quiet = true;
+        trial.out.clear();
+        trial.exports.clear();
+        trial.explain.clear();
+        trial.diff.clear();
+        auto const given = read_inputs(trial);
+        auto made = begin_plan(trial, given, stop);
+        finish_plan(trial, given, made, stop);
+        auto const& figures = made.figures();
+        return figures.fits ? figures.time : ps::cost_traits<ps::picoseconds>::infinity();
+    });
+    auto const* const best = ps::best_of(all);
+    if (!asked.quiet || !best) {
+        std::vector<std::vector<std::string>> rows;
+        for (auto const& t : all) {
+            bool const fits = t.latency < ps::cost_traits<ps::picoseconds>::infinity();
+            rows.push_back({std::to_string(t.batch), fits ? tools::shown_time(t.latency) : "", fits ? fmt::format("{:.4g}", t.per_second()) : "",
+                            &t == best ? "chosen"
+                            : !fits    ? "does not fit"
+                            : t.within ? ""
+                                       : "beyond the limit"});
+        }
+        tools::print("batches within {}\n", tools::shown_time(*asked.latency));
+        print_table({{"", "batch"}, {"", "latency"}, {"samples", "per second"}, {"", "", true}}, rows);
+        tools::print("\n");
+    }
+    if (!best)
+        throw ps::invalid_input("--latency is ", tools::shown_time(*asked.latency), ": no batch of ", asked.model,
+                                " that fits takes so little, a single sample neither");
+    asked.model = with_batch(asked.model, best->batch);
+    auto const left = std::max(0.25, 1 - share * static_cast<double>(tried));
+    asked = with_budget(asked, [&](double all_of_it) { return all_of_it * left; });
+}
+
+} // namespace plan
