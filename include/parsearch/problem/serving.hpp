@@ -28,7 +28,7 @@ struct served_batch {
 /// `best_of` is the one that serves most. Throws `invalid_input` where `first` or `steps` are not positive. Complexity: O(log(largest / first) + log
 /// steps) plans.
 ///
-///     auto const tried = batches_within(picoseconds{50'000'000'000}, 64, [&](std::int64_t batch) { // 50 ms
+///     auto const tried = batches_within(50ms, 64, [&](std::int64_t batch) {
 ///         auto const problem = make_problem(models::llama({.sequence = 1, .batch = batch, .inference = true, .cached = 4096}), cluster, oracle,
 ///         options); auto const found = search::mcmc(problem, data_parallel(problem), rng, {.evaluations = 5000}); return
 ///         problem.feasible(found.best) ? found.cost : cost_traits<picoseconds>::infinity();
