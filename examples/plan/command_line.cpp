@@ -390,6 +390,12 @@ command read_command_line(int argc, char const* const* argv) {
             throw ps::invalid_input("--space.", *of_pipelines.begin(), " is given, and --space.pipelines is false: there are none to limit");
         asked.pipelines.reset();
     }
+    if (asked.simulation.balanced) {
+        if (!of_pipelines.empty())
+            throw ps::invalid_input("--space.", *of_pipelines.begin(), " is given, and --simulation.balanced is true: stages and micro-batches divide "
+                                                                      "samples evenly");
+        asked.pipelines.reset();
+    }
     if (!raw.constants.empty()) {
         if (asked.model.empty()) throw ps::invalid_input("--constants ", raw.constants, " is given without --model");
         asked.model += ",constants=" + raw.constants;

@@ -81,7 +81,7 @@ TEST_CASE("micro_batch: operators without samples do all of their work each time
                             .dims = {{"o", 6, ops::dim_kind::parameter}},
                             .outputs = {{.name = "out", .axes = {{.extent = 6, .terms = {{0, 1}}}}}},
                             .flops = 5};
-    CHECK(pipeline::micro_batch(op, 4, "op") == op);
+    CHECK(ops::on_samples(op, {.n = 4}, "op") == op);
     graph::operator_graph g;
     g.insert("op", op, {});
     CHECK(pipeline::samples_of(read(g)) == 1);
@@ -90,7 +90,7 @@ TEST_CASE("micro_batch: operators without samples do all of their work each time
 TEST_CASE("micro_batch: what can not be divided is refused by name") {
     auto const sample = ops::dim{"s", 6, ops::dim_kind::sample};
     ops::operation op{.kind = "made up", .dims = {sample}, .outputs = {{.name = "out", .axes = {{.extent = 6, .terms = {{0, 1}}}}}}};
-    auto const refused = [&](ops::operation const& o, std::int64_t n) { return refusal([&] { return pipeline::micro_batch(o, n, "x"); }); };
+    auto const refused = [&](ops::operation const& o, std::int64_t n) { return refusal([&] { return ops::on_samples(o, {.n = n}, "x"); }); };
     CHECK(refused(op, 4) == "micro-batches: operator 'x' (made up) has 6 samples: 4 micro-batches must divide them");
     CHECK(refused(op, 0) == "micro-batches: operator 'x' (made up) is to run in 0 micro-batches: must be at least 1");
     auto two = op;

@@ -47,7 +47,7 @@ inline arrays run_node(parsearch::rewrite::parallel_graph const& g, std::uint32_
                        parsearch::rewrite::purpose use) {
     using namespace parsearch::rewrite;
     auto const count = g[n]->split.micro_batches;
-    auto const part = parsearch::pipeline::micro_batch(g[n]->operation, count, g[n]->name);
+    auto const part = parsearch::ops::on_samples(g[n]->operation, {.n = count}, g[n]->name);
     std::vector<parallel_tensor> read;
     for (auto const& t : g[n].inputs) read.push_back(g.tensor(t));
     auto const& held = given ? read : g[n]->outputs;

@@ -5,6 +5,7 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -66,11 +67,15 @@ inline constexpr std::size_t work_classes = 11;
 /// The most iteration dims an operator may have.
 inline constexpr std::size_t max_dims = 10;
 
+class device_shares;
+
 /// One dim of the iteration space.
 struct dim {
     std::string name;
     std::int64_t extent = 1;
     dim_kind kind = dim_kind::fixed;
+    std::shared_ptr<device_shares const>
+        shares{}; ///< where parts are as large as devices are fast; set by simulations, see `simulation_options::balanced`
     friend bool operator==(dim const&, dim const&) = default;
 };
 

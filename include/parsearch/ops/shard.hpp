@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include <parsearch/ops/device_shares.hpp>
 #include <parsearch/ops/operation.hpp>
 
 namespace parsearch::ops {
@@ -18,12 +19,6 @@ enum class pass : std::uint8_t { forward, backward, update };
     return names[static_cast<std::size_t>(p)];
 }
 
-/// Positions [begin, end).
-struct interval {
-    std::int64_t begin = 0, end = 0;
-    [[nodiscard]] constexpr std::int64_t size() const noexcept { return std::max<std::int64_t>(0, end - begin); }
-    friend constexpr bool operator==(interval const&, interval const&) = default;
-};
 [[nodiscard]] constexpr interval intersection(interval a, interval b) noexcept { return {std::max(a.begin, b.begin), std::min(a.end, b.end)}; }
 
 /// One interval per iteration dim.
@@ -45,11 +40,18 @@ using box = std::array<interval, max_dims>;
 /// Positions of the largest of them.
 [[nodiscard]] constexpr std::int64_t largest_part(std::int64_t extent, std::int64_t parts) noexcept { return (extent + parts - 1) / parts; }
 
+/// Whether dim `d` in `parts` parts is cut by the speeds of devices.
+[[nodiscard]] inline bool is_cut_by_speed(dim const& d, std::int64_t parts) noexcept { return d.shares && d.shares->cut(d.extent, parts); }
+
 /// The part of the iteration space of shard number `shard` (row major: the last dim varies fastest).
 /// Precondition: no degree is above its extent.
 [[nodiscard]] inline box shard_box(operation const& op, std::span<std::int32_t const> degrees, std::int64_t shard) noexcept {
     box b{};
-    for (std::size_t k = op.dims.size(); k-- > 0; shard /= degrees[k]) b[k] = part_of(op.dims[k].extent, degrees[k], shard % degrees[k]);
+    for (std::size_t k = op.dims.size(); k-- > 0; shard /= degrees[k]) {
+        auto const& d = op.dims[k];
+        b[k] = is_cut_by_speed(d, degrees[k]) ? d.shares->part(d.extent, degrees[k], shard % degrees[k])
+                                              : part_of(d.extent, degrees[k], shard % degrees[k]);
+    }
     return b;
 }
 
@@ -58,22 +60,22 @@ using box = std::array<interval, max_dims>;
     return parts == 1 || (d.kind != dim_kind::fixed && parts >= 1 && parts <= d.extent && (!repeats_work(d.kind) || d.extent % parts == 0));
 }
 
-/// True where some degree does not divide its extent: shards are of different sizes.
+/// True where some degree does not divide its extent, or parts are cut by speed: shards are of different sizes.
 [[nodiscard]] inline bool is_uneven(operation const& op, std::span<std::int32_t const> degrees) noexcept {
     for (std::size_t k = 0; k < op.dims.size(); ++k)
-        if (op.dims[k].extent % degrees[k] != 0) return true;
+        if (op.dims[k].extent % degrees[k] != 0 || is_cut_by_speed(op.dims[k], degrees[k])) return true;
     return false;
 }
 
 /// The middle one of the largest shards: the size at which work and memory of all shards are taken. No border clips its windows along dims split in
-/// three or more equal parts.
+/// three or more equal parts. Of what is cut by speed it knows nothing: see `on_samples`.
 [[nodiscard]] inline box middle_shard(operation const& op, std::span<std::int32_t const> degrees) noexcept {
-    std::int64_t number = 0;
+    box b{};
     for (std::size_t k = 0; k < op.dims.size(); ++k) {
-        auto const larger = op.dims[k].extent % degrees[k];
-        number = number * degrees[k] + (larger == 0 ? degrees[k] : larger) / 2;
+        auto const extent = op.dims[k].extent, larger = extent % degrees[k];
+        b[k] = part_of(extent, degrees[k], (larger == 0 ? degrees[k] : larger) / 2);
     }
-    return shard_box(op, degrees, number);
+    return b;
 }
 
 /// The positions of one tensor axis that a box of the iteration space touches; empty where it touches none.

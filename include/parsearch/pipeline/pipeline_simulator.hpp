@@ -40,7 +40,7 @@ namespace parsearch::pipeline {
     return with_graph(problem.anywhere(), micro_batch(problem.graph(), n));
 }
 /// The same of any part of the batch.
-[[nodiscard]] inline parallelization micro_batch_problem(parallelization const& problem, batch_part part) {
+[[nodiscard]] inline parallelization micro_batch_problem(parallelization const& problem, ops::batch_part part) {
     return with_graph(problem.anywhere(), micro_batch(problem.graph(), part));
 }
 
@@ -53,11 +53,14 @@ namespace parsearch::pipeline {
 /// What repeats is scheduled once (`folded_scheduler`). The answers are those of all tasks, which are made when they are asked for.
 class pipeline_simulator {
   public:
-    /// Throws `invalid_input` where transfers of the problem are others than streaming: unrolling knows no ties between the tasks of a message.
+    /// Throws `invalid_input` where transfers of the problem are others than streaming: unrolling knows no ties between the tasks of a message;
+    /// and where samples are balanced.
     explicit pipeline_simulator(parallelization const& problem)
         : work_(problem.workload()), problem_(with_graph(problem, problem.graph())), price_(work_->topology, work_->oracle, work_->options) {
         if (auto const m = work_->options.transfers; m != sim::transfer_model::streaming)
             throw invalid_input("pipeline: option 'transfers' of the simulation is ", sim::name_of(m), ": pipelines are simulated with streaming");
+        if (work_->options.balanced)
+            throw invalid_input("pipeline: option 'balanced' of the simulation is true: stages and micro-batches divide samples evenly");
     }
 
     /// The cost of a pipeline: its makespan, with what `sim::simulation_options::memory` says of devices whose memory is exceeded (infinity where it

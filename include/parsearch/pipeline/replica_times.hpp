@@ -88,7 +88,7 @@ inline void add_waiting(graph::dense_graph const& g, std::span<std::size_t const
 /// A part of the batch of `problem` on the devices of one replica, whose operators are divided as `by` says. `order`: the
 /// operators with work, in topological order; `blocks`: of each of them, its block. Complexity: that of one simulation on `by.replica()` devices.
 [[nodiscard]] inline replica_times replica_times_of(parallelization const& problem, std::span<std::uint32_t const> order,
-                                                    std::span<std::uint32_t const> blocks, batch_part samples, space::neighbour_split by) {
+                                                    std::span<std::uint32_t const> blocks, ops::batch_part samples, space::neighbour_split by) {
     auto const part = micro_batch_problem(problem, samples);
     auto const& g = part.graph();
     std::vector<std::size_t> place(g.size(), 0);

@@ -290,7 +290,7 @@ class stage_estimator {
         return s + 1 < first.size() ? first[s + 1] : all;
     }
 
-    [[nodiscard]] cell const& cell_of(batch_part part, space::neighbour_split by) {
+    [[nodiscard]] cell const& cell_of(ops::batch_part part, space::neighbour_split by) {
         if (auto const at = cells_.find({part, by}); at != cells_.end()) return at->second;
         return cells_.emplace(std::pair{part, by}, detail::replica_times_of(problem_, order_, blocks_, part, by)).first->second;
     }
@@ -587,9 +587,9 @@ class stage_estimator {
     stage_places places_;
     std::vector<std::uint32_t> blocks_; ///< of each place
     std::int64_t samples_;
-    std::map<std::pair<batch_part, space::neighbour_split>, cell> cells_; ///< by part of the batch
+    std::map<std::pair<ops::batch_part, space::neighbour_split>, cell> cells_; ///< by part of the batch
     /// By part of the batch, stages and groups of devices.
-    std::map<std::tuple<batch_part, space::neighbour_split, std::uint32_t, std::uint32_t>, std::vector<std::size_t>> cuts_;
+    std::map<std::tuple<ops::batch_part, space::neighbour_split, std::uint32_t, std::uint32_t>, std::vector<std::size_t>> cuts_;
     std::map<std::tuple<std::size_t, space::neighbour_split, bool, bool>, sync_cost>
         rates_; ///< by devices of a stage, whether of experts, and whether within nodes
 };

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <parsearch/core/units.hpp>
+#include <parsearch/ops/kit/samples.hpp>
 #include <parsearch/sim/memory/memory_account.hpp>
 #include <parsearch/sim/task/planner.hpp>
 #include <parsearch/space/configuration.hpp>
@@ -164,9 +165,14 @@ class surrogate_terms {
     /// Bytes that a shard keeps for the whole iteration; a tensor that several operators keep counts for each, working buffers for none.
     [[nodiscard]] byte_count kept_by_shard(std::uint32_t op, space::configuration const& c) const {
         auto const& w = planner_.input();
-        auto const& operation = w.graph.operations[op];
-        if (operation.work == ops::work_class::view) return 0;
-        auto const box = ops::middle_shard(operation, c.degrees());
+        auto const& whole = w.graph.operations[op];
+        if (whole.work == ops::work_class::view) return 0;
+        ops::split_operation most;
+        auto const cut = ops::cut_dim(whole, c.degrees());
+        if (cut) most = ops::on_most_samples(whole, c.degrees(), *cut);
+        auto const& operation = cut ? most.op : whole;
+        auto const degrees = cut ? most.degrees() : c.degrees();
+        auto const box = ops::middle_shard(operation, degrees);
         sim::held_weights held;
         for (auto const& weight : operation.weights) {
             auto const elements = ops::shard_elements(weight, box);
@@ -183,7 +189,7 @@ class surrogate_terms {
         auto const kept = [&](ops::operand const& o) { return o.saved ? ops::shard_elements(o, box) * ops::size_of(o.type) : 0; };
         for (auto const& o : operation.inputs) sum += kept(o);
         for (auto const& o : operation.outputs) sum += kept(o);
-        return sum + static_cast<byte_count>(ops::work_of_shard(operation.saved_bytes, operation, c.degrees()));
+        return sum + static_cast<byte_count>(ops::work_of_shard(operation.saved_bytes, operation, degrees));
     }
 
     static constexpr std::size_t most_remembered = std::size_t{1} << 26;

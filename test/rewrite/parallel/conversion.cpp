@@ -303,7 +303,7 @@ TEST_CASE("conversion: random graphs in random micro-batches compute the same, f
         for (auto const& op : g.operations) {
             splits.push_back(support::random_split(op, rng));
             auto& s = splits.back();
-            if (!pipeline::sample_dim(op)) continue;
+            if (!ops::sample_dim(op)) continue;
             s.micro_batches = own ? static_cast<std::int32_t>(1 << uniform_index(rng, 3)) : all;
             try {
                 validate(s, op);

@@ -72,7 +72,7 @@ parallel_graph random_graph(std::mt19937_64& rng) {
         std::vector<operator_split> splits;
         for (auto const& op : g.operations) {
             splits.push_back(support::random_split(op, rng));
-            if (pipeline::sample_dim(op)) splits.back().micro_batches = micro_batches;
+            if (ops::sample_dim(op)) splits.back().micro_batches = micro_batches;
         }
         try {
             return lift(g, splits).graph;

@@ -48,6 +48,8 @@ inline constexpr auto described<sim::simulation_options> = boost::hana::make_tup
           "gradients are synchronised while backward runs; false: after the last backward task, as FlexFlow without --overlap"),
     field("discipline", &sim::simulation_options::discipline,
           "a device or link runs its tasks by the time at which they are ready, or in the order of the program as a CUDA stream does"),
+    field("balanced", &sim::simulation_options::balanced,
+          "where devices are of several kinds, samples are divided as devices are fast: over all devices, or over runs of equally many neighbours"),
     field("transfers", &sim::simulation_options::transfers,
           "a message streams through all links of its route at once, is stored and forwarded from link to link, or is cut through in segments, a "
           "link carrying one at a time; "

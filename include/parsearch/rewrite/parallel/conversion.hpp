@@ -14,7 +14,7 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/ops/kit/replicas.hpp>
-#include <parsearch/pipeline/micro_batch.hpp>
+#include <parsearch/ops/kit/samples.hpp>
 #include <parsearch/rewrite/parallel/parallel_graph.hpp>
 #include <parsearch/space/layout.hpp>
 #include <parsearch/space/strategy_space.hpp>
@@ -99,7 +99,7 @@ template <Strategy<space::configuration> S>
             else if (op.dims[d].kind == ops::dim_kind::sums) split.sums = c.degree[d];
             else split.degree.push_back(c.degree[d]);
         for (std::size_t n = 0; split.sums > 1 && n < op.inputs.size(); ++n) split.summed |= std::uint64_t{op.inputs[n].summed} << n;
-        if (pipeline::sample_dim(op)) split.micro_batches = static_cast<std::int32_t>(micro_batches);
+        if (ops::sample_dim(op)) split.micro_batches = static_cast<std::int32_t>(micro_batches);
     }
     return lift(g, splits);
 }
@@ -119,7 +119,7 @@ struct lowered_graph {
     node_content const* first = nullptr;
     for (auto const n : g.operators()) {
         auto const& c = *g[n].content;
-        if (c.kind != node_kind::compute || !pipeline::sample_dim(c.operation)) continue;
+        if (c.kind != node_kind::compute || !ops::sample_dim(c.operation)) continue;
         if (!first) first = &c;
         if (c.split.micro_batches != first->split.micro_batches)
             throw invalid_input("operator '", c.name, "' of a parallel graph runs in ", c.split.micro_batches, " micro-batches, '", first->name,

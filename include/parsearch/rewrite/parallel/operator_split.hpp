@@ -17,7 +17,7 @@
 #include <parsearch/ops/kit/replicas.hpp>
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/ops/shard.hpp>
-#include <parsearch/pipeline/micro_batch.hpp>
+#include <parsearch/ops/kit/samples.hpp>
 #include <parsearch/rewrite/parallel/parallel_tensor.hpp>
 
 namespace parsearch::rewrite {
@@ -25,7 +25,7 @@ namespace parsearch::rewrite {
 /// How an operation runs in parallel: a degree per iteration dim, all of that `copies` times over, and, of operators that are linear, once for each
 /// of `sums` partial sums of the operands in `summed`. Tasks: the product of all. They run `micro_batches` times, each time on that part of the
 /// samples
-/// (`pipeline::micro_batch`), which the degrees divide.
+/// (`ops::on_samples`), which the degrees divide.
 struct operator_split {
     std::vector<std::int32_t> degree;
     std::int32_t copies = 1;
@@ -101,9 +101,9 @@ struct holding {
 
 /// What `op` does of one of `n` micro-batches. Throws `invalid_input` where it can not be divided.
 [[nodiscard]] inline ops::operation micro_operation(ops::operation const& op, std::int32_t n) {
-    if (n > 1 && !pipeline::sample_dim(op))
+    if (n > 1 && !ops::sample_dim(op))
         throw invalid_input(op.kind, ": runs in ", n, " micro-batches, and has no dim of samples: it needs all of them at once");
-    return pipeline::micro_batch(op, n, {});
+    return ops::on_samples(op, {.n = n}, {});
 }
 
 /// How the operand of `op` that `pick` answers is held in all micro-batches: as in each, in parts of the axis that samples index. What they do not

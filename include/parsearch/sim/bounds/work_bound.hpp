@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <parsearch/core/units.hpp>
+#include <parsearch/ops/kit/samples.hpp>
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/sim/schedule/schedule.hpp>
 #include <parsearch/sim/task/planner.hpp>
@@ -47,8 +48,11 @@ namespace parsearch::sim {
         }
         others.push_back(op);
         out[op] = std::numeric_limits<std::int64_t>::max();
-        for (std::size_t split = 0; split < all.splits() && out[op] > 0; ++split)
-            out[op] = std::min(out[op], work_of(p, op, all[all.placements_of(split).first]));
+        for (std::size_t split = 0; split < all.splits() && out[op] > 0; ++split) {
+            auto [at, end] = all.placements_of(split);
+            if (!ops::cut_dim(g.operations[op], all.degrees_of(split))) end = at + 1; // all placements take as long
+            for (; at < end; ++at) out[op] = std::min(out[op], work_of(p, op, all[at]));
+        }
     }
     return out;
 }

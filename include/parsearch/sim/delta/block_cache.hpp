@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/ops/kit/samples.hpp>
 #include <parsearch/sim/delta/repeats.hpp>
 #include <parsearch/sim/delta/symmetry.hpp>
 #include <parsearch/sim/delta/task_blocks.hpp>
@@ -204,7 +205,9 @@ class block_cache {
             b.read.push_back(planner_.layout_of_input(op, i, b.configuration));
     }
     operator_shape const& shape_of_operator(std::uint32_t op, space::configuration const& c) {
-        space::configuration key{.rank = c.rank, .degree = c.degree};
+        // Of what is cut by speed the largest shard of a kind of device depends on where the shards are.
+        bool const placed = ops::cut_dim(input().graph.operations[op], c.degrees()).has_value();
+        auto key = placed ? c : space::configuration{.rank = c.rank, .degree = c.degree};
         auto& known = shapes_[op];
         if (auto const at = known.find(key); at != known.end()) return *at->second;
         auto shape = std::make_unique<operator_shape>();

@@ -114,6 +114,8 @@ struct simulation_options {
                                    ///< kernels and collectives, the runtime; from 0 to less than 1
     byte_count context_memory = 0; ///< bytes of each device that the runtime holds beside that share. 0: they are within it. A CUDA context has
                                    ///< some hundred MB, NCCL 0.7 GB for each group of more than two A100 (nccl, issue 964); 1.6 were seen (864)
+    bool balanced = false; ///< where devices are of several kinds: samples in as many parts as there are devices, or runs of equally many neighbours,
+                           ///< are divided as these are fast, see `balance_samples`
     transfer_model transfers = transfer_model::streaming;
     byte_count segment = byte_count{1} << 20; ///< bytes of a segment under `cut_through`; the last of a message may have fewer
     friend bool operator==(simulation_options const&, simulation_options const&) = default;

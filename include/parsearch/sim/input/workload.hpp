@@ -11,6 +11,7 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/cost/any_oracle.hpp>
 #include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/sim/input/balance.hpp>
 #include <parsearch/sim/input/shared_reads.hpp>
 #include <parsearch/sim/input/simulation_options.hpp>
 #include <parsearch/topology/dense_topology.hpp>
@@ -81,6 +82,7 @@ inline void validate(simulation_options const& options) {
         if (ops::keeps_cache(graph.operations[op]))
             throw invalid_input("operator '", graph.names[op], "' (", graph.operations[op].kind,
                                 ") keeps a cache from one iteration to the next, and option training is true: only inference has caches");
+    if (options.balanced) balance_samples(graph, topology, oracle, options.training);
     auto w = std::make_shared<workload>(workload{std::move(graph), std::move(topology), std::move(oracle), options, {}, {}, {}});
     w->classes = find_classes(w->graph);
     w->readers = shared_reads(w->graph);

@@ -11,6 +11,7 @@
 
 #include <parsearch/concepts/device_topology.hpp>
 #include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/ops/kit/samples.hpp>
 #include <parsearch/ops/shard.hpp>
 #include <parsearch/sim/input/simulation_options.hpp>
 #include <parsearch/sim/memory/memory_use.hpp>
@@ -32,6 +33,10 @@ struct shard_memory {
 
 /// Of an input that is passed on in a ring a shard keeps its own part, see `ops::ring_parts`, and has room for another.
 [[nodiscard]] inline shard_memory memory_of(ops::operation const& op, std::span<std::int32_t const> degrees) {
+    if (auto const k = ops::cut_dim(op, degrees)) {
+        auto const most = ops::on_most_samples(op, degrees, *k);
+        return memory_of(most.op, most.degrees());
+    }
     auto const box = ops::middle_shard(op, degrees);
     shard_memory m;
     for (auto const& o : op.inputs) {

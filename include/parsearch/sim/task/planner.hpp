@@ -18,6 +18,7 @@
 #include <parsearch/core/interruption.hpp>
 #include <parsearch/core/make_set.hpp>
 #include <parsearch/core/units.hpp>
+#include <parsearch/ops/kit/samples.hpp>
 #include <parsearch/sim/input/workload.hpp>
 #include <parsearch/sim/task/assemble.hpp>
 #include <parsearch/sim/task/overlap_tables.hpp>
@@ -65,12 +66,21 @@ class planner {
         forward_times.assign(price_.kinds(), 0);
         backward_times.assign(price_.kinds(), 0);
         if (operation.work == ops::work_class::source) return;
-        auto const forward = ops::work_of(operation, degrees, ops::pass::forward);
-        auto const backward = ops::work_of(operation, degrees, ops::pass::backward, g.input_gradients(op));
+        if (operation.work == ops::work_class::view) return;
         bool const trains = work_->options.training && g.trains[op];
-        for (std::size_t k = 0; k < price_.kinds() && operation.work != ops::work_class::view; ++k) {
-            forward_times[k] = price_.shard(forward, k, g.names[op]);
-            if (trains) backward_times[k] = price_.shard(backward, k, g.names[op]);
+        auto const price = [&](ops::operation const& of, std::span<std::int32_t const> split, std::size_t kind) {
+            forward_times[kind] = price_.shard(ops::work_of(of, split, ops::pass::forward), kind, g.names[op]);
+            if (trains) backward_times[kind] = price_.shard(ops::work_of(of, split, ops::pass::backward, g.input_gradients(op)), kind, g.names[op]);
+        };
+        auto const cut = ops::cut_dim(operation, degrees);
+        auto const sizes = cut ? largest_by_kind(operation, c, *cut) : std::vector<std::int64_t>(price_.kinds(), 0);
+        for (std::size_t k = 0; k < price_.kinds(); ++k) {
+            if (sizes[k] == 0) {
+                price(operation, degrees, k);
+                continue;
+            }
+            auto const part = ops::on_samples(operation, degrees, *cut, sizes[k]);
+            price(part.op, part.degrees(), k);
         }
     }
     /// The rest of the plan.
@@ -325,6 +335,19 @@ class planner {
 
     static constexpr std::int64_t most_bound = std::int64_t{1} << 58; ///< so that a few can be added
     std::stop_token stop_;
+    /// Of what `c` cuts by speed along dim `k`, the most samples of a shard on each kind of device; 0 where there is none.
+    [[nodiscard]] std::vector<std::int64_t> largest_by_kind(ops::operation const& op, space::configuration const& c, std::uint32_t k) const {
+        std::vector<std::int64_t> out(price_.kinds(), 0);
+        auto const degrees = c.degrees();
+        auto const inner = ops::shard_count(degrees.subspan(k + 1));
+        auto const& d = op.dims[k];
+        for (std::int64_t n = 0, shards = c.shards(); n < shards; ++n) {
+            auto& most = out[work_->topology.kind[static_cast<std::size_t>(c.device(n))]];
+            most = std::max(most, d.shares->part(d.extent, degrees[k], n / inner % degrees[k]).size());
+        }
+        return out;
+    }
+
     std::shared_ptr<workload const> work_;
     pricing price_;
     std::vector<hop> hops_;

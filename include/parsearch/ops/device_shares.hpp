@@ -1,0 +1,63 @@
+#pragma once
+/// Parts of a dim that are as large as the devices are fast that have them.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+namespace parsearch::ops {
+
+/// Positions [begin, end).
+struct interval {
+    std::int64_t begin = 0, end = 0;
+    [[nodiscard]] constexpr std::int64_t size() const noexcept { return std::max<std::int64_t>(0, end - begin); }
+    friend constexpr bool operator==(interval const&, interval const&) = default;
+};
+
+/// Which share of a dim each device of a topology is to have. A dim in as many parts as divide the devices is cut by them: part i is for run i of
+/// neighbours, and has their shares together, rounded.
+class device_shares {
+  public:
+    /// `share[d]`, positive, of device d, in any unit. Complexity: O(n log n).
+    explicit device_shares(std::span<double const> share) {
+        double sum = 0;
+        for (auto const s : share) sum += s;
+        std::vector<std::int64_t> before{0};
+        for (auto const s : share) before.push_back(before.back() + std::max<std::int64_t>(1, std::llround(s / sum * unit)));
+        all_ = before.back();
+        for (std::size_t parts = 2; parts <= share.size(); ++parts) {
+            if (share.size() % parts != 0) continue;
+            auto& r = runs_[static_cast<std::int64_t>(parts)];
+            for (std::size_t i = 0; i <= parts; ++i) r.before.push_back(before[i * (share.size() / parts)]);
+            r.least = all_;
+            for (std::size_t i = 0; i < parts; ++i) r.least = std::min(r.least, r.before[i + 1] - r.before[i]);
+        }
+    }
+
+    /// Whether a dim of `extent` in `parts` parts is cut by shares: not where some part would be empty. Below 2^40.
+    [[nodiscard]] bool cut(std::int64_t extent, std::int64_t parts) const noexcept {
+        auto const at = runs_.find(parts);
+        return at != runs_.end() && extent * at->second.least >= all_;
+    }
+    /// Part `i` of one that is. Complexity: O(log n).
+    [[nodiscard]] interval part(std::int64_t extent, std::int64_t parts, std::int64_t i) const noexcept {
+        auto const& before = runs_.find(parts)->second.before;
+        auto const end_of = [&](std::int64_t n) { return (2 * extent * before[static_cast<std::size_t>(n)] + all_) / (2 * all_); };
+        return {end_of(i), end_of(i + 1)};
+    }
+
+  private:
+    static constexpr double unit = 1 << 19; // times 2^41 within 64 bits
+    struct run_shares {
+        std::vector<std::int64_t> before; ///< of each run, and of all
+        std::int64_t least = 0;
+    };
+    std::map<std::int64_t, run_shares> runs_; ///< by number of parts
+    std::int64_t all_ = 0;
+};
+
+} // namespace parsearch::ops
