@@ -38,5 +38,5 @@ for name, version in SYSTEM.items():
     run(conan, "export", HERE / "system", "--name", name, "--version", version)
 options = [f"&:{name}=True" for name in args.components if name in ("io", "compiled")]
 output = run(conan, "create", ROOT / "packaging" / "conan", "--build=missing", "-s", "compiler.cppstd=20", *[word for o in options for word in ("-o", o)],
-             "-c", f"tools.cmake.cmake_layout:test_folder={args.work}/test")
+             "-c", f"tools.cmake.cmake_layout:test_folder={args.work}/test", "-c", f"tools.cmake.cmaketoolchain:generator={args.generator}")
 must(f"\nparsearch {VERSION}, 8 devices\n" in output, f"the consumer says version and devices in:\n{output}")

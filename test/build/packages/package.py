@@ -18,12 +18,13 @@ def arguments(description):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--work", type=pathlib.Path, required=True, help="a folder to build in, emptied first")
     parser.add_argument("--compiler", default="c++")
+    parser.add_argument("--generator", default="Ninja", help="of CMake, for every build")
     parser.add_argument("--components", default="", metavar="NAME,NAME...", help="those whose packages are here")
     parser.add_argument("--compiled", action="store_true", help="with the component compiled, which takes longer")
     args = parser.parse_args()
     args.work = args.work.resolve()
     args.components = [name for name in args.components.split(",") if name] + ["compiled"] * args.compiled
-    os.environ["CXX"] = args.compiler # for every cmake from here on
+    os.environ.update(CXX=args.compiler, CMAKE_GENERATOR=args.generator) # for every cmake from here on
     shutil.rmtree(args.work, ignore_errors=True)
     args.work.mkdir(parents=True)
     return args
