@@ -12,6 +12,10 @@ COMPONENTS = ("compiled", "io", "onnx", "verifier", "flatbuffers")
 class Consumer(ConanFile):
     settings = "os", "arch", "compiler", "build_type"
 
+    @property
+    def programs(self):
+        return ["consumer_small", *["consumer_compiled"] * bool(self.dependencies["parsearch"].options.compiled)]
+
     def requirements(self):
         self.requires(self.tested_reference_str)
 
@@ -30,8 +34,10 @@ class Consumer(ConanFile):
     def build(self):
         cmake = CMake(self)
         cmake.configure(build_script_folder="../../../test/build/consumer")
-        cmake.build(target="consumer_small")
+        for program in self.programs:
+            cmake.build(target=program)
 
     def test(self):
         if can_run(self):
-            self.run(os.path.join(self.cpp.build.bindir, "consumer_small"), env="conanrun")
+            for program in self.programs:
+                self.run(os.path.join(self.cpp.build.bindir, program), env="conanrun")

@@ -8,6 +8,8 @@ from package import VERSION, arguments, configure_library, must, need, run, use
 args = arguments(__doc__)
 need("dpkg-deb")
 build = configure_library(args)
+if args.compiled:
+    run("cmake", "--build", build)
 run("cpack", "-G", "DEB", "-B", args.work, cwd=build)
 architecture = run("dpkg", "--print-architecture").strip() if args.compiled else "all"
 package = args.work / f"libparsearch-dev_{VERSION}_{architecture}.deb"
