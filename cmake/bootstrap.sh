@@ -68,6 +68,7 @@ found() {
     python3) have python3 ;;
     python3-venv) have python3 && python3 -c 'import ensurepip' 2>/dev/null ;;
     ccache) have ccache ;;
+    pkg-config) have pkg-config ;;
     simgrid) preprocesses '#include <simgrid/s4u.hpp>' ;;
     z3) preprocesses '#include <z3++.h>' ;;
     onednn) preprocesses '#include <oneapi/dnnl/dnnl_version.h>' '#if DNNL_VERSION_MAJOR != 2' '#error another' '#endif' ;;
@@ -112,6 +113,8 @@ package() {
     dnf:flatbuffers) echo flatbuffers-devel flatbuffers-compiler ;;
     zypper:flatbuffers) echo flatbuffers-devel ;;
     apt-get:clang-16) echo clang-16 libclang-rt-16-dev ;;
+    dnf:pkg-config) echo pkgconf-pkg-config ;;
+    pacman:pkg-config | brew:pkg-config) echo pkgconf ;;
     dnf:compiler | zypper:compiler) echo gcc-c++ ;;
     dnf:ninja) echo ninja-build ;;
     dnf:boost) echo boost-devel ;;
