@@ -392,8 +392,9 @@ command read_command_line(int argc, char const* const* argv) {
     }
     if (asked.simulation.balanced) {
         if (!of_pipelines.empty())
-            throw ps::invalid_input("--space.", *of_pipelines.begin(), " is given, and --simulation.balanced is true: stages and micro-batches divide "
-                                                                      "samples evenly");
+            throw ps::invalid_input("--space.", *of_pipelines.begin(),
+                                    " is given, and --simulation.balanced is true: stages and micro-batches divide "
+                                    "samples evenly");
         asked.pipelines.reset();
     }
     if (!raw.constants.empty()) {
