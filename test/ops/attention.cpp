@@ -225,6 +225,7 @@ TEST_CASE("attention: a step of decoding reads what is cached, and adds its own 
     ops::attention const step{.heads = 6, .kv_heads = 2, .causal = true, .cache = true, .cached = 11};
     auto const op = infer(step, {f32({4, 1, 30}), f32({4, 1, 10}), f32({4, 1, 10})});
     CHECK(dims(op) == "s4 lq1~ heads2~ lk1! past11+");
+    CHECK(op.kind == "cached_attention");
     CHECK(ops::keeps_cache(op));
     CHECK(!ops::has_parameters(op));
     CHECK(ops::parameters_of(op) == 0);
@@ -265,6 +266,7 @@ TEST_CASE("attention: a prefill keeps each token's keys and values beside its qu
     auto const joined = infer(whole, {x, x, x});
     CHECK(dims(joined) == "s2 lq8~ heads3* lk8! past24+");
     CHECK(ops::has_parameters(joined));
+    CHECK(joined.kind == "cached_multi_head_attention");
     CHECK(ops::parameters_of(joined) == 4 * (12 * 12 + 12));
     CHECK(joined.multiply_adds == 4 * 2.0 * 8 * 12 * 12 + 2 * (2.0 * 3 * 8 * 32 * 4));
     CHECK(joined.weights.size() == 8 + 4);

@@ -117,7 +117,7 @@ struct multi_head_attention {
         if (!(dropout >= 0 && dropout < 1)) throw invalid_input("option dropout is ", dropout, ": must be at least 0 and below 1");
         detail::expect_cache_options(cache, cached, q.extents[1], inputs[1].extents[1]);
 
-        operation op{.kind = std::string(kind), .work = work_class::attention};
+        operation op{.kind = cache ? text("cached_", kind) : std::string(kind), .work = work_class::attention};
         if (causal) op.variant = causal_variant;
         detail::add_attention_dims(op, q.extents[0], q.extents[1], groups, dim_kind::parameter, inputs[1].extents[1], cached);
         auto const queries = static_cast<double>(q.extents[0]) * static_cast<double>(q.extents[1]);
@@ -230,9 +230,9 @@ struct head_extents {
 /// `multi_head_attention`, and a flop per score for each mask.
 ///
 /// With `cache` this is a pass of inference: keys and values of its tokens are kept, each beside the query of its token, and those of `cached`
-/// earlier tokens are read. `cached` is the dim "past", of kind reduction. Its parts give partial sums of y (Flash-Decoding: T. Dao et al., 2023);
-/// the two statistics of each row by which these are weighed, 8 bytes of some hundred, are not counted as sent. A prefill has all tokens of a prompt
-/// and nothing cached, a step of decoding has one token, and a chunk of a prefill has both.
+/// earlier tokens are read. Its kind is "cached_attention": other kernels do it. `cached` is the dim "past", of kind reduction. Its parts give
+/// partial sums of y (Flash-Decoding: T. Dao et al., 2023); the two statistics of each row by which these are weighed, 8 bytes of some hundred, are
+/// not counted as sent. A prefill has all tokens of a prompt and nothing cached, a step of decoding has one token, and a chunk of a prefill has both.
 struct attention {
     static constexpr std::string_view kind = "attention";
     std::int64_t heads = 0;
@@ -262,7 +262,7 @@ struct attention {
         detail::expect_cache_options(cache, cached, q.length, k.length);
         if (cache && inputs.size() > 3) throw invalid_input("option cache is true, with ", inputs.size() - 3, " masks: must have none");
 
-        operation op{.kind = std::string(kind), .work = work_class::attention};
+        operation op{.kind = cache ? text("cached_", kind) : std::string(kind), .work = work_class::attention};
         if (causal) op.variant = causal_variant;
         detail::add_attention_dims(op, q.samples, q.length, groups, dim_kind::attribute, k.length, cached);
         double const rows = static_cast<double>(q.samples) * static_cast<double>(q.length) * static_cast<double>(heads);

@@ -59,7 +59,8 @@ TEST_CASE("workload: only inference has caches") {
     graph::operator_graph g;
     auto const x = g.input("x", {{2, 4, 8}});
     g.add("attend", ops::attention{.heads = 2, .causal = true, .cache = true}, x, x, x);
-    CHECK(support::refusal([&] { return made(g, {}); }) ==
-          "operator 'attend' (attention) keeps a cache from one iteration to the next, and option training is true: only inference has caches");
+    CHECK(
+        support::refusal([&] { return made(g, {}); }) ==
+        "operator 'attend' (cached_attention) keeps a cache from one iteration to the next, and option training is true: only inference has caches");
     CHECK(support::refusal([&] { return made(g, {.training = false}); }) == "");
 }
