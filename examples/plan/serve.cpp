@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include <parsearch/core/interruption.hpp>
-#include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/graph/vector_graph.hpp>
 #include <parsearch/io/described/described.hpp>
 #include <parsearch/io/described/searches.hpp>
 #include <parsearch/problem/serving.hpp>
@@ -44,19 +44,24 @@ template <class Scale> request with_budget(request asked, Scale const& scale) {
     if (asked.pipelines) limit(*asked.pipelines);
     return asked;
 }
+
+// The samples of a model: the first axis of its first input.
+std::int64_t samples_of(ps::graph::operator_graph const& g) {
+    for (std::size_t op = 0; op < g.size(); ++op)
+        if (auto const& o = g[op].operation; o.work == ps::ops::work_class::source && !o.outputs.front().axes.empty())
+            return o.outputs.front().axes.front().extent;
+    return 1;
+}
 } // namespace
 
 void choose_batch(request& asked, std::stop_token const& stop) {
-    constexpr double share = 1.0 / 12;
-    auto first = std::int64_t{1};
-    for (auto const& op : ps::graph::read_graph(read_inputs(asked).model.graph).graph.operations)
-        for (auto const& d : op.dims)
-            if (d.kind == ps::ops::dim_kind::sample) first = std::max(first, d.extent);
-    std::size_t tried = 0;
+    constexpr double share = 0.1;
+    double left = 1;
+    auto const first = samples_of(read_inputs(asked).model.graph);
     auto const all = ps::batches_within(*asked.latency, first, [&](std::int64_t batch) {
         ps::require_running(stop);
-        ++tried;
-        auto trial = with_budget(asked, [](double all_of_it) { return all_of_it * share; });
+        auto trial = with_budget(asked, [&](double all_of_it) { return all_of_it * left * share; });
+        left *= 1 - share;
         trial.model = with_batch(asked.model, batch);
         trial.quiet = true;
         trial.out.clear();
@@ -88,7 +93,6 @@ void choose_batch(request& asked, std::stop_token const& stop) {
         throw ps::invalid_input("--latency is ", tools::shown_time(*asked.latency), ": no batch of ", asked.model,
                                 " that fits takes so little, a single sample neither");
     asked.model = with_batch(asked.model, best->batch);
-    auto const left = std::max(0.25, 1 - share * static_cast<double>(tried));
     asked = with_budget(asked, [&](double all_of_it) { return all_of_it * left; });
 }
 

@@ -7,8 +7,8 @@
 
 namespace plan {
 
-// Plans batches of the model, each for a twelfth of the search's budget, and prints what they take; `asked` goes on with the one that serves most
-// within `asked.latency`, and with what is left of the budget. Throws invalid_input where no batch is within the limit.
+// Plans batches of the model, each for a tenth of what is left of the search's budget, and prints what they take; `asked` goes on with the one that
+// serves most within `asked.latency`, and with what is left of the budget. Throws invalid_input where no batch is within the limit.
 void choose_batch(request& asked, std::stop_token const& stop);
 
 } // namespace plan

@@ -463,6 +463,60 @@ class Plans(Folder):
         self.assertIn("80.0 GiB each, 10% of it kept free, 2.00 GiB of the runtime", plan(*asked, "--cluster", "1x8xh100", held, 2 << 30)[0])
         plan(*asked, "--cluster", "1x8xh100", held, 72 << 30, code=3)
 
+    def test_inference(self):
+        step = "zoo:llama,layers=2,hidden=256,heads=8,kv_heads=4,feed_forward=512,vocabulary=1024,type=bf16,sequence=1,cached=255,batch=16"
+        out, _ = plan("--model", step, "--cluster", "1x4xh100", "--inference", "--evaluations", 200, "--out", self.path / "a", pipelines=True)
+        run = self.check_folder("a")
+        self.assertIs(run["simulation"]["training"], False)
+        self.assertIn("inference=true", run["model"]["given"])
+        self.assertIn("of cache", out)
+        # Keys and values of 256 tokens, 4 heads of 32, of 2 layers and 16 samples, 2 bytes each.
+        self.assertEqual(2 * 2 * 16 * 256 * 4 * 32 * 2 / 2**20, 16)
+        self.assertRegex(out, r"and 16(\.0*)? MiB of cache")
+        _, notes = plan("--rerun", self.path / "a" / "run.json")
+        self.assertIn("the rerun found the same", notes)
+        # What has no such option runs forward as it is.
+        plan("--model", "zoo:resnet50,batch=8", "--cluster", "1x2xv100", "--inference", "--evaluations", 50)
+
+    def test_latency(self):
+        model = "zoo:gpt,layers=2,hidden=512,heads=8,vocabulary=2048,type=bf16,sequence=1,cached=1023,batch=8"
+        out, _ = plan("--model", model, "--cluster", "1x2xh100", "--inference", "--latency", "200us", "--evaluations", 400, "--out", self.path / "a")
+        tried = {int(c[0]): c[1:] for c in (re.split(r"\s{2,}", line.strip()) for line in out.splitlines()) if c[0].isdigit() and len(c) > 2}
+        chosen = [b for b, cells in tried.items() if cells[-1] == "chosen"]
+        self.assertEqual(len(chosen), 1)
+        self.assertLessEqual(picoseconds(tried[chosen[0]][0]), 200e6)
+        self.assertTrue(any("beyond" in cells[-1] and picoseconds(cells[0]) > 200e6 for cells in tried.values()))
+        run = self.check_folder("a")
+        self.assertTrue(run["model"]["given"].endswith(f"batch={chosen[0]}"))
+        short = ("--model", model, "--cluster", "1x2xh100", "--latency")
+        self.assertIn("training has none: say --inference", plan(*short, "1ms", code=2)[1])
+        self.assertIn("no batch of", plan(*short, "1ns", "--inference", "--evaluations", 20, code=2)[1])
+        self.assertIn("nothing is searched", plan(*short, "1ms", "--inference", "--search", "none", code=2)[1])
+        self.assertIn("one of them says what to plan", plan("--model", model, "--cluster", "1x2xh100", "--inference", "--simulation.training", "true", code=2)[1])
+
+    def test_balanced(self):
+        cluster = self.path / "mixed.json"
+        plan("--model", GPT, "--cluster", "1x4xa100", "--search", "none", "--out", self.path / "a")
+        topology = self.load("a", "topology.json")
+        for d in topology["devices"][2:]:
+            d["kind"] = "slow"
+            for rates in (d["contraction"], d["elementwise"]):
+                for name in rates:
+                    rates[name] /= 2
+            d["memory_rate"] /= 2
+        cluster.write_text(json.dumps(topology), encoding="utf-8")
+        model = "zoo:mlp,features=4096,hidden=4096,classes=4096,batch=4096"
+        both = [plan("--model", model, "--cluster", cluster, "--search", "none", "--start", "data_parallel", "--simulation.balanced", balanced)[0]
+                for balanced in ("false", "true")]
+        equal, balanced = (picoseconds(row(out, "data parallel")[1]) for out in both)
+        self.assertLess(balanced, 0.9 * equal)
+        asked = ("--model", model, "--cluster", cluster, "--simulation.balanced", "true", "--start", "data_parallel", "--search", "none")
+        self.assertIn("is divided as devices are fast", plan(*asked, "--out", self.path / "b", "--export", "jax", code=1)[1])
+        self.assertIn("stages and micro-batches divide samples evenly", plan(*asked, "--space.max_stages", 2, code=2)[1])
+        plan("--model", model, "--cluster", cluster, "--simulation.balanced", "true", "--evaluations", 100)
+        self.assertIn("option 'balanced' of the simulation is true", plan("--model", model, "--cluster", cluster, "--simulation.balanced", "true", "--search", "joint",
+                                                                          "--evaluations", 20, code=2)[1])
+
     def test_compare_and_quiet(self):
         out, _ = plan("--model", GPT, "--cluster", "1x4xp100", "--evaluations", 50, "--compare", "tensor_parallel_2,one_weird_trick", "--quiet")
         self.assertEqual([line.split("  ")[1] for line in out.splitlines() if line.endswith("yes")],

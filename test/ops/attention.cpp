@@ -276,7 +276,7 @@ TEST_CASE("attention: caches that can not be are refused") {
     auto const x = f32({2, 8, 12});
     auto const refused = [&](auto const& op, auto const&... more) { return support::refusal([&] { return infer(op, {x, x, x, more...}); }); };
     CHECK(refused(ops::attention{.heads = 3, .cached = 4}) == "option cached is 4: must be 0 where option cache is false");
-    CHECK(refused(ops::attention{.heads = 3, .cache = true, .cached = -1}) == "option cached is -1: must be at least 0");
+    CHECK(refused(ops::attention{.heads = 3, .cache = true, .cached = -1}) == "option cached is -1: must be between 0 and 2^40");
     CHECK(refused(ops::attention{.heads = 3, .cache = true}, f32({8, 8})) == "option cache is true, with 1 masks: must have none");
     CHECK(refused(ops::multi_head_attention{.heads = 3, .cached = 4}) == "option cached is 4: must be 0 where option cache is false");
     CHECK(support::refusal([&] {

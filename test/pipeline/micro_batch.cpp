@@ -121,10 +121,10 @@ TEST_CASE("micro_batch: what can not be divided is refused by name") {
 
 TEST_CASE("micro_batch: parts of a batch") {
     using pipeline::part_of_replica;
-    CHECK(part_of_replica(64, 2, 4, 1) == pipeline::batch_part{.n = 8});
-    CHECK(part_of_replica(64, 2, 5, 1) == pipeline::batch_part{.n = 64, .taken = 7});  // 32 samples on five: 7, 7, 6, 6, 6
-    CHECK(part_of_replica(60, 1, 1, 8) == pipeline::batch_part{.n = 60, .taken = 60}); // 8, 8, 8, 8, 7, ...: all of them
-    CHECK(part_of_replica(64, 1, 1, 8) == pipeline::batch_part{.n = 1});
+    CHECK(part_of_replica(64, 2, 4, 1) == ops::batch_part{.n = 8});
+    CHECK(part_of_replica(64, 2, 5, 1) == ops::batch_part{.n = 64, .taken = 7});  // 32 samples on five: 7, 7, 6, 6, 6
+    CHECK(part_of_replica(60, 1, 1, 8) == ops::batch_part{.n = 60, .taken = 60}); // 8, 8, 8, 8, 7, ...: all of them
+    CHECK(part_of_replica(64, 1, 1, 8) == ops::batch_part{.n = 1});
     auto const g = read(ps::models::lenet({.batch = 16}));
     auto const part = pipeline::micro_batch(g, {.n = 16, .taken = 5}), expected = read(ps::models::lenet({.batch = 5}));
     for (std::size_t op = 0; op < g.size(); ++op) {

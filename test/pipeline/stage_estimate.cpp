@@ -17,6 +17,7 @@
 #include <parsearch/models/llama.hpp>
 #include <parsearch/models/moe.hpp>
 #include <parsearch/models/resnet.hpp>
+#include <parsearch/models/summary.hpp>
 #include <parsearch/pipeline/stage_builder.hpp>
 #include <parsearch/topology/nodes.hpp>
 
@@ -168,6 +169,47 @@ TEST_CASE("stage_estimator: textbook pipelines of real networks, beside their si
     auto const bf16 = ps::ops::dtype::bf16; // with gradients of f32
     compare(models::llama({.layers = 8, .hidden = 1024, .heads = 8, .feed_forward = 2816, .sequence = 1024, .batch = 64, .type = bf16}),
             ps::topology::dgx_h100(2), 1.16);
+}
+
+TEST_CASE("stage_estimator: pipelines of inference, whose stages keep the caches of all micro-batches") {
+    auto const step = models::llama({.layers = 8,
+                                     .hidden = 512,
+                                     .heads = 8,
+                                     .kv_heads = 4,
+                                     .feed_forward = 1024,
+                                     .sequence = 1,
+                                     .vocabulary = 1024,
+                                     .batch = 32,
+                                     .type = ps::ops::dtype::f16,
+                                     .inference = true,
+                                     .cached = 511});
+    auto const cluster = ps::topology::dgx_a100(1);
+    auto const problem = ps::make_problem(step, cluster, ps::cost::roofline{cluster}, {.simulation = {.training = false}});
+    auto const cache = models::summarize(problem.graph()).cache;
+    CHECK(cache == ps::byte_count{8} * 2 * 32 * 512 * 4 * 64 * 2);
+    pipeline::stage_estimator estimate(problem);
+    pipeline::detail::stage_builder builder(problem);
+    for (std::uint32_t const stages : {1u, 2u, 4u})
+        for (std::uint32_t const m : {1u, 2u, 4u})
+            for (std::uint32_t const tensor : {1u, 2u}) {
+                CAPTURE(stages);
+                CAPTURE(m);
+                CAPTURE(tensor);
+                equal_stages const how{.stages = stages, .micro_batches = m, .split = {.tensor = tensor}};
+                auto const plan = plan_of(builder, how);
+                auto const time = builder.simulator().simulate(plan.how, plan.strategy);
+                ps::byte_count sum = 0, most = 0;
+                for (auto const& use : builder.simulator().memory()) {
+                    sum += use.cache;
+                    most = std::max(most, use.total());
+                    CHECK(use.activations == 0);
+                }
+                CHECK(sum == cache); // each key once: samples and heads are divided, and nothing is there twice
+                auto const e = estimate(how);
+                REQUIRE(e);
+                CHECK(static_cast<double>(e->memory) == doctest::Approx(static_cast<double>(most)).epsilon(0.02));
+                CHECK(static_cast<double>(e->time) == doctest::Approx(static_cast<double>(time.count())).epsilon(0.25));
+            }
 }
 
 TEST_CASE("stage_estimator: stages that are fitted fit, and compute again where they must") {

@@ -1,6 +1,7 @@
 #pragma once
 /// A dense graph as Boost.Graph sees it: Boost's algorithms run on the graph of a problem, without a copy.
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -39,7 +40,7 @@ using out_edge_iterator = boost::transform_iterator<as_edge, std::uint32_t const
 } // namespace detail
 
 /// What Boost asks of a directed graph that knows the edges out of a vertex and into it, and lists vertices and edges. Vertices are operators'
-/// numbers. Two operators may be joined by several edges. Complexity: O(1) each.
+/// numbers. Two operators may be joined by several edges. The graph is one that `read_graph` made. Complexity: O(1) each.
 [[nodiscard]] inline std::size_t num_vertices(dense_graph const& g) noexcept { return g.size(); }
 [[nodiscard]] inline std::size_t num_edges(dense_graph const& g) noexcept { return g.edges.size(); }
 [[nodiscard]] inline std::pair<detail::vertex_iterator, detail::vertex_iterator> vertices(dense_graph const& g) {

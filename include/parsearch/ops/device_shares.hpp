@@ -38,7 +38,7 @@ class device_shares {
         }
     }
 
-    /// Whether a dim of `extent` in `parts` parts is cut by shares: not where some part would be empty. Below 2^40.
+    /// Whether a dim of `extent`, at most 2^40, in `parts` parts is cut by shares: not where some part would be empty.
     [[nodiscard]] bool cut(std::int64_t extent, std::int64_t parts) const noexcept {
         auto const at = runs_.find(parts);
         return at != runs_.end() && extent * at->second.least >= all_;

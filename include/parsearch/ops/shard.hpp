@@ -60,10 +60,10 @@ using box = std::array<interval, max_dims>;
     return parts == 1 || (d.kind != dim_kind::fixed && parts >= 1 && parts <= d.extent && (!repeats_work(d.kind) || d.extent % parts == 0));
 }
 
-/// True where some degree does not divide its extent, or parts are cut by speed: shards are of different sizes.
+/// True where some degree does not divide its extent: shards are of two sizes.
 [[nodiscard]] inline bool is_uneven(operation const& op, std::span<std::int32_t const> degrees) noexcept {
     for (std::size_t k = 0; k < op.dims.size(); ++k)
-        if (op.dims[k].extent % degrees[k] != 0 || is_cut_by_speed(op.dims[k], degrees[k])) return true;
+        if (op.dims[k].extent % degrees[k] != 0) return true;
     return false;
 }
 

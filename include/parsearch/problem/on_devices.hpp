@@ -37,8 +37,9 @@ namespace parsearch {
         used[which[n]] = true;
         numbers.push_back(static_cast<std::uint32_t>(which[n]));
     }
-    parallelization out(sim::make_workload(w.graph, topology::part_of(w.topology, used), cost::any_oracle(w.oracle, std::move(numbers)), w.options),
-                        problem.space().options());
+    parallelization out(
+        sim::make_balanced_workload(w.graph, topology::part_of(w.topology, used), cost::any_oracle(w.oracle, std::move(numbers)), w.options),
+        problem.space().options());
     out.tie(problem.ties());
     return out.until(problem.stop());
 }

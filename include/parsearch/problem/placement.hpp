@@ -133,11 +133,13 @@ struct placed_job {
 
 namespace detail {
 
-/// The graphs of several jobs as one, whose operators are named by the jobs as well, parameters by their numbers.
-[[nodiscard]] inline graph::dense_graph joined_graph(std::span<job const> jobs) {
+/// The graphs of several jobs as one, whose operators are named by the jobs as well, parameters by their numbers. Dims are cut as on the devices of
+/// each job.
+[[nodiscard]] inline graph::dense_graph joined_graph(std::span<job const> jobs, std::span<placed_job const> placed) {
     graph::dense_graph all;
     for (auto const& j : jobs) {
-        auto const& g = j.problem.graph();
+        auto const part = on_devices(j.problem, placed[static_cast<std::size_t>(&j - jobs.data())].devices);
+        auto const& g = part.graph();
         auto const first = static_cast<std::uint32_t>(all.names.size());
         auto const number = &j - jobs.data();
         for (std::size_t op = 0; op < g.size(); ++op) {
@@ -156,7 +158,7 @@ namespace detail {
 /// Sets `together`: the steps of all jobs simulated as one iteration, with the links that they share.
 inline void time_together(std::span<job const> jobs, std::vector<placed_job>& placed) {
     auto const& like = *jobs.front().problem.workload();
-    auto const w = sim::make_workload(joined_graph(jobs), like.topology, like.oracle, like.options);
+    auto const w = sim::make_workload(joined_graph(jobs, placed), like.topology, like.oracle, like.options);
     space::flat_strategy s;
     std::vector<std::size_t> job_of;
     for (std::size_t n = 0; n < jobs.size(); ++n) {

@@ -195,8 +195,8 @@ make_problem(G const& graph, T const& topology, Oracle oracle, problem_options c
     constraints.apply_to(t);
     for (auto& d : t.topology.devices) d.memory = sim::usable_memory(d.memory, options.simulation);
     auto device_handles = std::make_shared<std::vector<device_handle_t<T>> const>(t.devices);
-    auto w = sim::make_workload(space::with_replicas(std::move(g.graph), options.space), std::move(t.topology),
-                                cost::any_oracle(std::move(oracle), std::move(t.devices)), options.simulation);
+    auto w = sim::make_balanced_workload(space::with_replicas(std::move(g.graph), options.space), std::move(t.topology),
+                                         cost::any_oracle(std::move(oracle), std::move(t.devices)), options.simulation);
     parallelization made(w, constraints.applied_to(options.space, w->graph, g.handles));
     made.tie(constraints.ties(w->graph, g.handles));
     return {std::move(made), std::move(g.handles), std::move(device_handles)};
@@ -205,7 +205,8 @@ make_problem(G const& graph, T const& topology, Oracle oracle, problem_options c
 namespace detail {
 inline parallelization with_dense_graph(parallelization const& problem, graph::dense_graph graph) {
     auto const& like = *problem.workload();
-    return {sim::make_workload(space::with_replicas(std::move(graph), problem.space().options()), like.topology, like.oracle, like.options), problem};
+    return {sim::make_balanced_workload(space::with_replicas(std::move(graph), problem.space().options()), like.topology, like.oracle, like.options),
+            problem};
 }
 } // namespace detail
 

@@ -30,10 +30,10 @@
 
 namespace parsearch {
 
-/// Weights, and in training the optimizer's state of them, that devices need and do not have.
+/// Weights, in training the optimizer's state of them, in inference caches of the samples under way, that devices need and do not have.
 struct moved_states {
     byte_count bytes = 0; ///< that some device has and sends to others
-    byte_count lost = 0;  ///< that no device has any more: they come from a checkpoint, in no time here
+    byte_count lost = 0;  ///< that no device has any more: they come from a checkpoint, or are computed again, in no time here
     picoseconds time{};   ///< until all are there, if the network does nothing else
     friend bool operator==(moved_states const&, moved_states const&) = default;
     moved_states& operator+=(moved_states const& o) noexcept {

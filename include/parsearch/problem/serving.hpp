@@ -29,9 +29,9 @@ struct served_batch {
 /// steps) plans.
 ///
 ///     auto const tried = batches_within(50ms, 64, [&](std::int64_t batch) {
-///         auto const problem = make_problem(models::llama({.sequence = 1, .batch = batch, .inference = true, .cached = 4096}), cluster, oracle,
-///         options); auto const found = search::mcmc(problem, data_parallel(problem), rng, {.evaluations = 5000}); return
-///         problem.feasible(found.best) ? found.cost : cost_traits<picoseconds>::infinity();
+///         auto const problem = step_of(batch); // make_problem(models::llama({.sequence = 1, .batch = batch, ...}), ...)
+///         auto const found = search::mcmc(problem, data_parallel(problem), rng, {.evaluations = 5000});
+///         return problem.feasible(found.best) ? found.cost : cost_traits<picoseconds>::infinity();
 ///     });
 template <std::invocable<std::int64_t> Latency>
 [[nodiscard]] std::vector<served_batch> batches_within(picoseconds limit, std::int64_t first, Latency const& latency, std::int64_t steps = 4) {

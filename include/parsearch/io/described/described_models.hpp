@@ -160,7 +160,7 @@ inline constexpr auto described<models::moe_options> = boost::hana::make_tuple(
     field("feed_forward", &models::moe_options::feed_forward, "hidden units of an expert"),
     field("experts", &models::moe_options::experts, "of a block"),
     field("experts_per_token", &models::moe_options::experts_per_token, "to which the router sends each token"),
-    field("capacity_factor", &models::moe_options::capacity_factor, "slots of an expert over what even use needs"),
+    field("capacity_factor", &models::moe_options::capacity_factor, "slots of an expert over what even use needs; 1 in inference"),
     field("every", &models::moe_options::every, "blocks every, 2 * every, ... have experts, the others one perceptron of the same size"),
     field("gated", &models::moe_options::gated, "a perceptron is down(silu(gate(x)) * up(x)); false: down(relu(up(x)))"),
     detail::sequence_field<models::moe_options>(), detail::vocabulary_field<models::moe_options>(),

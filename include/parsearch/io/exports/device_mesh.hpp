@@ -82,6 +82,9 @@ namespace detail {
         if (auto const& d = op.dims[k]; d.extent % even->degree[k] != 0)
             throw invalid_input("operator '", name, "' (", op.kind, "): ", space::to_string(c, op), ": dim '", d.name, "' of extent ", d.extent,
                                 " is in ", even->degree[k], " parts: an axis of a mesh makes equal parts");
+        else if (ops::is_cut_by_speed(d, even->degree[k]))
+            throw invalid_input("operator '", name, "' (", op.kind, "): ", space::to_string(c, op), ": dim '", d.name,
+                                "' is divided as devices are fast: an axis of a mesh makes equal parts");
     return *even;
 }
 

@@ -107,7 +107,10 @@ class output_grid {
     /// True where the parts of `dims` cut `a` into equal pieces in order.
     [[nodiscard]] bool cuts_evenly(ops::axis const& a, std::vector<std::uint32_t> const& dims) const {
         std::int64_t parts = 1;
-        for (auto const k : dims) parts *= c_.degree[k];
+        for (auto const k : dims) {
+            if (ops::is_cut_by_speed(op_.dims[k], c_.degree[k])) return false;
+            parts *= c_.degree[k];
+        }
         if (a.extent % parts != 0) return false;
         ops::box box{};
         for (std::size_t k = 0; k < op_.dims.size(); ++k) box[k] = {0, op_.dims[k].extent};

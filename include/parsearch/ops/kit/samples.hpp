@@ -43,7 +43,7 @@ namespace detail {
 /// `op` on a part of its samples: their dim and the axes that it indexes are shorter, the work is less. An operator without samples does all
 /// of its work in every micro-batch; what is kept beside operands is divided evenly, as over shards. Throws `invalid_input` naming `name`, where it
 /// is not empty, and the rule where `part.n` is not positive or does not divide the samples, where a second dim is one of samples, where they index
-/// weights, and where an axis holds samples in other than equal consecutive parts.
+/// weights that are no caches, and where an axis holds samples in other than equal consecutive parts.
 [[nodiscard]] inline operation on_samples(operation op, batch_part part, std::string_view name) {
     auto const n = part.n;
     auto const refuse = [&](auto const&... what) {

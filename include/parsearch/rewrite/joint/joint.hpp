@@ -342,6 +342,10 @@ struct joint_fn {
         if (auto const& o = problem.space().options(); o.allows || o.admits)
             throw invalid_input("joint: the problem's space has '", o.allows ? "allows" : "admits",
                                 "', which knows operators by name: must be empty, as rules make others");
+        if (problem.options().balanced)
+            throw invalid_input(
+                "joint: option 'balanced' of the simulation is true: prices of operators are kept for other graphs, and so would be divided "
+                "otherwise");
         std::optional<joint_cache> own;
         if (!options.cache) own.emplace(problem, options.pricing);
         detail::joint_run::observer tell(observers...);

@@ -205,9 +205,13 @@ class block_cache {
             b.read.push_back(planner_.layout_of_input(op, i, b.configuration));
     }
     operator_shape const& shape_of_operator(std::uint32_t op, space::configuration const& c) {
-        // Of what is cut by speed the largest shard of a kind of device depends on where the shards are.
-        bool const placed = ops::cut_dim(input().graph.operations[op], c.degrees()).has_value();
-        auto key = placed ? c : space::configuration{.rank = c.rank, .degree = c.degree};
+        space::configuration key{.rank = c.rank, .degree = c.degree};
+        auto const& operation = input().graph.operations[op];
+        if (auto const k = ops::cut_dim(operation, c.degrees())) // then the largest shard of a kind depends on where the shards are
+            for (auto const size : planner_.largest_by_kind(operation, c, *k)) {
+                key.listed.push_back(static_cast<std::int32_t>(size >> 31));
+                key.listed.push_back(static_cast<std::int32_t>(size & 0x7fffffff));
+            }
         auto& known = shapes_[op];
         if (auto const at = known.find(key); at != known.end()) return *at->second;
         auto shape = std::make_unique<operator_shape>();

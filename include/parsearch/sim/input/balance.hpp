@@ -2,10 +2,11 @@
 /// Samples divided as devices are fast.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include <parsearch/core/error.hpp>
@@ -21,24 +22,7 @@ namespace parsearch::sim {
 
 namespace detail {
 
-/// What a device takes for all operators of `g` on a `part` of their samples, backward too where `training`; at least 1.
-[[nodiscard]] inline double time_of_part(graph::dense_graph const& g, cost::any_oracle const& oracle, std::uint32_t device, double part,
-                                         bool training) {
-    double sum = 0;
-    for (std::size_t op = 0; op < g.size(); ++op) {
-        auto const& operation = g.operations[op];
-        if (operation.work == ops::work_class::source || operation.work == ops::work_class::view) continue;
-        std::vector<std::int32_t> degrees(operation.dims.size(), 1);
-        if (auto const k = ops::sample_dim(operation))
-            degrees[*k] = static_cast<std::int32_t>(std::min(static_cast<double>(operation.dims[*k].extent), std::max(1.0, 1 / part + 0.5)));
-        sum += to_seconds(oracle.shard_time(ops::work_of(operation, degrees, ops::pass::forward), device));
-        if (training && g.trains[op])
-            sum += to_seconds(oracle.shard_time(ops::work_of(operation, degrees, ops::pass::backward, g.input_gradients(op)), device));
-    }
-    return std::max(sum, 1e-12);
-}
-
-/// Whether any number of the samples of `op` can be by themselves.
+/// Whether any number of the samples of `op` can be by themselves, along dim `k`.
 [[nodiscard]] inline bool divides_anywhere(ops::operation const& op, std::uint32_t k) {
     try {
         (void)ops::on_samples(op, {.n = op.dims[k].extent}, {});
@@ -46,6 +30,50 @@ namespace detail {
     } catch (invalid_input const&) {
         return false;
     }
+}
+
+/// Seconds that a device takes for all operators of `g` on a `part` of their samples, backward too where `training`.
+[[nodiscard]] inline double time_of_part(graph::dense_graph const& g, cost::any_oracle const& oracle, std::uint32_t device, double part,
+                                         bool training) {
+    double sum = 0;
+    for (std::size_t op = 0; op < g.size(); ++op) {
+        auto const& whole = g.operations[op];
+        if (whole.work == ops::work_class::source || whole.work == ops::work_class::view) continue;
+        auto mine = whole;
+        if (auto const k = ops::sample_dim(whole); k && divides_anywhere(whole, *k)) {
+            auto const extent = whole.dims[*k].extent;
+            mine = ops::on_samples(whole,
+                                   {.n = extent, .taken = std::clamp<std::int64_t>(std::llround(part * static_cast<double>(extent)), 1, extent)}, {});
+        }
+        std::vector<std::int32_t> const degrees(mine.dims.size(), 1);
+        sum += to_seconds(oracle.shard_time(ops::work_of(mine, degrees, ops::pass::forward), device));
+        if (training && g.trains[op])
+            sum += to_seconds(oracle.shard_time(ops::work_of(mine, degrees, ops::pass::backward, g.input_gradients(op)), device));
+    }
+    return sum;
+}
+
+/// The part of the samples that a device of each kind is to have: of some rounds in which parts are changed in proportion to what they take,
+/// beginning with equal ones, the one whose slowest device is fastest.
+[[nodiscard]] inline std::vector<double> parts_by_kind(graph::dense_graph const& g, topology::dense_topology const& t, cost::any_oracle const& oracle,
+                                                       bool training, std::size_t kinds) {
+    std::vector<std::uint32_t> example(kinds, 0);
+    for (std::uint32_t d = 0; d < t.size(); ++d) example[t.kind[d]] = d;
+    std::vector<double> part(kinds, 1 / static_cast<double>(t.size())), best = part;
+    double least = std::numeric_limits<double>::infinity();
+    for (int round = 0; round < 8; ++round) {
+        std::vector<double> time;
+        for (std::size_t k = 0; k < kinds; ++k) time.push_back(time_of_part(g, oracle, example[k], part[k], training));
+        if (auto const slowest = *std::ranges::max_element(time); slowest < least) {
+            least = slowest;
+            best = part;
+        }
+        if (*std::ranges::min_element(time) <= 0) break; // nothing takes time there
+        double all = 0;
+        for (auto const k : t.kind) all += part[k] / time[k];
+        for (std::size_t k = 0; k < kinds; ++k) part[k] = part[k] / time[k] / all;
+    }
+    return best;
 }
 } // namespace detail
 
@@ -56,15 +84,7 @@ inline void balance_samples(graph::dense_graph& g, topology::dense_topology cons
     auto const kinds = t.kind.empty() ? std::size_t{0} : std::size_t{1} + *std::ranges::max_element(t.kind);
     std::shared_ptr<ops::device_shares const> shares;
     if (kinds > 1) {
-        std::vector<std::uint32_t> example(kinds, 0);
-        for (std::uint32_t d = 0; d < t.size(); ++d) example[t.kind[d]] = d;
-        std::vector<double> part(kinds, 1 / static_cast<double>(t.size())), rate(kinds, 0);
-        for (int round = 0; round < 4; ++round) { // what a device takes is not quite in proportion to its samples
-            double all = 0;
-            for (std::size_t k = 0; k < kinds; ++k) rate[k] = part[k] / detail::time_of_part(g, oracle, example[k], part[k], training);
-            for (auto const k : t.kind) all += rate[k];
-            for (std::size_t k = 0; k < kinds; ++k) part[k] = rate[k] / all;
-        }
+        auto const part = detail::parts_by_kind(g, t, oracle, training, kinds);
         std::vector<double> of_device;
         for (auto const k : t.kind) of_device.push_back(part[k]);
         shares = std::make_shared<ops::device_shares const>(of_device);

@@ -82,7 +82,6 @@ inline void validate(simulation_options const& options) {
         if (ops::keeps_cache(graph.operations[op]))
             throw invalid_input("operator '", graph.names[op], "' (", graph.operations[op].kind,
                                 ") keeps a cache from one iteration to the next, and option training is true: only inference has caches");
-    if (options.balanced) balance_samples(graph, topology, oracle, options.training);
     auto w = std::make_shared<workload>(workload{std::move(graph), std::move(topology), std::move(oracle), options, {}, {}, {}});
     w->classes = find_classes(w->graph);
     w->readers = shared_reads(w->graph);
@@ -91,6 +90,13 @@ inline void validate(simulation_options const& options) {
     for (std::uint32_t c = 0; c < w->classes.size(); ++c)
         for (auto const op : w->classes[c]) w->class_of[op] = c;
     return w;
+}
+
+/// The same; where `options.balanced` says so samples are divided anew for this topology and oracle. The other one keeps what the dims have.
+[[nodiscard]] inline std::shared_ptr<workload const> make_balanced_workload(graph::dense_graph graph, topology::dense_topology topology,
+                                                                            cost::any_oracle oracle, simulation_options const& options) {
+    if (options.balanced) balance_samples(graph, topology, oracle, options.training);
+    return make_workload(std::move(graph), std::move(topology), std::move(oracle), options);
 }
 
 } // namespace parsearch::sim

@@ -83,6 +83,18 @@ class planner {
             price(part.op, part.degrees(), k);
         }
     }
+    /// Of what `c` cuts by speed along dim `k`, the most samples of a shard on each kind of device; 0 where there is none.
+    [[nodiscard]] std::vector<std::int64_t> largest_by_kind(ops::operation const& op, space::configuration const& c, std::uint32_t k) const {
+        std::vector<std::int64_t> out(price_.kinds(), 0);
+        auto const degrees = c.degrees();
+        auto const inner = ops::shard_count(degrees.subspan(k + 1));
+        auto const& d = op.dims[k];
+        for (std::int64_t n = 0, shards = c.shards(); n < shards; ++n) {
+            auto& most = out[work_->topology.kind[static_cast<std::size_t>(c.device(n))]];
+            most = std::max(most, d.shares->part(d.extent, degrees[k], n / inner % degrees[k]).size());
+        }
+        return out;
+    }
     /// The rest of the plan.
     void place_operator(std::uint32_t op, space::configuration const& c, operator_plan& p) {
         p.devices.clear();
@@ -335,19 +347,6 @@ class planner {
 
     static constexpr std::int64_t most_bound = std::int64_t{1} << 58; ///< so that a few can be added
     std::stop_token stop_;
-    /// Of what `c` cuts by speed along dim `k`, the most samples of a shard on each kind of device; 0 where there is none.
-    [[nodiscard]] std::vector<std::int64_t> largest_by_kind(ops::operation const& op, space::configuration const& c, std::uint32_t k) const {
-        std::vector<std::int64_t> out(price_.kinds(), 0);
-        auto const degrees = c.degrees();
-        auto const inner = ops::shard_count(degrees.subspan(k + 1));
-        auto const& d = op.dims[k];
-        for (std::int64_t n = 0, shards = c.shards(); n < shards; ++n) {
-            auto& most = out[work_->topology.kind[static_cast<std::size_t>(c.device(n))]];
-            most = std::max(most, d.shares->part(d.extent, degrees[k], n / inner % degrees[k]).size());
-        }
-        return out;
-    }
-
     std::shared_ptr<workload const> work_;
     pricing price_;
     std::vector<hop> hops_;

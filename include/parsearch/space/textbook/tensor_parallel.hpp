@@ -84,10 +84,10 @@ namespace detail {
             prefer(inherits(dim_kind::parameter));
             prefer(inherits(dim_kind::attribute));
             prefer(detail::first_dim(op, dim_kind::attribute, tensor));
-            if (ops::keeps_cache(op)) prefer(detail::first_dim(op, dim_kind::reduction, tensor)); // fewer heads of keys than devices
             // What is added or joined to a table: the axes that both have are parameter dims.
             if (!op.weights.empty() && op.work != work_class::normalization) prefer(detail::first_dim(op, dim_kind::parameter, tensor));
         }
+        if (ops::keeps_cache(op)) prefer(detail::first_dim(op, dim_kind::reduction, tensor)); // fewer heads of keys than devices: positions
         if (degree == 1 || !split) {
             s[i] = split_samples(op, static_cast<std::int64_t>(devices), 1, 0, uneven);
             continue;
