@@ -492,7 +492,505 @@ class Plans(Folder):
         self.assertIn("training has none: say --inference", plan(*short, "1ms", code=2)[1])
         self.assertIn("no batch of", plan(*short, "1ns", "--inference", "--evaluations", 20, code=2)[1])
         self.assertIn("nothing is searched", plan(*short, "1ms", "--inference", "--search", "none", code=2)[1])
-        self.assertIn("one of them says what to plan", plan("--model", model, "--cluster", "1x2xh100", "--inference", "--simulation.training", "true", code=2)[1])
+        both = ("--model", model, "--cluster", "1x2xh100", "--inference", "--simulation.training", "true")
+        self.assertIn("one of them says what to plan", plan(*both, code=2)[1])
+
+    def test_balanced(self):
+        cluster = self.path / "mixed.json"
+        nodes = [{"kind": kind, "node": node, "count": 2} for node, kind in enumerate(("h100_sxm", "a100_sxm"))]
+        links = [{"from": {"device": 2 * n + i}, "to": {"switch": f"host {n}"}, "bytes_per_second": 2e11, "latency_ps": 1000000, "duplex": True}
+                 for n in range(2) for i in range(2)]
+        links.append({"from": {"switch": "host 0"}, "to": {"switch": "host 1"}, "bytes_per_second": 5e10, "latency_ps": 2000000, "duplex": True})
+        kinds = {k: {"preset": k} for k in ("h100_sxm", "a100_sxm")}
+        cluster.write_text(json.dumps({"format": "parsearch.topology", "version": 1, "kinds": kinds, "devices": nodes,
+                                       "switches": ["host 0", "host 1"], "links": links}), encoding="utf-8")
+        model = "zoo:mlp,features=4096,hidden=4096*4,batch=16"
+        starts = set()
+        for compared in ("none", "all"):
+            plan("--model", model, "--cluster", "1x4xv100", "--compare", compared, "--evaluations", 50, "--quiet", "--out", self.path / "a")
+            _, notes = plan("--rerun", self.path / "a" / "run.json", "--out", self.path / "b")
+            self.assertIn("the rerun found the same", notes)
+            starts.add(self.load("b", "run.json")["result"]["start"])
+        self.assertEqual(len(starts), 2)
+
+    def test_nodes_are_counted(self):
+        plan("--model", GPT, "--cluster", "2x1xv100", "--evaluations", 5, "--quiet", "--out", self.path / "a")
+        topology = self.path / "a" / "topology.json"
+        topology.write_text(topology.read_text().replace('"node": 1', '"node": 4294967295'))
+        self.assertIn("2 devices on 2 nodes", plan("--model", GPT, "--cluster", topology, "--evaluations", 5)[0])
+
+    def test_uneven_batch_is_noted(self):
+        _, notes = plan("--model", "zoo:mlp,batch=12", "--cluster", "1x8xv100", "--evaluations", 5)
+        self.assertIn("the batch is 12, so data parallelism splits it over 6 of 8 devices", notes)
+
+    def test_rings_without_attention_are_noted(self):
+        for model, noted in ("zoo:mlp,batch=16", True), (GPT, False):
+            _, notes = plan("--model", model, "--cluster", "1x4xp100", "--kernels.ring_attention", "true", "--evaluations", 5)
+            self.assertEqual("--kernels.ring_attention changes nothing" in notes, noted, model)
+
+    def test_imports_cost_the_same(self):
+        plan("--model", GPT, "--cluster", "1x4xp100", "--search", "greedy", "--space.reduction", "false", "--start", "data_parallel", "--compare", "none",
+             "--out", self.path / "a")
+        cost = self.load("a", "run.json")["result"]["cost_ps"]
+        for name in ("plan.json", "strategy.flexflow"):
+            plan("--model", GPT, "--cluster", self.path / "a" / "topology.json", "--import", self.path / "a" / name, "--out", self.path / "b")
+            run = self.check_folder("b")
+            self.assertEqual(run["result"]["cost_ps"], cost)
+            self.assertEqual(run["search"]["name"], "none")
+            self.assertTrue(run["start"]["hash"].startswith("fnv1a64:"))
+        plan("--rerun", self.path / "b" / "run.json", "--out", self.path / "c")
+        self.assertEqual(self.load("c", "run.json")["result"]["cost_ps"], cost)
+
+    def test_what_flexflow_cannot_say(self):
+        _, notes = plan("--model", "zoo:mlp,features=4096,hidden=8192x8192,batch=16", "--cluster", "1x4xp100", "--search", "none", "--start", "tensor_parallel_4",
+                        "--out", self.path / "a")
+        self.assertIn("strategy.flexflow says less than plan.json", notes)
+
+    def test_differences(self):
+        asked = ["--model", GPT, "--cluster", "1x4xp100"]
+        out, _ = plan(*asked, "--search", "none", "--start", "tensor_parallel_2", "--compare", "none", "--diff", "data_parallel", "--quiet", "--out", self.path / "a")
+        lines = out[out.index("differs in"):out.index("\nreport ")].splitlines()[1:]
+        self.assertTrue(any(re.search(r"  block\{1,2\}\.mlp\.1 +linear +s2 o2 @0\+2,1 +s4 @0\+1$", line) for line in lines), out)
+        self.assertEqual([s["strategy"] for s in self.load("a", "run.json")["strategies"]], ["data parallel", "chosen: tensor parallel 2"])
+        # Two files; the plan of a file is that of the same file.
+        plan(*asked, "--search", "none", "--start", "data_parallel", "--quiet", "--out", self.path / "b")
+        files = [str(self.path / f / "plan.json") for f in "ab"]
+        out, _ = plan(*asked, "--import", files[0], "--diff", files[1], "--quiet")
+        self.assertEqual([line.split()[-5:] for line in out[out.index("differs in"):].splitlines()[1:]], [line.split()[-5:] for line in lines])
+        self.assertEqual(row(out, files[1])[1], row(out, "data parallel")[1])
+        self.assertIn(f"The plan is that of {files[0]}.", plan(*asked, "--import", files[0], "--diff", files[0], "--quiet")[0])
+        _, error = plan(*asked, "--diff", "nobody", code=2)
+        self.assertIn("--diff 'nobody': must be data_parallel, ", error)
+        # With micro-batches.
+        out, _ = plan(*Pipeline.LARGE, "--space.max_stages", "1", "--diff", "data_parallel", "--quiet", pipelines=True)
+        self.assertRegex(out, r"(?m)^ +shared by replicas +optimizer, gradients(, parameters)? +nothing$")
+
+    def explained(self, out):
+        """Of each explanation that was printed its title, its rows by configuration, the plan's first, and the lines below."""
+        parts = []
+        for part in re.split(r"(?m)^why {6}", out)[1:]:
+            title, *lines = part.split("\n\n")[0].splitlines()
+            heads = 2 if "alike" in title else 1 + ("shard" in lines[0])
+            rows = [re.split(r"\s{2,}", line.strip()) for line in lines[heads:] if re.search(r"  (yes|NO)( |$)", line)]
+            parts.append((title, {r[0]: r[1:] for r in rows}, [line.strip() for line in lines[heads + len(rows):]]))
+        return parts
+
+    def check_change(self, folder, names, configuration, asked, before, difference):
+        """The plan of a folder costs so much more with another configuration of these operators."""
+        made = self.load(folder, "plan.json")
+        for o in (o for s in made["stages"] for o in s["operators"] if o["name"] in names):
+            o.update(configuration)
+        changed = self.path / "changed.json"
+        changed.write_text(json.dumps(made), encoding="utf-8")
+        cost = picoseconds(row(plan(*asked, "--import", changed)[0], "changed.json")[1])
+        self.assertAlmostEqual((picoseconds(before) + picoseconds(difference.removeprefix("+"))) / cost, 1, delta=2e-3)
+
+    def test_explanations(self):
+        asked = ["--model", GPT, "--cluster", "1x4xp100", "--compare", "none", "--quiet"]
+        chosen = [*asked, "--search", "none", "--start", "tensor_parallel_2"]
+        out, _ = plan(*chosen, "--explain", "block2.mlp.1", "--explain", "logits", "--out", self.path / "a")
+        (title, rows, said), (other, _, _) = self.explained(out)
+        self.assertEqual(title, "block2.mlp.1, linear, one of 2 alike: s2 o2 @0+2,1")
+        self.assertEqual(other, "logits, linear: s2 o2 @0+2,1")
+        self.assertEqual(len(rows), 13)
+        self.assertEqual((next(iter(rows)), rows["s2 o2 @0+2,1"][:2]), ("s2 o2 @0+2,1", [row(out, "chosen: tensor parallel 2")[1], "the plan"]))
+        self.assertRegex(said[0], r"^Of 29 other configurations (none costs|1 costs|\d+ cost) less")
+        self.assertEqual(said[-1], "Listed are the cheapest 12 of 14 splits, each on the devices where it costs least.")
+        # What is told of a change is what a plan with it costs: of one operator, and of all alike.
+        for names, cell in [({"block2.mlp.1"}, 1), ({"block1.mlp.1", "block2.mlp.1"}, 2)]:
+            self.check_change("a", names, {"degrees": {"o": 4}, "start": 0, "strides": {"o": 1}}, asked, rows["s2 o2 @0+2,1"][0], rows["o4 @0+1"][cell])
+        # A line of the listing.
+        out, _ = plan(*chosen, "--explain", "block{1,2}.mlp.{1,2}")
+        self.assertEqual([t.split(",")[0] for t, _, _ in self.explained(out)], ["block1.mlp.1", "block1.mlp.2"])
+        # In forward alone; on one device.
+        out, _ = plan(*chosen, "--simulation.training", "false", "--explain", "loss")
+        self.assertNotIn("backward", out)
+        out, _ = plan("--model", GPT, "--cluster", "1x1xp100", "--evaluations", 1, "--explain", "logits")
+        self.assertIn("\n  It can have no other configuration.\n", out)
+        # A rerun explains other operators.
+        plan(*asked, "--evaluations", 50, "--out", self.path / "b")
+        out, _ = plan("--rerun", self.path / "b" / "run.json", "--explain", "logits")
+        self.assertEqual(len(self.explained(out)), 1)
+        for wrong, message in [("block1.atention", "--explain 'block1.atention' is none of the 26 operators; the nearest names are block{1,2}.attention, "),
+                               ("block{3..9}.attention", "--explain 'block{3..9}.attention' is none of"), ("", "--explain is empty: must be OPERATOR")]:
+            out, error = plan(*asked, "--explain", wrong, code=2)
+            self.assertIn(message, error)
+            self.assertNotIn("strategy or plan", out)
+
+    def test_explanations_in_little_time(self):
+        out, notes = plan("--model", GPT, "--cluster", "2x8xp100", "--search", "none", "--compare", "none", "--time", "1ms", "--explain", "logits", "--explain", "loss")
+        self.assertLess(len(self.explained(out)), 3)
+        for _, _, said in self.explained(out):
+            self.assertRegex(said[-1], r"^\d+ of \d+ configurations were priced, the likely ones first\.$")
+        self.assertEqual(len(self.explained(out)) + notes.count("left out: the explanation of"), 2)
+
+    def test_explanations_of_a_pipeline(self):
+        asked = [*Pipeline.LARGE[:-2], "--compare", "none", "--quiet"]
+        out, _ = plan(*asked, "--evaluations", 50, "--space.sharded_optimizer", "false", "--space.max_stages", 2, "--explain", "block3.attention", "--out", self.path / "a", pipelines=True)
+        (title, rows, said), = self.explained(out)
+        stages = self.load("a", "plan.json")["stages"]
+        stage = next(i for i, s in enumerate(stages) if any(o["name"] == "block3.attention" for o in s["operators"]))
+        self.assertRegex(title, rf"^block3\.attention, multi_head_attention, one of \d alike, stage {stage}: ")
+        self.assertRegex(said[0], r"^Of \d+ other configurations on the devices of its stage ")
+        self.assertTrue(all(re.search(r" @[01]", c) for c in rows), rows)
+        now = next(iter(rows))
+        self.check_change("a", {"block3.attention"}, {"degrees": {"heads": 2}, "start": 0, "strides": {"heads": 1}}, asked, rows[now][0], rows["heads2 @0+1"][1])
+
+    def test_explanations_of_rewritten_operators(self):
+        out, notes = plan("--model", LAYERS, "--cluster", "1x4xp100", "--search", "joint", "--evaluations", 50, "--explain", "nobody", "--explain", "loss")
+        self.assertEqual(len(self.explained(out)), 1)
+        self.assertIn("--explain 'nobody' is none of the ", notes)
+
+    def test_pins(self):
+        asked = ["--model", LAYERS, "--cluster", "1x4xp100", "--evaluations", 200]
+        pins = ["--pin", "fc{1..2}=o4", "--forbid", "fc3=s4", "--forbid", "fc3=whole"]
+        for pipelines in (False, True):
+            out, _ = plan(*asked, *pins, "--out", self.path / "a", pipelines=pipelines)
+            found = {op["name"]: op.get("degrees", {}) for op in self.operators("a")}
+            self.assertEqual((found["fc1"], found["fc2"]), ({"o": 4}, {"o": 4}))
+            self.assertNotIn(found["fc3"], ({"s": 4}, {}))
+            self.assertRegex(out, r"fc\{1,2\} +linear .* o4 @0")
+        _, notes = plan("--rerun", self.path / "a" / "run.json", pipelines=True)
+        self.assertIn("the rerun found the same", notes)
+        self.assertIn("--pin 'fc{1..2}=o4' is of 2 operators", notes)
+        out, _ = plan(*asked, *pins, "--explain", "fc1", "--quiet")
+        self.assertIn("It can have no other configuration: --pin and --forbid leave none.", out)
+        # A start that breaks a pin is none.
+        plan(*asked, "--simulation.optimizer", "adam", "--space.max_stages", 1, "--out", self.path / "c", pipelines=True)
+        for pipelines in (False, True):
+            plan(*asked, *pins, "--start", self.path / "c" / "plan.json", "--out", self.path / "d", pipelines=pipelines)
+            self.assertEqual([op["degrees"] for op in self.operators("d") if op["name"] in ("fc1", "fc2")], [{"o": 4}, {"o": 4}])
+
+        def refused(*more):
+            return plan("--model", LAYERS, "--cluster", "1x4xp100", *more, code=2)[1]
+
+        for wrong, why in (("fc1", "must be OPERATOR=SPLIT"), ("nobody=s2", "'nobody' is none of the "), ("fc1=s65", "s65: the degree must be from 1 to the extent, 64"),
+                           ("fc1=z2", "z2 is no dim and degree; "), ("fc1=s2 s2", "dim s is named twice")):
+            for option in ("--pin", "--forbid"):
+                message = refused(option, wrong)
+                self.assertIn(f"{option} '{wrong}': ", message)
+                self.assertIn(why, message)
+        self.assertIn("pin of 'fc1': s3 @0+0: degrees must divide the extents, unless the space option uneven is true", refused("--pin", "fc1=s3"))
+        for wrong in (["--pin", "fc1=s2", "--forbid", "fc1=s2"], ["--pin", "fc1=s8"], ["--pin", "fc1=k2", "--space.reduction", "false"]):
+            self.assertRegex(refused(*wrong), r"--pin, --forbid: no split of fc1 is left: of those that --space allows there are \d+, each of at most as many shards as there are devices, 4")
+        out, _ = plan(*asked, "--space.copies", 2, "--pin", "fc1=o2 copies2", "--quiet", "--out", self.path / "b")
+        self.assertIn({"o": 2, "copies": 2}, [op.get("degrees") for op in self.operators("b")])
+        self.assertIn("nothing is searched", refused("--pin", "fc1=s2", "--search", "none"))
+        self.assertIn("search joint makes other operators", refused("--forbid", "fc1=s2", "--search", "joint"))
+
+    def test_kernels_and_switches(self):
+        asked = ["--model", "zoo:llama,layers=2,hidden=1024,heads=8,kv_heads=8,feed_forward=4096,sequence=1024,vocabulary=1000,batch=16,type=bf16",
+                 "--search", "none", "--start", "tensor_parallel_8", "--simulation.optimizer", "adam"]
+
+        def times(*more, cluster="1x8xh100"):
+            plan(*asked, "--cluster", cluster, *more, "--quiet", "--out", self.path / "a")
+            of = {s["strategy"]: s["time_ps"] for s in self.load("a", "run.json")["strategies"]}
+            return of["data parallel"], of["tensor parallel 8"]
+
+        plain = times()
+        self.assertNotIn("kernels", self.load("a", "run.json"))
+        self.assertEqual(times("--kernels.fusion", "none"), plain)
+        for now, before in zip(times("--kernels.fusion", "compiled"), plain):
+            self.assertLess(now, before)
+        self.assertLess(times("--kernels.f8_products", "true")[0], plain[0])
+        self.assertLess(times(cluster="1x8xh100,nvls=true")[1], plain[1]) # all-reduces of activations
+        # Each device runs 36 operators forward, and as many backward.
+        self.assertGreater(times("--kernels.host_time", "1ms")[0], 72 * 10**9)
+        all_of_them = times("--kernels.fusion", "compiled", "--kernels.f8_products", "true", "--kernels.host_time", "2us")
+        self.assertEqual(self.load("a", "run.json")["kernels"], {"fusion": "compiled", "f8_products": True, "host_time": "2us", "ring_attention": False})
+        plan("--rerun", self.path / "a" / "run.json", "--out", self.path / "b")
+        self.assertEqual(self.load("b", "run.json")["strategies"][-1]["time_ps"], self.load("a", "run.json")["strategies"][-1]["time_ps"])
+        self.assertLess(all_of_them[0], plain[0])
+        # Positions over all devices, as heads of keys are not to be split: keys and values come while attention computes, a part of them is kept.
+        long = ["--model", asked[1].replace("kv_heads=8", "kv_heads=1").replace("sequence=1024", "sequence=16384").replace("batch=16", "batch=1"),
+                "--cluster", "1x8xh100", "--simulation.optimizer", "adam", "--evaluations", 60, "--quiet", "--out", self.path / "a"]
+        gathered, passed_on = ((plan(*long, *more, pipelines=True), self.load("a", "plan.json"))[1] for more in ([], ["--kernels.ring_attention", "true"]))
+        self.assertEqual((gathered["context_parallel"], passed_on["context_parallel"]), (8, 8))
+        self.assertLess(passed_on["predicted_ps"], gathered["predicted_ps"])
+        # What the runtime holds beside a tenth.
+        held = "--simulation.context_memory"
+        self.assertIn("80.0 GiB each, 10% of it kept free, 2.00 GiB of the runtime", plan(*asked, "--cluster", "1x8xh100", held, 2 << 30)[0])
+        plan(*asked, "--cluster", "1x8xh100", held, 72 << 30, code=3)
+
+    def test_inference(self):
+        step = "zoo:llama,layers=2,hidden=256,heads=8,kv_heads=4,feed_forward=512,vocabulary=1024,type=bf16,sequence=1,cached=255,batch=16"
+        out, _ = plan("--model", step, "--cluster", "1x4xh100", "--inference", "--evaluations", 200, "--out", self.path / "a", pipelines=True)
+        run = self.check_folder("a")
+        self.assertIs(run["simulation"]["training"], False)
+        self.assertIn("inference=true", run["model"]["given"])
+        self.assertIn("of cache", out)
+        # Keys and values of 256 tokens, 4 heads of 32, of 2 layers and 16 samples, 2 bytes each.
+        self.assertEqual(2 * 2 * 16 * 256 * 4 * 32 * 2 / 2**20, 16)
+        self.assertRegex(out, r"and 16(\.0*)? MiB of cache")
+        _, notes = plan("--rerun", self.path / "a" / "run.json")
+        self.assertIn("the rerun found the same", notes)
+        # What has no such option runs forward as it is.
+        plan("--model", "zoo:resnet50,batch=8", "--cluster", "1x2xv100", "--inference", "--evaluations", 50)
+
+    def test_latency(self):
+        model = "zoo:gpt,layers=2,hidden=512,heads=8,vocabulary=2048,type=bf16,sequence=1,cached=1023,batch=8"
+        out, _ = plan("--model", model, "--cluster", "1x2xh100", "--inference", "--latency", "200us", "--evaluations", 400, "--out", self.path / "a")
+        tried = {int(c[0]): c[1:] for c in (re.split(r"\s{2,}", line.strip()) for line in out.splitlines()) if c[0].isdigit() and len(c) > 2}
+        chosen = [b for b, cells in tried.items() if cells[-1] == "chosen"]
+        self.assertEqual(len(chosen), 1)
+        self.assertLessEqual(picoseconds(tried[chosen[0]][0]), 200e6)
+        self.assertTrue(any("beyond" in cells[-1] and picoseconds(cells[0]) > 200e6 for cells in tried.values()))
+        run = self.check_folder("a")
+        self.assertTrue(run["model"]["given"].endswith(f"batch={chosen[0]}"))
+        short = ("--model", model, "--cluster", "1x2xh100", "--latency")
+        self.assertIn("training has none: say --inference", plan(*short, "1ms", code=2)[1])
+        self.assertIn("no batch of", plan(*short, "1ns", "--inference", "--evaluations", 20, code=2)[1])
+        self.assertIn("nothing is searched", plan(*short, "1ms", "--inference", "--search", "none", code=2)[1])
+        both = ("--model", model, "--cluster", "1x2xh100", "--inference", "--simulation.training", "true")
+        self.assertIn("one of them says what to plan", plan(*both, code=2)[1])
+
+    def test_balanced(self):
+        cluster = self.path / "mixed.json"
+        nodes = [{"kind": kind, "node": node, "count": 2} for node, kind in enumerate(("h100_sxm", "a100_sxm"))]
+        links = [{"from": {"device": 2 * n + i}, "to": {"switch": f"host {n}"}, "bytes_per_second": 2e11, "latency_ps": 1000000, "duplex": True}
+                 for n in range(2) for i in range(2)]
+        links.append({"from": {"switch": "host 0"}, "to": {"switch": "host 1"}, "bytes_per_second": 5e10, "latency_ps": 2000000, "duplex": True})
+        cluster.write_text(json.dumps({"format": "parsearch.topology", "version": 1, "kinds": {k: {"preset": k} for k in ("h100_sxm", "a100_sxm")}, "devices": nodes, "switches": ["host 0", "host 1"],
+                                       "links": links}), encoding="utf-8")
+        model = "zoo:mlp,features=4096,hidden=4096*4,batch=16"
+        starts = set()
+        for compared in ("none", "all"):
+            plan("--model", model, "--cluster", "1x4xv100", "--compare", compared, "--evaluations", 50, "--quiet", "--out", self.path / "a")
+            _, notes = plan("--rerun", self.path / "a" / "run.json", "--out", self.path / "b")
+            self.assertIn("the rerun found the same", notes)
+            starts.add(self.load("b", "run.json")["result"]["start"])
+        self.assertEqual(len(starts), 2)
+
+    def test_nodes_are_counted(self):
+        plan("--model", GPT, "--cluster", "2x1xv100", "--evaluations", 5, "--quiet", "--out", self.path / "a")
+        topology = self.path / "a" / "topology.json"
+        topology.write_text(topology.read_text().replace('"node": 1', '"node": 4294967295'))
+        self.assertIn("2 devices on 2 nodes", plan("--model", GPT, "--cluster", topology, "--evaluations", 5)[0])
+
+    def test_uneven_batch_is_noted(self):
+        _, notes = plan("--model", "zoo:mlp,batch=12", "--cluster", "1x8xv100", "--evaluations", 5)
+        self.assertIn("the batch is 12, so data parallelism splits it over 6 of 8 devices", notes)
+
+    def test_rings_without_attention_are_noted(self):
+        for model, noted in ("zoo:mlp,batch=16", True), (GPT, False):
+            _, notes = plan("--model", model, "--cluster", "1x4xp100", "--kernels.ring_attention", "true", "--evaluations", 5)
+            self.assertEqual("--kernels.ring_attention changes nothing" in notes, noted, model)
+
+    def test_imports_cost_the_same(self):
+        plan("--model", GPT, "--cluster", "1x4xp100", "--search", "greedy", "--space.reduction", "false", "--start", "data_parallel", "--compare", "none",
+             "--out", self.path / "a")
+        cost = self.load("a", "run.json")["result"]["cost_ps"]
+        for name in ("plan.json", "strategy.flexflow"):
+            plan("--model", GPT, "--cluster", self.path / "a" / "topology.json", "--import", self.path / "a" / name, "--out", self.path / "b")
+            run = self.check_folder("b")
+            self.assertEqual(run["result"]["cost_ps"], cost)
+            self.assertEqual(run["search"]["name"], "none")
+            self.assertTrue(run["start"]["hash"].startswith("fnv1a64:"))
+        plan("--rerun", self.path / "b" / "run.json", "--out", self.path / "c")
+        self.assertEqual(self.load("c", "run.json")["result"]["cost_ps"], cost)
+
+    def test_what_flexflow_cannot_say(self):
+        _, notes = plan("--model", "zoo:mlp,features=4096,hidden=8192x8192,batch=16", "--cluster", "1x4xp100", "--search", "none", "--start", "tensor_parallel_4",
+                        "--out", self.path / "a")
+        self.assertIn("strategy.flexflow says less than plan.json", notes)
+
+    def test_differences(self):
+        asked = ["--model", GPT, "--cluster", "1x4xp100"]
+        out, _ = plan(*asked, "--search", "none", "--start", "tensor_parallel_2", "--compare", "none", "--diff", "data_parallel", "--quiet", "--out", self.path / "a")
+        lines = out[out.index("differs in"):out.index("\nreport ")].splitlines()[1:]
+        self.assertTrue(any(re.search(r"  block\{1,2\}\.mlp\.1 +linear +s2 o2 @0\+2,1 +s4 @0\+1$", line) for line in lines), out)
+        self.assertEqual([s["strategy"] for s in self.load("a", "run.json")["strategies"]], ["data parallel", "chosen: tensor parallel 2"])
+        # Two files; the plan of a file is that of the same file.
+        plan(*asked, "--search", "none", "--start", "data_parallel", "--quiet", "--out", self.path / "b")
+        files = [str(self.path / f / "plan.json") for f in "ab"]
+        out, _ = plan(*asked, "--import", files[0], "--diff", files[1], "--quiet")
+        self.assertEqual([line.split()[-5:] for line in out[out.index("differs in"):].splitlines()[1:]], [line.split()[-5:] for line in lines])
+        self.assertEqual(row(out, files[1])[1], row(out, "data parallel")[1])
+        self.assertIn(f"The plan is that of {files[0]}.", plan(*asked, "--import", files[0], "--diff", files[0], "--quiet")[0])
+        _, error = plan(*asked, "--diff", "nobody", code=2)
+        self.assertIn("--diff 'nobody': must be data_parallel, ", error)
+        # With micro-batches.
+        out, _ = plan(*Pipeline.LARGE, "--space.max_stages", "1", "--diff", "data_parallel", "--quiet", pipelines=True)
+        self.assertRegex(out, r"(?m)^ +shared by replicas +optimizer, gradients(, parameters)? +nothing$")
+
+    def explained(self, out):
+        """Of each explanation that was printed its title, its rows by configuration, the plan's first, and the lines below."""
+        parts = []
+        for part in re.split(r"(?m)^why {6}", out)[1:]:
+            title, *lines = part.split("\n\n")[0].splitlines()
+            heads = 2 if "alike" in title else 1 + ("shard" in lines[0])
+            rows = [re.split(r"\s{2,}", line.strip()) for line in lines[heads:] if re.search(r"  (yes|NO)( |$)", line)]
+            parts.append((title, {r[0]: r[1:] for r in rows}, [line.strip() for line in lines[heads + len(rows):]]))
+        return parts
+
+    def check_change(self, folder, names, configuration, asked, before, difference):
+        """The plan of a folder costs so much more with another configuration of these operators."""
+        made = self.load(folder, "plan.json")
+        for o in (o for s in made["stages"] for o in s["operators"] if o["name"] in names):
+            o.update(configuration)
+        changed = self.path / "changed.json"
+        changed.write_text(json.dumps(made), encoding="utf-8")
+        cost = picoseconds(row(plan(*asked, "--import", changed)[0], "changed.json")[1])
+        self.assertAlmostEqual((picoseconds(before) + picoseconds(difference.removeprefix("+"))) / cost, 1, delta=2e-3)
+
+    def test_explanations(self):
+        asked = ["--model", GPT, "--cluster", "1x4xp100", "--compare", "none", "--quiet"]
+        chosen = [*asked, "--search", "none", "--start", "tensor_parallel_2"]
+        out, _ = plan(*chosen, "--explain", "block2.mlp.1", "--explain", "logits", "--out", self.path / "a")
+        (title, rows, said), (other, _, _) = self.explained(out)
+        self.assertEqual(title, "block2.mlp.1, linear, one of 2 alike: s2 o2 @0+2,1")
+        self.assertEqual(other, "logits, linear: s2 o2 @0+2,1")
+        self.assertEqual(len(rows), 13)
+        self.assertEqual((next(iter(rows)), rows["s2 o2 @0+2,1"][:2]), ("s2 o2 @0+2,1", [row(out, "chosen: tensor parallel 2")[1], "the plan"]))
+        self.assertRegex(said[0], r"^Of 29 other configurations (none costs|1 costs|\d+ cost) less")
+        self.assertEqual(said[-1], "Listed are the cheapest 12 of 14 splits, each on the devices where it costs least.")
+        # What is told of a change is what a plan with it costs: of one operator, and of all alike.
+        for names, cell in [({"block2.mlp.1"}, 1), ({"block1.mlp.1", "block2.mlp.1"}, 2)]:
+            self.check_change("a", names, {"degrees": {"o": 4}, "start": 0, "strides": {"o": 1}}, asked, rows["s2 o2 @0+2,1"][0], rows["o4 @0+1"][cell])
+        # A line of the listing.
+        out, _ = plan(*chosen, "--explain", "block{1,2}.mlp.{1,2}")
+        self.assertEqual([t.split(",")[0] for t, _, _ in self.explained(out)], ["block1.mlp.1", "block1.mlp.2"])
+        # In forward alone; on one device.
+        out, _ = plan(*chosen, "--simulation.training", "false", "--explain", "loss")
+        self.assertNotIn("backward", out)
+        out, _ = plan("--model", GPT, "--cluster", "1x1xp100", "--evaluations", 1, "--explain", "logits")
+        self.assertIn("\n  It can have no other configuration.\n", out)
+        # A rerun explains other operators.
+        plan(*asked, "--evaluations", 50, "--out", self.path / "b")
+        out, _ = plan("--rerun", self.path / "b" / "run.json", "--explain", "logits")
+        self.assertEqual(len(self.explained(out)), 1)
+        for wrong, message in [("block1.atention", "--explain 'block1.atention' is none of the 26 operators; the nearest names are block{1,2}.attention, "),
+                               ("block{3..9}.attention", "--explain 'block{3..9}.attention' is none of"), ("", "--explain is empty: must be OPERATOR")]:
+            out, error = plan(*asked, "--explain", wrong, code=2)
+            self.assertIn(message, error)
+            self.assertNotIn("strategy or plan", out)
+
+    def test_explanations_in_little_time(self):
+        out, notes = plan("--model", GPT, "--cluster", "2x8xp100", "--search", "none", "--compare", "none", "--time", "1ms", "--explain", "logits", "--explain", "loss")
+        self.assertLess(len(self.explained(out)), 3)
+        for _, _, said in self.explained(out):
+            self.assertRegex(said[-1], r"^\d+ of \d+ configurations were priced, the likely ones first\.$")
+        self.assertEqual(len(self.explained(out)) + notes.count("left out: the explanation of"), 2)
+
+    def test_explanations_of_a_pipeline(self):
+        asked = [*Pipeline.LARGE[:-2], "--compare", "none", "--quiet"]
+        out, _ = plan(*asked, "--evaluations", 50, "--space.sharded_optimizer", "false", "--space.max_stages", 2, "--explain", "block3.attention", "--out", self.path / "a", pipelines=True)
+        (title, rows, said), = self.explained(out)
+        stages = self.load("a", "plan.json")["stages"]
+        stage = next(i for i, s in enumerate(stages) if any(o["name"] == "block3.attention" for o in s["operators"]))
+        self.assertRegex(title, rf"^block3\.attention, multi_head_attention, one of \d alike, stage {stage}: ")
+        self.assertRegex(said[0], r"^Of \d+ other configurations on the devices of its stage ")
+        self.assertTrue(all(re.search(r" @[01]", c) for c in rows), rows)
+        now = next(iter(rows))
+        self.check_change("a", {"block3.attention"}, {"degrees": {"heads": 2}, "start": 0, "strides": {"heads": 1}}, asked, rows[now][0], rows["heads2 @0+1"][1])
+
+    def test_explanations_of_rewritten_operators(self):
+        out, notes = plan("--model", LAYERS, "--cluster", "1x4xp100", "--search", "joint", "--evaluations", 50, "--explain", "nobody", "--explain", "loss")
+        self.assertEqual(len(self.explained(out)), 1)
+        self.assertIn("--explain 'nobody' is none of the ", notes)
+
+    def test_pins(self):
+        asked = ["--model", LAYERS, "--cluster", "1x4xp100", "--evaluations", 200]
+        pins = ["--pin", "fc{1..2}=o4", "--forbid", "fc3=s4", "--forbid", "fc3=whole"]
+        for pipelines in (False, True):
+            out, _ = plan(*asked, *pins, "--out", self.path / "a", pipelines=pipelines)
+            found = {op["name"]: op.get("degrees", {}) for op in self.operators("a")}
+            self.assertEqual((found["fc1"], found["fc2"]), ({"o": 4}, {"o": 4}))
+            self.assertNotIn(found["fc3"], ({"s": 4}, {}))
+            self.assertRegex(out, r"fc\{1,2\} +linear .* o4 @0")
+        _, notes = plan("--rerun", self.path / "a" / "run.json", pipelines=True)
+        self.assertIn("the rerun found the same", notes)
+        self.assertIn("--pin 'fc{1..2}=o4' is of 2 operators", notes)
+        out, _ = plan(*asked, *pins, "--explain", "fc1", "--quiet")
+        self.assertIn("It can have no other configuration: --pin and --forbid leave none.", out)
+        # A start that breaks a pin is none.
+        plan(*asked, "--simulation.optimizer", "adam", "--space.max_stages", 1, "--out", self.path / "c", pipelines=True)
+        for pipelines in (False, True):
+            plan(*asked, *pins, "--start", self.path / "c" / "plan.json", "--out", self.path / "d", pipelines=pipelines)
+            self.assertEqual([op["degrees"] for op in self.operators("d") if op["name"] in ("fc1", "fc2")], [{"o": 4}, {"o": 4}])
+
+        def refused(*more):
+            return plan("--model", LAYERS, "--cluster", "1x4xp100", *more, code=2)[1]
+
+        for wrong, why in (("fc1", "must be OPERATOR=SPLIT"), ("nobody=s2", "'nobody' is none of the "), ("fc1=s65", "s65: the degree must be from 1 to the extent, 64"),
+                           ("fc1=z2", "z2 is no dim and degree; "), ("fc1=s2 s2", "dim s is named twice")):
+            for option in ("--pin", "--forbid"):
+                message = refused(option, wrong)
+                self.assertIn(f"{option} '{wrong}': ", message)
+                self.assertIn(why, message)
+        self.assertIn("pin of 'fc1': s3 @0+0: degrees must divide the extents, unless the space option uneven is true", refused("--pin", "fc1=s3"))
+        for wrong in (["--pin", "fc1=s2", "--forbid", "fc1=s2"], ["--pin", "fc1=s8"], ["--pin", "fc1=k2", "--space.reduction", "false"]):
+            self.assertRegex(refused(*wrong), r"--pin, --forbid: no split of fc1 is left: of those that --space allows there are \d+, each of at most as many shards as there are devices, 4")
+        out, _ = plan(*asked, "--space.copies", 2, "--pin", "fc1=o2 copies2", "--quiet", "--out", self.path / "b")
+        self.assertIn({"o": 2, "copies": 2}, [op.get("degrees") for op in self.operators("b")])
+        self.assertIn("nothing is searched", refused("--pin", "fc1=s2", "--search", "none"))
+        self.assertIn("search joint makes other operators", refused("--forbid", "fc1=s2", "--search", "joint"))
+
+    def test_kernels_and_switches(self):
+        asked = ["--model", "zoo:llama,layers=2,hidden=1024,heads=8,kv_heads=8,feed_forward=4096,sequence=1024,vocabulary=1000,batch=16,type=bf16",
+                 "--search", "none", "--start", "tensor_parallel_8", "--simulation.optimizer", "adam"]
+
+        def times(*more, cluster="1x8xh100"):
+            plan(*asked, "--cluster", cluster, *more, "--quiet", "--out", self.path / "a")
+            of = {s["strategy"]: s["time_ps"] for s in self.load("a", "run.json")["strategies"]}
+            return of["data parallel"], of["tensor parallel 8"]
+
+        plain = times()
+        self.assertNotIn("kernels", self.load("a", "run.json"))
+        self.assertEqual(times("--kernels.fusion", "none"), plain)
+        for now, before in zip(times("--kernels.fusion", "compiled"), plain):
+            self.assertLess(now, before)
+        self.assertLess(times("--kernels.f8_products", "true")[0], plain[0])
+        self.assertLess(times(cluster="1x8xh100,nvls=true")[1], plain[1]) # all-reduces of activations
+        # Each device runs 36 operators forward, and as many backward.
+        self.assertGreater(times("--kernels.host_time", "1ms")[0], 72 * 10**9)
+        all_of_them = times("--kernels.fusion", "compiled", "--kernels.f8_products", "true", "--kernels.host_time", "2us")
+        self.assertEqual(self.load("a", "run.json")["kernels"], {"fusion": "compiled", "f8_products": True, "host_time": "2us", "ring_attention": False})
+        plan("--rerun", self.path / "a" / "run.json", "--out", self.path / "b")
+        self.assertEqual(self.load("b", "run.json")["strategies"][-1]["time_ps"], self.load("a", "run.json")["strategies"][-1]["time_ps"])
+        self.assertLess(all_of_them[0], plain[0])
+        # Positions over all devices, as heads of keys are not to be split: keys and values come while attention computes, a part of them is kept.
+        long = ["--model", asked[1].replace("kv_heads=8", "kv_heads=1").replace("sequence=1024", "sequence=16384").replace("batch=16", "batch=1"),
+                "--cluster", "1x8xh100", "--simulation.optimizer", "adam", "--evaluations", 60, "--quiet", "--out", self.path / "a"]
+        gathered, passed_on = ((plan(*long, *more, pipelines=True), self.load("a", "plan.json"))[1] for more in ([], ["--kernels.ring_attention", "true"]))
+        self.assertEqual((gathered["context_parallel"], passed_on["context_parallel"]), (8, 8))
+        self.assertLess(passed_on["predicted_ps"], gathered["predicted_ps"])
+        # What the runtime holds beside a tenth.
+        held = "--simulation.context_memory"
+        self.assertIn("80.0 GiB each, 10% of it kept free, 2.00 GiB of the runtime", plan(*asked, "--cluster", "1x8xh100", held, 2 << 30)[0])
+        plan(*asked, "--cluster", "1x8xh100", held, 72 << 30, code=3)
+
+    def test_inference(self):
+        step = "zoo:llama,layers=2,hidden=256,heads=8,kv_heads=4,feed_forward=512,vocabulary=1024,type=bf16,sequence=1,cached=255,batch=16"
+        out, _ = plan("--model", step, "--cluster", "1x4xh100", "--inference", "--evaluations", 200, "--out", self.path / "a", pipelines=True)
+        run = self.check_folder("a")
+        self.assertIs(run["simulation"]["training"], False)
+        self.assertIn("inference=true", run["model"]["given"])
+        self.assertIn("of cache", out)
+        # Keys and values of 256 tokens, 4 heads of 32, of 2 layers and 16 samples, 2 bytes each.
+        self.assertEqual(2 * 2 * 16 * 256 * 4 * 32 * 2 / 2**20, 16)
+        self.assertRegex(out, r"and 16(\.0*)? MiB of cache")
+        _, notes = plan("--rerun", self.path / "a" / "run.json")
+        self.assertIn("the rerun found the same", notes)
+        # What has no such option runs forward as it is.
+        plan("--model", "zoo:resnet50,batch=8", "--cluster", "1x2xv100", "--inference", "--evaluations", 50)
+
+    def test_latency(self):
+        model = "zoo:gpt,layers=2,hidden=512,heads=8,vocabulary=2048,type=bf16,sequence=1,cached=1023,batch=8"
+        out, _ = plan("--model", model, "--cluster", "1x2xh100", "--inference", "--latency", "200us", "--evaluations", 400, "--out", self.path / "a")
+        tried = {int(c[0]): c[1:] for c in (re.split(r"\s{2,}", line.strip()) for line in out.splitlines()) if c[0].isdigit() and len(c) > 2}
+        chosen = [b for b, cells in tried.items() if cells[-1] == "chosen"]
+        self.assertEqual(len(chosen), 1)
+        self.assertLessEqual(picoseconds(tried[chosen[0]][0]), 200e6)
+        self.assertTrue(any("beyond" in cells[-1] and picoseconds(cells[0]) > 200e6 for cells in tried.values()))
+        run = self.check_folder("a")
+        self.assertTrue(run["model"]["given"].endswith(f"batch={chosen[0]}"))
+        short = ("--model", model, "--cluster", "1x2xh100", "--latency")
+        self.assertIn("training has none: say --inference", plan(*short, "1ms", code=2)[1])
+        self.assertIn("no batch of", plan(*short, "1ns", "--inference", "--evaluations", 20, code=2)[1])
+        self.assertIn("nothing is searched", plan(*short, "1ms", "--inference", "--search", "none", code=2)[1])
+        both = ("--model", model, "--cluster", "1x2xh100", "--inference", "--simulation.training", "true")
+        self.assertIn("one of them says what to plan", plan(*both, code=2)[1])
 
     def test_balanced(self):
         cluster = self.path / "mixed.json"
@@ -513,9 +1011,9 @@ class Plans(Folder):
         asked = ("--model", model, "--cluster", cluster, "--simulation.balanced", "true", "--start", "data_parallel", "--search", "none")
         self.assertIn("is divided as devices are fast", plan(*asked, "--out", self.path / "b", "--export", "jax", code=1)[1])
         self.assertIn("stages and micro-batches divide samples evenly", plan(*asked, "--space.max_stages", 2, code=2)[1])
-        plan("--model", model, "--cluster", cluster, "--simulation.balanced", "true", "--evaluations", 100)
-        self.assertIn("option 'balanced' of the simulation is true", plan("--model", model, "--cluster", cluster, "--simulation.balanced", "true", "--search", "joint",
-                                                                          "--evaluations", 20, code=2)[1])
+        searched = ("--model", model, "--cluster", cluster, "--simulation.balanced", "true", "--evaluations", 100)
+        plan(*searched)
+        self.assertIn("option 'balanced' of the simulation is true", plan(*searched, "--search", "joint", code=2)[1])
 
     def test_compare_and_quiet(self):
         out, _ = plan("--model", GPT, "--cluster", "1x4xp100", "--evaluations", 50, "--compare", "tensor_parallel_2,one_weird_trick", "--quiet")
