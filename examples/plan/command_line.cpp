@@ -185,12 +185,12 @@ void add_general(CLI::App& app, raw_command& raw) {
                  "plans a pass of inference: --simulation.training false, and of a model of the zoo that has the option inference=true: a prefill of "
                  "`sequence` tokens, or with sequence=1,cached=4096 a step of decoding behind as many tokens")
         ->group(input);
-    tools::add_text(app, "--latency", input, "TIME",
+    tools::add_text(app, "--latency-limit", input, "TIME",
                     "of inference: finds the batch that serves most samples per second with a pass that takes at most this, such as 50ms [the "
                     "batch of the model]",
                     [&raw](std::string const& s) {
                         std::chrono::nanoseconds limit{};
-                        ps::io::read_option(s, "latency", "command line", limit);
+                        ps::io::read_option(s, "latency-limit", "command line", limit);
                         raw.asked.latency = limit;
                     });
     tools::add_text(app, "--fabric", input, "NAME",
@@ -445,7 +445,7 @@ command read_command_line(int argc, char const* const* argv) {
         asked.model = inference_of(asked.model);
     }
     if (asked.latency) {
-        auto const refuse = [](std::string const& what) { throw ps::invalid_input("--latency is given, but ", what); };
+        auto const refuse = [](std::string const& what) { throw ps::invalid_input("--latency-limit is given, but ", what); };
         if (asked.simulation.training) refuse("training has none: say --inference");
         if (*asked.latency <= ps::picoseconds{0}) refuse("it is 0: must be longer");
         if (raw.search == "none" || !raw.import.empty()) refuse("nothing is searched");

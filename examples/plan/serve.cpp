@@ -90,7 +90,7 @@ void choose_batch(request& asked, std::stop_token const& stop) {
         tools::print("\n");
     }
     if (!best)
-        throw ps::invalid_input("--latency is ", tools::shown_time(*asked.latency), ": no batch of ", asked.model,
+        throw ps::invalid_input("--latency-limit is ", tools::shown_time(*asked.latency), ": no batch of ", asked.model,
                                 " that fits takes so little, a single sample neither");
     asked.model = with_batch(asked.model, best->batch);
     asked = with_budget(asked, [&](double all_of_it) { return all_of_it * left; });

@@ -98,7 +98,7 @@ ranks::~ranks() {
 }
 void ranks::require(request const& asked, inputs const& given) const {
     if (given.to_wire) throw ps::invalid_input("a fabric that is to be wired is not searched over ranks: plan does that");
-    if (asked.latency) throw ps::invalid_input("--latency: batches are not tried over ranks: plan does that");
+    if (asked.latency) throw ps::invalid_input("--latency-limit: batches are not tried over ranks: plan does that");
     if (!asked.search) return;
     ps::io::visit_search(*asked.search, [&]<class Options>(auto const& entry, Options const&) {
         if (!runs_over_ranks<Options>)

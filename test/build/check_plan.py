@@ -480,7 +480,7 @@ class Plans(Folder):
 
     def test_latency(self):
         model = "zoo:gpt,layers=2,hidden=512,heads=8,vocabulary=2048,type=bf16,sequence=1,cached=1023,batch=8"
-        out, _ = plan("--model", model, "--cluster", "1x2xh100", "--inference", "--latency", "200us", "--evaluations", 400, "--out", self.path / "a")
+        out, _ = plan("--model", model, "--cluster", "1x2xh100", "--inference", "--latency-limit", "200us", "--evaluations", 400, "--out", self.path / "a")
         tried = {int(c[0]): c[1:] for c in (re.split(r"\s{2,}", line.strip()) for line in out.splitlines()) if c[0].isdigit() and len(c) > 2}
         chosen = [b for b, cells in tried.items() if cells[-1] == "chosen"]
         self.assertEqual(len(chosen), 1)
@@ -488,7 +488,7 @@ class Plans(Folder):
         self.assertTrue(any("beyond" in cells[-1] and picoseconds(cells[0]) > 200e6 for cells in tried.values()))
         run = self.check_folder("a")
         self.assertTrue(run["model"]["given"].endswith(f"batch={chosen[0]}"))
-        short = ("--model", model, "--cluster", "1x2xh100", "--latency")
+        short = ("--model", model, "--cluster", "1x2xh100", "--latency-limit")
         self.assertIn("training has none: say --inference", plan(*short, "1ms", code=2)[1])
         self.assertIn("no batch of", plan(*short, "1ns", "--inference", "--evaluations", 20, code=2)[1])
         self.assertIn("nothing is searched", plan(*short, "1ms", "--inference", "--search", "none", code=2)[1])
@@ -729,7 +729,7 @@ class Plans(Folder):
 
     def test_latency(self):
         model = "zoo:gpt,layers=2,hidden=512,heads=8,vocabulary=2048,type=bf16,sequence=1,cached=1023,batch=8"
-        out, _ = plan("--model", model, "--cluster", "1x2xh100", "--inference", "--latency", "200us", "--evaluations", 400, "--out", self.path / "a")
+        out, _ = plan("--model", model, "--cluster", "1x2xh100", "--inference", "--latency-limit", "200us", "--evaluations", 400, "--out", self.path / "a")
         tried = {int(c[0]): c[1:] for c in (re.split(r"\s{2,}", line.strip()) for line in out.splitlines()) if c[0].isdigit() and len(c) > 2}
         chosen = [b for b, cells in tried.items() if cells[-1] == "chosen"]
         self.assertEqual(len(chosen), 1)
@@ -737,7 +737,7 @@ class Plans(Folder):
         self.assertTrue(any("beyond" in cells[-1] and picoseconds(cells[0]) > 200e6 for cells in tried.values()))
         run = self.check_folder("a")
         self.assertTrue(run["model"]["given"].endswith(f"batch={chosen[0]}"))
-        short = ("--model", model, "--cluster", "1x2xh100", "--latency")
+        short = ("--model", model, "--cluster", "1x2xh100", "--latency-limit")
         self.assertIn("training has none: say --inference", plan(*short, "1ms", code=2)[1])
         self.assertIn("no batch of", plan(*short, "1ns", "--inference", "--evaluations", 20, code=2)[1])
         self.assertIn("nothing is searched", plan(*short, "1ms", "--inference", "--search", "none", code=2)[1])
@@ -977,7 +977,7 @@ class Plans(Folder):
 
     def test_latency(self):
         model = "zoo:gpt,layers=2,hidden=512,heads=8,vocabulary=2048,type=bf16,sequence=1,cached=1023,batch=8"
-        out, _ = plan("--model", model, "--cluster", "1x2xh100", "--inference", "--latency", "200us", "--evaluations", 400, "--out", self.path / "a")
+        out, _ = plan("--model", model, "--cluster", "1x2xh100", "--inference", "--latency-limit", "200us", "--evaluations", 400, "--out", self.path / "a")
         tried = {int(c[0]): c[1:] for c in (re.split(r"\s{2,}", line.strip()) for line in out.splitlines()) if c[0].isdigit() and len(c) > 2}
         chosen = [b for b, cells in tried.items() if cells[-1] == "chosen"]
         self.assertEqual(len(chosen), 1)
@@ -985,7 +985,7 @@ class Plans(Folder):
         self.assertTrue(any("beyond" in cells[-1] and picoseconds(cells[0]) > 200e6 for cells in tried.values()))
         run = self.check_folder("a")
         self.assertTrue(run["model"]["given"].endswith(f"batch={chosen[0]}"))
-        short = ("--model", model, "--cluster", "1x2xh100", "--latency")
+        short = ("--model", model, "--cluster", "1x2xh100", "--latency-limit")
         self.assertIn("training has none: say --inference", plan(*short, "1ms", code=2)[1])
         self.assertIn("no batch of", plan(*short, "1ns", "--inference", "--evaluations", 20, code=2)[1])
         self.assertIn("nothing is searched", plan(*short, "1ms", "--inference", "--search", "none", code=2)[1])
