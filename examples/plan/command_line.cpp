@@ -331,10 +331,9 @@ std::string inference_of(std::string const& model) {
 
 // The cluster of a fabric: "fabric:NAME,key=value,...".
 std::string fabric_cluster(raw_command const& raw) {
-    auto out = std::string(ps::io::fabric_prefix) + raw.fabric;
-    for (auto const& [name, value] : raw.fabric_settings)
-        if (!value.empty()) out += ps::text(',', name, '=', value);
-    return out;
+    ps::io::named_settings out{std::string(ps::io::fabric_prefix) + raw.fabric, raw.fabric_settings};
+    std::erase_if(out.settings, [](auto const& s) { return s.value.empty(); });
+    return to_string(out);
 }
 
 } // namespace
@@ -385,16 +384,11 @@ command read_command_line(int argc, char const* const* argv) {
     }
     auto& asked = raw.asked;
     asked.exports = read_exports(raw.exports, asked.out);
-    if (!raw.pipelines) {
+    if (!raw.pipelines || asked.simulation.balanced) {
         if (!of_pipelines.empty())
-            throw ps::invalid_input("--space.", *of_pipelines.begin(), " is given, and --space.pipelines is false: there are none to limit");
-        asked.pipelines.reset();
-    }
-    if (asked.simulation.balanced) {
-        if (!of_pipelines.empty())
-            throw ps::invalid_input("--space.", *of_pipelines.begin(),
-                                    " is given, and --simulation.balanced is true: stages and micro-batches divide "
-                                    "samples evenly");
+            throw ps::invalid_input("--space.", *of_pipelines.begin(), " is given, and ",
+                                    raw.pipelines ? "--simulation.balanced is true: stages and micro-batches divide samples evenly"
+                                                  : "--space.pipelines is false: there are none to limit");
         asked.pipelines.reset();
     }
     if (!raw.constants.empty()) {

@@ -33,7 +33,7 @@ int run(plan::command const& command, plan::ranks const& ranks) {
     auto given = read_inputs(asked);
     ranks.require(asked, given);
     if (asked.latency) {
-        choose_batch(asked, watch.token());
+        choose_batch(asked, ps::io::batch_of(ps::graph::read_graph(given.model.graph).graph).samples, watch.token());
         given = read_inputs(asked);
     }
     if (ranks.helps()) {

@@ -26,11 +26,6 @@
 #include "tools/units.hpp"
 
 namespace plan {
-namespace {
-
-bool limited(ps::byte_count memory) { return memory != std::numeric_limits<ps::byte_count>::max(); }
-
-} // namespace
 
 void print_table(std::vector<column> const& columns, std::vector<std::vector<std::string>> const& rows) {
     std::vector<std::size_t> width;
@@ -52,6 +47,8 @@ void print_table(std::vector<column> const& columns, std::vector<std::vector<std
 }
 
 namespace {
+
+bool limited(ps::byte_count memory) { return memory != std::numeric_limits<ps::byte_count>::max(); }
 
 // What searches compare, where memory is missed and that counts.
 std::string shown_cost(ps::picoseconds cost) { return cost == ps::cost_traits<ps::picoseconds>::infinity() ? "infinite" : tools::shown_time(cost); }

@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include <parsearch/core/interruption.hpp>
-#include <parsearch/graph/vector_graph.hpp>
 #include <parsearch/io/described/described.hpp>
 #include <parsearch/io/described/searches.hpp>
 #include <parsearch/problem/serving.hpp>
@@ -24,43 +21,33 @@
 namespace plan {
 namespace {
 
-// "NAME,key=value,...", with that many samples.
+// The same model with that many samples.
 std::string with_batch(std::string const& model, std::int64_t batch) {
-    auto asked = ps::io::parse_settings(model);
-    std::erase_if(asked.settings, [](auto const& s) { return s.key == "batch"; });
-    auto out = asked.name;
-    for (auto const& [name, value] : asked.settings) out += ps::text(',', name, '=', value);
-    return out + ps::text(",batch=", batch);
+    auto out = ps::io::parse_settings(model);
+    std::erase_if(out.settings, [](auto const& s) { return s.key == "batch"; });
+    out.settings.push_back({"batch", std::to_string(batch)});
+    return to_string(out);
 }
 
-// `asked` with the budget that `scale` makes of each limit.
-template <class Scale> request with_budget(request asked, Scale const& scale) {
-    auto const limit = [&](auto& options) {
-        if (options.time) options.time = std::chrono::nanoseconds(static_cast<std::int64_t>(scale(static_cast<double>(options.time->count()))));
+// `asked` with a share of each limit of its budget.
+request with_budget(request asked, double share) {
+    auto const limit = [share](auto& options) {
+        if (options.time) options.time = std::chrono::nanoseconds(static_cast<std::int64_t>(share * static_cast<double>(options.time->count())));
         if (options.evaluations)
-            options.evaluations = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(scale(static_cast<double>(*options.evaluations))));
+            options.evaluations = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(share * static_cast<double>(*options.evaluations)));
     };
     ps::io::visit_search(*asked.search, [&](auto const&, auto& options) { limit(options); });
     if (asked.pipelines) limit(*asked.pipelines);
     return asked;
 }
-
-// The samples of a model: the first axis of its first input.
-std::int64_t samples_of(ps::graph::operator_graph const& g) {
-    for (std::size_t op = 0; op < g.size(); ++op)
-        if (auto const& o = g[op].operation; o.work == ps::ops::work_class::source && !o.outputs.front().axes.empty())
-            return o.outputs.front().axes.front().extent;
-    return 1;
-}
 } // namespace
 
-void choose_batch(request& asked, std::stop_token const& stop) {
+void choose_batch(request& asked, std::int64_t first, std::stop_token const& stop) {
     constexpr double share = 0.1;
     double left = 1;
-    auto const first = samples_of(read_inputs(asked).model.graph);
     auto const all = ps::batches_within(*asked.latency, first, [&](std::int64_t batch) {
         ps::require_running(stop);
-        auto trial = with_budget(asked, [&](double all_of_it) { return all_of_it * left * share; });
+        auto trial = with_budget(asked, left * share);
         left *= 1 - share;
         trial.model = with_batch(asked.model, batch);
         trial.quiet = true;
@@ -93,7 +80,7 @@ void choose_batch(request& asked, std::stop_token const& stop) {
         throw ps::invalid_input("--latency-limit is ", tools::shown_time(*asked.latency), ": no batch of ", asked.model,
                                 " that fits takes so little, a single sample neither");
     asked.model = with_batch(asked.model, best->batch);
-    asked = with_budget(asked, [&](double all_of_it) { return all_of_it * left; });
+    asked = with_budget(asked, left);
 }
 
 } // namespace plan

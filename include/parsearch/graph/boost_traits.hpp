@@ -37,6 +37,11 @@ struct consumer_of {
 using vertex_iterator = boost::counting_iterator<std::uint32_t>;
 using edge_iterator = boost::transform_iterator<as_edge, boost::counting_iterator<std::uint32_t>>;
 using out_edge_iterator = boost::transform_iterator<as_edge, std::uint32_t const*>;
+/// Edges [first, end).
+inline std::pair<edge_iterator, edge_iterator> edges_between(std::size_t first, std::size_t end) {
+    using count = boost::counting_iterator<std::uint32_t>;
+    return {edge_iterator(count(static_cast<std::uint32_t>(first))), edge_iterator(count(static_cast<std::uint32_t>(end)))};
+}
 } // namespace detail
 
 /// What Boost asks of a directed graph that knows the edges out of a vertex and into it, and lists vertices and edges. Vertices are operators'
@@ -46,20 +51,14 @@ using out_edge_iterator = boost::transform_iterator<as_edge, std::uint32_t const
 [[nodiscard]] inline std::pair<detail::vertex_iterator, detail::vertex_iterator> vertices(dense_graph const& g) {
     return {detail::vertex_iterator(0), detail::vertex_iterator(static_cast<std::uint32_t>(g.size()))};
 }
-[[nodiscard]] inline std::pair<detail::edge_iterator, detail::edge_iterator> edges(dense_graph const& g) {
-    using count = boost::counting_iterator<std::uint32_t>;
-    return {detail::edge_iterator(count(0)), detail::edge_iterator(count(static_cast<std::uint32_t>(g.edges.size())))};
-}
+[[nodiscard]] inline auto edges(dense_graph const& g) { return detail::edges_between(0, g.edges.size()); }
 [[nodiscard]] inline std::uint32_t source(edge_number e, dense_graph const& g) noexcept { return g.edges[e.value].producer; }
 [[nodiscard]] inline std::uint32_t target(edge_number e, dense_graph const& g) noexcept { return g.edges[e.value].consumer; }
 [[nodiscard]] inline std::pair<detail::out_edge_iterator, detail::out_edge_iterator> out_edges(std::uint32_t v, dense_graph const& g) {
     auto const* const first = g.out_edges.data();
     return {detail::out_edge_iterator(first + g.first_out[v]), detail::out_edge_iterator(first + g.first_out[v + 1])};
 }
-[[nodiscard]] inline std::pair<detail::edge_iterator, detail::edge_iterator> in_edges(std::uint32_t v, dense_graph const& g) {
-    using count = boost::counting_iterator<std::uint32_t>;
-    return {detail::edge_iterator(count(g.first_in[v])), detail::edge_iterator(count(g.first_in[v + 1]))};
-}
+[[nodiscard]] inline auto in_edges(std::uint32_t v, dense_graph const& g) { return detail::edges_between(g.first_in[v], g.first_in[v + 1]); }
 [[nodiscard]] inline std::size_t out_degree(std::uint32_t v, dense_graph const& g) noexcept { return g.first_out[v + 1] - g.first_out[v]; }
 [[nodiscard]] inline std::size_t in_degree(std::uint32_t v, dense_graph const& g) noexcept { return g.first_in[v + 1] - g.first_in[v]; }
 [[nodiscard]] inline std::size_t degree(std::uint32_t v, dense_graph const& g) noexcept { return in_degree(v, g) + out_degree(v, g); }

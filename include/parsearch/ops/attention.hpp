@@ -36,9 +36,8 @@ inline void expect_attention_inputs(std::span<tensor const> inputs) {
 
 /// Checks the options of a cache of `length` keys and values for `queries`.
 inline void expect_cache_options(bool cache, std::int64_t cached, std::int64_t queries, std::int64_t length) {
-    if (!checked("cached", cached, 0) && !cache) return;
-    if (!cache) throw invalid_input("option cached is ", cached, ": must be 0 where option cache is false");
-    if (queries != length)
+    if (checked("cached", cached, 0) && !cache) throw invalid_input("option cached is ", cached, ": must be 0 where option cache is false");
+    if (cache && queries != length)
         throw invalid_input("option cache is true, with ", queries, " queries and ", length,
                             " new keys: must be as many, since a token has one of each");
 }

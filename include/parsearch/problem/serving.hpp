@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <concepts>
 #include <cstdint>
-#include <limits>
-#include <utility>
 #include <vector>
 
 #include <parsearch/core/cost.hpp>
@@ -53,7 +51,6 @@ template <std::invocable<std::int64_t> Latency>
     auto const step = std::max<std::int64_t>(1, within / steps);
     while (within > 0 && beyond - within > step) {
         auto const middle = within + std::max<std::int64_t>(1, (beyond - within) / (2 * step)) * step;
-        if (middle >= beyond) break;
         (passes(middle) ? within : beyond) = middle;
     }
     std::ranges::sort(out, {}, &served_batch::batch);

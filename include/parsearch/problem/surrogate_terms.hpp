@@ -162,16 +162,18 @@ class surrogate_terms {
                                    [&](std::uint32_t e) { return edges[e].consumer == edges[number].consumer && layout(e) == layout(number); });
     }
 
-    /// Bytes that a shard keeps for the whole iteration; a tensor that several operators keep counts for each, working buffers for none.
+    /// Bytes that the largest shard keeps for the whole iteration; a tensor that several operators keep counts for each, working buffers for none.
     [[nodiscard]] byte_count kept_by_shard(std::uint32_t op, space::configuration const& c) const {
+        auto const& operation = planner_.input().graph.operations[op];
+        if (operation.work == ops::work_class::view) return 0;
+        auto const cut = ops::cut_dim(operation, c.degrees());
+        if (!cut) return kept_by_shard(op, operation, c.degrees());
+        auto const most = ops::on_most_samples(operation, c.degrees(), *cut);
+        return kept_by_shard(op, most.op, most.degrees());
+    }
+    /// Of operator `op`, which does `operation`.
+    [[nodiscard]] byte_count kept_by_shard(std::uint32_t op, ops::operation const& operation, std::span<std::int32_t const> degrees) const {
         auto const& w = planner_.input();
-        auto const& whole = w.graph.operations[op];
-        if (whole.work == ops::work_class::view) return 0;
-        ops::split_operation most;
-        auto const cut = ops::cut_dim(whole, c.degrees());
-        if (cut) most = ops::on_most_samples(whole, c.degrees(), *cut);
-        auto const& operation = cut ? most.op : whole;
-        auto const degrees = cut ? most.degrees() : c.degrees();
         auto const box = ops::middle_shard(operation, degrees);
         sim::held_weights held;
         for (auto const& weight : operation.weights) {

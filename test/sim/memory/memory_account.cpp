@@ -37,6 +37,19 @@ template <class P, class S> std::vector<sim::memory_use> memory(P const& p, S co
     return simulator.memory();
 }
 
+/// Elements of a weight that each device has.
+using elements_by_device = std::map<std::uint32_t, support::detail::element_set>;
+/// Adds those of all shards of an operator.
+void add_held(elements_by_device& held, ops::operation const& op, ops::operand const& weight, space::configuration const& c) {
+    std::vector<std::int32_t> const degrees(c.degrees().begin(), c.degrees().end());
+    for (std::int64_t n = 0; n < c.shards(); ++n) {
+        auto const mine = support::detail::elements(op, weight, degrees, n);
+        auto& all = held[static_cast<std::uint32_t>(c.device(n))];
+        all.resize(mine.size());
+        for (std::size_t i = 0; i < mine.size(); ++i) all[i] = all[i] || mine[i];
+    }
+}
+
 } // namespace
 
 TEST_CASE("memory: two layers on one device by hand") {
@@ -115,14 +128,8 @@ TEST_CASE("memory: caches on each device are the elements that its shards hold, 
         for (std::uint32_t op = 0; op < g.size(); ++op)
             for (auto const& w : g.operations[op].weights) {
                 if (!w.cache) continue;
-                std::map<std::uint32_t, support::detail::element_set> held;
-                for (std::int64_t n = 0; n < s[op].shards(); ++n) {
-                    std::vector<std::int32_t> const degrees(s[op].degrees().begin(), s[op].degrees().end());
-                    auto const mine = support::detail::elements(g.operations[op], w, degrees, n);
-                    auto& all = held[static_cast<std::uint32_t>(s[op].device(n))];
-                    all.resize(mine.size());
-                    for (std::size_t i = 0; i < mine.size(); ++i) all[i] = all[i] || mine[i];
-                }
+                elements_by_device held;
+                add_held(held, g.operations[op], w, s[op]);
                 for (auto const& [d, elements] : held) caches[d] += 4 * support::detail::common(elements, elements);
             }
         auto plain = graph::dense_graph(network);
@@ -186,17 +193,12 @@ TEST_CASE("memory: weights on each device are the elements that its shards hold"
         auto const s = support::random_strategy(rng, p, 0.3);
         auto const found = memory(p, s);
         // By parameter and device: the elements of all shards there, of all operators that use it.
-        std::map<std::string, std::map<std::uint32_t, support::detail::element_set>> held;
+        std::map<std::string, elements_by_device> held;
         for (std::uint32_t op = 0; op < g.size(); ++op)
-            for (std::size_t w = 0; w < g.operations[op].weights.size(); ++w)
-                for (std::int64_t n = 0; n < s[op].shards(); ++n) {
-                    auto const& weight = g.operations[op].weights[w];
-                    std::vector<std::int32_t> const degrees(s[op].degrees().begin(), s[op].degrees().end());
-                    auto const mine = support::detail::elements(g.operations[op], weight, degrees, n);
-                    auto& all = held[weight.parameter.empty() ? text(op, '#', w) : weight.parameter][static_cast<std::uint32_t>(s[op].device(n))];
-                    all.resize(mine.size());
-                    for (std::size_t i = 0; i < mine.size(); ++i) all[i] = all[i] || mine[i];
-                }
+            for (std::size_t w = 0; w < g.operations[op].weights.size(); ++w) {
+                auto const& weight = g.operations[op].weights[w];
+                add_held(held[weight.parameter.empty() ? text(op, '#', w) : weight.parameter], g.operations[op], weight, s[op]);
+            }
         std::vector<byte_count> expected(4, 0);
         for (auto const& [name, by_device] : held)
             for (auto const& [d, elements] : by_device) expected[d] += 4 * support::detail::common(elements, elements);

@@ -287,6 +287,13 @@ struct named_settings {
     return out;
 }
 
+/// "NAME,key=value,..." of them: what `parse_settings` takes apart.
+[[nodiscard]] inline std::string to_string(named_settings const& given) {
+    auto out = given.name;
+    for (auto const& [key, value] : given.settings) out += text(',', key, '=', value);
+    return out;
+}
+
 /// Sets every one of `settings`.
 template <Described Options> void set_options(Options& options, std::vector<setting> const& settings, std::string_view place) {
     for (auto const& s : settings) set_option(options, s.key, s.value, place);

@@ -50,6 +50,7 @@ struct compared {
 struct iteration_batch {
     double size = 1;
     std::string_view unit = "samples";
+    std::int64_t samples = 1;
 };
 
 /// The batch of a model: the extent of the first axis of its first input. Where that is a matrix of integers, [batch, sequence], it is
@@ -70,8 +71,8 @@ struct iteration_batch {
             return positions.size() != 1 || ops::is_indexed_by(reader.outputs.front(), positions[0].dim);
         };
         if (indices && x.axes.size() == 2 && std::ranges::any_of(g.out(i), keeps_positions))
-            return {batch * static_cast<double>(x.axes[1].extent), "tokens"};
-        return {batch, "samples"};
+            return {batch * static_cast<double>(x.axes[1].extent), "tokens", x.axes[0].extent};
+        return {batch, "samples", x.axes[0].extent};
     }
     return {};
 }

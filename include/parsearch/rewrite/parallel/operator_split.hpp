@@ -15,9 +15,9 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/ops/kit/replicas.hpp>
+#include <parsearch/ops/kit/samples.hpp>
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/ops/shard.hpp>
-#include <parsearch/ops/kit/samples.hpp>
 #include <parsearch/rewrite/parallel/parallel_tensor.hpp>
 
 namespace parsearch::rewrite {

@@ -56,7 +56,7 @@ class planner {
         time_operator(op, c, p.forward, p.backward);
         place_operator(op, c, p);
     }
-    /// The durations alone, by kind of device: they follow from the degrees.
+    /// The durations alone, by kind of device: they follow from the degrees and, of what is cut by speed, from where shards are.
     void time_operator(std::uint32_t op, space::configuration const& c, std::vector<std::int64_t>& forward_times,
                        std::vector<std::int64_t>& backward_times) {
         auto const& g = work_->graph;
@@ -65,22 +65,27 @@ class planner {
         require_running(stop_);
         forward_times.assign(price_.kinds(), 0);
         backward_times.assign(price_.kinds(), 0);
-        if (operation.work == ops::work_class::source) return;
-        if (operation.work == ops::work_class::view) return;
+        if (operation.work == ops::work_class::source || operation.work == ops::work_class::view) return;
         bool const trains = work_->options.training && g.trains[op];
-        auto const price = [&](ops::operation const& of, std::span<std::int32_t const> split, std::size_t kind) {
-            forward_times[kind] = price_.shard(ops::work_of(of, split, ops::pass::forward), kind, g.names[op]);
-            if (trains) backward_times[kind] = price_.shard(ops::work_of(of, split, ops::pass::backward, g.input_gradients(op)), kind, g.names[op]);
+        // On kinds [first, end).
+        auto const price = [&](ops::operation const& of, std::span<std::int32_t const> split, std::size_t first, std::size_t end) {
+            auto const forward = ops::work_of(of, split, ops::pass::forward);
+            auto const backward = trains ? ops::work_of(of, split, ops::pass::backward, g.input_gradients(op)) : ops::shard_work{};
+            for (auto k = first; k < end; ++k) {
+                forward_times[k] = price_.shard(forward, k, g.names[op]);
+                if (trains) backward_times[k] = price_.shard(backward, k, g.names[op]);
+            }
         };
         auto const cut = ops::cut_dim(operation, degrees);
-        auto const sizes = cut ? largest_by_kind(operation, c, *cut) : std::vector<std::int64_t>(price_.kinds(), 0);
-        for (std::size_t k = 0; k < price_.kinds(); ++k) {
+        if (!cut) return price(operation, degrees, 0, price_.kinds());
+        auto const sizes = largest_by_kind(operation, c, *cut);
+        for (std::size_t k = 0; k < sizes.size(); ++k) {
             if (sizes[k] == 0) {
-                price(operation, degrees, k);
+                price(operation, degrees, k, k + 1);
                 continue;
             }
             auto const part = ops::on_samples(operation, degrees, *cut, sizes[k]);
-            price(part.op, part.degrees(), k);
+            price(part.op, part.degrees(), k, k + 1);
         }
     }
     /// Of what `c` cuts by speed along dim `k`, the most samples of a shard on each kind of device; 0 where there is none.
