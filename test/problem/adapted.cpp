@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -11,6 +13,7 @@
 #include <parsearch/core/random.hpp>
 #include <parsearch/graph/vector_graph.hpp>
 #include <parsearch/ops/linear.hpp>
+#include <parsearch/problem/replanning.hpp>
 #include <parsearch/search/kernel/starts.hpp>
 
 #include "support/plain_topology.hpp"
@@ -29,6 +32,34 @@ template <class P> std::uint64_t moved(P const& from, space::configuration const
         out += from.device(static_cast<std::size_t>(a.device(n))) != to.device(static_cast<std::size_t>(b.device(n)));
     return out;
 }
+
+/// The same devices, by name and the last one first.
+struct named_topology {
+    support::plain_topology plain;
+    std::vector<std::string> names;
+
+    explicit named_topology(support::plain_topology t) : plain(std::move(t)) {
+        for (auto d = plain.device_numbers.size(); d-- > 0;) names.push_back(text("gpu", d));
+    }
+    static std::uint32_t number(std::string const& name) { return static_cast<std::uint32_t>(std::stoul(name.substr(3))); }
+    [[nodiscard]] std::vector<std::string> const& devices() const { return names; }
+    [[nodiscard]] std::vector<std::uint32_t> const& links() const { return plain.links(); }
+    [[nodiscard]] device_description const& describe_device(std::string const& d) const { return plain.describe_device(number(d)); }
+    [[nodiscard]] link_description const& describe_link(std::uint32_t l) const { return plain.describe_link(l); }
+    [[nodiscard]] std::vector<std::uint32_t> const& route(std::string const& a, std::string const& b) const {
+        return plain.route(number(a), number(b));
+    }
+    [[nodiscard]] std::uint32_t node_of(std::string const& d) const { return plain.node_of(number(d)); }
+};
+
+struct oracle_of_names {
+    [[nodiscard]] picoseconds shard_time(ops::shard_work const& w, std::string const& device) const {
+        return support::mixed_oracle{}.shard_time(w, named_topology::number(device));
+    }
+    [[nodiscard]] picoseconds transfer_time(byte_count bytes, link_description const& link) const {
+        return support::mixed_oracle{}.transfer_time(bytes, link);
+    }
+};
 } // namespace
 
 TEST_CASE("adapted: after devices are lost each operator is where most of it was") {
@@ -86,4 +117,56 @@ TEST_CASE("adapted: operators that are new have what is nearest to data parallel
     CHECK(found.other_splits == 1);
     CHECK(found.strategy[1] == s[1]);
     CHECK(found.strategy[3] == data_parallel(to)[3]);
+}
+
+TEST_CASE("with_topology: the same operators on other devices, which have other names there") {
+    for (std::uint64_t seed = 1; seed <= support::cases(100u); ++seed) {
+        CAPTURE(seed);
+        std::mt19937_64 rng{seed};
+        auto const topology = support::random_topology(rng, {.devices = 5});
+        named_topology const named(topology);
+        auto const network = support::random_network(rng, 6);
+        problem_options const options{.space = {.uneven = bernoulli(rng, 0.5), .copies = 2}, .simulation = {.optimizer = sim::optimizer::adam}};
+        auto const from = make_problem(network, topology, support::mixed_oracle{}, options, wanted{}.forbid([](auto, auto const&, auto const& c) {
+            return c.device(0) == 4; // no part of the other problem
+        }));
+        constraints_of<graph::operator_graph, named_topology> lost;
+        lost.tie_blocks();
+        for (auto const& name : named.names)
+            if (name != "gpu0" && bernoulli(rng, 0.3)) lost.leave_out(name);
+        auto const to = with_topology(from, named, oracle_of_names{}, lost);
+
+        // As if it had been made of the graph.
+        auto const made = make_problem(network, named, oracle_of_names{}, options, lost);
+        REQUIRE(to.ties() == made.ties());
+        REQUIRE(to.topology() == made.topology());
+        auto const s = search::random_strategy(made.space(), data_parallel(made), rng);
+        REQUIRE(!to.space().first_outside(s));
+        REQUIRE(to.evaluator()(s) == made.evaluator()(s));
+        for (std::size_t op = 0; op < made.size(); ++op) {
+            REQUIRE(to.handle(op) == made.handle(op));
+            REQUIRE(std::ranges::equal(to.space()[op], made.space()[op]));
+        }
+
+        // A plan comes along, and what it holds does.
+        auto const name = [](std::uint32_t d) { return text("gpu", d); };
+        auto const plan = search::random_strategy(from.space(), data_parallel(from), rng);
+        wanted numbered;
+        for (std::uint32_t d = 0; d < 5; ++d)
+            if (std::ranges::find(*to.device_handles(), name(d)) == to.device_handles()->end()) numbered.leave_out(d);
+        auto const plain = make_problem(network, topology, support::mixed_oracle{}, options, numbered);
+        auto const there = adapted(from, plan, to, name), here = adapted(from, plan, plain);
+        REQUIRE(there.other_splits == here.other_splits);
+        auto turned = here.strategy; // on the same devices, by the numbers that they have in `to`
+        for (auto& c : turned) {
+            std::vector<std::int32_t> listed;
+            for (std::int64_t n = 0; n < c.shards(); ++n) listed.push_back(static_cast<std::int32_t>(plain.topology().size()) - 1 - c.device(n));
+            c.listed = std::move(listed);
+        }
+        auto const needed = state_moves(from, plan, to, name)(turned), wanted_here = state_moves(from, plan, plain)(here.strategy);
+        REQUIRE(needed.bytes == wanted_here.bytes);
+        REQUIRE(needed.lost == wanted_here.lost);
+        replanning const change(from, plan, to, 10, name);
+        REQUIRE(change.start() == there.strategy);
+    }
 }

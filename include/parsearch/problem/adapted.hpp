@@ -3,7 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <functional>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
@@ -21,7 +22,26 @@ struct adapted_strategy {
     std::uint64_t moved_shards = 0; ///< of the others: shards on another device than before
 };
 
-/// The strategy of `to` nearest to `s`, which is one of `from`; operators and devices are the same where their handles are:
+/// The number in `to` of each device of `from`, which is there the one of handle `name(handle)`; -1 where there is none. Complexity: O(devices).
+template <class Operator, class Device, class OtherOperator, class OtherDevice, class Name = std::identity>
+[[nodiscard]] std::vector<std::int32_t> device_numbers(parallelization_of<Operator, Device> const& from,
+                                                       parallelization_of<OtherOperator, OtherDevice> const& to, Name const& name = {}) {
+    static_assert(
+        std::is_convertible_v<std::invoke_result_t<Name const&, Device const&>, OtherDevice>,
+        "devices of the two problems have handles of different types: say as the last argument, name(handle), what a device of the first is "
+        "called in the second");
+    std::unordered_map<OtherDevice, std::int32_t> number;
+    for (std::size_t d = 0; d < to.topology().size(); ++d) number.emplace(to.device(d), static_cast<std::int32_t>(d));
+    std::vector<std::int32_t> out;
+    for (std::size_t d = 0; d < from.topology().size(); ++d) {
+        auto const at = number.find(std::invoke(name, from.device(d)));
+        out.push_back(at == number.end() ? -1 : at->second);
+    }
+    return out;
+}
+
+/// The strategy of `to` nearest to `s`, which is one of `from`; operators are the same where their handles are, devices where `name`, applied to the
+/// handle in `from`, answers that in `to` (or one that `to` does not have):
 ///
 ///     auto const smaller = make_problem(graph, cluster, oracle, options, constraints_of<my_graph, my_cluster>{}.leave_out(broken));
 ///     auto const start = adapted(problem, plan, smaller).strategy;
@@ -30,19 +50,12 @@ struct adapted_strategy {
 /// An operator keeps its degrees where the space of `to` has them, on the devices of that space that hold most of its shards already, the first of
 /// those; else it has what is nearest (`operator_space::nearest`). An operator that `from` does not have has what is nearest to data parallelism.
 /// Complexity: O(operators + devices), and for each operator placements of its degrees * shards.
-template <class Operator, class Device, Strategy<space::configuration> S>
-[[nodiscard]] adapted_strategy adapted(parallelization_of<Operator, Device> const& from, S const& s, parallelization_of<Operator, Device> const& to) {
+template <class Operator, class Device, class OtherDevice, Strategy<space::configuration> S, class Name = std::identity>
+[[nodiscard]] adapted_strategy adapted(parallelization_of<Operator, Device> const& from, S const& s,
+                                       parallelization_of<Operator, OtherDevice> const& to, Name const& name = {}) {
     std::unordered_map<Operator, std::size_t> number_before;
     for (std::size_t op = 0; op < from.size(); ++op) number_before.emplace(from.handle(op), op);
-    std::unordered_map<Device, std::int32_t> number_now;
-    for (std::size_t d = 0; d < to.topology().size(); ++d) number_now.emplace(to.device(d), static_cast<std::int32_t>(d));
-    constexpr std::int32_t gone = -1;
-    std::vector<std::int32_t> now; // the number in `to` of each device of `from`
-    for (std::size_t d = 0; d < from.topology().size(); ++d) {
-        auto const at = number_now.find(from.device(d));
-        now.push_back(at == number_now.end() ? gone : at->second);
-    }
-
+    auto const now = device_numbers(from, to, name);
     adapted_strategy out{.strategy = data_parallel(to)};
     for (std::size_t op = 0; op < to.size(); ++op) {
         auto const before = number_before.find(to.handle(op));

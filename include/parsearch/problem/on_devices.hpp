@@ -48,11 +48,9 @@ template <class Operator, class Device>
 [[nodiscard]] parallelization_of<Operator, Device> on_devices(parallelization_of<Operator, Device> const& problem,
                                                               std::span<std::size_t const> which) {
     auto out = on_devices(static_cast<parallelization const&>(problem), which);
-    std::vector<Operator> handles;
-    for (std::size_t op = 0; op < problem.size(); ++op) handles.push_back(problem.handle(op));
     auto left = std::make_shared<std::vector<Device>>();
     for (auto const d : which) left->push_back(problem.device(d));
-    return {std::move(out), std::move(handles), std::move(left)};
+    return {std::move(out), problem.operator_handles(), std::move(left), problem.given_options()};
 }
 
 /// A strategy of `on_devices(problem, which)` as one of `problem`: each configuration lists its devices. Throws

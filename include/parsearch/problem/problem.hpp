@@ -10,6 +10,7 @@
 #include <stop_token>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -135,9 +136,11 @@ class parallelization {
 /// A `parallelization` that knows the caller's handles: what `make_problem` answers.
 template <class Operator, class Device> class parallelization_of : public parallelization {
   public:
-    parallelization_of(parallelization problem, std::vector<Operator> operator_handles, std::shared_ptr<std::vector<Device> const> device_handles)
-        : parallelization(std::move(problem)), operators_(std::make_shared<std::vector<Operator> const>(std::move(operator_handles))),
-          devices_(std::move(device_handles)) {}
+    /// `given`: the options of the space without what constraints say, for `with_topology`.
+    parallelization_of(parallelization problem, std::shared_ptr<std::vector<Operator> const> operator_handles,
+                       std::shared_ptr<std::vector<Device> const> device_handles, std::shared_ptr<space::space_options const> given)
+        : parallelization(std::move(problem)), operators_(std::move(operator_handles)), devices_(std::move(device_handles)),
+          given_(std::move(given)) {}
 
     /// The handle in the caller's graph of operator number `op`.
     [[nodiscard]] Operator const& handle(std::size_t op) const { return operators_->at(op); }
@@ -148,11 +151,15 @@ template <class Operator, class Device> class parallelization_of : public parall
     }
     /// The handle in the caller's topology of device number `d`, as configurations count devices: those that may be used.
     [[nodiscard]] Device const& device(std::size_t d) const { return devices_->at(d); }
+    [[nodiscard]] std::shared_ptr<std::vector<Operator> const> const& operator_handles() const noexcept { return operators_; }
     [[nodiscard]] std::shared_ptr<std::vector<Device> const> const& device_handles() const noexcept { return devices_; }
+    /// The options of its space without what constraints say.
+    [[nodiscard]] std::shared_ptr<space::space_options const> const& given_options() const noexcept { return given_; }
 
   private:
     std::shared_ptr<std::vector<Operator> const> operators_;
     std::shared_ptr<std::vector<Device> const> devices_;
+    std::shared_ptr<space::space_options const> given_;
 };
 
 /// `ops::describe(description(g, op))` makes an `ops::operation`: what simulation needs beyond `OperatorGraph`.
@@ -177,6 +184,25 @@ template <class T, class Oracle> constexpr void require_no_near_misses() {
             requires(Oracle const& o, link_description const& l) { o.transfer_time(byte_count{}, l); },
             "the oracle has a member transfer_time that can not be called as transfer_time(byte_count, link_description)");
 }
+/// The operators of `graph`, already with the dims of copies and partial sums, on `topology`.
+template <class Operator, DeviceTopology T, class Oracle>
+[[nodiscard]] parallelization_of<Operator, device_handle_t<T>>
+problem_on(T const& topology, Oracle oracle, graph::dense_graph graph, std::shared_ptr<std::vector<Operator> const> handles,
+           std::shared_ptr<space::space_options const> given, sim::simulation_options const& options,
+           constraints<Operator, device_handle_t<T>> const& constraints) {
+    require_no_near_misses<T, Oracle>();
+    auto t = topology::read_topology(topology);
+    sim::validate(options);
+    // An oracle made for certain devices (a roofline, a measured table) says so.
+    if constexpr (requires { oracle.require_devices(t.topology.devices); }) oracle.require_devices(t.topology.devices);
+    constraints.apply_to(t);
+    for (auto& d : t.topology.devices) d.memory = sim::usable_memory(d.memory, options);
+    auto device_handles = std::make_shared<std::vector<device_handle_t<T>> const>(t.devices);
+    auto w = sim::make_balanced_workload(std::move(graph), std::move(t.topology), cost::any_oracle(std::move(oracle), std::move(t.devices)), options);
+    parallelization made(w, constraints.applied_to(*given, w->graph, *handles));
+    made.tie(constraints.ties(w->graph, *handles));
+    return {std::move(made), std::move(handles), std::move(device_handles), std::move(given)};
+}
 } // namespace detail
 
 /// Reads graph and topology once, checks them, and makes the problem; its graph has the dims of copies and partial sums that `options.space` allows.
@@ -186,20 +212,26 @@ template <OperatorGraph G, DeviceTopology T, class Oracle>
     requires DescribesOperations<G> && CostOracle<Oracle, ops::shard_work, device_handle_t<T>>
 [[nodiscard]] parallelization_of<operator_handle_t<G>, device_handle_t<T>>
 make_problem(G const& graph, T const& topology, Oracle oracle, problem_options const& options = {}, constraints_of<G, T> const& constraints = {}) {
-    detail::require_no_near_misses<T, Oracle>();
     auto g = graph::read_graph(graph);
-    auto t = topology::read_topology(topology);
-    sim::validate(options.simulation);
-    // An oracle made for certain devices (a roofline, a measured table) says so.
-    if constexpr (requires { oracle.require_devices(t.topology.devices); }) oracle.require_devices(t.topology.devices);
-    constraints.apply_to(t);
-    for (auto& d : t.topology.devices) d.memory = sim::usable_memory(d.memory, options.simulation);
-    auto device_handles = std::make_shared<std::vector<device_handle_t<T>> const>(t.devices);
-    auto w = sim::make_balanced_workload(space::with_replicas(std::move(g.graph), options.space), std::move(t.topology),
-                                         cost::any_oracle(std::move(oracle), std::move(t.devices)), options.simulation);
-    parallelization made(w, constraints.applied_to(options.space, w->graph, g.handles));
-    made.tie(constraints.ties(w->graph, g.handles));
-    return {std::move(made), std::move(g.handles), std::move(device_handles)};
+    auto handles = std::make_shared<std::vector<operator_handle_t<G>> const>(std::move(g.handles));
+    return detail::problem_on<operator_handle_t<G>>(topology, std::move(oracle), space::with_replicas(std::move(g.graph), options.space),
+                                                    std::move(handles), std::make_shared<space::space_options const>(options.space),
+                                                    options.simulation, constraints);
+}
+
+/// The operators of `problem` on another topology, after devices have failed, come or been numbered anew, without reading the graph again: what
+/// `make_problem` makes of them under the options of `problem`, and throws. `oracle` and `constraints` are of the other devices; none of the
+/// constraints of `problem` holds unless it is said again.
+///
+///     auto const bigger = with_topology(problem, other_cluster, roofline(other_cluster), wanted);
+///     auto const start = adapted(problem, plan, bigger, [](my_gpu d) { return d.serial_number; }).strategy; // what a device is called there
+template <class Operator, class Device, DeviceTopology T, class Oracle>
+    requires CostOracle<Oracle, ops::shard_work, device_handle_t<T>>
+[[nodiscard]] parallelization_of<Operator, device_handle_t<T>>
+with_topology(parallelization_of<Operator, Device> const& problem, T const& topology, Oracle oracle,
+              constraints<std::type_identity_t<Operator>, device_handle_t<T>> const& constraints = {}) {
+    return detail::problem_on<Operator>(topology, std::move(oracle), problem.graph(), problem.operator_handles(), problem.given_options(),
+                                        problem.options(), constraints);
 }
 
 namespace detail {
@@ -223,7 +255,8 @@ template <OperatorGraph G, class Operator, class Device>
     requires DescribesOperations<G>
 [[nodiscard]] parallelization_of<operator_handle_t<G>, Device> with_graph(parallelization_of<Operator, Device> const& problem, G const& graph) {
     auto g = graph::read_graph(graph);
-    return {detail::with_dense_graph(problem, std::move(g.graph)), std::move(g.handles), problem.device_handles()};
+    return {detail::with_dense_graph(problem, std::move(g.graph)), std::make_shared<std::vector<operator_handle_t<G>> const>(std::move(g.handles)),
+            problem.device_handles(), problem.given_options()};
 }
 
 /// Simulates strategy `s` of `p`: timeline, utilisation, critical path, traffic and memory.

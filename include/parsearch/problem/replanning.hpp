@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -51,28 +52,22 @@ struct moved_states {
 ///     // costs.bytes go over links, in costs.time
 ///
 /// A device that `to` does not have has nothing to give: to compare plans on other devices of a cluster, take problems of all that are well, and
-/// `with_devices`. Operators and devices are the same where their handles are, weights where also their places or, if several operators share them,
-/// their names are. A part that a device lacks is sent by one that has it: of those on its node, if there are some, in turn. The tensors of operators
-/// that share parameters, and else of each operator, are sent together, those of one after those of another: links are held as by an all-to-all of
-/// these messages.
+/// `with_devices`. Operators are the same where their handles are, devices where `name` of their handle is (see `adapted`), weights where also their
+/// places or, if several operators share them, their names are. A part that a device lacks is sent by one that has it: of those on its node, if there
+/// are some, in turn. The tensors of operators that share parameters, and else of each operator, are sent together, those of one after those of
+/// another: links are held as by an all-to-all of these messages.
 class state_moves {
   public:
     /// `plan` is a strategy of `from`; where it goes is a strategy of `to`. Complexity: O(weights * shards).
-    template <class Operator, class Device, Strategy<space::configuration> S>
-    state_moves(parallelization_of<Operator, Device> const& from, S const& plan, parallelization_of<Operator, Device> const& to)
+    template <class Operator, class Device, class OtherDevice, Strategy<space::configuration> S, class Name = std::identity>
+    state_moves(parallelization_of<Operator, Device> const& from, S const& plan, parallelization_of<Operator, OtherDevice> const& to,
+                Name const& name = {})
         : work_(to.workload()), price_(work_->topology, work_->oracle, work_->options) {
         auto const& before = space::flat(plan, from.size());
         validate(before, *from.workload());
         std::unordered_map<Operator, std::uint32_t> number_now;
         for (std::uint32_t op = 0; op < to.size(); ++op) number_now.emplace(to.handle(op), op);
-        std::unordered_map<Device, std::uint32_t> device_now;
-        for (std::uint32_t d = 0; d < to.topology().size(); ++d) device_now.emplace(to.device(d), d);
-        constexpr auto gone = ~std::uint32_t{0};
-        std::vector<std::uint32_t> now;
-        for (std::size_t d = 0; d < from.topology().size(); ++d) {
-            auto const at = device_now.find(from.device(d));
-            now.push_back(at == device_now.end() ? gone : at->second);
-        }
+        auto const now = device_numbers(from, to, name);
         auto const& g = from.graph();
         auto const degrees = [&](std::uint32_t op) { return before[op].degrees(); };
         for (auto const& members : from.workload()->classes)
@@ -85,7 +80,8 @@ class state_moves {
                 for (auto const& [region, shards] : tensor.parts) {
                     std::vector<std::uint32_t> holders;
                     for (auto const& s : shards)
-                        if (auto const d = now[static_cast<std::size_t>(before[s.op].device(s.shard))]; d != gone) holders.push_back(d);
+                        if (auto const d = now[static_cast<std::size_t>(before[s.op].device(s.shard))]; d >= 0)
+                            holders.push_back(static_cast<std::uint32_t>(d));
                     make_set(holders);
                     if (!holders.empty()) held.parts.push_back({region, std::move(holders)});
                 }
@@ -194,10 +190,10 @@ class state_moves {
 class replanning {
   public:
     /// Throws `invalid_input` where `iterations` is 0, and as `state_moves`.
-    template <class Operator, class Device, Strategy<space::configuration> S>
-    replanning(parallelization_of<Operator, Device> const& from, S const& plan, parallelization_of<Operator, Device> const& to,
-               std::uint64_t iterations)
-        : problem_(to), moves_(std::make_shared<state_moves const>(from, plan, to)), start_(adapted(from, plan, to).strategy),
+    template <class Operator, class Device, class OtherDevice, Strategy<space::configuration> S, class Name = std::identity>
+    replanning(parallelization_of<Operator, Device> const& from, S const& plan, parallelization_of<Operator, OtherDevice> const& to,
+               std::uint64_t iterations, Name const& name = {})
+        : problem_(to), moves_(std::make_shared<state_moves const>(from, plan, to, name)), start_(adapted(from, plan, to, name).strategy),
           iterations_(static_cast<std::int64_t>(std::min<std::uint64_t>(iterations, std::uint64_t{1} << 62))) {
         if (iterations == 0) throw invalid_input("replanning: the change is to be paid for by 0 iterations: must be at least 1");
     }
