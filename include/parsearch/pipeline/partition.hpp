@@ -66,11 +66,11 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 ///    blocks, some segments more or less that do not compute again or that are offloaded, another order, other states sharded; the first change that
 ///    is better is taken, until none is.
 ///
-/// Where nothing fits when the time is over, all of step 2 are estimated, for ten seconds at most, and textbook plans that are estimated to fit
-/// simulated until one does. Reason `exhausted` where it ended by itself, `out_of_memory` where a pipeline took more memory than there is: the best
-/// before is the answer. Observers are told `simulated_pipeline`, and of picoseconds `search::improved`, `progress` and `budget_spent`. No lower
-/// bound. A network that can not be divided into micro-batches is planned with one. Throws `invalid_input` on options out of range, and where no
-/// operator has work.
+/// Where nothing is estimated to fit when the time is over, more of step 2 are estimated until something is, for ten seconds at most, and textbook
+/// plans that are estimated to fit simulated until one does. Reason `exhausted` where it ended by itself, `out_of_memory` where a pipeline took more
+/// memory than there is: the best before is the answer. Observers are told `simulated_pipeline`, and of picoseconds `search::improved`, `progress`
+/// and `budget_spent`. No lower bound. A network that can not be divided into micro-batches is planned with one. Throws `invalid_input` on options
+/// out of range, and where no operator has work.
 struct partition_fn {
     template <RandomBits R, class... Os>
     pipeline_result operator()(parallelization const& problem, pipeline_plan start, R&, partition_options const& options = {},
@@ -280,7 +280,9 @@ struct partition_fn {
         /// The most promising first, those without an estimate last.
         [[nodiscard]] std::vector<division> divisions() {
             std::vector<division> out;
-            auto const wait = [&] { return !over() || (!feasible_ && *ended_ == stop_reason::time_budget && kernel_.elapsed() <= patience); };
+            bool some_fit = feasible_; // by their estimates
+            auto const wait = [&] { return !over() || (!some_fit && *ended_ == stop_reason::time_budget && kernel_.elapsed() <= patience); };
+            auto const fits = [](stage_estimate const& e) { return e.missing <= 0; };
             auto const devices = builder_.devices();
             auto const most = std::min<std::uint64_t>({options_.max_stages, devices, builder_.order().size()});
             for (std::uint32_t groups = 1; groups <= most; ++groups) {
@@ -293,6 +295,7 @@ struct partition_fn {
                             if (!wait()) break;
                             out.push_back({groups * rounds, rounds, static_cast<std::uint32_t>(m), by});
                             estimate_ways(out.back());
+                            some_fit = some_fit || std::ranges::any_of(out.back().estimates, fits);
                         }
                     }
                 }

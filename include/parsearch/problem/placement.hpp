@@ -7,7 +7,6 @@
 #include <functional>
 #include <iterator>
 #include <limits>
-#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -25,6 +24,7 @@
 #include <parsearch/sim/input/workload.hpp>
 #include <parsearch/sim/simulator.hpp>
 #include <parsearch/space/strategy_space.hpp>
+#include <parsearch/topology/neighbours.hpp>
 
 namespace parsearch {
 
@@ -43,38 +43,6 @@ struct front_point {
     picoseconds cost{};               ///< of an iteration; infinity where nothing that was found fits the memory
 };
 
-namespace detail {
-
-/// `count` of the `free` devices: the first run of neighbours on nodes that have the fewest free devices together; where there is none, those
-/// of the nodes with the most free devices.
-[[nodiscard]] inline std::vector<std::size_t> take_devices(topology::dense_topology const& t, std::vector<bool>& free, std::size_t count) {
-    std::map<std::uint32_t, std::size_t> on; // free devices by node
-    for (std::size_t d = 0; d < t.size(); ++d) on[t.node[d]] += free[d];
-    std::vector<std::size_t> out;
-    std::pair<std::size_t, std::size_t> best{std::numeric_limits<std::size_t>::max(), 0}; // free devices on its nodes, first device
-    for (std::size_t first = 0; first + count <= t.size(); ++first) {
-        std::size_t on_nodes = 0;
-        bool whole = true;
-        for (auto d = first; d < first + count; ++d) {
-            whole = whole && free[d];
-            if (d == first || t.node[d] != t.node[d - 1]) on_nodes += on[t.node[d]];
-        }
-        if (whole) best = std::min(best, std::pair(on_nodes, first));
-    }
-    if (best.first != std::numeric_limits<std::size_t>::max()) {
-        for (std::size_t n = 0; n < count; ++n) out.push_back(best.second + n);
-    } else {
-        for (std::size_t d = 0; d < t.size(); ++d)
-            if (free[d]) out.push_back(d);
-        std::ranges::stable_sort(out, std::greater<>{}, [&](auto d) { return on[t.node[d]]; });
-        out.resize(count);
-        std::ranges::sort(out);
-    }
-    for (auto const d : out) free[d] = false;
-    return out;
-}
-} // namespace detail
-
 /// The iteration time of `problem` on as many of its devices as each of `counts` says: neighbours on as few and as full nodes as there are, on a
 /// regular cluster the first ones. `search` is called once for each, the smallest first, from the best of the problem's starts, data parallelism
 /// among them, and the strategy found for fewer devices. So where devices and links are alike the cost never rises with the devices. Throws
@@ -90,7 +58,8 @@ namespace detail {
         if (n <= before) throw invalid_input("device_front: ", n, " devices behind ", before, ": must be ascending");
         before = n;
         std::vector<bool> free(all, true);
-        front_point best{.devices = detail::take_devices(problem.topology(), free, n), .strategy = {}, .cost = cost_traits<picoseconds>::infinity()};
+        front_point best{
+            .devices = topology::take_neighbours(problem.topology(), free, n), .strategy = {}, .cost = cost_traits<picoseconds>::infinity()};
         auto least = best.cost; // with what the memory policy adds
         auto const part = on_devices(problem, best.devices);
         auto simulate = part.simulator();
@@ -180,7 +149,7 @@ inline void time_together(std::span<job const> jobs, std::vector<placed_job>& pl
     if (!problem.space().options().allows) return true;
     std::vector<bool> free(problem.topology().size(), true);
     try {
-        (void)on_devices(problem, take_devices(problem.topology(), free, count));
+        (void)on_devices(problem, topology::take_neighbours(problem.topology(), free, count));
         return true;
     } catch (invalid_input const&) {
         return false;
@@ -269,7 +238,7 @@ divide_devices(std::span<job const> jobs, std::span<std::vector<front_point> con
     std::vector<placed_job> out(jobs.size());
     for (auto const n : order) {
         auto& mine = out[n];
-        mine.devices = detail::take_devices(topology, free, point(n).devices.size());
+        mine.devices = topology::take_neighbours(topology, free, point(n).devices.size());
         mine.strategy = point(n).strategy;
         auto const part = on_devices(jobs[n].problem, mine.devices);
         auto simulate = part.simulator();
