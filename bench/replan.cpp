@@ -1,0 +1,132 @@
+// What is planned after a device has failed, and how soon: of a language model on a cluster, the problem without the device, the first plan that
+// fits, and the best after 5 and after 10 seconds.
+//
+//   replan [--case NAME]... [--out FILE]
+//
+// Rows: case, devices, problem_s, first_s, first_ms, five_ms, ten_ms (iterations), used (devices of the last), before_ms (of all devices after 10 s).
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <parsearch/cost/roofline.hpp>
+#include <parsearch/io/names/cluster_name.hpp>
+#include <parsearch/models/llama.hpp>
+#include <parsearch/pipeline/part_of_devices.hpp>
+#include <parsearch/problem/problem.hpp>
+
+#include "guarded.hpp"
+#include "write_file.hpp"
+
+namespace bench {
+namespace {
+
+namespace ps = parsearch;
+namespace pipeline = parsearch::pipeline;
+
+struct replan_case {
+    char const* name;
+    char const* cluster;
+    std::int64_t batch;
+    std::uint32_t fails;
+};
+// Llama 2 7B, sequences of 4,096 tokens, bf16, Adam.
+constexpr std::array cases{replan_case{"16 devices", "2x8xh100", 64, 5}, replan_case{"64 devices", "8x8xh100", 256, 21},
+                           replan_case{"128 devices", "16x8xh100", 512, 100}, replan_case{"1024 devices", "128x8xh100", 1024, 100}};
+
+using clock = std::chrono::steady_clock;
+double seconds_since(clock::time_point begin) { return std::chrono::duration<double>(clock::now() - begin).count(); }
+
+struct planned {
+    pipeline::part_result best;
+    double first_s = 0;               ///< when the first plan that fits was there
+    std::optional<double> first_ms{}; ///< what its iteration takes
+};
+
+planned plan_in(ps::parallelization const& problem, std::chrono::nanoseconds time) {
+    planned out;
+    std::mt19937_64 rng{1};
+    auto const began = clock::now();
+    out.best = pipeline::partition_part(problem, rng, {.time = time}, [&](pipeline::simulated_pipeline const& p) {
+        if (out.first_ms || !p.cost || !p.simulator.fits()) return;
+        out.first_s = seconds_since(began);
+        out.first_ms = ps::to_seconds(*p.cost) * 1e3;
+    });
+    return out;
+}
+
+double milliseconds(planned const& p) {
+    if (p.best.found.reason == ps::stop_reason::nothing_feasible) throw ps::invalid_input("no plan fits the memory");
+    return ps::to_seconds(p.best.found.cost) * 1e3;
+}
+
+nlohmann::json row_of(replan_case const& c) {
+    auto const cluster = ps::io::make_named_cluster(c.cluster).cluster;
+    auto const model = ps::models::llama({.layers = 32,
+                                          .hidden = 4096,
+                                          .heads = 32,
+                                          .kv_heads = 32,
+                                          .feed_forward = 11008,
+                                          .sequence = 4096,
+                                          .vocabulary = 32000,
+                                          .tied = false,
+                                          .batch = c.batch,
+                                          .type = ps::ops::dtype::bf16});
+    ps::cost::roofline const oracle{cluster};
+    auto const whole = ps::make_problem(model, cluster, oracle, {.simulation = {.optimizer = ps::sim::optimizer::adam}});
+    auto const before = plan_in(whole, std::chrono::seconds(10));
+
+    auto const began = clock::now();
+    auto const left = with_topology(whole, cluster, oracle, ps::constraints_of<decltype(model), decltype(cluster)>{}.leave_out(c.fails));
+    auto const problem_s = seconds_since(began);
+    // As a scheduler would: a plan at once, then a good one.
+    auto const first = plan_in(left, std::chrono::milliseconds(500)), five = plan_in(left, std::chrono::seconds(5)),
+               ten = plan_in(left, std::chrono::seconds(10));
+    return {{"case", c.name},
+            {"devices", left.topology().size()},
+            {"problem_s", problem_s},
+            {"first_s", first.first_s},
+            {"first_ms", first.first_ms.value()},
+            {"five_ms", std::min(milliseconds(first), milliseconds(five))},
+            {"ten_ms", milliseconds(ten)},
+            {"used", ten.best.devices.size()},
+            {"before_ms", milliseconds(before)}};
+}
+
+int run(int argc, char** argv) {
+    std::vector<std::string> names;
+    std::string out = "out/bench/replan.json";
+    CLI::App app{"What is planned after a device has failed, and how soon."};
+    app.add_option("--case", names, "cases, by name; all of them without");
+    app.add_option("--out", out, "the rows")->capture_default_str();
+    CLI11_PARSE(app, argc, argv);
+    for (auto const& name : names)
+        if (std::ranges::find(cases, name, &replan_case::name) == cases.end()) throw ps::invalid_input("there is no case '", name, "'");
+    auto rows = nlohmann::json::array();
+    fmt::print("| devices left | problem, s | first plan, s | its iteration, ms | after 5 s, ms | after 10 s, ms | on devices | before, ms "
+               "|\n|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+    for (auto const& c : cases) {
+        if (!names.empty() && std::ranges::find(names, c.name) == names.end()) continue;
+        rows.push_back(row_of(c));
+        auto const& r = rows.back();
+        fmt::print("| {} | {:.2f} | {:.2f} | {:.1f} | {:.1f} | {:.1f} | {} | {:.1f} |\n", r["devices"].get<std::size_t>(),
+                   r["problem_s"].get<double>(), r["first_s"].get<double>(), r["first_ms"].get<double>(), r["five_ms"].get<double>(),
+                   r["ten_ms"].get<double>(), r["used"].get<std::size_t>(), r["before_ms"].get<double>());
+    }
+    write_rows(out, rows);
+    return 0;
+}
+} // namespace
+} // namespace bench
+
+int main(int argc, char** argv) { return bench::guarded(bench::run, argc, argv); }
