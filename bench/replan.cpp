@@ -3,7 +3,8 @@
 //
 //   replan [--case NAME]... [--out FILE]
 //
-// Rows: case, devices, problem_s, first_s, first_ms, five_ms, ten_ms (iterations), used (devices of the last), before_ms (of all devices after 10 s).
+// Rows: case, devices, problem_s, first_s, first_ms, five_ms, ten_ms (iterations, each the best so far), used (devices after 10 s), before_ms (of all
+// devices after 10 s).
 
 #include <algorithm>
 #include <array>
@@ -19,10 +20,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <parsearch/core/error.hpp>
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/io/names/cluster_name.hpp>
 #include <parsearch/models/llama.hpp>
 #include <parsearch/pipeline/part_of_devices.hpp>
+#include <parsearch/problem/constraints.hpp>
 #include <parsearch/problem/problem.hpp>
 
 #include "guarded.hpp"
@@ -92,15 +95,11 @@ nlohmann::json row_of(replan_case const& c) {
     // As a scheduler would: a plan at once, then a good one.
     auto const first = plan_in(left, std::chrono::milliseconds(500)), five = plan_in(left, std::chrono::seconds(5)),
                ten = plan_in(left, std::chrono::seconds(10));
-    return {{"case", c.name},
-            {"devices", left.topology().size()},
-            {"problem_s", problem_s},
-            {"first_s", first.first_s},
-            {"first_ms", first.first_ms.value()},
-            {"five_ms", std::min(milliseconds(first), milliseconds(five))},
-            {"ten_ms", milliseconds(ten)},
-            {"used", ten.best.devices.size()},
-            {"before_ms", milliseconds(before)}};
+    std::array const in_order{milliseconds(first), milliseconds(five), milliseconds(ten)}; // each as good as those before: a scheduler keeps the best
+    auto const five_ms = std::min(in_order[0], in_order[1]), ten_ms = std::min(five_ms, in_order[2]);
+    return {{"case", c.name},           {"devices", left.topology().size()},  {"problem_s", problem_s},
+            {"first_s", first.first_s}, {"first_ms", first.first_ms.value()}, {"five_ms", five_ms},
+            {"ten_ms", ten_ms},         {"used", ten.best.devices.size()},    {"before_ms", milliseconds(before)}};
 }
 
 int run(int argc, char** argv) {

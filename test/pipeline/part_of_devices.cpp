@@ -1,10 +1,13 @@
 #include <parsearch/pipeline/part_of_devices.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <stop_token>
+#include <type_traits>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -47,7 +50,9 @@ double worth(std::size_t devices, std::size_t layers, std::size_t samples, std::
         for (std::size_t tensor = 1; tensor <= per_node; ++tensor)
             for (std::size_t replicas = 1; replicas <= samples; ++replicas)
                 for (std::size_t m = 1; m <= most_micro_batches; ++m) {
-                    if (stages * tensor * replicas != devices || per_node % tensor != 0 || samples % m != 0 || replicas > samples / m) continue;
+                    if (stages * tensor * replicas != devices || per_node % tensor != 0 || 4096 % tensor != 0 || samples % m != 0 ||
+                        replicas > samples / m)
+                        continue;
                     if (samples / m % replicas != 0 && !uneven) continue;
                     auto const most_layers = std::ceil(static_cast<double>(layers) / static_cast<double>(stages));
                     auto const most_samples = std::ceil(static_cast<double>(samples / m) / static_cast<double>(replicas));
@@ -68,6 +73,11 @@ TEST_CASE("device_counts: all devices, where these are worth themselves") {
     auto const llama =
         ps::models::llama({.layers = 32, .hidden = 4096, .kv_heads = 32, .sequence = 4096, .vocabulary = 32000, .tied = false, .batch = 1024});
     CHECK(devices_of(pipeline::device_counts(on_cluster(llama, 128, 8, adam, {100}))) == std::vector<std::size_t>{896, 768});
+    // 7 of 8 devices of a node: nothing divides by 7 but stages.
+    CHECK(devices_of(pipeline::device_counts(on_cluster(gpt, 1, 8, adam, {3}), {.max_stages = 1})) == std::vector<std::size_t>{4});
+    // All have a part of one sample alone where positions are split.
+    CHECK(pipeline::device_counts(on_cluster(ps::models::mlp({.features = 7, .hidden = {7}, .classes = 7, .batch = 1}), 1, 4, {}), {.max_stages = 1})
+              .empty());
 }
 
 TEST_CASE("device_counts: what numbers are worth, beside all ways tried one by one") {
@@ -105,6 +115,7 @@ TEST_CASE("partition_part: on fewer devices, where these do more") {
     std::uint64_t told = 0;
     auto const part = pipeline::partition_part(problem, rng, few, [&](pipeline::simulated_pipeline const&) { ++told; });
     auto const whole = pipeline::partition(problem, {}, rng, few);
+    CHECK(part.found.stats.evaluations == told);
     CHECK(told <= 60);
     REQUIRE(part.devices.size() < 13);
     auto const counts = devices_of(pipeline::device_counts(problem));
@@ -123,7 +134,7 @@ TEST_CASE("partition_part: on fewer devices, where these do more") {
     CHECK(same.found.stats.evaluations == expected.stats.evaluations);
 }
 
-TEST_CASE("partition_part: all devices, where fewer that divide the network do less") {
+TEST_CASE("partition_part: no worse than a short search of all devices") {
     // So small that latencies rule.
     auto const gpt = ps::models::gpt({.layers = 12, .hidden = 256, .heads = 4, .sequence = 128, .vocabulary = 500, .batch = 32});
     auto const problem = on_cluster(gpt, 4, 4, adam, {5});
@@ -145,7 +156,48 @@ TEST_CASE("partition_part: all devices where constraints name some, and what fit
     auto const nothing = pipeline::partition_part(ps::make_problem(mlp, cluster, ps::cost::roofline{cluster}, {}, small), rng, {.evaluations = 20});
     CHECK(nothing.found.reason == ps::stop_reason::nothing_feasible);
     CHECK(!nothing.devices.empty());
+    // Constraints that leave an operator nothing on fewer devices.
+    ps::constraints_of<decltype(mlp), std::remove_cvref_t<decltype(cluster)>> sevenths;
+    sevenths.pin(1, "s7");
+    auto const seven = pipeline::partition_part(ps::make_problem(mlp, cluster, ps::cost::roofline{cluster}, {.space = {.uneven = true}}, sevenths),
+                                                rng, {.evaluations = 20});
+    CHECK(seven.devices.size() == 7);
     CHECK(support::refusal([&] {
               (void)pipeline::partition_part(ps::make_problem(mlp, cluster, ps::cost::roofline{cluster}), rng, {.beam = 0});
           }).find("'beam' is 0") != std::string::npos);
+}
+
+TEST_CASE("partition_part: what ends a later search ends with the best before") {
+    auto const gpt =
+        ps::models::gpt({.layers = 6, .hidden = 1024, .heads = 16, .sequence = 256, .vocabulary = 500, .batch = 32, .type = ps::ops::dtype::bf16});
+    auto const problem = on_cluster(gpt, 4, 4, adam, {5, 6, 14});
+    auto const counts = pipeline::device_counts(problem);
+    REQUIRE(counts.front().devices < 13);
+    std::mt19937_64 rng{1};
+    std::uint64_t told = 0;
+    auto const until = [&](std::uint64_t last) {
+        return [&told, last](pipeline::simulated_pipeline const&) { return ++told == last ? ps::search::verdict::end : ps::search::verdict::go_on; };
+    };
+    // By an observer, in the first and in the second.
+    for (auto const last : {std::uint64_t{3}, std::uint64_t{33}}) {
+        told = 0;
+        auto const found = pipeline::partition_part(problem, rng, {.evaluations = 60}, until(last));
+        CHECK(told == last);
+        CHECK(found.found.ended == ps::stop_reason::observer);
+        CHECK(found.devices.size() < 13);
+    }
+    // By the problem's own token.
+    std::stop_source source;
+    told = 0;
+    auto const stopped =
+        pipeline::partition_part(problem.until(source.get_token()), rng, {.evaluations = 60}, [&](pipeline::simulated_pipeline const&) {
+            if (++told == 33) source.request_stop();
+        });
+    CHECK(told <= 34);
+    CHECK(stopped.found.ended == ps::stop_reason::stop_requested);
+    CHECK(stopped.found.stats.evaluations == told);
+    // No time at all: one plan all the same.
+    auto const at_once = pipeline::partition_part(problem, rng, {.time = std::chrono::seconds(0)});
+    CHECK(at_once.found.reason == ps::stop_reason::time_budget);
+    CHECK(at_once.found.best.strategy.size() == problem.size());
 }

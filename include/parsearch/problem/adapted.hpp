@@ -40,8 +40,8 @@ template <class Operator, class Device, class OtherOperator, class OtherDevice, 
     return out;
 }
 
-/// The strategy of `to` nearest to `s`, which is one of `from`; operators are the same where their handles are, devices where `name`, applied to the
-/// handle in `from`, answers that in `to` (or one that `to` does not have):
+/// The strategy of `to` nearest to `s`, which is one of `from`. Operators are the same where their handles are, devices where `name` of the handle in
+/// `from` is the handle in `to`:
 ///
 ///     auto const smaller = make_problem(graph, cluster, oracle, options, constraints_of<my_graph, my_cluster>{}.leave_out(broken));
 ///     auto const start = adapted(problem, plan, smaller).strategy;

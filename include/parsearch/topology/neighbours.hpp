@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <limits>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -14,13 +13,23 @@
 
 namespace parsearch::topology {
 
-/// `count` of the `free` devices, ascending, which are free no more: the first run of neighbours on nodes that have the fewest free devices together;
-/// where there is none, those of the nodes with the most free devices. At least so many must be free. Complexity: O(devices * count).
+/// `count` of the `free` devices, ascending, which are free no more: of the nodes with the most free devices, the first ones, or the first run of
+/// neighbours on nodes that have no more free devices together. At least so many must be free. Complexity: O(devices * count).
 [[nodiscard]] inline std::vector<std::size_t> take_neighbours(dense_topology const& t, std::vector<bool>& free, std::size_t count) {
     std::map<std::uint32_t, std::size_t> on; // free devices by node
     for (std::size_t d = 0; d < t.size(); ++d) on[t.node[d]] += free[d];
-    std::vector<std::size_t> out;
-    std::pair<std::size_t, std::size_t> best{std::numeric_limits<std::size_t>::max(), 0}; // free devices on its nodes, first device
+    std::vector<std::size_t> out; // on the fullest nodes
+    for (std::size_t d = 0; d < t.size(); ++d)
+        if (free[d]) out.push_back(d);
+    std::ranges::stable_sort(out, [&](auto a, auto b) { return std::pair(on[t.node[b]], t.node[a]) < std::pair(on[t.node[a]], t.node[b]); });
+    out.resize(count);
+    std::ranges::sort(out);
+    std::set<std::uint32_t> nodes;
+    for (auto const d : out) nodes.insert(t.node[d]);
+    std::size_t least = 0; // free devices on the nodes taken
+    for (auto const n : nodes) least += on[n];
+    // A run is as good, where there is one.
+    bool is_run = false;
     for (std::size_t first = 0; first + count <= t.size(); ++first) {
         std::size_t on_nodes = 0;
         bool whole = true;
@@ -28,16 +37,10 @@ namespace parsearch::topology {
             whole = whole && free[d];
             if (d == first || t.node[d] != t.node[d - 1]) on_nodes += on[t.node[d]];
         }
-        if (whole) best = std::min(best, std::pair(on_nodes, first));
-    }
-    if (best.first != std::numeric_limits<std::size_t>::max()) {
-        for (std::size_t n = 0; n < count; ++n) out.push_back(best.second + n);
-    } else {
-        for (std::size_t d = 0; d < t.size(); ++d)
-            if (free[d]) out.push_back(d);
-        std::ranges::stable_sort(out, std::greater<>{}, [&](auto d) { return on[t.node[d]]; });
-        out.resize(count);
-        std::ranges::sort(out);
+        if (!whole || on_nodes > least || (on_nodes == least && is_run)) continue;
+        is_run = true;
+        least = on_nodes;
+        for (std::size_t n = 0; n < count; ++n) out[n] = first + n;
     }
     for (auto const d : out) free[d] = false;
     return out;
