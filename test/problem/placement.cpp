@@ -199,6 +199,11 @@ TEST_CASE("place: jobs whose constraints want several devices have no fewer, and
                                       }}});
     std::vector<job> const one{{"a", strict}};
     CHECK(place(one, keep)[0].devices.size() >= 2);
+    // Nor is there a plan on one device, of which the front says so.
+    auto const front = device_front(strict, powers, keep);
+    CHECK(front[0].strategy.empty());
+    CHECK(front[0].cost == cost_traits<picoseconds>::infinity());
+    CHECK(front[1].cost < cost_traits<picoseconds>::infinity());
 }
 
 TEST_CASE("place: without a device of a node jobs take whole nodes") {
@@ -225,7 +230,14 @@ TEST_CASE("place: what is wrong is refused") {
     CHECK(wrong({{"", made(2)}}) == "place: job number 0 has no name: must have one of its own");
     CHECK(wrong({{"a", made(2)}, {"a", made(2)}}) == "place: jobs number 0 and 1 are both named 'a'");
     CHECK(wrong({{"a", made(2), 0}}) == "place: job 'a' has weight 0: must be positive and at most 1e100");
-    CHECK(wrong({{"a", made(2)}, {"b", made(3)}}) == "place: job 'b' is on 3 devices, job 'a' on 2 or others: must be one cluster");
+    CHECK(wrong({{"a", made(2)}, {"b", made(3)}}) == "place: job 'b' and job 'a' are on different clusters: 3 devices and 2; must be the same "
+                                                     "devices and links, with the same memory and the same "
+                                                     "devices left out");
+    auto const two = support::mesh(2);
+    constraints_of<graph::operator_graph, support::plain_topology> less;
+    less.memory(1, 1000);
+    CHECK(wrong({{"a", made(2)}, {"b", make_problem(layers(1), two, equal_devices{}, {}, less)}})
+              .find("device number 1 may hold 900 bytes and ") != std::string::npos);
     CHECK(wrong({{"a", made(2)}, {"b", made(2, {.training = false})}}) == "place: jobs 'b' and 'a' have other options of simulation: must be equal");
     CHECK(wrong({{"a", made(2)}, {"b", made(2)}, {"c", made(2)}}) ==
           "place: 3 jobs on 2 devices: there are no numbers of devices among their counts with which all fit");

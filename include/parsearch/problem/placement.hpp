@@ -43,11 +43,26 @@ struct front_point {
     picoseconds cost{};               ///< of an iteration; infinity where nothing that was found fits the memory
 };
 
+namespace detail {
+/// Whether constraints leave the problem a plan on so many devices.
+[[nodiscard]] inline bool has_a_plan(parallelization const& problem, std::size_t count) {
+    if (!problem.space().options().allows) return true;
+    std::vector<bool> free(problem.topology().size(), true);
+    try {
+        (void)on_devices(problem, topology::take_neighbours(problem.topology(), free, count));
+        return true;
+    } catch (invalid_input const&) {
+        return false;
+    }
+}
+} // namespace detail
+
 /// The iteration time of `problem` on as many of its devices as each of `counts` says: neighbours on as few and as full nodes as there are, on a
 /// regular cluster the first ones. `search` is called once for each, the smallest first, from the best of the problem's starts, data parallelism
-/// among them, and the strategy found for fewer devices. So where devices and links are alike the cost never rises with the devices. Throws
-/// `invalid_input` where `counts` is empty, not ascending, or has 0 or more than all devices, and as `on_devices`. Complexity: that of the searches:
-/// as an evaluation takes time in proportion to devices, counts that double take twice that of the largest together.
+/// among them, and the strategy found for fewer devices. So where devices and links are alike the cost never rises with the devices. A number on
+/// which constraints leave an operator nothing has no strategy and an infinite cost. Throws `invalid_input` where `counts` is empty, not ascending,
+/// or has 0 or more than all devices, and as `on_devices`. Complexity: that of the searches: as an evaluation takes time in proportion to devices,
+/// counts that double take twice that of the largest together.
 [[nodiscard]] inline std::vector<front_point> device_front(parallelization const& problem, std::span<std::size_t const> counts,
                                                            job_search const& search) {
     auto const all = problem.topology().size();
@@ -60,11 +75,15 @@ struct front_point {
         std::vector<bool> free(all, true);
         front_point best{
             .devices = topology::take_neighbours(problem.topology(), free, n), .strategy = {}, .cost = cost_traits<picoseconds>::infinity()};
+        if (!detail::has_a_plan(problem, n)) {
+            out.push_back(std::move(best));
+            continue;
+        }
         auto least = best.cost; // with what the memory policy adds
         auto const part = on_devices(problem, best.devices);
         auto simulate = part.simulator();
         auto starts = part.starts();
-        if (!out.empty()) starts.push_back(out.back().strategy);
+        if (!out.empty() && !out.back().strategy.empty()) starts.push_back(out.back().strategy);
         auto const take = [&](space::flat_strategy s) {
             if (auto const cost = simulate(s); best.strategy.empty() || cost < least) {
                 least = cost;
@@ -144,18 +163,6 @@ inline void time_together(std::span<job const> jobs, std::vector<placed_job>& pl
     }
 }
 
-/// Whether constraints leave the problem a plan on so many devices.
-[[nodiscard]] inline bool has_a_plan(parallelization const& problem, std::size_t count) {
-    if (!problem.space().options().allows) return true;
-    std::vector<bool> free(problem.topology().size(), true);
-    try {
-        (void)on_devices(problem, topology::take_neighbours(problem.topology(), free, count));
-        return true;
-    } catch (invalid_input const&) {
-        return false;
-    }
-}
-
 /// A number of devices for each job, at most `devices` in all: the least of `goal` over `fronts`, of these the one that leaves most devices. Nothing
 /// where they can not all have some, or a job has no plan that fits. Complexity: O(jobs * devices * counts).
 [[nodiscard]] inline std::optional<std::vector<std::size_t>>
@@ -184,6 +191,14 @@ divide_devices(std::span<job const> jobs, std::span<std::vector<front_point> con
     auto const at = std::ranges::min_element(best, {}, [](auto const& b) { return b.first; });
     return at->first == none ? std::nullopt : std::optional(at->second);
 }
+/// What first differs.
+[[nodiscard]] inline std::string difference(topology::dense_topology const& a, topology::dense_topology const& b) {
+    if (a.size() != b.size()) return text(a.size(), " devices and ", b.size());
+    for (std::size_t d = 0; d < a.size(); ++d)
+        if (a.devices[d].memory != b.devices[d].memory)
+            return text("device number ", d, " may hold ", a.devices[d].memory, " bytes and ", b.devices[d].memory);
+    return "kinds of devices, nodes, links or routes";
+}
 } // namespace detail
 
 /// Which devices each of `jobs` gets, and how it runs there: the numbers of devices for which `goal` is least by `device_front`, exact over the jobs'
@@ -208,8 +223,9 @@ divide_devices(std::span<job const> jobs, std::span<std::vector<front_point> con
         if (!(j.weight > 0) || j.weight > 1e100)
             throw invalid_input("place: job '", j.name, "' has weight ", j.weight, ": must be positive and at most 1e100");
         if (!(j.problem.topology() == topology))
-            throw invalid_input("place: job '", j.name, "' is on ", j.problem.topology().size(), " devices, job '", jobs.front().name, "' on ",
-                                topology.size(), " or others: must be one cluster");
+            throw invalid_input("place: job '", j.name, "' and job '", jobs.front().name,
+                                "' are on different clusters: ", detail::difference(j.problem.topology(), topology),
+                                "; must be the same devices and links, with the same memory and the same devices left out");
         if (!(j.problem.options() == jobs.front().problem.options()))
             throw invalid_input("place: jobs '", j.name, "' and '", jobs.front().name, "' have other options of simulation: must be equal");
     }
