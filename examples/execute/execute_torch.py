@@ -8,6 +8,7 @@ what the plan predicts.
 
 import argparse
 import collections
+import contextlib
 import json
 import logging
 import os
@@ -30,6 +31,7 @@ import mutations_torch  # noqa: E402
 import networks  # noqa: E402
 from network_torch import Part, compute  # noqa: E402
 from parts import Unsupported, differing, error, initial, judge  # noqa: E402
+from pipeline_torch import PipelineStep, mesh_of_stages  # noqa: E402
 from sharded_torch import ShardedStep  # noqa: E402
 from step_torch import Step, parsed, whole  # noqa: E402
 
@@ -37,6 +39,7 @@ TOLERANCE = 1e-9
 HERE = pathlib.Path(__file__).resolve().parent
 CASES = [("mlp", "data 4"), ("mlp", "tensor 4"), ("mlp", "reduction 4"), ("mlp", "data 8, gradients, 2 micro-batches"), ("mlp", "fully sharded 4"),
          ("mlp", "within nodes 2 x 4"), ("transformer", "within nodes 2 x 4"),
+         ("mlp", "pipeline 2 x data 2, 4 micro-batches"), ("decoder", "pipeline 2 x tensor 2, 1f1b"), ("decoder", "pipeline 2, interleaved 2"),
          ("transformer", "tensor 4"), ("transformer", "tensor 4, no sequence parallelism"), ("transformer", "tensor 2 x data 4, optimizer"),
          ("llama", "tensor 4 x data 2"), ("llama", "context 2 x data 4")]
 
@@ -68,6 +71,17 @@ def styled(graph, plan, mesh, initial_parameters, batch):
     return float(y.detach()), {n: whole(p.grad).numpy() for n, p in modules.named_parameters()}
 
 
+def step_of(graph, plan):
+    """The step of this process, by what the export says."""
+    meshes = plan["device_meshes"]
+    if len(meshes) > 1:
+        return PipelineStep(graph, plan, mesh_of_stages(meshes))
+    mesh = init_device_mesh("cpu", tuple(meshes[0]["shape"]), mesh_dim_names=tuple(meshes[0]["names"]))
+    if mesh.ndim > 1:
+        mesh._flatten("all")  # a sum along all axes is one all-reduce
+    return (ShardedStep if "function" in plan.get("sharded_states", {}) else Step)(graph, plan, mesh)
+
+
 def process(rank, folder, graph, plan):
     """What one process does; the first writes result.json."""
     torch.set_num_threads(1)
@@ -75,40 +89,40 @@ def process(rank, folder, graph, plan):
     world = plan["world_size"]
     distributed.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=world)
     try:
-        mesh = plan["device_meshes"][0]
-        mesh = init_device_mesh("cpu", tuple(mesh["shape"]), mesh_dim_names=tuple(mesh["names"]))
-        if mesh.ndim > 1:
-            mesh._flatten("all")  # a sum along all axes is one all-reduce
-        step = (ShardedStep if "function" in plan.get("sharded_states", {}) else Step)(graph, plan, mesh)
+        step = step_of(graph, plan)
         parameters, batches = initial(graph)
         loss, gradients, new, counts = step.run(parameters, batches)
-        every = [None] * world
-        distributed.all_gather_object(every, dict(counts))
-        plain = mesh.mesh_dim_names == ("model",) and {o["kind"] for o in graph["operators"]} <= {"linear", "relu", "cross_entropy"}
-        by_style = styled(graph, plan, mesh, parameters, batches[0]) if plain and plan["parallelize_module"] else None
+        first = rank % step.mesh.size() == 0  # of its stage
+        every = [None] * world if rank == 0 else None
+        distributed.gather_object((dict(counts), step.passes, *((loss, gradients, new) if first else (None, {}, {}))), every)
+        plain = step.mesh.mesh_dim_names == ("model",) and {o["kind"] for o in graph["operators"]} <= {"linear", "relu", "cross_entropy"}
+        by_style = styled(graph, plan, step.mesh, parameters, batches[0]) if plain and plan["parallelize_module"] else None
         if rank == 0:
             of_one = Step(graph, plan).run(parameters, batches)
-            moved = collections.Counter()
-            for mine in every:
+            moved, gradients, new = collections.Counter(), {}, {}
+            for mine, _, a_loss, some_gradients, some_new in every:
+                loss = loss if a_loss is None else a_loss
+                gradients.update(some_gradients)
+                new.update(some_new)
                 for key, times in mine.items():
                     moved[key] += times / key[1]
             result = {"loss": abs(loss - of_one[0]) / abs(of_one[0]), "gradients": error(gradients, of_one[1]), "parameters": error(new, of_one[2]),
                       "measured": collectives.totals({k: round(n) for k, n in moved.items()}),
-                      "predicted": collectives.totals(collectives.predicted(graph))}
+                      "predicted": collectives.totals(collectives.predicted(graph)),
+                      "order": all(p == [l[0] for l in graph["launches"] if l[1] == stage] for e in every for stage, p in e[1].items())}
             if by_style:
                 result["styles"] = max(abs(by_style[0] - of_one[0]) / abs(of_one[0]), error(by_style[1], of_one[1]))
             (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
         distributed.barrier()
         distributed.destroy_process_group()
     except Exception as e:  # whatever a wrong plan leads to
-        (folder / "error.txt").write_text(f"{type(e).__name__}: {e}", encoding="utf-8")
+        with contextlib.suppress(FileExistsError), open(folder / "error.txt", "x", encoding="utf-8") as file:  # the first: others follow from it
+            file.write(f"{type(e).__name__}: {e}")
         os._exit(1)
 
 
 def executed(folder, graph, plan):
     """A dictionary of what came out. Throws RuntimeError where a process fails."""
-    if len(plan["device_meshes"]) > 1:
-        raise Unsupported("stages are not executed with PyTorch")
     for old in ("store", "result.json", "error.txt"):
         (folder / old).unlink(missing_ok=True)
     context = multiprocessing.get_context("fork")
@@ -130,7 +144,7 @@ def executed(folder, graph, plan):
 
 
 def agrees(row):
-    return max(row["loss"], row["gradients"], row["parameters"], row.get("styles", 0)) <= TOLERANCE
+    return row["order"] and max(row["loss"], row["gradients"], row["parameters"], row.get("styles", 0)) <= TOLERANCE
 
 
 def main():
@@ -167,7 +181,7 @@ def run(asked, work):
             failed += 1
             continue
         rows.append({"case": case, **row})
-        failed += not judge(case, row, differing(row), explained.get(case, {}), f"{HERE.name}/differences_torch.json", "" if agrees(row) else "one process",
+        failed += not judge(case, row, differing(row), explained.get(case, {}), f"{HERE.name}/differences_torch.json", "" if agrees(row) else "one process" if row["order"] else "the order of launches",
                             f", by styles of modules {row['styles']:.1e}" if "styles" in row else "")
         if asked.mutations:
             def execute(wrong):

@@ -65,11 +65,32 @@ def all_nodes(d):
     del d["sharded_states"]["shard_within"]
 
 
+def cut_elsewhere(d):
+    """The second stage begins a layer earlier."""
+    d["pipelining"]["split_spec"][0]["operator"] = "fc2"
+
+
+def other_order(d):
+    """All micro-batches forward first, where forward and backward take turns."""
+    d["pipelining"]["schedule"] = "ScheduleGPipe"
+
+
+def fewer_micro_batches(d):
+    """Half of the micro-batches."""
+    d["pipelining"]["n_microbatches"] //= 2
+
+
+def whole_between(d):
+    """What is sent to the second stage is taken for whole."""
+    place(d, "activations", "relu2", ["Replicate()"])
+
+
 MUTATIONS = {
     "mlp/tensor 4": [other_weight_axis, whole_weight, missing_sum, needless_sum, other_axis],
     "mlp/data 8, gradients, 2 micro-batches": [freed_parameters],
     "mlp/fully sharded 4": [kept_parameters, fewer_groups, optimizer_alone],
     "mlp/within nodes 2 x 4": [other_nodes, all_nodes],
+    "mlp/pipeline 2 x data 2, 4 micro-batches": [cut_elsewhere, other_order, fewer_micro_batches, whole_between],
 }
 
 
@@ -82,7 +103,9 @@ def found_out(mutate, plan, right, execute):
     try:
         row, agrees = execute(wrong)
     except (RuntimeError, Unsupported) as e:
-        return f"refused: {str(e).splitlines()[0][:100]}"
+        return f"refused: {' '.join(str(e).split())[:100]}"
+    if not row["order"]:
+        return "launches in another order"
     if not agrees:
         return f"differs from one process by {max(row['loss'], row['gradients'], row['parameters']):.1e}"
     if row["measured"] != right["measured"]:

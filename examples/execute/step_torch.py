@@ -13,7 +13,8 @@ from parts import beside, states_of, terminals, updated, wanted_spec
 MOVES = {"all_reduce": "all_reduce", "all_gather_into_tensor": "all_gather", "reduce_scatter_tensor": "reduce_scatter", "all_to_all_single": "all_to_all",
          "shard_dim_alltoall": "all_to_all"}
 # Of c10d, which DTensor does not call: the kind, and which argument is the whole tensor.
-CALLS = {"allreduce_": ("all_reduce", 0), "_allgather_base_": ("all_gather", 0), "_reduce_scatter_base_": ("reduce_scatter", 1)}
+CALLS = {"allreduce_": ("all_reduce", 0), "_allgather_base_": ("all_gather", 0), "_reduce_scatter_base_": ("reduce_scatter", 1),
+         "send": ("message", 0), "recv_": ("message", 0)}
 
 
 def placed(spec, mesh, partial=()):
@@ -50,8 +51,9 @@ class Moves(TorchDispatchMode):
         elif name in CALLS:
             kind, number = CALLS[name]
             group = next(a for a in args if isinstance(a, torch.ScriptObject))
+            size = 2 if kind == "message" else distributed.ProcessGroup.unbox(group).size()
             for tensor in args[number] if isinstance(args[number], list) else [args[number]]:
-                self.count(kind, distributed.ProcessGroup.unbox(group).size(), tensor)
+                self.count(kind, size, tensor)
         return result
 
     def count(self, kind, size, tensor, parts=1):
@@ -64,7 +66,7 @@ class Step:
 
     def __init__(self, graph, plan, mesh=None):
         self.graph, self.mesh, self.ends = graph, mesh, terminals(graph)
-        self.shares = False
+        self.shares, self.passes = False, {}  # what was launched, by stage
         self.sizes = {a["name"]: a["size"] for a in graph["stages"][0]["mesh"]}
         self.parts = {o["name"]: Part(o, self.sizes, mesh) for o in graph["operators"]}
         self.parameters = {p["name"]: p for p in graph["parameters"]}
@@ -80,15 +82,18 @@ class Step:
         p = self.parameters[name]
         return placed(p.get("state_spec", p["spec"]), self.mesh) if self.shares else self.stored[name]
 
+    def wanted(self, part, operand):
+        """Placements of an operand where an operator reads it, and of its gradient there."""
+        spec = wanted_spec(part, operand, f"'{operand['name']}'")
+        return tuple(placed(spec, self.mesh)), tuple(placed(spec, self.mesh, beside(part, operand)))
+
     def enter(self, value, part, operand, moved):
         """This process's part of an operand. `moved`: what has been moved of the same tensor."""
         if self.mesh is None:
             return value
-        spec = wanted_spec(part, operand, f"'{operand['name']}'")
-        wanted, of_gradient = placed(spec, self.mesh), placed(spec, self.mesh, beside(part, operand))
-        key = str((wanted, of_gradient))
+        wanted, of_gradient = key = self.wanted(part, operand)
         if key not in moved:
-            moved[key] = (value if list(value.placements) == wanted else value.redistribute(self.mesh, wanted)).to_local(grad_placements=of_gradient)
+            moved[key] = (value if value.placements == wanted else value.redistribute(self.mesh, wanted)).to_local(grad_placements=of_gradient)
         return moved[key]
 
     def operate(self, part, inputs, parameters, moved):
@@ -96,17 +101,21 @@ class Step:
         weights = part.operator.get("weights", [])
         return compute(part, inputs, [self.enter(parameters[w["parameter"]], part, w, moved[w["parameter"]]) for w in weights])
 
-    def forward(self, parameters, batch):
-        values, moved = dict(batch), collections.defaultdict(dict)
-        for o in self.graph["operators"]:
+    def pass_through(self, operators, parameters, values, moved):
+        """Runs operators, and adds what they answer to `values`."""
+        for o in operators:
             part = self.parts[o["name"]]
-            inputs = [self.enter(values[i["of"], i["output"]], part, i, moved[i["of"], i["output"]]) for i in o["inputs"]]
+            inputs = [self.enter(values.get((i["of"], i["output"])), part, i, moved[i["of"], i["output"]]) for i in o["inputs"]]
             y = self.operate(part, inputs, parameters, moved)
             if y.shape != part.shape(o["outputs"][0]):
                 raise ValueError(f"operator '{o['name']}' ({o['kind']}): a part has the shape {tuple(y.shape)}, {part.shape(o['outputs'][0])} by its dims")
             if self.mesh is not None:
                 y = DTensor.from_local(y, self.mesh, self.outputs[o["name"], 0], run_check=False)
             values[o["name"], 0] = y
+
+    def forward(self, parameters, batch):
+        values = dict(batch)
+        self.pass_through(self.graph["operators"], parameters, values, collections.defaultdict(dict))
         return [values[e] for e in self.ends]
 
     def put(self, value, placements):
