@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs a training step of networks under plans with PyTorch: processes of torch.distributed (gloo), a device mesh, and each parameter and activation as a
-DTensor with the placements that `plan --export pytorch` says. Holds loss, gradients, updated parameters and what moves against one process and against
-what the plan predicts.
+"""Runs a training step of networks under plans with PyTorch, in processes of torch.distributed (gloo), as `plan --export pytorch` says: placements on
+device meshes, shared states, stages, and segments that are computed again. Holds loss, gradients, updated parameters and what moves against one
+process and against what the plan predicts.
 
     execute_torch.py --plan <program> [--work <folder>] [--only NETWORK[/PLAN]]... [--mutations] [--json FILE]
 """
@@ -9,6 +9,7 @@ what the plan predicts.
 import argparse
 import collections
 import contextlib
+import itertools
 import json
 import logging
 import os
@@ -40,6 +41,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 CASES = [("mlp", "data 4"), ("mlp", "tensor 4"), ("mlp", "reduction 4"), ("mlp", "data 8, gradients, 2 micro-batches"), ("mlp", "fully sharded 4"),
          ("mlp", "within nodes 2 x 4"), ("transformer", "within nodes 2 x 4"),
          ("mlp", "pipeline 2 x data 2, 4 micro-batches"), ("decoder", "pipeline 2 x tensor 2, 1f1b"), ("decoder", "pipeline 2, interleaved 2"),
+         ("transformer", "data 2, computed again"), ("transformer", "fully sharded 8, computed again"),
+         ("decoder", "pipeline 4 x data 2, gpipe, computed again"),
          ("transformer", "tensor 4"), ("transformer", "tensor 4, no sequence parallelism"), ("transformer", "tensor 2 x data 4, optimizer"),
          ("llama", "tensor 4 x data 2"), ("llama", "context 2 x data 4")]
 
@@ -82,6 +85,16 @@ def step_of(graph, plan):
     return (ShardedStep if "function" in plan.get("sharded_states", {}) else Step)(graph, plan, mesh)
 
 
+def calls(graph):
+    """How often a device computes each operator, and each segment that is computed again, by the plan."""
+    count = graph["micro_batches"]
+    out = {o["name"]: count * (2 if o.get("computed_again") else 1) for o in graph["operators"]}
+    for again, group in itertools.groupby(graph["operators"], lambda o: o.get("computed_again") and (o["stage"], o.get("segment", 0))):
+        if again:
+            out[tuple(o["name"] for o in group)] = 2 * count
+    return out
+
+
 def process(rank, folder, graph, plan):
     """What one process does; the first writes result.json."""
     torch.set_num_threads(1)
@@ -94,22 +107,25 @@ def process(rank, folder, graph, plan):
         loss, gradients, new, counts = step.run(parameters, batches)
         first = rank % step.mesh.size() == 0  # of its stage
         every = [None] * world if rank == 0 else None
-        distributed.gather_object((dict(counts), step.passes, *((loss, gradients, new) if first else (None, {}, {}))), every)
+        distributed.gather_object((dict(counts), step.passes, dict(step.calls), *((loss, gradients, new) if first else (None, {}, {}))), every)
         plain = step.mesh.mesh_dim_names == ("model",) and {o["kind"] for o in graph["operators"]} <= {"linear", "relu", "cross_entropy"}
         by_style = styled(graph, plan, step.mesh, parameters, batches[0]) if plain and plan["parallelize_module"] else None
         if rank == 0:
             of_one = Step(graph, plan).run(parameters, batches)
             moved, gradients, new = collections.Counter(), {}, {}
-            for mine, _, a_loss, some_gradients, some_new in every:
+            for mine, _, _, a_loss, some_gradients, some_new in every:
                 loss = loss if a_loss is None else a_loss
                 gradients.update(some_gradients)
                 new.update(some_new)
                 for key, times in mine.items():
                     moved[key] += times / key[1]
+            wanted = calls(graph)
             result = {"loss": abs(loss - of_one[0]) / abs(of_one[0]), "gradients": error(gradients, of_one[1]), "parameters": error(new, of_one[2]),
                       "measured": collectives.totals({k: round(n) for k, n in moved.items()}),
                       "predicted": collectives.totals(collectives.predicted(graph)),
-                      "order": all(p == [l[0] for l in graph["launches"] if l[1] == stage] for e in every for stage, p in e[1].items())}
+                      "order": all(p == [l[0] for l in graph["launches"] if l[1] == stage] for e in every for stage, p in e[1].items()),
+                      "again": all(e[2].get(what, times) == times for what, times in wanted.items() for e in every)
+                      and wanted.keys() == {what for e in every for what in e[2]}}
             if by_style:
                 result["styles"] = max(abs(by_style[0] - of_one[0]) / abs(of_one[0]), error(by_style[1], of_one[1]))
             (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
@@ -143,8 +159,11 @@ def executed(folder, graph, plan):
     return json.loads((folder / "result.json").read_text(encoding="utf-8"))
 
 
-def agrees(row):
-    return row["order"] and max(row["loss"], row["gradients"], row["parameters"], row.get("styles", 0)) <= TOLERANCE
+def apart(row):
+    """What a row differs from, if so."""
+    if max(row["loss"], row["gradients"], row["parameters"], row.get("styles", 0)) > TOLERANCE:
+        return "one process"
+    return "" if row["order"] and row["again"] else "what the plan computes again" if row["order"] else "the order of launches"
 
 
 def main():
@@ -181,12 +200,12 @@ def run(asked, work):
             failed += 1
             continue
         rows.append({"case": case, **row})
-        failed += not judge(case, row, differing(row), explained.get(case, {}), f"{HERE.name}/differences_torch.json", "" if agrees(row) else "one process" if row["order"] else "the order of launches",
+        failed += not judge(case, row, differing(row), explained.get(case, {}), f"{HERE.name}/differences_torch.json", apart(row),
                             f", by styles of modules {row['styles']:.1e}" if "styles" in row else "")
         if asked.mutations:
             def execute(wrong):
                 wrong_row = executed(folder, graph, wrong)
-                return wrong_row, agrees(wrong_row)
+                return wrong_row, apart(wrong_row)
 
             failed += mutations_torch.run(case, plan, row, execute)
     if asked.json:

@@ -19,7 +19,8 @@ def mesh_of_stages(meshes):
     groups = max(m["first_rank"] for m in meshes) // size + 1
     for number, m in enumerate(meshes):
         if (m["shape"], m["names"]) != (meshes[0]["shape"], meshes[0]["names"]) or m["first_rank"] != number % groups * size:
-            raise Unsupported(f"stage {number} has a mesh {m['shape']} from rank {m['first_rank']}: stages on other meshes than the first, in turn, are not executed")
+            raise Unsupported(f"stage {number} has a mesh {m['shape']} from rank {m['first_rank']}: "
+                              "stages are executed on meshes like the first's, which they take in turn")
     return init_device_mesh("cpu", (groups, *meshes[0]["shape"]), mesh_dim_names=("pipe", *meshes[0]["names"]))
 
 
@@ -53,6 +54,8 @@ class PipelineStep(Step):
     """`mesh`: its first dim is the pipeline, the others are those of every stage."""
 
     def __init__(self, graph, plan, mesh):
+        if "function" in plan.get("sharded_states", {}):
+            raise Unsupported("fully_shard in stages is not executed")
         names = mesh.mesh_dim_names[1:]
         inner = mesh[names if len(names) > 1 else names[0]]
         if inner.ndim > 1:
@@ -123,6 +126,7 @@ class PipelineStep(Step):
         for s in stages:
             s.submod.zero_grad()
             s.submod.passes.clear()
+        self.calls.clear()
         moves = Moves()
         with moves:
             answer = schedule.step(target=target, **whole_batch)

@@ -1,11 +1,13 @@
 """A training step of one process under a plan, with tensors where the export for PyTorch says; and what moves meanwhile."""
 
 import collections
+import itertools
 
 import torch
 from torch import distributed
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 
 from network_torch import Part, compute
 from parts import beside, states_of, terminals, updated, wanted_spec
@@ -66,7 +68,8 @@ class Step:
 
     def __init__(self, graph, plan, mesh=None):
         self.graph, self.mesh, self.ends = graph, mesh, terminals(graph)
-        self.shares, self.passes = False, {}  # what was launched, by stage
+        self.shares, self.segments = False, {}
+        self.passes, self.calls = {}, collections.Counter()  # what was launched, by stage; how often operators and segments were computed
         self.sizes = {a["name"]: a["size"] for a in graph["stages"][0]["mesh"]}
         self.parts = {o["name"]: Part(o, self.sizes, mesh) for o in graph["operators"]}
         self.parameters = {p["name"]: p for p in graph["parameters"]}
@@ -74,6 +77,9 @@ class Step:
             self.outputs = {(a["operator"], a["output"]): parsed(a["placements"]) for a in plan["activations"]}
             self.stored = {p["name"]: parsed(p["placements"]) for p in plan["parameters"]}
             self.shares = "sharded_states" in plan
+            again = plan.get("checkpoint", {"segments": []})
+            self.reentrant = again.get("use_reentrant")
+            self.segments = {name: number for number, s in enumerate(again["segments"]) for name in s["operators"]}
 
     # On one process `mesh` is none, and tensors are plain ones.
 
@@ -101,17 +107,39 @@ class Step:
         weights = part.operator.get("weights", [])
         return compute(part, inputs, [self.enter(parameters[w["parameter"]], part, w, moved[w["parameter"]]) for w in weights])
 
-    def pass_through(self, operators, parameters, values, moved):
-        """Runs operators, and adds what they answer to `values`."""
+    def run_operators(self, operators, parameters, values, moved):
+        """Adds what operators answer to `values`."""
         for o in operators:
             part = self.parts[o["name"]]
             inputs = [self.enter(values.get((i["of"], i["output"])), part, i, moved[i["of"], i["output"]]) for i in o["inputs"]]
             y = self.operate(part, inputs, parameters, moved)
+            self.calls[o["name"]] += 1
             if y.shape != part.shape(o["outputs"][0]):
-                raise ValueError(f"operator '{o['name']}' ({o['kind']}): a part has the shape {tuple(y.shape)}, {part.shape(o['outputs'][0])} by its dims")
+                raise ValueError(f"operator '{o['name']}' ({o['kind']}): a part has the shape {tuple(y.shape)}, "
+                                 f"{part.shape(o['outputs'][0])} by its dims")
             if self.mesh is not None:
                 y = DTensor.from_local(y, self.mesh, self.outputs[o["name"], 0], run_check=False)
             values[o["name"], 0] = y
+
+    def run_segment(self, operators, parameters, values, moved):
+        """What operators outside of a segment read of it."""
+        names, values = tuple(o["name"] for o in operators), dict(values)
+        self.calls[names] += 1
+        self.run_operators(operators, parameters, values, collections.defaultdict(dict, {k: dict(m) for k, m in moved.items()}))
+        read = {(i["of"], i["output"]) for o in self.graph["operators"] if o["name"] not in names for i in o["inputs"]}
+        return {k: v for k, v in values.items() if k[0] in names and (k in read or k in self.ends)}
+
+    def pass_through(self, operators, parameters, values, moved):
+        """Runs operators, those of a segment as what is computed again by backward."""
+        for segment, group in itertools.groupby(operators, lambda o: self.segments.get(o["name"])):
+            group = list(group)
+            if segment is None:
+                self.run_operators(group, parameters, values, moved)
+                continue
+            reads = {(i["of"], i["output"]) for o in group for i in o["inputs"]}
+            with set_checkpoint_early_stop(False):  # all of it is computed again, not only what backward reads
+                values.update(checkpoint(self.run_segment, group, parameters, {k: v for k, v in values.items() if k in reads},
+                                         {k: m for k, m in moved.items() if k in reads}, use_reentrant=self.reentrant))
 
     def forward(self, parameters, batch):
         values = dict(batch)
