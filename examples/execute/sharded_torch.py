@@ -41,12 +41,13 @@ def modules_of(parameters, values):
 
 
 def shard(root, states, mesh):
-    """Modules of a group are gathered together; what is inside of another is sharded before it."""
+    """Modules of a group are gathered together, one of several groups with the first; what is inside of another is sharded before it."""
     if "shard_within" in states:
         mesh = init_device_mesh("cpu", (mesh.size() // states["shard_within"], states["shard_within"]), mesh_dim_names=("between", "within"))
-    groups = {tuple(group): [root.get_submodule(name) for name in group] for group in states["groups"]}
-    for names in sorted(groups, key=lambda names: -max(name.count(".") for name in names)):
-        fully_shard(groups[names], mesh=mesh, reshard_after_forward=states["reshard_after_forward"])
+    first = {name: number for number, group in reversed(list(enumerate(states["groups"]))) for name in group}
+    groups = [[name for name in group if first[name] == number] for number, group in enumerate(states["groups"])]
+    for group in sorted(filter(None, groups), key=lambda group: -max(name.count(".") for name in group)):
+        fully_shard([root.get_submodule(name) for name in group], mesh=mesh, reshard_after_forward=states["reshard_after_forward"])
     left = [name for name, p in root.named_parameters() if not hasattr(p, "placements")]
     if left:
         raise ValueError(f"no group of sharded_states has parameter '{left[0]}'")
