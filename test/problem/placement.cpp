@@ -236,8 +236,8 @@ TEST_CASE("place: what is wrong is refused") {
     auto const two = support::mesh(2);
     constraints_of<graph::operator_graph, support::plain_topology> less;
     less.memory(1, 1000);
-    CHECK(wrong({{"a", made(2)}, {"b", make_problem(layers(1), two, equal_devices{}, {}, less)}})
-              .find("device number 1 may hold 900 bytes and ") != std::string::npos);
+    CHECK(wrong({{"a", made(2)}, {"b", make_problem(layers(1), two, equal_devices{}, {}, less)}}).find("device number 1 may hold 900 bytes and ") !=
+          std::string::npos);
     CHECK(wrong({{"a", made(2)}, {"b", made(2, {.training = false})}}) == "place: jobs 'b' and 'a' have other options of simulation: must be equal");
     CHECK(wrong({{"a", made(2)}, {"b", made(2)}, {"c", made(2)}}) ==
           "place: 3 jobs on 2 devices: there are no numbers of devices among their counts with which all fit");
