@@ -127,8 +127,8 @@ struct part_result {
     pipeline_result found{}; ///< a plan on these, numbered from 0: of `on_devices(problem, devices)`; counts and reason of the whole search
 };
 
-/// `partition_part(problem, rng, options, observers...)`: as `partition`, on as many devices as are worth most, on full nodes. On 1,023 of 1,024
-/// devices `partition` splits 1,024 samples over 512 at most. This plans 7 stages of 128 devices.
+/// `partition_part(problem, rng, options, observers...)`: as `partition`, on as many devices as are worth most, on full nodes. One stage on 1,023
+/// devices splits 1,024 samples over 512 at most. This plans 7 stages of 128 devices.
 ///
 /// Each of `device_counts` is searched, the best first, and then all devices. Each has half of what is left of the budget, and the last has all. A
 /// later search is only for what is better than the best before. Numbers on which constraints leave an operator nothing are left out. All devices
