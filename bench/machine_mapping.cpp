@@ -27,6 +27,7 @@
 #include <parsearch/rewrite/mapping/machine_view.hpp>
 
 #include "guarded.hpp"
+#include "seconds_since.hpp"
 #include "write_file.hpp"
 
 namespace bench {
@@ -40,9 +41,6 @@ struct request {
     std::string out = "out/bench/machine_mapping.json";
 };
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 // Of `runs` calls.
 template <class F> double median_seconds(int runs, F const& call) {
     std::vector<double> times;

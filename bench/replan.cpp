@@ -29,6 +29,7 @@
 #include <parsearch/problem/problem.hpp>
 
 #include "guarded.hpp"
+#include "seconds_since.hpp"
 #include "write_file.hpp"
 
 namespace bench {
@@ -48,8 +49,6 @@ constexpr std::array cases{replan_case{"16 devices", "2x8xh100", 64, 5}, replan_
                            replan_case{"128 devices", "16x8xh100", 512, 100}, replan_case{"1024 devices", "128x8xh100", 1024, 100}};
 
 using clock = std::chrono::steady_clock;
-double seconds_since(clock::time_point begin) { return std::chrono::duration<double>(clock::now() - begin).count(); }
-
 struct planned {
     pipeline::part_result best;
     double first_s = 0;               ///< when the first plan that fits was there

@@ -33,6 +33,7 @@
 #include <parsearch/problem/problem.hpp>
 
 #include "guarded.hpp"
+#include "seconds_since.hpp"
 #include "write_file.hpp"
 
 namespace bench {
@@ -62,10 +63,6 @@ constexpr std::array cases{
     scale_case{"76B, twice the layers", 120, 10240, 80, 8, 4, 1024, 1792, 2},
     scale_case{"76B, twice the devices", 60, 10240, 80, 8, 4, 2048, 3584, 2},
 };
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 nlohmann::json row_of(scale_case const& c) {
     auto began = std::chrono::steady_clock::now();

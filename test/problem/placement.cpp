@@ -204,6 +204,12 @@ TEST_CASE("place: jobs whose constraints want several devices have no fewer, and
     CHECK(front[0].strategy.empty());
     CHECK(front[0].cost == cost_traits<picoseconds>::infinity());
     CHECK(front[1].cost < cost_traits<picoseconds>::infinity());
+    // Where constraints say on which devices operators are, there is no front.
+    auto const placed_pin =
+        make_problem(layers(1), topology, equal_devices{}, {}, constraints_of<graph::operator_graph, support::plain_topology>{}.pin(1, "s2 @0+1"));
+    CHECK(refusal([&] {
+              return device_front(placed_pin, powers, keep).size();
+          }).starts_with("on_devices: constraints of the problem say which devices"));
 }
 
 TEST_CASE("place: without a device of a node jobs take whole nodes") {

@@ -8,13 +8,11 @@
 #include <map>
 #include <new>
 #include <numeric>
-#include <optional>
 #include <ranges>
 #include <utility>
 #include <vector>
 
 #include <parsearch/concepts/searcher.hpp>
-#include <parsearch/core/error.hpp>
 #include <parsearch/core/interruption.hpp>
 #include <parsearch/pipeline/partition.hpp>
 #include <parsearch/pipeline/partition_options.hpp>
@@ -163,12 +161,8 @@ struct partition_part_fn {
             if (counts[i] < all) asked.starts.clear();
             std::vector<bool> free(all, true);
             auto devices = topology::take_neighbours(problem.topology(), free, counts[i]);
-            std::optional<parallelization> part;
-            try {
-                part = counts[i] < all ? on_devices(problem, devices) : problem;
-            } catch (invalid_input const&) {
-                continue; // constraints leave an operator nothing on so few
-            }
+            auto const part = counts[i] < all ? on_devices_if_allowed(problem, devices) : problem;
+            if (!part) continue;
             try {
                 auto found = partition(*part, {}, rng, asked, observers...);
                 add_counts(stats, found.stats);

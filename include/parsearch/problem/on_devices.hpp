@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -51,6 +52,16 @@ template <class Operator, class Device>
     auto left = std::make_shared<std::vector<Device>>();
     for (auto const d : which) left->push_back(problem.device(d));
     return {std::move(out), problem.operator_handles(), std::move(left), problem.given_options()};
+}
+/// `on_devices(problem, which)`; nothing where constraints leave an operator nothing on so few. Throws on all else.
+[[nodiscard]] inline std::optional<parallelization> on_devices_if_allowed(parallelization const& problem, std::span<std::size_t const> which) {
+    auto const& o = problem.space().options();
+    if (!o.allows || o.admits) return on_devices(problem, which);
+    try {
+        return on_devices(problem, which);
+    } catch (invalid_input const&) {
+        return std::nullopt;
+    }
 }
 
 /// A strategy of `on_devices(problem, which)` as one of `problem`: each configuration lists its devices. Throws

@@ -43,20 +43,6 @@ struct front_point {
     picoseconds cost{};               ///< of an iteration; infinity where nothing that was found fits the memory
 };
 
-namespace detail {
-/// Whether constraints leave the problem a plan on so many devices.
-[[nodiscard]] inline bool has_a_plan(parallelization const& problem, std::size_t count) {
-    if (!problem.space().options().allows) return true;
-    std::vector<bool> free(problem.topology().size(), true);
-    try {
-        (void)on_devices(problem, topology::take_neighbours(problem.topology(), free, count));
-        return true;
-    } catch (invalid_input const&) {
-        return false;
-    }
-}
-} // namespace detail
-
 /// The iteration time of `problem` on as many of its devices as each of `counts` says: neighbours on as few and as full nodes as there are, on a
 /// regular cluster the first ones. `search` is called once for each, the smallest first, from the best of the problem's starts, data parallelism
 /// among them, and the strategy found for fewer devices. So where devices and links are alike the cost never rises with the devices. A number on
@@ -75,14 +61,14 @@ namespace detail {
         std::vector<bool> free(all, true);
         front_point best{
             .devices = topology::take_neighbours(problem.topology(), free, n), .strategy = {}, .cost = cost_traits<picoseconds>::infinity()};
-        if (!detail::has_a_plan(problem, n)) {
+        auto const part = on_devices_if_allowed(problem, best.devices);
+        if (!part) {
             out.push_back(std::move(best));
             continue;
         }
         auto least = best.cost; // with what the memory policy adds
-        auto const part = on_devices(problem, best.devices);
-        auto simulate = part.simulator();
-        auto starts = part.starts();
+        auto simulate = part->simulator();
+        auto starts = part->starts();
         if (!out.empty() && !out.back().strategy.empty()) starts.push_back(out.back().strategy);
         auto const take = [&](space::flat_strategy s) {
             if (auto const cost = simulate(s); best.strategy.empty() || cost < least) {
@@ -91,8 +77,8 @@ namespace detail {
             }
         };
         for (auto& s : starts) take(std::move(s));
-        take(search(part, best.strategy));
-        if (part.feasible(best.strategy)) best.cost = simulate.simulate(best.strategy);
+        take(search(*part, best.strategy));
+        if (part->feasible(best.strategy)) best.cost = simulate.simulate(best.strategy);
         out.push_back(std::move(best));
     }
     return out;
@@ -236,8 +222,7 @@ divide_devices(std::span<job const> jobs, std::span<std::vector<front_point> con
     std::vector<std::vector<front_point>> fronts;
     for (auto const& j : jobs) {
         auto counts = j.counts;
-        for (std::size_t n = 1; j.counts.empty() && n < topology.size(); n *= 2)
-            if (detail::has_a_plan(j.problem, n)) counts.push_back(n);
+        for (std::size_t n = 1; j.counts.empty() && n < topology.size(); n *= 2) counts.push_back(n);
         if (j.counts.empty()) counts.push_back(topology.size());
         fronts.push_back(device_front(j.problem, counts, search));
     }
