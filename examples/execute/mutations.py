@@ -1,9 +1,8 @@
 """Deliberately wrong exports: each must be found out by what is computed, by what moves, or by memory."""
 
-import copy
-
 import networks
 from parts import Unsupported
+from wrong_exports import missed
 
 # What a wrong export may end with: parts whose shapes do not fit, or a split that is not executed.
 REFUSED = (Unsupported, ValueError)
@@ -102,37 +101,21 @@ MUTATIONS = {
 }
 
 
-def found_out(document, mutate, results, right, execute):
-    """How a wrong export is found out; nothing where it is not."""
-    wrong = copy.deepcopy(document)
-    mutate(wrong)
-    if wrong == document:
-        raise ValueError(f"{mutate.__name__} changes nothing")
-    try:
-        row = execute.executed(wrong, results, document)
-    except REFUSED as e:
-        return f"refused: {str(e).splitlines()[0][:100]}"
-    if not execute.agrees(row):
-        return f"differs from one device by {max(row['loss'], row['gradients'], row['parameters']):.1e}"
-    if row["measured"] != right["measured"]:
-        return f"sends {sum(row['measured'].values())} B, not {sum(right['measured'].values())}"
-    if row["memory"] != right["memory"]:
-        return f"other memory: {next(k for k in row['memory'] if row['memory'][k] != right['memory'][k])}"
-    return ""
-
-
 def run(run_plan, work, results, execute):
     """How many are not found out."""
-    missed = 0
+    count = 0
     for (network, name), mutations in MUTATIONS.items():
         document = networks.make(run_plan, network, networks.CASES[network][name], work / "mutations" / network)
         right = execute.executed(document, results)
         if not execute.agrees(right):
             print(f"FAILED   {network}/{name}, unchanged, differs from one device: wrong exports of it prove nothing", flush=True)
-            missed += len(mutations)
+            count += len(mutations)
             continue
-        for mutate in mutations:
-            how = found_out(document, mutate, results, right, execute)
-            print(f"{'found' if how else 'MISSED':8} {mutate.__name__}: {mutate.__doc__.strip()} {how}", flush=True)
-            missed += not how
-    return missed
+
+        def attempt(wrong):
+            row = execute.executed(wrong, results, document)
+            worst = max(row["loss"], row["gradients"], row["parameters"])
+            return row, "" if execute.agrees(row) else f"one device by {worst:.1e}"
+
+        count += missed(document, mutations, right, REFUSED, attempt)
+    return count

@@ -1,8 +1,7 @@
 """Deliberately wrong exports for PyTorch: each must be found out by what is computed, by what moves, or by PyTorch."""
 
-import copy
-
 from parts import Unsupported
+from wrong_exports import missed
 
 
 def place(document, where, name, placements):
@@ -111,29 +110,6 @@ MUTATIONS = {
 }
 
 
-def found_out(mutate, plan, right, execute):
-    """How a wrong export is found out; nothing where it is not. `execute(plan)`: what came out, and what it differs from; `right`: what came out
-    of the plan unchanged."""
-    wrong = copy.deepcopy(plan)
-    mutate(wrong)
-    if wrong == plan:
-        raise ValueError(f"{mutate.__name__} changes nothing")
-    try:
-        row, apart = execute(wrong)
-    except (RuntimeError, Unsupported) as e:
-        return f"refused: {' '.join(str(e).split())[:100]}"
-    if apart:
-        return f"differs from {apart}"
-    if row["measured"] != right["measured"]:
-        return f"sends {sum(row['measured'].values())} B, not {sum(right['measured'].values())}"
-    return ""
-
-
 def run(case, plan, right, execute):
     """How many wrong exports of a case are not found out."""
-    missed = 0
-    for mutate in MUTATIONS.get(case, []):
-        how = found_out(mutate, plan, right, execute)
-        print(f"{'found' if how else 'MISSED':8} {mutate.__name__}: {mutate.__doc__.strip()} {how}", flush=True)
-        missed += not how
-    return missed
+    return missed(plan, MUTATIONS.get(case, []), right, (RuntimeError, Unsupported), execute)
