@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -106,6 +107,10 @@ class device {
     [[nodiscard]] virtual environment_reading read_environment() const = 0;
     /// What holds its clock down now: "power cap", "heat"; not that it idles. Quick, as it is asked after every kernel.
     [[nodiscard]] virtual std::vector<std::string> throttled_by() const = 0;
+
+    /// Says which launches will be prepared next, in any order: what takes the host long may be done now, on all processors, until `stop`, which
+    /// several threads call. No error is thrown: it would be again by `prepare`.
+    virtual void foresee(std::span<launch const> launches, std::function<bool()> const& stop) { (void)launches, (void)stop; }
 
     /// Makes `sequence` ready: descriptors, a bounded autotune among what the libraries propose, buffers. Throws `launch_failure` where it cannot run
     /// here, `device_failure` where nothing can any more. `sequence` need not live on.

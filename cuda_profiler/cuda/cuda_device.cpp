@@ -56,6 +56,12 @@ class cuda_device final : public device {
     environment_reading read_environment() const override { return nvml_.read(); }
     std::vector<std::string> throttled_by() const override { return nvml_.throttled_by(); }
 
+    void foresee(std::span<launch const> launches, std::function<bool()> const& stop) override {
+        copies_.reset();
+        session_.select();
+        session_.foresee(launches, stop);
+    }
+
     std::unique_ptr<prepared_sequence> prepare(std::span<launch const> sequence) override {
         copies_.reset();
         return std::make_unique<cuda_sequence>(session_, sequence);

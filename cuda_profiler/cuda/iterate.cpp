@@ -1,9 +1,8 @@
 /// A whole training iteration, kernel after kernel on one stream: what a prediction made of single kernels is compared with.
 
 #include <algorithm>
-#include <map>
 
-#include "describe.hpp"
+#include "launch_map.hpp"
 #include "prepared.hpp"
 
 namespace parsearch::profiler {
@@ -24,20 +23,17 @@ std::vector<picoseconds> time_in_form(cuda_session const& s, std::span<std::vect
         std::size_t uses = 0, kept = 0; // bytes
         std::size_t at = 0;             // of what is kept
     };
-    // Equal launches have one runner, and are tried out once. Their words are no key (they leave out padding); few are equal in those.
-    std::map<std::string, std::vector<std::pair<launch, std::size_t>>> known;
+    // Equal launches have one runner, and are tried out once.
+    launch_map<std::size_t> known;
     std::vector<way> ways;
     std::vector<std::size_t> order;
     for (auto const& kernel : kernels)
         for (launch const& l : kernel) {
-            auto& same = known[describe(l)];
-            auto found = std::find_if(same.begin(), same.end(), [&](auto const& k) { return k.first == l; });
-            if (found == same.end()) {
-                same.emplace_back(l, ways.size());
-                found = std::prev(same.end());
+            if (known.find(l) == nullptr) {
+                known.add(l, ways.size());
                 ways.push_back({l, make_runner(c, l, refused)});
             }
-            order.push_back(found->second);
+            order.push_back(*known.find(l));
         }
     std::size_t kept = 0, largest = 1, all = 1, workspace = 0;
     auto const shared_bytes = [](runner const& r) {
@@ -136,6 +132,9 @@ std::vector<picoseconds> time_in_form(cuda_session const& s, std::span<std::vect
 
 std::vector<picoseconds> time_iterations(cuda_session const& s, std::span<std::vector<launch> const> kernels, std::int64_t times) {
     s.select();
+    std::vector<launch> all;
+    for (auto const& kernel : kernels) all.insert(all.end(), kernel.begin(), kernel.end());
+    s.foresee(all, [] { return false; });
     for (refused_graphs refused;;) try {
             return time_in_form(s, kernels, times, refused);
         } catch (graph_failure const& e) {

@@ -18,7 +18,7 @@ constexpr double short_sequence = 1e-3;
 
 } // namespace
 
-cuda_session::cuda_session(int ordinal) : ordinal_(ordinal) {
+cuda_session::cuda_session(int ordinal, std::optional<std::size_t> last_cache) : ordinal_(ordinal) {
     select();
     check(cudaStreamCreateWithFlags(stream_.out(), cudaStreamNonBlocking), "cudaStreamCreateWithFlags", "the device");
     check(cudnnCreate(cudnn_.out()), "cudnnCreate", "the device");
@@ -26,8 +26,8 @@ cuda_session::cuda_session(int ordinal) : ordinal_(ordinal) {
     check(cublasLtCreate(cublas_.out()), "cublasLtCreate", "the device");
     int cache = 0;
     check(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, ordinal), "cudaDeviceGetAttribute", "the device");
-    l2_ = static_cast<std::size_t>(cache);
-    context_ = {.stream = stream_.get(), .cudnn = cudnn_.get(), .cublas = cublas_.get()};
+    l2_ = last_cache.value_or(static_cast<std::size_t>(cache));
+    context_ = {.stream = stream_.get(), .cudnn = cudnn_.get(), .cublas = cublas_.get(), .graphs = graphs_.get()};
     check(cudaDeviceGetAttribute(&context_.multiprocessors, cudaDevAttrMultiProcessorCount, ordinal), "cudaDeviceGetAttribute", "the device");
     context_.workspace = std::min(context_.workspace, static_cast<std::int64_t>(free_memory() / 4));
 }

@@ -3,11 +3,13 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "buffers.hpp"
+#include "graph_store.hpp"
 #include "runner.hpp"
 
 namespace parsearch::profiler {
@@ -15,11 +17,16 @@ namespace parsearch::profiler {
 /// The handles of one device. Functions that use them make it the current device first.
 class cuda_session {
   public:
-    explicit cuda_session(int ordinal);
+    /// `last_cache`: bytes, in place of what the device says. Sets of arrays fill twice as much, so there are fewer of a smaller one.
+    explicit cuda_session(int ordinal, std::optional<std::size_t> last_cache = {});
+    cuda_session(cuda_session const&) = delete;
+    cuda_session& operator=(cuda_session const&) = delete;
     void select() const;
     [[nodiscard]] run_context const& context() const noexcept { return context_; }
     [[nodiscard]] int ordinal() const noexcept { return ordinal_; }
     [[nodiscard]] std::size_t l2() const noexcept { return l2_; }
+    /// Has the graphs of `launches` made at once, see `graph_store::make`.
+    void foresee(std::span<launch const> launches, std::function<bool()> const& stop) const { graphs_->make(context_, ordinal_, launches, stop); }
     /// Bytes that can still be taken.
     [[nodiscard]] std::size_t free_memory() const;
 
@@ -29,6 +36,7 @@ class cuda_session {
     stream_owner stream_{};
     cudnn_owner cudnn_{};
     cublas_owner cublas_{};
+    std::unique_ptr<graph_store> graphs_ = std::make_unique<graph_store>();
     run_context context_{};
 };
 

@@ -1,85 +1,72 @@
 /// Launches that cuDNN's graphs run: convolution, normalization, attention.
 
 #include <algorithm>
+#include <memory>
 #include <optional>
+#include <type_traits>
 
 #include <parsearch/core/error.hpp>
 
 #include "describe.hpp"
-#include "graphs.hpp"
+#include "graph_store.hpp"
 #include "runner.hpp"
 
 namespace parsearch::profiler {
 
 namespace {
 
-/// Plans of one or more graphs for the same arrays (layouts of a convolution).
+/// What `graph_store` has of a launch.
 class graph_runner : public runner {
   public:
-    explicit graph_runner(std::string what) : what_(std::move(what)) {}
-    /// Adds the plans of a graph; false where it has none.
-    bool add(run_context const& c, built_graph g, std::string label, plan_limits const& limits, std::string& why) {
-        std::vector<cudnn_plan> plans = g.graph.plans({.handle = c.cudnn}, limits);
-        if (plans.empty()) {
-            why = g.graph.why();
-            return false;
-        }
-        for (cudnn_plan& p : plans) ways_.push_back({graphs_.size(), std::move(p)});
-        graphs_.push_back({std::move(g), std::move(label)});
-        return true;
-    }
+    graph_runner(std::string what, std::shared_ptr<graph_ways> by) : what_(std::move(what)), by_(std::move(by)) {}
     std::size_t workspace() const override {
         std::int64_t most = 0;
-        for (way const& w : ways_) most = std::max(most, w.plan.workspace);
+        for (auto const& w : by_->ways) most = std::max(most, w.plan.workspace);
         return static_cast<std::size_t>(most);
     }
+    /// The ways are those of all runners of such a launch: who is first chooses for all.
     void choose(run_context const& c, buffer_set const& b) override {
-        chosen_ = fastest_way(ways_.size(), what_, "no engine of cuDNN runs", [&](std::size_t i) {
-            cudnn_descriptor const pack = bind(ways_[i], b);
-            return best_time(c, trial_runs, what_, [&] { execute(c, ways_[i], pack); });
+        if (by_->chosen) return;
+        std::size_t const fastest = fastest_way(by_->ways.size(), what_, "no engine of cuDNN runs", [&](std::size_t i) {
+            cudnn_descriptor const pack = bind(by_->ways[i], b);
+            return best_time(c, trial_runs, what_, [&] { execute(c, by_->ways[i], pack); });
         });
+        std::vector<graph_ways::way> alone;
+        alone.push_back(std::move(by_->ways[fastest]));
+        by_->ways = std::move(alone);
+        by_->chosen = true;
     }
     void enqueue(run_context const& c, buffer_set const& b) override {
+        auto const& fastest = by_->ways.front();
         if (b.number >= packs_.size()) packs_.resize(b.number + 1);
-        if (!packs_[b.number]) packs_[b.number].emplace(bind(ways_[chosen_], b));
-        execute(c, ways_[chosen_], *packs_[b.number]);
+        if (!packs_[b.number]) packs_[b.number].emplace(bind(fastest, b));
+        execute(c, fastest, *packs_[b.number]);
     }
     std::string choice() const override {
-        way const& w = ways_[chosen_];
-        return text("cudnn engine ", w.plan.engine, graphs_[w.graph].label);
+        auto const& fastest = by_->ways.front();
+        return text("cudnn engine ", fastest.plan.engine, by_->graphs[fastest.graph].label);
     }
 
   private:
-    struct way {
-        std::size_t graph;
-        cudnn_plan plan;
-    };
-    struct labelled {
-        built_graph built;
-        std::string label;
-    };
-
-    cudnn_descriptor bind(way const& w, buffer_set const& b) {
-        built_graph& g = graphs_[w.graph].built;
+    cudnn_descriptor bind(graph_ways::way const& w, buffer_set const& b) {
+        built_graph& g = by_->graphs[w.graph].built;
         std::vector<std::pair<std::int64_t, void*>> arrays;
         for (std::size_t i = 0; i < g.tensors.size(); ++i) arrays.emplace_back(g.tensors[i], b.arrays[i]);
         return g.graph.bind(arrays, b.workspace);
     }
-    void execute(run_context const& c, way const& w, cudnn_descriptor const& pack) {
+    void execute(run_context const& c, graph_ways::way const& w, cudnn_descriptor const& pack) {
         check(cudnnBackendExecute(c.cudnn, w.plan.plan.raw(), pack.raw()), "cudnnBackendExecute", what_);
     }
 
-    std::vector<labelled> graphs_{};
-    std::vector<way> ways_{};
-    std::size_t chosen_ = 0;
-    std::vector<std::optional<cudnn_descriptor>> packs_{}; // of the sets
     std::string what_;
+    std::shared_ptr<graph_ways> by_;
+    std::vector<std::optional<cudnn_descriptor>> packs_{}; // of the sets
 };
 
 /// Arrays: x, w, y, of which the pass writes one.
 class convolution_runner final : public graph_runner {
   public:
-    explicit convolution_runner(convolution const& c) : graph_runner(describe(c)) {
+    convolution_runner(convolution const& c, std::shared_ptr<graph_ways> by) : graph_runner(describe(c), std::move(by)) {
         arrays_ = {{.type = c.type, .elements = c.n * c.groups * c.in * c.size[0] * c.size[1]},
                    {.type = c.type, .elements = c.groups * c.out * c.in * c.kernel[0] * c.kernel[1]},
                    {.type = c.type, .elements = c.n * c.groups * c.out * c.result[0] * c.result[1]}};
@@ -89,7 +76,8 @@ class convolution_runner final : public graph_runner {
 /// Arrays: those of `normalization_graph`. Backward, statistics are made of x by the forward pass, whose runner is given.
 class normalization_runner final : public graph_runner {
   public:
-    normalization_runner(normalization const& n, std::unique_ptr<runner> forward) : graph_runner(describe(n)), n_(n), forward_(std::move(forward)) {
+    normalization_runner(normalization const& n, std::shared_ptr<graph_ways> by, std::unique_ptr<runner> forward)
+        : graph_runner(describe(n), std::move(by)), n_(n), forward_(std::move(forward)) {
         bool const batch = n.kind == normalization_kind::batch, rms = n.kind == normalization_kind::rms;
         array_spec const data{.type = n.type, .elements = n.n * n.channels * n.inner}, channel{.elements = n.channels};
         array_spec const statistic{.elements = batch ? n.channels : n.n};
@@ -153,7 +141,8 @@ class normalization_runner final : public graph_runner {
 /// Arrays: those of `attention_graph`. Backward, o and the statistics are made by the forward pass, whose runner is given.
 class attention_runner final : public graph_runner {
   public:
-    attention_runner(attention const& a, std::unique_ptr<runner> forward) : graph_runner(describe(a)), a_(a), forward_(std::move(forward)) {
+    attention_runner(attention const& a, std::shared_ptr<graph_ways> by, std::unique_ptr<runner> forward)
+        : graph_runner(describe(a), std::move(by)), a_(a), forward_(std::move(forward)) {
         auto const array = [&](std::int64_t heads, std::int64_t sequence, std::int64_t size) {
             arrays_.push_back({.type = a.type, .elements = a.batch * heads * sequence * size});
         };
@@ -196,45 +185,38 @@ class attention_runner final : public graph_runner {
 
 } // namespace
 
-namespace {
-
-/// The forward pass of a backward one; null where cuDNN has no engine, with the reason in `why`.
-template <class Launch> std::unique_ptr<runner> forward_of(run_context const& c, Launch l, std::string& why) {
-    l.backward = false;
-    auto r = make_graph_runner(c, l, why);
-    if (!r) why = text("forward, which makes what it reads: ", why);
-    return r;
+std::optional<launch> forward_of(launch const& l) {
+    return std::visit(
+        []<class Launch>(Launch of) -> std::optional<launch> {
+            if constexpr (std::is_same_v<Launch, normalization> || std::is_same_v<Launch, attention>)
+                if (of.backward) {
+                    of.backward = false;
+                    return of;
+                }
+            return std::nullopt;
+        },
+        l);
 }
 
-} // namespace
-
 std::unique_ptr<runner> make_graph_runner(run_context const& c, launch const& l, std::string& why) {
-    if (auto const* given = std::get_if<convolution>(&l)) {
-        convolution const v = normalized(*given);
-        auto r = std::make_unique<convolution_runner>(v);
-        // f32 may be faster either way; f64 engines are made for NCHW, tensor cores for NHWC.
-        bool const nchw = v.type == dtype::f64 || v.type == dtype::f32, nhwc = v.type != dtype::f64;
-        plan_limits const limits{.plans = nchw && nhwc ? trial_ways / 2 : trial_ways, .workspace = c.workspace, .tensor_cores = v.type != dtype::f32};
-        bool found = nhwc && r->add(c, convolution_graph(v, layout::nhwc), " nhwc", limits, why);
-        if (nchw || !found) found = r->add(c, convolution_graph(v, layout::nchw), " nchw", limits, why) || found;
-        if (!found) return nullptr;
-        return r;
+    if (auto const* const a = std::get_if<attention>(&l); a != nullptr && (a->kv_heads < 1 || a->heads % a->kv_heads != 0))
+        throw launch_failure(text(describe(l), ": key heads do not divide the heads"));
+    std::unique_ptr<runner> forward;
+    if (auto const before = forward_of(l)) {
+        forward = make_graph_runner(c, *before, why);
+        if (!forward) {
+            why = text("forward, which makes what it reads: ", why);
+            return nullptr;
+        }
     }
-    plan_limits const limits{.plans = trial_ways / 2, .workspace = c.workspace};
-    if (auto const* n = std::get_if<normalization>(&l)) {
-        std::unique_ptr<runner> forward = n->backward ? forward_of(c, *n, why) : nullptr;
-        if (n->backward && !forward) return nullptr;
-        auto r = std::make_unique<normalization_runner>(*n, std::move(forward));
-        if (!r->add(c, normalization_graph(*n), n->kind == normalization_kind::batch ? " nhwc" : "", limits, why)) return nullptr;
-        return r;
+    std::shared_ptr<graph_ways> const by = c.graphs->of(c, l);
+    if (by->ways.empty()) {
+        why = by->why;
+        return nullptr;
     }
-    attention const& a = std::get<attention>(l);
-    if (a.kv_heads < 1 || a.heads % a.kv_heads != 0) throw launch_failure(text(describe(a), ": key heads do not divide the heads"));
-    std::unique_ptr<runner> forward = a.backward ? forward_of(c, a, why) : nullptr;
-    if (a.backward && !forward) return nullptr;
-    auto r = std::make_unique<attention_runner>(a, std::move(forward));
-    if (!r->add(c, attention_graph(a), " fused", limits, why)) return nullptr;
-    return r;
+    if (auto const* const v = std::get_if<convolution>(&l)) return std::make_unique<convolution_runner>(normalized(*v), by);
+    if (auto const* const n = std::get_if<normalization>(&l)) return std::make_unique<normalization_runner>(*n, by, std::move(forward));
+    return std::make_unique<attention_runner>(std::get<attention>(l), by, std::move(forward));
 }
 
 } // namespace parsearch::profiler

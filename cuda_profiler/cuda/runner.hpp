@@ -20,11 +20,14 @@
 
 namespace parsearch::profiler {
 
+class graph_store;
+
 /// What all runners of a device share.
 struct run_context {
     cudaStream_t stream = nullptr;
     cudnnHandle_t cudnn = nullptr;
     cublasLtHandle_t cublas = nullptr;
+    graph_store* graphs = nullptr;
     int multiprocessors = 1;
     std::int64_t workspace = std::int64_t{1} << 30; ///< bytes that one launch may use, at most
     void* flush = nullptr;                          ///< memory that nobody reads, to push everything else out of the last cache
@@ -171,6 +174,8 @@ template <class F> void try_out(launch const& l, runner const& r, F f) {
 /// Attention as matmuls and softmax over scores in memory; forward: q, k, v, o, scores; backward: q, k, v, do, probabilities, dq, dk, dv, two of
 /// scores.
 [[nodiscard]] std::unique_ptr<runner> make_composed_attention(run_context const& c, attention const& a);
+/// The forward pass of a backward one that is run behind it, as it reads what that makes: normalization, attention.
+[[nodiscard]] std::optional<launch> forward_of(launch const& l);
 /// By cuDNN's graphs: null where cuDNN has no engine, with the reason in `why`.
 [[nodiscard]] std::unique_ptr<runner> make_graph_runner(run_context const& c, launch const& l, std::string& why);
 /// By cuDNN's older functions: pooling, batch normalization, recurrent layers.

@@ -1,9 +1,11 @@
 #include "profiler/program/measure.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +25,8 @@ namespace {
 
 using host_clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds between_saves{5};
+// Kernels that a device is told of before they are measured.
+constexpr std::size_t foreseen = 256;
 
 double seconds_since(host_clock::time_point begin) { return std::chrono::duration<double>(host_clock::now() - begin).count(); }
 
@@ -132,6 +136,12 @@ measured_work measure_kernels(request const& asked, listed_work const& work, dev
     auto const memory = on.facts().memory;
     for (std::size_t i = 0; i < todo.size(); ++i) {
         auto const& item = *todo[i];
+        if (i % foreseen == 0) {
+            std::vector<launch> next;
+            for (auto const* const later : std::span(todo).subspan(i, std::min(foreseen, todo.size() - i)))
+                for (auto& l : lower(later->work, asked.unknown).launches) next.push_back(std::move(l));
+            on.foresee(next, stop);
+        }
         if (stop()) {
             done.stopped = true;
             break;

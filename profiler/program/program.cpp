@@ -185,8 +185,8 @@ int validate_all(request const& asked, listed_work const& work, device_source co
         }
         auto const all = validate_models(asked, work, *opened.on, group.get(), table.table(), to, stop);
         auto const wanted = work.models.size() * (group ? 2 : 1);
+        if (!asked.out.empty() && !all.empty()) write_validation(asked, work, table.notes(), all);
         if (all.size() < wanted) return stop.code(to, text(wanted - all.size(), group ? " iterations" : " models", " were not run"));
-        if (!asked.out.empty()) write_validation(asked, work, table.notes(), all);
         auto const off = std::ranges::count_if(all, [&](validation const& v) { return !v.is_within(asked.within); });
         fmt::print(to.out, "{} of {} predictions are within {:g}% of the measured time\n", static_cast<std::ptrdiff_t>(all.size()) - off, all.size(),
                    100 * asked.within);

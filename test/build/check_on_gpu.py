@@ -16,9 +16,10 @@ import unittest
 
 SCRIPT, PACK = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 CASES = ["a matmul", "streaming", "a device: facts, copies, an iteration"]
-CHECKS = sorted([f"checks: {case}" for case in CASES] + ["own: memcheck", "own: racecheck", "own: initcheck"])
+OWN = ["own: initcheck: streaming", "own: memcheck: streaming", "own: racecheck: streaming"]
+CHECKS = sorted([f"checks: {case}" for case in CASES] + OWN)
 MEASURED = ["iteration", "links", "eager", "samples", "fused", "compiled", "parameters", "zoo", "all"]
-STEPS = ["device", *CHECKS, *MEASURED, *sorted(f"memcheck: {case}" for case in CASES)]
+STEPS = ["device", *CHECKS, *MEASURED, *sorted(f"launches: memcheck: {case}" for case in CASES)]
 # Small networks, and no time for warming up.
 FAST = {"NETWORKS": "mlp,batch=64 lenet,batch=64", "ZOO": "ncf,batch=64", "OPTIONS": "--kernel-time 1ms --warm-up 0ms --from-idle 0ms"}
 
@@ -26,7 +27,7 @@ FAST = {"NETWORKS": "mlp,batch=64 lenet,batch=64", "ZOO": "ncf,batch=64", "OPTIO
 def in_order(parts):
     """The parts, with what runs beside others (checks) by name."""
     alone = [part for part in parts if ": " not in part]
-    checks, memchecks = (sorted(part for part in parts if ": " in part and part.startswith("memcheck: ") == late) for late in (False, True))
+    checks, memchecks = (sorted(part for part in parts if ": " in part and part.startswith("launches: ") == late) for late in (False, True))
     first = alone[:1] == ["device"]
     return alone[:first] + checks + alone[first:] + memchecks
 
@@ -146,7 +147,7 @@ echo '{{}}' >"$2"
                 self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
                 failed = [part for result, _, part in self.state() if result == "failed"]
                 self.assertIn("checks: streaming", failed)
-                self.assertIn("own: memcheck", failed)
+                self.assertIn("own: memcheck: streaming", failed)
                 # Each other check is known to pass, and the steps behind are done.
                 passed = [part for result, _, part in self.state() if result == "passed"]
                 self.assertIn("checks: a device: facts, copies, an iteration", passed)
@@ -191,7 +192,7 @@ echo '{{}}' >"$2"
         done = self.slice(STEPS="device links own")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual([part for _, _, part in self.state()][:2], ["device", "links"])
-        self.assertEqual(sorted(part for _, _, part in self.state())[2:], ["own: initcheck", "own: memcheck", "own: racecheck"])
+        self.assertEqual(sorted(part for _, _, part in self.state())[2:], OWN)
 
     def test_without_tools_their_steps_are_left_out(self):
         (self.tools / "compute-sanitizer").unlink()
@@ -199,7 +200,7 @@ echo '{{}}' >"$2"
             self.skipTest("compute-sanitizer is installed")
         done = self.slice(FAKE_TORCH="1")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("own: memcheck: left-out (compute-sanitizer is not found)", done.stdout)
+        self.assertIn("own: left-out (compute-sanitizer is not found)", done.stdout)
         for step in ("eager", "compiled"):
             self.assertIn(f"{step}: left-out (python3 has no PyTorch that sees a GPU)", done.stdout)
 

@@ -11,7 +11,7 @@
 #include <dlfcn.h>
 
 #include "describe.hpp"
-#include "graphs.hpp"
+#include "graph_store.hpp"
 #include "runner.hpp"
 
 using namespace parsearch;
@@ -155,9 +155,40 @@ TEST_CASE("cuDNN knows the graphs of normalizations") {
             }
 }
 
+TEST_CASE("values are known by launch") {
+    launch_map<int> numbers;
+    // Equal in words, which leave out padding.
+    convolution const one{.size = {4, 4}, .kernel = {3, 3}, .padding = {1, 1}, .padding_end = {1, 1}, .result = {4, 4}};
+    convolution other = one;
+    other.padding = {2, 1};
+    other.padding_end = {0, 1};
+    CHECK(describe(one) == describe(other));
+    CHECK(numbers.find(one) == nullptr);
+    numbers.add(one, 1);
+    CHECK(numbers.find(other) == nullptr);
+    numbers.add(other, 2);
+    numbers.add(matmul{}, 3);
+    REQUIRE(numbers.find(one) != nullptr);
+    CHECK(*numbers.find(one) == 1);
+    CHECK(*numbers.find(other) == 2);
+    numbers.erase(one);
+    numbers.erase(one);
+    CHECK(numbers.find(one) == nullptr);
+    CHECK(*numbers.find(other) == 2);
+    CHECK(numbers.size() == 2);
+}
+
+TEST_CASE("a backward pass that reads what forward made names that") {
+    CHECK(forward_of(normalization{.backward = true, .n = 4}) == launch{normalization{.n = 4}});
+    CHECK(forward_of(attention{.backward = true, .queries = 8}) == launch{attention{.queries = 8}});
+    CHECK(forward_of(normalization{.n = 4}) == std::nullopt);
+    CHECK(forward_of(softmax{.backward = true}) == std::nullopt);
+}
+
 TEST_CASE("a launch whose graph cannot be made is run in its other form, and says why") {
     // Without a device cuDNN makes no plan.
-    run_context const none{};
+    graph_store graphs;
+    run_context const none{.graphs = &graphs};
     normalization const rows{.kind = normalization_kind::layer, .n = 4, .channels = 3, .type = dtype::f64};
     auto const r = make_runner(none, launch{rows});
     CHECK(r->choice() == "own normalization");

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -325,41 +326,51 @@ TEST_SUITE("device") {
 
     TEST_CASE("normalization") {
         if (!session()) return;
+        std::vector<launch> all;
         for (dtype const type : {dtype::f64, dtype::f32, dtype::tf32, dtype::f16, dtype::bf16})
             for (normalization_kind const kind : {normalization_kind::batch, normalization_kind::layer, normalization_kind::rms})
                 for (bool const backward : {false, true})
-                    for (std::int64_t const channels : {64, 3}) {
-                        bool const batch = kind == normalization_kind::batch, rms = kind == normalization_kind::rms;
-                        normalization const n{
-                            .kind = kind, .backward = backward, .n = 16, .channels = channels, .inner = batch ? 6 : 1, .type = type};
-                        // Only the older functions take so few channels, or f64, and not of every type; rows have our own kernels.
-                        bool const may_be_refused = batch && type != dtype::f32 && (channels == 3 || type == dtype::f64);
-                        auto const made = may_be_refused ? if_run(n) : std::make_unique<trial>(n);
-                        if (!made) continue;
-                        trial& t = *made;
-                        CAPTURE(t.choices());
-                        bool const last = batch && t.choices().find("nchw") == std::string::npos; // graphs lie channels last
-                        auto const data = [&](std::size_t i) { return last ? channels_first(t[i], n.n, n.channels) : t[i]; };
-                        std::string const what = describe(n);
-                        // How cuDNN adds up f64 is its own affair.
-                        double const limit = batch ? std::max(tolerance(type), 1e-6) : tolerance(type);
-                        if (!backward) {
-                            std::size_t const y = rms ? 2 : 3;
-                            t.run({y, y + 1});
-                            auto const r = normalized_of(n, data(0), t[1], rms ? numbers{} : t[2], {});
-                            compare(what, data(y), r.y, limit);
-                            if (!rms) compare(what + " mean", t[4], r.mean, 1e-4);
-                            compare(what + " deviation", t[rms ? 3 : 5], r.deviation, 1e-3);
-                            continue;
-                        }
-                        std::size_t const dx = rms ? 4 : 5;
-                        t.run({dx, dx + 1});
-                        auto const r = normalized_of(n, data(0), t[2], {}, data(1));
-                        compare(what + " statistics", t[dx - 1], r.deviation, 1e-3);
-                        compare(what + " dx", data(dx), r.dx, limit);
-                        compare(what + " dscale", t[dx + 1], r.dscale, limit);
-                        if (!rms) compare(what + " dbias", t[dx + 2], r.dbias, limit);
-                    }
+                    for (std::int64_t const channels : {64, 3})
+                        all.push_back(normalization{.kind = kind,
+                                                    .backward = backward,
+                                                    .n = 16,
+                                                    .channels = channels,
+                                                    .inner = kind == normalization_kind::batch ? 6 : 1,
+                                                    .type = type});
+        // cuDNN compiles for a second each: one after the other that takes minutes.
+        session()->foresee(all, [] { return false; });
+        for (launch const& l : all) {
+            auto const& n = std::get<normalization>(l);
+            auto const [kind, backward, channels, type] = std::tuple(n.kind, n.backward, n.channels, n.type);
+            bool const batch = kind == normalization_kind::batch, rms = kind == normalization_kind::rms;
+            // Only the older functions take so few channels, or f64, and not of every type; rows have our own kernels.
+            bool const may_be_refused = batch && type != dtype::f32 && (channels == 3 || type == dtype::f64);
+            auto const made = may_be_refused ? if_run(n) : std::make_unique<trial>(n);
+            if (!made) continue;
+            trial& t = *made;
+            CAPTURE(t.choices());
+            bool const last = batch && t.choices().find("nchw") == std::string::npos; // graphs lie channels last
+            auto const data = [&](std::size_t i) { return last ? channels_first(t[i], n.n, n.channels) : t[i]; };
+            std::string const what = describe(n);
+            // How cuDNN adds up f64 is its own affair.
+            double const limit = batch ? std::max(tolerance(type), 1e-6) : tolerance(type);
+            if (!backward) {
+                std::size_t const y = rms ? 2 : 3;
+                t.run({y, y + 1});
+                auto const r = normalized_of(n, data(0), t[1], rms ? numbers{} : t[2], {});
+                compare(what, data(y), r.y, limit);
+                if (!rms) compare(what + " mean", t[4], r.mean, 1e-4);
+                compare(what + " deviation", t[rms ? 3 : 5], r.deviation, 1e-3);
+                continue;
+            }
+            std::size_t const dx = rms ? 4 : 5;
+            t.run({dx, dx + 1});
+            auto const r = normalized_of(n, data(0), t[2], {}, data(1));
+            compare(what + " statistics", t[dx - 1], r.deviation, 1e-3);
+            compare(what + " dx", data(dx), r.dx, limit);
+            compare(what + " dscale", t[dx + 1], r.dscale, limit);
+            if (!rms) compare(what + " dbias", t[dx + 2], r.dbias, limit);
+        }
     }
 
     TEST_CASE("normalization of rows by our own kernels") {
