@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Times training steps of the zoo's networks by PyTorch, eager and compiled, beside what a profile predicts for them.
+"""Times training steps of the zoo's networks by PyTorch, eager, as CUDA graphs and compiled, beside what a profile predicts for them.
 
-    torch_steps.py --out torch.json [--validation validation.json] [--networks resnet50 ...] [--types bf16 f32] [--modes eager compiled]
+    torch_steps.py --out torch.json [--validation validation.json] [--networks resnet50 ...] [--types bf16 f32] [--modes eager graphed compiled]
 
 A step is forward, loss, backward and SGD, as the profiler's iteration: parameters and activations of the given type, no TF32 in f32, images channels
-last in bf16. What --out has already is not timed again. Predictions are added to steps of the given modes: fused ones are held to compiled steps.
-Without --validation, PyTorch's times stand alone.
+last in bf16, losses in f32. A graphed step is the eager one replayed as a CUDA graph: its kernels without the host, which is slower than the device
+where kernels are short. What --out has already is not timed again. Predictions are added to steps of the given modes: fused ones are held to compiled
+steps. Without --validation, PyTorch's times stand alone.
 
 Exit code: 0 done (a step that fails is in the file with its reason), 2 wrong call, 3 no PyTorch or no device, 4 the time limit is reached.
 """
@@ -107,6 +108,7 @@ NETWORKS = {
     "bert_large": (Bert, 64, 0),
     "gpt2": (Gpt, 64, 0),
 }
+MODES = ["eager", "graphed", "compiled"]
 TYPES = {"bf16": torch.bfloat16, "f32": torch.float32}
 
 
@@ -124,8 +126,10 @@ def split_name(network):
     return name, values
 
 
-def make_step(network, kind, compiled, device):
+def make_step(network, kind, mode, device):
     """What runs one training step."""
+    if mode == "graphed" and device != "cuda":
+        raise ValueError("CUDA graphs need a GPU")
     name, options = split_name(network)
     make, batch, image = NETWORKS[name]
     batch = options.pop("batch", batch)
@@ -141,9 +145,9 @@ def make_step(network, kind, compiled, device):
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 
     def loss(x, y):
-        return functional.cross_entropy(model(x).flatten(0, -2), y.flatten())
+        return functional.cross_entropy(model(x).flatten(0, -2).float(), y.flatten())
 
-    if compiled:
+    if mode == "compiled":
         loss = torch.compile(loss)
 
     def step():
@@ -151,7 +155,22 @@ def make_step(network, kind, compiled, device):
         loss(x, y).backward()
         optimizer.step()
 
-    return step
+    return graphed(step) if mode == "graphed" else step
+
+
+def graphed(step):
+    """What replays `step` as a CUDA graph."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    torch.cuda.empty_cache()  # a graph has memory of its own
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return graph.replay
 
 
 def timed(step, device, steps, warm_up):
@@ -179,7 +198,7 @@ def measured(model, mode, arguments):
     network, _, kind = model.removeprefix("zoo:").rpartition(",type=")
     entry = {"model": model, "mode": mode}
     try:
-        times = timed(make_step(network, kind, mode == "compiled", arguments.device), arguments.device, arguments.steps, arguments.warm_up)
+        times = timed(make_step(network, kind, mode, arguments.device), arguments.device, arguments.steps, arguments.warm_up)
         entry |= {"measured_ps": round(statistics.median(times)), "steps_ps": times}
     except Exception as error:  # memory, a compiler that is missing, no torchvision: the others go on
         entry["failure"] = f"{type(error).__name__}: {error}".splitlines()[0][:300]
@@ -214,7 +233,7 @@ def main():
     parser.add_argument("--validation", type=pathlib.Path)
     parser.add_argument("--networks", nargs="+", default=["resnet50", "inception_v3", "bert_large,layers=4", "gpt2"])
     parser.add_argument("--types", nargs="+", choices=TYPES, default=list(TYPES))
-    parser.add_argument("--modes", nargs="+", choices=["eager", "compiled"], default=["eager", "compiled"])
+    parser.add_argument("--modes", nargs="+", choices=MODES, default=MODES)
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--warm-up", type=int, default=5)
@@ -243,7 +262,6 @@ def main():
         "date": datetime.date.today().isoformat(),
         "steps": entries,
     }
-    # Eager first: it takes seconds, and compiling minutes.
     for mode in arguments.modes:
         for network in arguments.networks:
             for kind in arguments.types:

@@ -39,7 +39,10 @@ graph_ways ways_of(run_context const& c, launch const& l) {
         if (nhwc) add(w, c, convolution_graph(v, layout::nhwc), " nhwc", limits);
         if (nchw || w.ways.empty()) add(w, c, convolution_graph(v, layout::nchw), " nchw", limits);
     } else if (auto const* n = std::get_if<normalization>(&l)) {
-        add(w, c, normalization_graph(*n), n->kind == normalization_kind::batch ? " nhwc" : "", few);
+        // All proposals are one engine with other tiles, each compiled for a second and more.
+        bool const batch = n->kind == normalization_kind::batch;
+        plan_limits const two{.plans = 2, .workspace = c.workspace};
+        add(w, c, normalization_graph(*n), batch ? " nhwc" : "", batch ? two : few);
     } else {
         add(w, c, attention_graph(std::get<attention>(l)), " fused", few);
     }

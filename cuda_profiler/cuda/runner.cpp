@@ -39,6 +39,37 @@ bool has_plain_form(launch const& l) noexcept {
 
 namespace {
 
+/// The fastest of several runners, which have the same arrays.
+class fastest_runner final : public runner {
+  public:
+    fastest_runner(std::string what, std::unique_ptr<runner> one, std::unique_ptr<runner> other) : what_(std::move(what)) {
+        arrays_.assign(one->arrays().begin(), one->arrays().end());
+        forms_.push_back(std::move(one));
+        forms_.push_back(std::move(other));
+    }
+    std::size_t workspace() const override {
+        std::size_t most = 0;
+        for (auto const& f : forms_) most = std::max(most, f->workspace());
+        return most;
+    }
+    void choose(run_context const& c, buffer_set const& b) override {
+        std::size_t const fastest = fastest_way(forms_.size(), what_, "no form of it runs", [&](std::size_t i) {
+            forms_[i]->choose(c, b);
+            forms_[i]->initialize(c, b);
+            return best_time(c, trial_runs, what_, [&] { forms_[i]->enqueue(c, b); });
+        });
+        if (fastest > 0) std::swap(forms_.front(), forms_[fastest]);
+        forms_.resize(1);
+    }
+    void initialize(run_context const& c, buffer_set const& b) override { forms_.front()->initialize(c, b); }
+    void enqueue(run_context const& c, buffer_set const& b) override { forms_.front()->enqueue(c, b); }
+    std::string choice() const override { return forms_.front()->choice(); }
+
+  private:
+    std::string what_;
+    std::vector<std::unique_ptr<runner>> forms_{};
+};
+
 struct chooser {
     run_context const& c;
     launch const& l;
@@ -52,7 +83,10 @@ struct chooser {
     }
     std::unique_ptr<runner> operator()(normalization const& n) const {
         if (!has_plain_form(l)) return make_own_runner(c, l); // cuDNN sums nothing up before
-        return graph_or([&] { return n.kind == normalization_kind::batch ? make_library_runner(c, l) : make_own_runner(c, l); });
+        if (n.kind == normalization_kind::batch) return graph_or([&] { return make_library_runner(c, l); });
+        // Frameworks have kernels for rows; so have we, which cuDNN's are not always faster than.
+        auto r = graph_or([&] { return make_own_runner(c, l); });
+        return r->refusal().empty() ? std::make_unique<fastest_runner>(describe(l), std::move(r), make_own_runner(c, l)) : std::move(r);
     }
     std::unique_ptr<runner> operator()(attention const& a) const {
         if (!has_plain_form(l)) return make_composed_attention(c, a); // no library fuses f32

@@ -18,7 +18,7 @@ SCRIPT, PACK = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 CASES = ["a matmul", "streaming", "a device: facts, copies, an iteration"]
 OWN = ["own: initcheck: streaming", "own: memcheck: streaming", "own: racecheck: streaming"]
 CHECKS = sorted([f"checks: {case}" for case in CASES] + OWN)
-MEASURED = ["iteration", "links", "eager", "samples", "fused", "compiled", "parameters", "zoo", "all"]
+MEASURED = ["iteration", "links", "eager", "graphed", "samples", "fused", "compiled", "parameters", "zoo", "all"]
 STEPS = ["device", *CHECKS, *MEASURED, *sorted(f"launches: memcheck: {case}" for case in CASES)]
 # Small networks, and no time for warming up.
 FAST = {"NETWORKS": "mlp,batch=64 lenet,batch=64", "ZOO": "ncf,batch=64", "OPTIONS": "--kernel-time 1ms --warm-up 0ms --from-idle 0ms"}
@@ -107,11 +107,11 @@ echo '{{}}' >"$2"
         sanitized = (self.folder / "sanitized").read_text().splitlines()
         self.assertEqual(sorted(line.split()[1] for line in sanitized), ["initcheck"] + 4 * ["memcheck"] + ["racecheck"])
         self.assertEqual(sorted(p.name for p in self.out.iterdir()), ["log.txt", "profile.json", "state", "torch.json", "validation.json", "validation_fused.json"])
-        for line, mode in zip((self.folder / "sanitized.torch").read_text().splitlines(), ("eager", "compiled"), strict=True):
+        for line, mode in zip((self.folder / "sanitized.torch").read_text().splitlines(), ("eager", "graphed", "compiled"), strict=True):
             called = line.split()
             self.assertEqual(called[called.index("--networks") + 1 :][:2], FAST["NETWORKS"].split())
             self.assertEqual(called[called.index("--modes") + 1], mode)
-            self.assertTrue(called[called.index("--validation") + 1].endswith("validation.json" if mode == "eager" else "validation_fused.json"))
+            self.assertTrue(called[called.index("--validation") + 1].endswith("validation_fused.json" if mode == "compiled" else "validation.json"))
         # Again: nothing is done twice.
         again = self.slice()
         self.assertEqual(again.returncode, 0)
@@ -160,7 +160,7 @@ echo '{{}}' >"$2"
                 self.assertEqual(mended.returncode, 0, mended.stdout + mended.stderr)
                 again = [part for _, _, part in self.state()[len(before) :]]
                 # What failed, and the table.
-                wanted = [part for part in STEPS if part in failed or part in MEASURED and part not in ("eager", "compiled")]
+                wanted = [part for part in STEPS if part in failed or part in MEASURED and part not in ("eager", "graphed", "compiled")]
                 self.assertEqual(in_order(again), wanted)
 
     def test_kernels_that_fail_are_in_the_table_and_are_tried_again_by_another_pack(self):
@@ -201,7 +201,7 @@ echo '{{}}' >"$2"
         done = self.slice(FAKE_TORCH="1")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("own: left-out (compute-sanitizer is not found)", done.stdout)
-        for step in ("eager", "compiled"):
+        for step in ("eager", "graphed", "compiled"):
             self.assertIn(f"{step}: left-out (python3 has no PyTorch that sees a GPU)", done.stdout)
 
     def test_no_gpu_and_no_library(self):
