@@ -96,6 +96,46 @@ TEST_CASE("family: what separates kernels, and what does not") {
     for (auto const* const odd : {"->", "-> y", "-> [:", "x:f32[s]"}) CHECK(output_type({.op = "u", .dims = {}, .operands = odd}).empty());
 }
 
+TEST_CASE("family: products of 16 bits are separated by how their rows are aligned") {
+    auto const product = [](std::int64_t out, std::int64_t in, std::string const& type) {
+        return kernel{.op = "linear",
+                      .pass = ops::pass::forward,
+                      .dims = {{"s", 3}, {"o", out}, {"k", in}},
+                      .operands = "x:" + type + "[s,k] w:" + type + "[o,k] -> y:" + type + "[s,o]"};
+    };
+    CHECK(row_alignment(product(50304, 768, "bf16")) == 16);
+    CHECK(row_alignment(product(30522, 768, "bf16")) == 4);
+    CHECK(row_alignment(product(50257, 768, "f16")) == 2);
+    CHECK(row_alignment(product(768, 12, "f16")) == 8);
+    CHECK(row_alignment(product(50257, 768, "f32")) == 16); // nothing is known of these
+    CHECK(row_alignment(product(1, 768, "bf16")) == 16);    // a row of one element
+    CHECK(family_of(product(50257, 768, "bf16")) == "linear forward s o k (x:bf16[s,k] w:bf16[o,k] -> y:bf16[s,o]) rows at 2 bytes");
+    CHECK(family_of(product(50257, 768, "bf16")) != family_of(product(50304, 768, "bf16")));
+    // Numbers are axes too; nothing summed, windows and what is no list of operands are as they were.
+    auto const with = [](std::string operands) {
+        return row_alignment({.op = "mine", .pass = ops::pass::forward, .dims = {{"s", 3}, {"e", 5}}, .operands = std::move(operands)});
+    };
+    CHECK(with("x:bf16[s,e] w:bf16[e,6] -> y:bf16[s]") == 2);
+    CHECK(with("w:bf16[e,6] -> y:bf16[s,40]") == 4);
+    CHECK(with("x:bf16[s,e] -> y:bf16[s,e]") == 16);
+    CHECK(with("x:bf16[s,2*e-1:3=9] -> y:bf16[s,7]") == 16);
+    for (auto const* const none : {"", "[", "[]", "x[s,e]", "x:[e", "x:bf16[] -> y:bf16[s,5]"}) CHECK(with(none) >= 2);
+    // One odd product tells nothing of the others: 50,304 words are faster than 50,257.
+    auto const entry = [&](std::int64_t out, std::int64_t microseconds) {
+        profile_entry e{.device = "gpu", .kernel = product(out, 768, "bf16"), .time = std::chrono::microseconds{microseconds}};
+        e.flops = 2.0 * 3 * 768 * static_cast<double>(out);
+        e.bytes = 2.0 * 768 * static_cast<double>(out);
+        e.work = ops::work_class::matmul;
+        return e;
+    };
+    interpolation const estimates(table_of({entry(16384, 100), entry(32768, 200), entry(65536, 400), entry(50257, 2000)}), {});
+    auto const asked = entry(49152, 0);
+    auto const found = estimates("gpu", asked.kernel, *asked.flops, *asked.bytes, ops::work_class::matmul);
+    REQUIRE(found);
+    CHECK(found->source == cost_source::interpolated);
+    CHECK(to_seconds(found->time) == doctest::Approx(300e-6).epsilon(0.01));
+}
+
 TEST_CASE("family: names with blanks are not taken for several names") {
     profile_entry one{.device = "gpu",
                       .kernel = {.op = "mine", .pass = ops::pass::forward, .dims = {{"a", 4}, {"b c d", 8}}, .operands = {}},

@@ -2,8 +2,10 @@
 /// Kernels that differ in the extents of their dims only, and the time of one of them from those of others.
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,8 +32,42 @@ namespace detail {
 }
 } // namespace detail
 
+/// At multiples of how many bytes, at most 16, the rows (last axes) of all operands of 16 bits or less begin, where a kernel sums over a dim and has
+/// no windows; 16 for others. Matrix products load and store 16 bytes at once: an H100 multiplies bf16 at 720 Tflop/s where rows begin at such
+/// multiples, at 260 where at 4 bytes (30,522 words) and at 110 to 150 where at 2 (50,257; docs/profiler.md). Complexity: O(length of the operands).
+[[nodiscard]] inline std::int64_t row_alignment(kernel const& k) {
+    std::string_view const all = k.operands;
+    auto const outputs = all.find("->");
+    std::int64_t bytes = 16;
+    std::vector<bool> kept(k.dims.size());
+    for (std::size_t open = all.find('['); open != all.npos; open = all.find('[', open + 1)) {
+        auto const close = all.find(']', open), colon = all.rfind(':', open);
+        if (close == all.npos || colon == all.npos) return 16;
+        auto const type = all.substr(colon + 1, open - colon - 1);
+        auto axes = all.substr(open + 1, close - open - 1);
+        if (axes.find(':') != axes.npos) return 16;
+        std::int64_t extent = 1;
+        while (!axes.empty()) {
+            auto const axis = axes.substr(0, axes.find(','));
+            axes.remove_prefix(std::min(axes.size(), axis.size() + 1));
+            extent = 0;
+            if (auto const d = std::ranges::find(k.dims, axis, &kernel_dim::name); d != k.dims.end()) {
+                extent = d->extent;
+                if (open > outputs) kept[static_cast<std::size_t>(d - k.dims.begin())] = true;
+            } else {
+                (void)std::from_chars(axis.data(), axis.data() + axis.size(), extent); // 0 where it is no number
+            }
+        }
+        for (std::size_t t = 0; t < ops::dtypes; ++t)
+            if (auto const known = static_cast<ops::dtype>(t); extent > 1 && ops::size_of(known) <= 2 && type == ops::name_of(known))
+                bytes = std::gcd(bytes, extent * ops::size_of(known));
+    }
+    return std::ranges::find(kept, false) == kept.end() ? 16 : bytes;
+}
+
 /// What the kernels of one family have in common: operation, pass, names of the dims, and operands without the sizes ("=224") of what a shard
-/// touches, which follow from its extents. "linear forward s o k (x:f32[s,k] weight:f32[o,k] -> y:f32[s,o])".
+/// touches, which follow from its extents; and `row_alignment`, where it is below 16.
+/// "linear forward s o k (x:f32[s,k] weight:f32[o,k] -> y:f32[s,o])", "... y:bf16[s,o]) rows at 4 bytes".
 [[nodiscard]] inline std::string family_of(kernel const& k) {
     std::string out = detail::one_word(k.op);
     ((out += ' ') += ops::name_of(k.pass));
@@ -45,7 +81,9 @@ namespace detail {
         }
         out += k.operands[i];
     }
-    return out + ')';
+    out += ')';
+    if (auto const bytes = row_alignment(k); bytes < 16) out += text(" rows at ", bytes, " bytes");
+    return out;
 }
 
 /// The element type of the first output, as the operands spell it; empty where they do not (updates).
