@@ -255,4 +255,18 @@ def published(made):
     return table(columns, made["sources"], right=[head for head, _ in columns[1:]])
 
 
-VIEWS = {view.__name__: view for view in (cpu, fabric, fabric_speedups, joint, machine_mapping, optimal, pipeline, profile, published, simulation, textbook)}
+def ranks(rows):
+    columns = [
+        ("ranks", lambda row: row["ranks"]),
+        ("seconds", lambda row: f"{row['seconds']:.2f}"),
+        ("evaluations/s", lambda row: f"{row['evaluations_per_s']:.0f}"),
+        ("efficiency", lambda row: f"{row['efficiency']:.2f}"),
+        ("messages/s", lambda row: f"{row['messages_per_s']:.0f}"),
+        ("kB/s", lambda row: f"{row['bytes_per_s'] / 1e3:.0f}"),
+        ("bytes/evaluation", lambda row: f"{row['bytes_per_evaluation']:.0f}"),
+        ("result", lambda row: "the same" if row["same_result"] else "ANOTHER"),
+    ]
+    return table(columns, rows, right=[head for head, _ in columns[:-1]])
+
+
+VIEWS = {view.__name__: view for view in (cpu, fabric, fabric_speedups, joint, machine_mapping, optimal, pipeline, profile, published, ranks, simulation, textbook)}

@@ -13,11 +13,13 @@
 namespace plan {
 
 struct ranks::state {};
-ranks::ranks(int&, char**) {}
+ranks::ranks() = default;
 ranks::~ranks() = default;
+void ranks::take_options(int&, char**) {}
 void ranks::require(request const&, inputs const&) const {}
 bool ranks::helps() const { return false; }
 void ranks::help(request const&, planned const&, std::stop_token const&) const {}
+int ranks::ended(int code) const { return code; }
 
 ps::search_result<ps::space::flat_strategy, ps::picoseconds> search_once(ps::io::search_options const& options, ps::parallelization const& problem,
                                                                          ps::space::flat_strategy start, std::mt19937_64& rng,

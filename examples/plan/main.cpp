@@ -92,22 +92,27 @@ int main(int argc, char** argv) {
         else tools::print(stderr, "plan: out of memory\n");
         return plan::failed;
     };
-    try {
-        plan::ranks const ranks(argc, argv);
-        command = plan::read_command_line(argc, argv);
-        return run(command, ranks);
-    } catch (std::bad_alloc const&) {
-        return out_of_memory();
-    } catch (std::length_error const&) { // more than a container may have
-        return out_of_memory();
-    } catch (parsearch::interrupted const&) {
-        tools::print(stderr, "plan: interrupted before data parallelism was simulated: there is nothing to tell\n");
-        return plan::interrupted;
-    } catch (parsearch::invalid_input const& e) {
-        tools::print(stderr, "plan: {}\n", e.what());
-        return plan::bad_input;
-    } catch (std::exception const& e) {
-        tools::print(stderr, "plan: internal error: {}\n", e.what());
-        return plan::failed;
-    }
+    std::optional<plan::ranks> ranks;
+    int const code = [&]() -> int {
+        try {
+            ranks.emplace();
+            ranks->take_options(argc, argv);
+            command = plan::read_command_line(argc, argv);
+            return run(command, *ranks);
+        } catch (std::bad_alloc const&) {
+            return out_of_memory();
+        } catch (std::length_error const&) { // more than a container may have
+            return out_of_memory();
+        } catch (parsearch::interrupted const&) {
+            tools::print(stderr, "plan: interrupted before data parallelism was simulated: there is nothing to tell\n");
+            return plan::interrupted;
+        } catch (parsearch::invalid_input const& e) {
+            tools::print(stderr, "plan: {}\n", e.what());
+            return plan::bad_input;
+        } catch (std::exception const& e) {
+            tools::print(stderr, "plan: internal error: {}\n", e.what());
+            return plan::failed;
+        }
+    }();
+    return ranks ? ranks->ended(code) : code;
 }

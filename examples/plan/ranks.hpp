@@ -11,18 +11,21 @@ namespace plan {
 
 class ranks {
   public:
-    // Takes its own options out of the arguments. Throws invalid_input.
-    ranks(int& argc, char** argv);
+    ranks();
     ranks(ranks const&) = delete;
     ranks& operator=(ranks const&) = delete;
     ~ranks();
 
+    // Takes its own options out of the arguments. Throws invalid_input.
+    void take_options(int& argc, char** argv);
     // Throws invalid_input where this cannot be searched by several.
     void require(request const& asked, inputs const& given) const;
     // Whether this process only helps another one.
     [[nodiscard]] bool helps() const;
     // Takes part in the searches of the other one until that ends.
     void help(request const& asked, planned const& made, std::stop_token const& stop) const;
+    // The exit code of this process, which is about to end with `code`. What all say is wrong, one of them says.
+    [[nodiscard]] int ended(int code) const;
 
   private:
     struct state;

@@ -2,6 +2,7 @@
 
 #include "examples/plan/ranks.hpp"
 
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <concepts>
@@ -19,6 +20,8 @@
 #include <utility>
 
 #include <boost/mpi/environment.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include <parsearch/io/described/searches.hpp>
 #include <parsearch/mpi/exact_ranks.hpp>
@@ -77,16 +80,40 @@ struct ranks::state {
     // Exceptions are told by main.
     boost::mpi::environment environment{boost::mpi::threading::funneled, false};
     ps::mpi::link orders{ps::mpi::setting{}};
+    // Of a rank that helps: what it says goes into a file, for rank 0 says the same.
+    int standard_error = -1;
+    std::FILE* said = nullptr;
 };
 
-ranks::ranks(int& argc, char** argv) {
+ranks::ranks() {
     block_signals();
     state_ = std::make_unique<state>();
     others = &state_->orders;
-    if (helps()) // what it would say, rank 0 says
-        for (auto* const stream : {stdout, stderr})
-            if (!std::freopen("/dev/null", "w", stream)) std::fclose(stream);
-    over = read_options(argc, argv);
+    if (!helps()) return;
+    if (!std::freopen("/dev/null", "w", stdout)) std::fclose(stdout);
+    state_->standard_error = dup(STDERR_FILENO);
+    state_->said = std::tmpfile();
+    if (state_->said) dup2(fileno(state_->said), STDERR_FILENO);
+}
+void ranks::take_options(int& argc, char** argv) { over = read_options(argc, argv); }
+int ranks::ended(int code) const {
+    if (!helps() || code == ok) return code;
+    // An exit code that is not 0 lets mpirun kill the others: rank 0 is let speak first. If it goes on, this rank alone has failed.
+    try {
+        if (state_->orders.wait(ps::mpi::tag::order, 0, std::chrono::seconds{5}, [] { return true; }).bytes == "end") return ok;
+    } catch (ps::mpi::rank_lost const&) {
+        // It is about to search, and will not hear of this rank again.
+    }
+    std::fflush(stderr);
+    if (state_->said && state_->standard_error >= 0) {
+        std::rewind(state_->said);
+        auto const prefix = fmt::format("rank {}: ", state_->orders.rank());
+        static_cast<void>(write(state_->standard_error, prefix.data(), prefix.size()));
+        std::array<char, 4096> part{};
+        while (auto const size = std::fread(part.data(), 1, part.size(), state_->said))
+            static_cast<void>(write(state_->standard_error, part.data(), size));
+    }
+    std::_Exit(code); // MPI would wait for the others
 }
 ranks::~ranks() {
     if (!helps()) others->send_all(ps::mpi::tag::order, "end");

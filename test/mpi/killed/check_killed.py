@@ -75,12 +75,12 @@ def kill_one(asked, number, search, whole, folder, draw):
     hits = 0
     for attempt in range(draw.randint(1, 2)):
         ranks, known = draw.randint(2, 3), len(costs_of(file))
+        pathlib.Path(f"{file}.best").unlink(missing_ok=True)
         running = start(asked, ranks, search, file, "resume" if attempt else "anew")
         time.sleep(draw.uniform(0.3, 1.2))
         alive = children(running.pid)
         victim = draw.randrange(ranks)
         hit = len(alive) == ranks and running.poll() is None
-        pathlib.Path(f"{file}.best").unlink(missing_ok=True)
         begun = len(costs_of(file)) > known
         if hit:
             os.kill(alive[victim], signal.SIGKILL)
