@@ -170,7 +170,12 @@ def graphed(step):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         step()
-    return graph.replay
+
+    def replay():
+        graph.replay()
+
+    replay.step = step  # the graph reads and writes its tensors
+    return replay
 
 
 def timed(step, device, steps, warm_up):

@@ -109,7 +109,7 @@ class device {
     [[nodiscard]] virtual std::vector<std::string> throttled_by() const = 0;
 
     /// Says which launches will be prepared next, in any order: what takes the host long may be done now, on all processors, until `stop`, which
-    /// several threads call. No error is thrown: it would be again by `prepare`.
+    /// several threads call. No failure is thrown: `prepare` meets it again.
     virtual void foresee(std::span<launch const> launches, std::function<bool()> const& stop) { (void)launches, (void)stop; }
 
     /// Makes `sequence` ready: descriptors, a bounded autotune among what the libraries propose, buffers. Throws `launch_failure` where it cannot run

@@ -58,7 +58,6 @@ class cuda_device final : public device {
 
     void foresee(std::span<launch const> launches, std::function<bool()> const& stop) override {
         copies_.reset();
-        session_.select();
         session_.foresee(launches, stop);
     }
 

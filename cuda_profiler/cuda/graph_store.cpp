@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <functional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -17,6 +19,8 @@ namespace {
 
 /// Launches of which plans are kept, at most: those of a few networks.
 constexpr std::size_t most_kept = 4096;
+/// Each has a handle of cuDNN, with memory of the device.
+constexpr std::size_t most_threads = 16;
 
 void add(graph_ways& to, run_context const& c, built_graph g, std::string label, plan_limits const& limits) {
     std::vector<cudnn_plan> plans = g.graph.plans({.handle = c.cudnn}, limits);
@@ -61,7 +65,7 @@ std::shared_ptr<graph_ways> graph_store::of(run_context const& c, launch const& 
 void graph_store::keep(launch const& l, std::shared_ptr<graph_ways> ways) {
     known_.add(l, std::move(ways));
     oldest_first_.push_back(l);
-    if (oldest_first_.size() <= most_kept) return;
+    if (known_.size() <= most_kept) return;
     known_.erase(oldest_first_.front());
     oldest_first_.pop_front();
 }
@@ -80,7 +84,7 @@ void graph_store::make(run_context const& c, int ordinal, std::span<launch const
         if (auto const forward = forward_of(l)) want(*forward);
         want(l);
     }
-    std::size_t const threads = std::min<std::size_t>(missing.size(), std::max(1U, std::thread::hardware_concurrency()));
+    std::size_t const threads = std::min({missing.size(), std::size_t{std::thread::hardware_concurrency()}, most_threads});
     if (threads < 2) return;
     if (handles_.size() < threads) handles_.resize(threads);
     std::vector<std::shared_ptr<graph_ways>> made(missing.size());
@@ -102,7 +106,11 @@ void graph_store::make(run_context const& c, int ordinal, std::span<launch const
     };
     {
         std::vector<std::jthread> all;
-        for (std::size_t t = 0; t < threads; ++t) all.emplace_back(work, std::ref(handles_[t]));
+        try {
+            for (std::size_t t = 0; t < threads; ++t) all.emplace_back(work, std::ref(handles_[t]));
+        } catch (std::system_error const&) {
+            // Those that began do all.
+        }
     }
     for (std::size_t i = 0; i < made.size(); ++i)
         if (made[i]) keep(missing[i], std::move(made[i]));

@@ -29,11 +29,12 @@ std::vector<picoseconds> time_in_form(cuda_session const& s, std::span<std::vect
     std::vector<std::size_t> order;
     for (auto const& kernel : kernels)
         for (launch const& l : kernel) {
-            if (known.find(l) == nullptr) {
-                known.add(l, ways.size());
+            auto const* at = known.find(l);
+            if (at == nullptr) {
+                at = &known.add(l, ways.size());
                 ways.push_back({l, make_runner(c, l, refused)});
             }
-            order.push_back(*known.find(l));
+            order.push_back(*at);
         }
     std::size_t kept = 0, largest = 1, all = 1, workspace = 0;
     auto const shared_bytes = [](runner const& r) {
@@ -132,9 +133,6 @@ std::vector<picoseconds> time_in_form(cuda_session const& s, std::span<std::vect
 
 std::vector<picoseconds> time_iterations(cuda_session const& s, std::span<std::vector<launch> const> kernels, std::int64_t times) {
     s.select();
-    std::vector<launch> all;
-    for (auto const& kernel : kernels) all.insert(all.end(), kernel.begin(), kernel.end());
-    s.foresee(all, [] { return false; });
     for (refused_graphs refused;;) try {
             return time_in_form(s, kernels, times, refused);
         } catch (graph_failure const& e) {

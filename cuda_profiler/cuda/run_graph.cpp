@@ -118,8 +118,8 @@ class normalization_runner final : public graph_runner {
         for (std::size_t i = 0; i < arrays.size(); ++i)
             if (arrays[i] == nullptr) bytes += aligned(forward_->arrays()[i].bytes());
         std::string const what = describe(n_);
-        device_memory const rest(bytes, what);
-        auto* at = static_cast<std::byte*>(rest.get());
+        if (rest_.bytes() == 0) rest_ = device_memory(bytes, what);
+        auto* at = static_cast<std::byte*>(rest_.get());
         for (std::size_t i = 0; i < arrays.size(); ++i) {
             if (arrays[i] != nullptr) continue;
             array_spec const& s = forward_->arrays()[i];
@@ -136,6 +136,7 @@ class normalization_runner final : public graph_runner {
   private:
     normalization n_;
     std::unique_ptr<runner> forward_; // of a backward pass
+    device_memory rest_{};            // what else the forward pass writes: it keeps the addresses
 };
 
 /// Arrays: those of `attention_graph`. Backward, o and the statistics are made by the forward pass, whose runner is given.

@@ -39,12 +39,12 @@ bool has_plain_form(launch const& l) noexcept {
 
 namespace {
 
-/// The fastest of several runners, which have the same arrays.
+/// The faster of two runners with the same arrays.
 class fastest_runner final : public runner {
   public:
-    fastest_runner(std::string what, std::unique_ptr<runner> one, std::unique_ptr<runner> other) : what_(std::move(what)) {
-        arrays_.assign(one->arrays().begin(), one->arrays().end());
-        forms_.push_back(std::move(one));
+    fastest_runner(std::string what, std::unique_ptr<runner> preferred, std::unique_ptr<runner> other) : what_(std::move(what)) {
+        arrays_.assign(preferred->arrays().begin(), preferred->arrays().end());
+        forms_.push_back(std::move(preferred));
         forms_.push_back(std::move(other));
     }
     std::size_t workspace() const override {
@@ -54,9 +54,14 @@ class fastest_runner final : public runner {
     }
     void choose(run_context const& c, buffer_set const& b) override {
         std::size_t const fastest = fastest_way(forms_.size(), what_, "no form of it runs", [&](std::size_t i) {
-            forms_[i]->choose(c, b);
-            forms_[i]->initialize(c, b);
-            return best_time(c, trial_runs, what_, [&] { forms_[i]->enqueue(c, b); });
+            try {
+                forms_[i]->choose(c, b);
+                forms_[i]->initialize(c, b);
+                return best_time(c, trial_runs, what_, [&] { forms_[i]->enqueue(c, b); });
+            } catch (launch_failure const& e) {
+                if (i == 0) set_refusal(e.what());
+                throw;
+            }
         });
         if (fastest > 0) std::swap(forms_.front(), forms_[fastest]);
         forms_.resize(1);
@@ -84,9 +89,10 @@ struct chooser {
     std::unique_ptr<runner> operator()(normalization const& n) const {
         if (!has_plain_form(l)) return make_own_runner(c, l); // cuDNN sums nothing up before
         if (n.kind == normalization_kind::batch) return graph_or([&] { return make_library_runner(c, l); });
-        // Frameworks have kernels for rows; so have we, which cuDNN's are not always faster than.
+        // Frameworks have kernels for rows; so have we, which cuDNN's are not always faster than. Those of f64 have other arrays.
         auto r = graph_or([&] { return make_own_runner(c, l); });
-        return r->refusal().empty() ? std::make_unique<fastest_runner>(describe(l), std::move(r), make_own_runner(c, l)) : std::move(r);
+        bool const either = r->refusal().empty() && n.type != dtype::f64;
+        return either ? std::make_unique<fastest_runner>(describe(l), std::move(r), make_own_runner(c, l)) : std::move(r);
     }
     std::unique_ptr<runner> operator()(attention const& a) const {
         if (!has_plain_form(l)) return make_composed_attention(c, a); // no library fuses f32

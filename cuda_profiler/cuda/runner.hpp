@@ -73,13 +73,14 @@ class runner {
     [[nodiscard]] virtual std::size_t workspace() const { return 0; }
     /// Tries the ways that there are, each briefly, and keeps the fastest. To be called once before any `enqueue`.
     virtual void choose(run_context const&, buffer_set const&) {}
-    /// Writes what this launch finds of another pass (a result of the forward pass, saved statistics). Called once, for one set: the others are
-    /// copies of it. May take a little more memory while it runs.
+    /// Writes what this launch finds of another pass (a result of the forward pass, saved statistics). Called for one set, perhaps twice: the others
+    /// are copies of it. May take a little more memory.
     virtual void initialize(run_context const&, buffer_set const&) {}
     virtual void enqueue(run_context const&, buffer_set const&) = 0;
     /// What runs it, for people: "cudnn engine 38 nhwc", "own softmax".
     [[nodiscard]] virtual std::string choice() const = 0;
-    /// Why it is not run by what is preferred (a graph, cuDNN's pooling); empty where it is, or where there is no other form of such a launch.
+    /// Why it is not run by what is preferred (a graph, cuDNN's pooling); empty where it is, where another form is faster, and where there is no
+    /// other.
     [[nodiscard]] std::string const& refusal() const noexcept { return refusal_; }
     void set_refusal(std::string why) { refusal_ = std::move(why); }
     /// Both, as a table has them.
@@ -174,7 +175,7 @@ template <class F> void try_out(launch const& l, runner const& r, F f) {
 /// Attention as matmuls and softmax over scores in memory; forward: q, k, v, o, scores; backward: q, k, v, do, probabilities, dq, dk, dv, two of
 /// scores.
 [[nodiscard]] std::unique_ptr<runner> make_composed_attention(run_context const& c, attention const& a);
-/// The forward pass of a backward one that is run behind it, as it reads what that makes: normalization, attention.
+/// The forward pass of a backward one that is run behind it, as it reads what that makes: normalization, attention. Nothing for other launches.
 [[nodiscard]] std::optional<launch> forward_of(launch const& l);
 /// By cuDNN's graphs: null where cuDNN has no engine, with the reason in `why`.
 [[nodiscard]] std::unique_ptr<runner> make_graph_runner(run_context const& c, launch const& l, std::string& why);

@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <random>
-#include <stop_token>
 #include <utility>
 
 #include <parsearch/io/described/searches.hpp>
@@ -18,7 +17,7 @@ ranks::~ranks() = default;
 void ranks::take_options(int&, char**) {}
 void ranks::require(request const&, inputs const&) const {}
 bool ranks::helps() const { return false; }
-void ranks::help(request const&, planned const&, std::stop_token const&) const {}
+void ranks::help(request const&, planned const&) const {}
 int ranks::ended(int code) const { return code; }
 
 ps::search_result<ps::space::flat_strategy, ps::picoseconds> search_once(ps::io::search_options const& options, ps::parallelization const& problem,

@@ -38,7 +38,7 @@ int run(plan::command const& command, plan::ranks const& ranks) {
     }
     if (ranks.helps()) {
         auto const made = begin_plan(asked, given, watch.token());
-        ranks.help(asked, made, watch.token());
+        ranks.help(asked, made);
         return ok;
     }
     prepare_folder(asked, given);

@@ -2,7 +2,6 @@
 // Other processes that search with this one: none in `plan`, those that mpirun started in `plan_mpi`. Each program has its own ranks.cpp.
 
 #include <memory>
-#include <stop_token>
 
 #include "planner.hpp"
 #include "request.hpp"
@@ -23,8 +22,9 @@ class ranks {
     // Whether this process only helps another one.
     [[nodiscard]] bool helps() const;
     // Takes part in the searches of the other one until that ends.
-    void help(request const& asked, planned const& made, std::stop_token const& stop) const;
-    // The exit code of this process, which is about to end with `code`. What all say is wrong, one of them says.
+    void help(request const& asked, planned const& made) const;
+    // The exit code of this process, which is about to end with `code`. An error that all ranks find is printed by rank 0 alone, one that a helper
+    // alone finds by that helper.
     [[nodiscard]] int ended(int code) const;
 
   private:

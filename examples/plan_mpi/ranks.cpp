@@ -14,7 +14,6 @@
 #include <memory>
 #include <random>
 #include <stdexcept>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -83,6 +82,11 @@ struct ranks::state {
     // Of a rank that helps: what it says goes into a file, for rank 0 says the same.
     int standard_error = -1;
     std::FILE* said = nullptr;
+
+    // What rank 0 orders next. If it dies, mpirun ends who waits for it.
+    std::string next_order() {
+        return orders.wait(ps::mpi::tag::order, 0, ps::mpi::longest_wait, [] { return false; }).bytes;
+    }
 };
 
 ranks::ranks() {
@@ -98,12 +102,8 @@ ranks::ranks() {
 void ranks::take_options(int& argc, char** argv) { over = read_options(argc, argv); }
 int ranks::ended(int code) const {
     if (!helps() || code == ok) return code;
-    // An exit code that is not 0 lets mpirun kill the others: rank 0 is let speak first. If it goes on, this rank alone has failed.
-    try {
-        if (state_->orders.wait(ps::mpi::tag::order, 0, std::chrono::seconds{5}, [] { return true; }).bytes == "end") return ok;
-    } catch (ps::mpi::rank_lost const&) {
-        // It is about to search, and will not hear of this rank again.
-    }
+    // An exit code that is not 0 lets mpirun kill the others: rank 0 is let speak first. If it searches, this rank alone has failed.
+    if (state_->next_order() == "end") return ok;
     std::fflush(stderr);
     if (state_->said && state_->standard_error >= 0) {
         std::rewind(state_->said);
@@ -134,8 +134,8 @@ void ranks::require(request const& asked, inputs const& given) const {
 }
 bool ranks::helps() const { return state_->orders.rank() > 0; }
 
-void ranks::help(request const& asked, planned const& made, std::stop_token const& stop) const {
-    while (state_->orders.wait(ps::mpi::tag::order, 0, ps::mpi::longest_wait, [&] { return stop.stop_requested(); }).bytes != "end") {
+void ranks::help(request const& asked, planned const& made) const {
+    while (state_->next_order() != "end") {
         progress_display progress(true, {}, {}, {});
         std::mt19937_64 rng{asked.seed};
         ps::search::move_counts counts;

@@ -106,7 +106,11 @@ std::vector<step> steps_of(std::vector<ops::shard_work> const& works, request co
 
 // The times of whole iterations without the kernels in `out`, to which are added those that turn out not to run. Throws `launch_failure` where it
 // does not run although each kernel does.
-std::vector<picoseconds> run_whole(device& on, std::vector<step> const& steps, std::int64_t iterations, reasons& out) {
+std::vector<picoseconds> run_whole(device& on, std::vector<step> const& steps, std::int64_t iterations, reasons& out,
+                                   std::function<bool()> const& stop) {
+    std::vector<launch> all;
+    for (auto const& s : steps) all.insert(all.end(), s.launches.begin(), s.launches.end());
+    on.foresee(all, stop);
     for (;;) {
         std::vector<std::vector<launch>> sequence;
         for (auto const& s : steps)
@@ -148,7 +152,7 @@ std::vector<picoseconds> run_in_group(device_group& group, std::vector<step> con
 }
 
 validation validate_model(request const& asked, listed_work const& work, named_graph const& model, device& on, device_group* group,
-                          cost::profile const& table, oracle_type const& oracle) {
+                          cost::profile const& table, oracle_type const& oracle, std::function<bool()> const& stop) {
     validation v{.model = model.name, .devices = group ? group->size() : 1};
     reasons out;
     auto const works = data_parallel_iteration(model.graph, v.devices, asked.simulation);
@@ -159,8 +163,8 @@ validation validate_model(request const& asked, listed_work const& work, named_g
     for (auto const bytes : works.all_reduces)
         v.reducing += priced.collective_time(collective_kind::all_reduce, bytes, {.size = static_cast<std::uint32_t>(v.devices)});
     try {
-        v.iterations =
-            group ? run_in_group(*group, kernels, updates, works.all_reduces, asked.iterations, out) : run_whole(on, steps, asked.iterations, out);
+        v.iterations = group ? run_in_group(*group, kernels, updates, works.all_reduces, asked.iterations, out)
+                             : run_whole(on, steps, asked.iterations, out, stop);
     } catch (launch_failure const& e) {
         v.failure = e.what();
     }
@@ -289,7 +293,7 @@ std::vector<validation> validate_models(request const& asked, listed_work const&
     for (auto const& model : work.models)
         for (auto* const together : ways) {
             if (stop()) return all;
-            all.push_back(validate_model(asked, work, model, on, together, table, oracle));
+            all.push_back(validate_model(asked, work, model, on, together, table, oracle, stop));
             print_row(all.back(), width + 2, asked, to);
         }
     return all;

@@ -111,15 +111,23 @@ TEST_CASE("family: products of 16 bits are separated by how their rows are align
     CHECK(row_alignment(product(1, 768, "bf16")) == 16);    // a row of one element
     CHECK(family_of(product(50257, 768, "bf16")) == "linear forward s o k (x:bf16[s,k] w:bf16[o,k] -> y:bf16[s,o]) rows at 2 bytes");
     CHECK(family_of(product(50257, 768, "bf16")) != family_of(product(50304, 768, "bf16")));
-    // Numbers are axes too; nothing summed, windows and what is no list of operands are as they were.
+    // Numbers are axes too. What is no product, or has axes that are no plain dims, is as it was.
     auto const with = [](std::string operands) {
-        return row_alignment({.op = "mine", .pass = ops::pass::forward, .dims = {{"s", 3}, {"e", 5}}, .operands = std::move(operands)});
+        std::vector<kernel_dim> dims;
+        for (auto const* const name : {"s", "e", "c", "h", "w"}) dims.push_back({name, 5});
+        return row_alignment({.op = "mine", .pass = ops::pass::forward, .dims = std::move(dims), .operands = std::move(operands)});
     };
-    CHECK(with("x:bf16[s,e] w:bf16[e,6] -> y:bf16[s]") == 2);
-    CHECK(with("w:bf16[e,6] -> y:bf16[s,40]") == 4);
-    CHECK(with("x:bf16[s,e] -> y:bf16[s,e]") == 16);
-    CHECK(with("x:bf16[s,2*e-1:3=9] -> y:bf16[s,7]") == 16);
-    for (auto const* const none : {"", "[", "[]", "x[s,e]", "x:[e", "x:bf16[] -> y:bf16[s,5]"}) CHECK(with(none) >= 2);
+    CHECK(with("x:bf16[s,e] w:bf16[e,6] -> y:bf16[s,6]") == 2);
+    CHECK(with("x:bf16[s,c,8] w:bf16[8,c] -> y:bf16[s,8]") == 2);
+    CHECK(with("x:i8[s,e] w:i8[e,6] -> y:i8[s,6]") == 16);
+    CHECK(with("x:bf16[s,e] -> y:bf16[s]") == 16);                                    // one input: a reduction
+    CHECK(with("x:bf16[s,e] labels:i64[s] -> loss:bf16[s]") == 16);                   // nothing summed is shared
+    CHECK(with("x:bf16[s,e] z:bf16[s,e] -> y:bf16[s,e]") == 16);                      // nothing is summed
+    CHECK(with("x:bf16[s,c,h,w] weight:bf16[e,c,1,1] -> y:bf16[s,e,h,w]") == 16);     // a convolution
+    CHECK(with("x:bf16[s,c,2*h,2*w] weight:bf16[e,c,1,1] -> y:bf16[s,e,h,w]") == 16); // with steps
+    CHECK(with("x:bf16[s,e-1:3=9] w:bf16[e,6] -> y:bf16[s,7]") == 16);
+    CHECK(with("x:bf16[s,e] w:bf16[e,c] -> y:bf16[s,c-64=64] z:bf16[s,c=64]") == 16);
+    for (auto const* const none : {"", "[", "[]", "x[s,e]", "x:[e", "x:bf16[] -> y:bf16[s,5]"}) CHECK(with(none) == 16);
     // One odd product tells nothing of the others: 50,304 words are faster than 50,257.
     auto const entry = [&](std::int64_t out, std::int64_t microseconds) {
         profile_entry e{.device = "gpu", .kernel = product(out, 768, "bf16"), .time = std::chrono::microseconds{microseconds}};

@@ -6,6 +6,7 @@
 
 import argparse
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -56,7 +57,9 @@ class PlanMpi(unittest.TestCase):
         how = [*SMALL, "--search", "tempering", "--evaluations", "60000", "--time", "none"]
         kept = ["--checkpoint", "run.ck", "--every", "0"]
         command = self.over(2, *how, *kept, "--out", "cut")
-        with subprocess.Popen(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        # mpirun gives the ranks a second, unless told.
+        environment = os.environ | {"OMPI_MCA_odls_base_sigkill_timeout": "10"}
+        with subprocess.Popen(command, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
             end = time.monotonic() + 60
             while not (self.folder / "run.ck").exists() and running.poll() is None and time.monotonic() < end:
                 time.sleep(0.02)
@@ -64,6 +67,8 @@ class PlanMpi(unittest.TestCase):
             running.send_signal(signal.SIGTERM)
             running.communicate(timeout=60)
             self.assertNotEqual(running.returncode, 0)
+        # The best so far is written, as is what to go on from.
+        self.assertEqual(self.found("cut")[1]["reason"], "stop requested")
         self.assertTrue((self.folder / "run.ck").exists())
         done = self.run_it(self.over(3, *how, *kept, "--resume", "--out", "whole"))
         self.assertEqual(done.returncode, 0, done.stderr)

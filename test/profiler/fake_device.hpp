@@ -31,6 +31,7 @@ struct fake_script {
     bool groups = true;
     bool replays = true; ///< series of small copies and collectives
     std::function<void(std::span<profiler::launch const>)> on_prepare = [](std::span<profiler::launch const>) {};
+    std::function<void(std::span<profiler::launch const>)> on_foresee = [](std::span<profiler::launch const>) {};
     std::function<void()> on_run = [] {};
     double bend = 0;              ///< seconds that a collective takes for the root of a byte: no line fits it then
     double iteration = 1;         ///< the time of a whole iteration, by the sum of its kernels
@@ -88,6 +89,7 @@ class fake_device final : public profiler::device {
     }
     profiler::environment_reading read_environment() const override { return {.sm_mhz = 1980, .memory_mhz = 2619, .celsius = 41}; }
     std::vector<std::string> throttled_by() const override { return script_->throttled_by; }
+    void foresee(std::span<profiler::launch const> launches, std::function<bool()> const&) override { script_->on_foresee(launches); }
     std::unique_ptr<profiler::prepared_sequence> prepare(std::span<profiler::launch const> sequence) override {
         ++script_->prepared;
         script_->on_prepare(sequence);

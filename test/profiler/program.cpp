@@ -1,5 +1,6 @@
 #include "profiler/program/program.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -117,6 +118,29 @@ TEST_CASE("program: the device works before anything is timed, and what held its
     };
     CHECK(run(other, with(asked, {"--out", dir / "u.json", "--kernels-only"})).code == ok);
     CHECK(run(other, {"--name-device", "--from-idle", "-1ms"}).code == bad_input);
+}
+
+TEST_CASE("program: a device is told what is measured next") {
+    support::scratch const dir;
+    auto const script = new_script();
+    std::vector<launch> told;
+    std::size_t unexpected = 0, calls = 0;
+    script->on_foresee = [&](std::span<launch const> next) {
+        ++calls;
+        told.assign(next.begin(), next.end());
+    };
+    script->on_prepare = [&](std::span<launch const> sequence) {
+        for (auto const& l : sequence) // one update is timed as many
+            if (!std::holds_alternative<optimizer_update>(l) && std::ranges::find(told, l) == told.end()) ++unexpected;
+    };
+    auto const table = dir / "t.json";
+    REQUIRE(run(script, with(small, {"--out", table, "--kernels-only"})).code == ok);
+    CHECK(calls == (support::read_table(table).size() + 255) / 256);
+    CHECK(unexpected == 0);
+    told.clear();
+    REQUIRE(run(script, with(small, {"--validate", "--profile", table, "--iterations", "2"})).code == ok);
+    CHECK(!told.empty());
+    CHECK(unexpected == 0);
 }
 
 TEST_CASE("program: Ctrl-C loses nothing, and --resume makes the table that an uninterrupted run makes") {

@@ -310,6 +310,18 @@ TEST_CASE("time limit: ends as Ctrl-C does, with a code of its own, and --resume
     CHECK(run(new_script(), with(networks, {"--profile", dir / "v.json", "--out", dir / "r.json"})).code == ok);
 }
 
+TEST_CASE("validate: an interrupt leaves the networks that were run") {
+    support::scratch const dir;
+    auto const script = new_script();
+    script->on_iterate = [](auto) { std::raise(SIGINT); };
+    auto const o = run(script, with(networks, {"--profile", dir / "t.json", "--out", dir / "v.json"}));
+    CHECK(o.code == profiler::interrupted);
+    CHECK(has(o.err, "1 models were not run"));
+    auto const report = json_of(dir / "v.json");
+    REQUIRE(report["models"].size() == 1);
+    CHECK(has(report["models"][0]["model"].get<std::string>(), "zoo:mlp"));
+}
+
 TEST_CASE("validate: with --data-parallel, iterations run on all devices too, and wait for their all-reduces") {
     support::scratch const dir;
     auto const script = new_script();

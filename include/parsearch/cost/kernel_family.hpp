@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -32,37 +33,43 @@ namespace detail {
 }
 } // namespace detail
 
-/// At multiples of how many bytes, at most 16, the rows (last axes) of all operands of 16 bits or less begin, where a kernel sums over a dim and has
-/// no windows; 16 for others. Matrix products load and store 16 bytes at once: an H100 multiplies bf16 at 720 Tflop/s where rows begin at such
-/// multiples, at 260 where at 4 bytes (30,522 words) and at 110 to 150 where at 2 (50,257; docs/profiler.md). Complexity: O(length of the operands).
+/// At multiples of how many bytes, at most 16, the rows (last axes) of the operands of 16 bits of a matrix product begin; 16 for other kernels.
+/// Products load and store 16 bytes at once, and take several times as long where rows begin elsewhere: docs/profiler.md, "Measured on an H100". A
+/// product is what sums over a dim that two inputs share and that is the last axis of one of them, without windows or offsets: convolutions are none,
+/// whose channels come before their positions. Complexity: O(length of the operands).
 [[nodiscard]] inline std::int64_t row_alignment(kernel const& k) {
     std::string_view const all = k.operands;
     auto const outputs = all.find("->");
+    struct use {
+        int inputs = 0; ///< that have the dim
+        bool last = false, kept = false;
+    };
+    std::vector<use> uses(k.dims.size());
     std::int64_t bytes = 16;
-    std::vector<bool> kept(k.dims.size());
     for (std::size_t open = all.find('['); open != all.npos; open = all.find('[', open + 1)) {
         auto const close = all.find(']', open), colon = all.rfind(':', open);
         if (close == all.npos || colon == all.npos) return 16;
         auto const type = all.substr(colon + 1, open - colon - 1);
         auto axes = all.substr(open + 1, close - open - 1);
-        if (axes.find(':') != axes.npos) return 16;
         std::int64_t extent = 1;
         while (!axes.empty()) {
             auto const axis = axes.substr(0, axes.find(','));
             axes.remove_prefix(std::min(axes.size(), axis.size() + 1));
-            extent = 0;
             if (auto const d = std::ranges::find(k.dims, axis, &kernel_dim::name); d != k.dims.end()) {
+                auto& u = uses[static_cast<std::size_t>(d - k.dims.begin())];
                 extent = d->extent;
-                if (open > outputs) kept[static_cast<std::size_t>(d - k.dims.begin())] = true;
+                if (open > outputs) u.kept = true;
+                else ++u.inputs;
+                u.last = u.last || axes.empty();
             } else {
-                (void)std::from_chars(axis.data(), axis.data() + axis.size(), extent); // 0 where it is no number
+                auto const* const end = axis.data() + axis.size();
+                if (auto const read = std::from_chars(axis.data(), end, extent); read.ec != std::errc{} || read.ptr != end) return 16;
             }
         }
-        for (std::size_t t = 0; t < ops::dtypes; ++t)
-            if (auto const known = static_cast<ops::dtype>(t); extent > 1 && ops::size_of(known) <= 2 && type == ops::name_of(known))
-                bytes = std::gcd(bytes, extent * ops::size_of(known));
+        for (auto const known : {ops::dtype::f16, ops::dtype::bf16})
+            if (extent > 1 && type == ops::name_of(known)) bytes = std::gcd(bytes, extent * ops::size_of(known));
     }
-    return std::ranges::find(kept, false) == kept.end() ? 16 : bytes;
+    return std::ranges::any_of(uses, [](use const& u) { return u.inputs > 1 && u.last && !u.kept; }) ? bytes : 16;
 }
 
 /// What the kernels of one family have in common: operation, pass, names of the dims, and operands without the sizes ("=224") of what a shard
