@@ -11,11 +11,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <random>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <boost/mpi/environment.hpp>
@@ -99,7 +101,18 @@ ranks::ranks() {
     state_->said = std::tmpfile();
     if (state_->said) dup2(fileno(state_->said), STDERR_FILENO);
 }
-void ranks::take_options(int& argc, char** argv) { over = read_options(argc, argv); }
+void ranks::take_options(int& argc, char** argv) {
+    over = read_options(argc, argv);
+    for (int n = 1; n < argc; ++n)
+        if (std::string_view const option = argv[n]; option == "--help" || option == "-h")
+            fmt::print("plan_mpi is plan over the ranks of MPI, by the searches portfolio, tempering and exact. It has three options more:\n\n"
+                       "  --checkpoint FILE     where rank 0 writes what to go on from\n"
+                       "  --every SECONDS       from one checkpoint to the next, at least; 30\n"
+                       "  --resume              goes on from that file, where it is there, on any number of ranks\n\n");
+    std::error_code error;
+    if (over.resume && !std::filesystem::exists(over.checkpoint, error))
+        fmt::print(stderr, "note: --resume: there is no '{}' yet: the search begins anew\n", over.checkpoint);
+}
 int ranks::ended(int code) const {
     if (!helps() || code == ok) return code;
     // An exit code that is not 0 lets mpirun kill the others: rank 0 is let speak first. If it searches, this rank alone has failed.

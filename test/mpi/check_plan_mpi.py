@@ -72,6 +72,9 @@ class PlanMpi(unittest.TestCase):
         self.assertTrue((self.folder / "run.ck").exists())
         done = self.run_it(self.over(3, *how, *kept, "--resume", "--out", "whole"))
         self.assertEqual(done.returncode, 0, done.stderr)
+        # Another seed is another search.
+        other = self.run_it(self.over(2, *how, *kept, "--resume", "--seed", "7", "--out", "other"))
+        self.assertEqual(other.stderr.count("is of another search"), 1, other.stderr)
         undisturbed = self.run_it(self.over(1, *how, "--out", "undisturbed"))
         self.assertEqual(undisturbed.returncode, 0, undisturbed.stderr)
         self.assertEqual(self.found("whole"), self.found("undisturbed"))
@@ -94,6 +97,9 @@ class PlanMpi(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("rank 1: plan: ", done.stderr)
         self.assertIn("missing.onnx", done.stderr)
+        done = self.run_it(self.over(1, *SMALL, "--search", "tempering", "--evaluations", "9", "--checkpoint", "none.ck", "--resume", "--out", "anew"))
+        self.assertIn("there is no 'none.ck' yet: the search begins anew", done.stderr)
+        self.assertIn("--every SECONDS", self.run_it(self.over(1, "--help")).stdout)
         done = self.run_it(self.over(2, *SMALL, "--checkpoint"))
         self.assertIn("--checkpoint wants a value", done.stderr)
 

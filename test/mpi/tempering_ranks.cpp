@@ -140,7 +140,7 @@ TEST_CASE("tempering goes on from a checkpoint to the result of an undisturbed r
         if (rank() == 0) std::filesystem::remove(path);
         auto shorter = options;
         shorter.evaluations = part;
-        std::mt19937_64 first{5}, second{6}; // the second comes from the file
+        std::mt19937_64 first{5}, second{5};
         over.resume = false;
         mpi::tempering_fn{over}(problem, toys::strategy(9, 0), first, shorter);
         // Fewer ranks go on.
@@ -153,15 +153,17 @@ TEST_CASE("tempering goes on from a checkpoint to the result of an undisturbed r
             CHECK(second == engine);
         }
         over.world.reset();
-        second = std::mt19937_64{6};
+        second = std::mt19937_64{5};
         auto const found = mpi::tempering_fn{over}(problem, toys::strategy(9, 0), second, options);
         CHECK(toys::same_run(found, expected));
         CHECK(second == engine);
     }
     auto other = options;
     other.replicas = 6;
-    std::mt19937_64 rng{1};
+    std::mt19937_64 rng{5}, another{6};
     CHECK_THROWS_AS(mpi::tempering_fn{over}(problem, toys::strategy(9, 0), rng, other), ps::invalid_input);
+    CHECK_THROWS_WITH_AS(mpi::tempering_fn{over}(problem, toys::strategy(9, 0), another, options), doctest::Contains("engine (seed)"),
+                         ps::invalid_input);
     if (rank() == 0) std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
     CHECK_THROWS_AS(mpi::tempering_fn{over}(problem, toys::strategy(9, 0), rng, options), ps::invalid_input);
     if (rank() == 0) std::filesystem::remove(path);

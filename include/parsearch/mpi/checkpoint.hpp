@@ -27,14 +27,20 @@ namespace parsearch::mpi {
     return hash;
 }
 
-/// What a checkpoint belongs to: the search, what decides about its trajectory, the start, and how many configurations each operator has.
-template <class P, class S, class... Options>
-[[nodiscard]] std::string identity_of(std::string_view search, P const& problem, S const& start, Options const&... options) {
-    writer out;
-    out& std::string(search) & start;
-    (void(out & options), ...);
-    for (std::size_t op = 0; op < problem.space().size(); ++op) out& search::choice_count(problem.space(), op);
-    return text(search, ' ', hash_of(out.take()));
+/// What a checkpoint belongs to: the search, the configurations that each operator has, the start, the engine as it is at the beginning, and the
+/// options that decide about the trajectory, each by a hash.
+template <class P, class S, class R, class... Options>
+[[nodiscard]] std::string identity_of(std::string_view search, P const& problem, S const& start, R const& rng, Options const&... options) {
+    auto const hashed = [](auto const&... parts) {
+        writer out;
+        (void(out & parts), ...);
+        return hash_of(out.take()) % 100'000'000;
+    };
+    writer counts;
+    for (std::size_t op = 0; op < problem.space().size(); ++op) counts& search::choice_count(problem.space(), op);
+    R drawn = rng;
+    return text(search, ", problem ", hash_of(counts.take()) % 100'000'000, ", start ", hashed(start), ", engine ",
+                static_cast<std::uint64_t>(drawn()), ", options ", hashed(options...));
 }
 
 /// Written whole or not at all: under another name first, then renamed. Carries a hash, so that what a failing disk left is not taken for one.
@@ -63,7 +69,7 @@ class checkpoint_file {
         if (hash_of(rest) != hash) throw invalid_input("checkpoint '", path_, "' is broken: its hash is another");
         if (auto const theirs = in.next<std::string>(); theirs != identity_)
             throw invalid_input("checkpoint '", path_, "' is of another search (", theirs, "): this is ", identity_,
-                                "; problem, start and options must be the same, but for budgets and threads");
+                                "; problem, start, engine (seed) and options must be the same, but for budgets and threads");
         return in.next<std::string>();
     }
 

@@ -376,7 +376,7 @@ struct exact_fn {
             search::validate(options);
             auto const projected = search::project_start(problem, start, "exact");
             std::optional<checkpoint_file> notes;
-            if (!over.checkpoint.empty()) notes.emplace(over, identity_of("exact", problem, start));
+            if (!over.checkpoint.empty()) notes.emplace(over, identity_of("exact", problem, start, rng));
             using broker = detail::exact_broker<S, cost>;
             using tree = search::exact_tree<P, S, broker, std::remove_reference_t<Os>...>;
             broker peers(ranks, options, notes ? &*notes : nullptr);

@@ -162,7 +162,7 @@ struct portfolio_fn {
         auto const search = [&] {
             search::validate(options);
             std::optional<checkpoint_file> notes;
-            if (!over.checkpoint.empty()) notes.emplace(over, identity_of("portfolio", problem, start, options.slice, options.concurrent));
+            if (!over.checkpoint.empty()) notes.emplace(over, identity_of("portfolio", problem, start, rng, options.slice, options.concurrent));
             detail::portfolio_ranks crew(ranks, options, notes ? &*notes : nullptr, stopped);
             return portfolio.with(crew, problem, std::move(start), rng, options, observers...);
         };

@@ -37,7 +37,7 @@ struct tempering_fn {
             search::validate(options);
             std::optional<checkpoint_file> notes;
             if (!over.checkpoint.empty())
-                notes.emplace(over, identity_of("tempering", problem, start, options.replicas, options.temperature, options.relative_temperature,
+                notes.emplace(over, identity_of("tempering", problem, start, rng, options.replicas, options.temperature, options.relative_temperature,
                                                 options.ratio, options.exchange_interval, options.problem_starts, options.random_starts));
             crew<P, S> chains(problem, &ranks, options, notes ? &*notes : nullptr);
             return search::tempering_fn::with(chains, problem, std::move(start), rng, options, observers...);
