@@ -3,6 +3,7 @@
 #include "profiler/program/program.hpp"
 
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -10,6 +11,8 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -313,7 +316,11 @@ TEST_CASE("time limit: ends as Ctrl-C does, with a code of its own, and --resume
 TEST_CASE("validate: an interrupt leaves the networks that were run") {
     support::scratch const dir;
     auto const script = new_script();
-    script->on_iterate = [](auto) { std::raise(SIGINT); };
+    bool asked = false; // a second one ends at once
+    script->on_iterate = [&](auto) {
+        if (!std::exchange(asked, true)) ::kill(::getpid(), SIGINT);
+        std::this_thread::sleep_for(std::chrono::seconds{1}); // another thread takes it
+    };
     auto const o = run(script, with(networks, {"--profile", dir / "t.json", "--out", dir / "v.json"}));
     CHECK(o.code == profiler::interrupted);
     CHECK(has(o.err, "1 models were not run"));
