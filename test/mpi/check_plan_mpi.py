@@ -54,11 +54,11 @@ class PlanMpi(unittest.TestCase):
                 self.assertEqual(done.stdout.count("\nplan "), 1, done.stdout)
 
     def test_what_is_interrupted_goes_on_to_the_same_plan(self):
-        how = [*SMALL, "--search", "tempering", "--evaluations", "60000", "--time", "none"]
+        how = [*SMALL, "--search", "tempering", "--evaluations", "160000", "--time", "none"]
         kept = ["--checkpoint", "run.ck", "--every", "0"]
         command = self.over(2, *how, *kept, "--out", "cut")
-        # mpirun gives the ranks a second, unless told.
-        environment = os.environ | {"OMPI_MCA_odls_base_sigkill_timeout": "10"}
+        # mpirun hands a stop on after so many seconds, and kills as many later: one unless told.
+        environment = os.environ | {"OMPI_MCA_odls_base_sigkill_timeout": "2"}
         with subprocess.Popen(command, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
             end = time.monotonic() + 60
             while not (self.folder / "run.ck").exists() and running.poll() is None and time.monotonic() < end:
